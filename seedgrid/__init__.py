@@ -1,0 +1,1 @@
+"""SeedGrid: a picture is a pure function of its recipe."""

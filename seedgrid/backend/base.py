@@ -1,0 +1,99 @@
+"""The Backend protocol: what the engine needs of whatever paints, nothing more.
+
+Importing this needs no torch. `fake.FakeBackend` and `diffusion.DiffusersBackend` fulfil it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from seedgrid.picture import Pixels
+from seedgrid.recipe import Passport, Recipe
+from seedgrid.request import ModelCard
+
+Offload = Literal["none", "model", "group", "sequential"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Placement:
+    """Where and how to compute: it may change bits, so it is in the passport, not in the recipe.
+
+    Attributes:
+        device: `"auto"` (cuda, xpu, mps, cpu, the first there is), or `"cpu"`, `"cuda:1"`, …
+        threads: Threads of one operation; None is torch's own choice.
+        previews: Whether to hand small pictures to `Watch.step`.
+    """
+
+    device: str = "auto"
+    offload: Offload = "none"
+    vae_slicing: bool = False
+    vae_tiling: bool = False
+    channels_last: bool = False
+    attention: str = "default"
+    threads: int | None = None
+    previews: bool = True
+
+
+class Watch(Protocol):
+    """How the engine follows a batch and stops it."""
+
+    @property
+    def cancelled(self) -> bool:
+        """True as soon as the batch should stop; asked at every step."""
+        ...
+
+    def step(self, number: int, total: int, previews: Callable[[], tuple[Pixels, ...]]) -> None:
+        """Tell that step `number` of `total` is done.
+
+        Args:
+            previews: Gives one small RGB picture a recipe, in order; costs time when called.
+        """
+        ...
+
+
+class Backend(Protocol):
+    """Something that paints recipes. All but `card` is called from one thread only."""
+
+    def card(self, model: str | None) -> ModelCard:
+        """Find a model and say what it can do, without loading it (and without torch).
+
+        Raises:
+            ModelError: The model is not there, is damaged, or is not safe to load.
+        """
+        ...
+
+    def prepare(self, recipe: Recipe, placement: Placement) -> Passport:
+        """Load what the recipe needs and say under which passport it would be computed.
+
+        Raises:
+            ModelError: The weights are not those that the recipe names.
+            DeviceError: The device is not there.
+        """
+        ...
+
+    def is_ready(self, recipe: Recipe, placement: Placement) -> bool:
+        """Tell whether `prepare` would be quick: the model is loaded already."""
+        ...
+
+    def paint(
+        self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
+    ) -> tuple[Pixels, ...]:
+        """Compute up to W recipes of one `batch_key` in a batch of exactly W cells.
+
+        Args:
+            recipes: 1 … `lock_width` of them; the rest of the batch is padded with repeats.
+
+        Returns:
+            One picture a recipe, RGB, shape (height, width, 3), uint8.
+
+        Raises:
+            RunCancelled: `watch.cancelled` became true.
+            RunError: No picture came out: NaN, all black, out of memory; with advice.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of models and memory."""
+        ...

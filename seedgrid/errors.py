@@ -1,0 +1,104 @@
+"""Every error SeedGrid raises on purpose, and its sentence.
+
+    SeedGridError
+    ├── InputError       what was asked for cannot be (exit 2); `field` names the place
+    │   ├── ModelError   a model is missing, damaged, unsafe or does not fit
+    │   ├── DeviceError  a device is missing or too small
+    │   └── PictureError a file is not a picture that SeedGrid can read
+    ├── RunError         the work was started and did not succeed (exit 1)
+    │   └── RunCancelled the work was stopped on request
+    └── LibraryError     the library's folder or database refuses
+
+An error is a code and its data; the English sentence is made here, other languages translate the
+code in `ui/texts.py`. Each sentence says what, the value, and what to do.
+
+    raise InputError("seed_range", field="seeds", value=-1)
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+MESSAGES: Final[dict[str, str]] = {
+    "seed_range": "Seed {value} is out of range: use a whole number from 0 to 4294967295.",
+    "seed_text": "“{value}” is not a list of seeds: write 7, or 0-3, or 7, 11, 42.",
+    "seed_count": "{value} seeds are too many: ask for at most {limit} at once.",
+    "prompt_empty": "The prompt is empty: say what the picture should show.",
+    "prompt_long": "The {field} has {value} characters: use at most {limit}.",
+    "prompt_characters": "The {field} holds a character that text cannot hold ({value}): remove it.",
+    "size_range": "Size {value} does not work: use WIDTHxHEIGHT from {low} to {high} pixels.",
+    "size_multiple": "Size {value} does not fit this model: use multiples of {multiple}.",
+    "size_text": "“{value}” is not a size: write WIDTHxHEIGHT, as in 512x512.",
+    "size_fixed": "Size {value} does not fit this model: it only paints {width}x{height}.",
+    "steps_range": "{value} steps do not work: use a whole number from 1 to {limit}.",
+    "guidance_range": "Guidance {value} does not work: use a number from 0 to 30.",
+    "width_range": "Lock width {value} does not work: use a whole number from 1 to 16.",
+    "scheduler_unknown": "Scheduler “{value}” does not work with this model: use one of {choices}.",
+    "dtype_unknown": "Number format “{value}” is unknown: use one of {choices}.",
+    "determinism_unknown": "Determinism level “{value}” is unknown: use one of {choices}.",
+    "variations_empty": "There is no variation to make: write at least one suffix or prompt.",
+    "recipe_invalid": "This recipe cannot be used: {reason}.",
+}
+
+
+class SeedGridError(Exception):
+    """The root of the tree: `code`, `data` for translation, and one English sentence.
+
+    Attributes:
+        code: A key of `MESSAGES`.
+        data: What the sentence is filled with.
+    """
+
+    exit_code = 1
+
+    def __init__(self, code: str, **data: object) -> None:
+        super().__init__(MESSAGES[code].format(**data))
+        self.code = code
+        self.data = data
+
+
+class InputError(SeedGridError):
+    """What was asked for cannot be done; nothing was started and nothing is lost.
+
+    Attributes:
+        field: The request's field to blame, for example `"seeds"`.
+    """
+
+    exit_code = 2
+
+    def __init__(self, code: str, *, field: str, **data: object) -> None:
+        super().__init__(code, field=field, **data)
+        self.field = field
+
+
+class ModelError(InputError):
+    """A model is missing, damaged, unsafe, or does not fit the request."""
+
+    def __init__(self, code: str, **data: object) -> None:
+        super().__init__(code, field="model", **data)
+
+
+class DeviceError(InputError):
+    """The device asked for is not on this machine."""
+
+    def __init__(self, code: str, **data: object) -> None:
+        super().__init__(code, field="device", **data)
+
+
+class PictureError(InputError):
+    """A file is not a picture that SeedGrid can read, or it holds no recipe."""
+
+    def __init__(self, code: str, **data: object) -> None:
+        super().__init__(code, field="picture", **data)
+
+
+class RunError(SeedGridError):
+    """The work was started and did not give a picture."""
+
+
+class RunCancelled(RunError):
+    """The work was stopped on request; pictures that were finished are kept."""
+
+
+class LibraryError(SeedGridError):
+    """The library's folder or database refuses: full, read-only, damaged, locked."""

@@ -1,0 +1,1 @@
+"""The library: every picture made, its lineage, and how nothing is lost."""

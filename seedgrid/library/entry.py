@@ -1,0 +1,35 @@
+"""Entry: a picture in the library, as everybody else sees it. Frozen; no database behind it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from seedgrid.picture import Lineage
+from seedgrid.recipe import Passport, Recipe
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """A picture that is safe on disk.
+
+    Attributes:
+        path: The PNG file, absolute.
+        pixels_sha256: Over the decoded RGB bytes, row by row.
+        file_sha256: Over the PNG file.
+    """
+
+    path: Path
+    recipe: Recipe
+    passport: Passport
+    lineage: Lineage
+    pixels_sha256: str
+    file_sha256: str
+    favourite: bool = False
+    note: str = ""
+    trashed: bool = False
+
+    @property
+    def id(self) -> str:
+        """The picture's own id, 32 hexadecimal digits."""
+        return self.lineage.picture_id

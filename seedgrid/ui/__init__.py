@@ -1,0 +1,1 @@
+"""The page: the only room, beside app.py, that knows gradio."""
