@@ -25,7 +25,7 @@ MESSAGES: Final[dict[str, str]] = {
     "seed_count": "{value} seeds are too many: ask for at most {limit} at once.",
     "prompt_empty": "The prompt is empty: say what the picture should show.",
     "prompt_long": "The {field} has {value} characters: use at most {limit}.",
-    "prompt_characters": "The {field} holds a character that text cannot hold ({value}): remove it.",
+    "prompt_characters": "The {field} holds a character no text can hold ({value}): remove it.",
     "size_range": "Size {value} does not work: use WIDTHxHEIGHT from {low} to {high} pixels.",
     "size_multiple": "Size {value} does not fit this model: use multiples of {multiple}.",
     "size_text": "“{value}” is not a size: write WIDTHxHEIGHT, as in 512x512.",
@@ -96,7 +96,7 @@ class RunError(SeedGridError):
     """The work was started and did not give a picture."""
 
 
-class RunCancelled(RunError):
+class RunCancelled(RunError):  # noqa: N818 - a request, not an error
     """The work was stopped on request; pictures that were finished are kept."""
 
 

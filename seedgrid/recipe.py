@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
@@ -111,7 +111,7 @@ class Recipe(Value):
         words_and_noise = {"prompt", "negative_prompt", "seed", "noise_mix"}
         return json.dumps(self.model_dump(mode="json", exclude=words_and_noise), sort_keys=True)
 
-    def replace(self, **changes: Any) -> Recipe:
+    def replace(self, **changes: object) -> Recipe:
         """Return a copy with fields changed, validated again.
 
         Raises:
@@ -190,12 +190,12 @@ def read_recipe(text: str | bytes) -> Recipe:
         raise InputError("recipe_invalid", field="recipe", reason=reason) from error
 
 
-def _plain(changes: dict[str, Any]) -> dict[str, Any]:
+def _plain(changes: dict[str, object]) -> dict[str, object]:
     """Turn values among the changes into what JSON can hold."""
     return {name: _plain_value(value) for name, value in changes.items()}
 
 
-def _plain_value(value: Any) -> Any:
+def _plain_value(value: object) -> object:
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json")
     if isinstance(value, tuple | list):

@@ -48,6 +48,8 @@ class Watch(Protocol):
         """Tell that step `number` of `total` is done.
 
         Args:
+            number: From 1.
+            total: The steps of the batch.
             previews: Gives one small RGB picture a recipe, in order; costs time when called.
         """
         ...
@@ -84,6 +86,8 @@ class Backend(Protocol):
 
         Args:
             recipes: 1 … `lock_width` of them; the rest of the batch is padded with repeats.
+            placement: Where and how.
+            watch: Told of each step, and asked whether to stop.
 
         Returns:
             One picture a recipe, RGB, shape (height, width, 3), uint8.
