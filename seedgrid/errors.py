@@ -37,6 +37,9 @@ MESSAGES: Final[dict[str, str]] = {
     "dtype_unknown": "Number format “{value}” is unknown: use one of {choices}.",
     "determinism_unknown": "Determinism level “{value}” is unknown: use one of {choices}.",
     "variations_empty": "There is no variation to make: write at least one suffix or prompt.",
+    "model_missing": "There is no model “{value}”: see `seedgrid models`, or give a folder or file.",
+    "run_cancelled": "Stopped. Pictures that were finished are kept.",
+    "picture_nan": "The model gave no picture (NaN): try number format float32 or another scheduler.",
     "recipe_invalid": "This recipe cannot be used: {reason}.",
 }
 
