@@ -41,6 +41,30 @@ MESSAGES: Final[dict[str, str]] = {
     "run_cancelled": "Stopped. Pictures that were finished are kept.",
     "picture_nan": "The model gave no picture (NaN): try number format float32 or another scheduler.",
     "recipe_invalid": "This recipe cannot be used: {reason}.",
+    "picture_missing": "There is no picture at {value}: check the path.",
+    "picture_unreadable": (
+        "{value} cannot be opened ({reason}): check the file and its permissions."
+    ),
+    "picture_not_png": (
+        "This file is not a PNG: give a PNG as it was saved, not a copy in another format."
+    ),
+    "picture_large": "This picture is too large ({value}): the limit is {limit}.",
+    "picture_damaged": "This PNG is damaged: {reason}. Get it again from where it came.",
+    "picture_text": "This PNG holds too much text under “{value}”: it is not read.",
+    "picture_without_recipe": (
+        "This PNG holds no recipe: its text was removed, or SeedGrid did not make it."
+    ),
+    "picture_record": "The recipe in this PNG cannot be read: {reason}.",
+    "picture_altered": (
+        "The pixels of this picture are not those that its recipe came with: it was edited."
+    ),
+    "disk_full": (
+        "The disk is full: {value} has no room. Make room, nothing that was saved is lost."
+    ),
+    "folder_read_only": (
+        "{value} cannot be written to: allow writing there or choose another folder."
+    ),
+    "folder_refuses": "{value} cannot be written: {reason}. Choose another folder.",
 }
 
 

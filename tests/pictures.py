@@ -1,0 +1,52 @@
+"""Pictures for tests: small, different by seed, without any model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from seedgrid.picture import Lineage, Picture, new_id, now
+from seedgrid.recipe import ModelRef, Passport, Recipe
+
+MODEL = ModelRef(id="bundled", weights_sha256="ab" * 32)
+
+
+def make_recipe(**changes: Any) -> Recipe:
+    fields: dict[str, Any] = {
+        "prompt": "a red fox",
+        "negative_prompt": "",
+        "seed": 7,
+        "width": 64,
+        "height": 48,
+        "num_inference_steps": 8,
+        "guidance_scale": 7.5,
+        "scheduler": "DPM++ 2M",
+        "model": MODEL,
+        "dtype": "float32",
+        "lock_width": 4,
+        "determinism": "strict",
+    }
+    return Recipe(**(fields | changes))
+
+
+def make_lineage(**changes: Any) -> Lineage:
+    fields: dict[str, Any] = {
+        "picture_id": new_id(),
+        "work_id": new_id(),
+        "round_id": new_id(),
+        "cell": 0,
+        "created_at": now(),
+    }
+    return Lineage(**(fields | changes))
+
+
+def make_picture(*, lineage: Lineage | None = None, **changes: Any) -> Picture:
+    recipe = make_recipe(**changes)
+    random = np.random.default_rng(recipe.seed)
+    return Picture(
+        pixels=random.integers(0, 256, (recipe.height, recipe.width, 3), dtype=np.uint8),
+        recipe=recipe,
+        passport=Passport(seedgrid="0.1.0", torch="2.13.0", device="cpu", threads=2),
+        lineage=lineage or make_lineage(),
+    )

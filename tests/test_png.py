@@ -1,0 +1,234 @@
+"""A recipe goes into a PNG and comes out; nothing malformed gets further than one sentence."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import struct
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pictures import make_lineage, make_picture, make_recipe
+from PIL import Image
+
+from seedgrid import chunks, png
+from seedgrid.errors import PictureError
+from seedgrid.picture import Picture
+from seedgrid.recipe import MAX_PROMPT_CHARACTERS, Passport
+
+
+def chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def with_chunk(file: bytes, new: bytes) -> bytes:
+    """Put a chunk right after IHDR."""
+    return file[:33] + new + file[33:]
+
+
+def ihdr(width: int, height: int) -> bytes:
+    return chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
+
+
+PICTURE = make_picture()
+FILE = png.encode(PICTURE)
+
+
+def test_a_picture_comes_out_as_it_went_in() -> None:
+    """Recipe, passport, lineage and pixels survive the file."""
+    record, pixels = png.read_checked(FILE)
+
+    assert (record.recipe, record.passport, record.lineage) == (
+        PICTURE.recipe,
+        PICTURE.passport,
+        PICTURE.lineage,
+    )
+    assert np.array_equal(pixels, PICTURE.pixels)
+
+
+def test_the_chunk_has_exactly_the_keys_of_the_contract() -> None:
+    """Pillow, as any other reader, finds an iTXt chunk `seedgrid` with these five keys."""
+    with Image.open(io.BytesIO(FILE)) as image:
+        text = image.text["seedgrid"]
+        pixels = image.tobytes()
+    data = json.loads(text)
+
+    assert list(data) == ["format", "recipe", "passport", "lineage", "pixels_sha256"]
+    assert data["format"] == 1
+    assert data["pixels_sha256"] == hashlib.sha256(pixels).hexdigest()
+    assert b"iTXtseedgrid\0" in FILE
+
+
+def test_other_tools_find_the_settings_under_parameters() -> None:
+    """The `parameters` text is prompt, negative prompt, and a last line of settings."""
+    recipe = make_recipe(prompt="a fox,\nrunning", negative_prompt="blur", seed=11)
+
+    lines = png.parameters_text(recipe).split("\n")
+
+    assert lines[:3] == ["a fox,", "running", "Negative prompt: blur"]
+    assert lines[3].startswith("Steps: 8, Sampler: DPM++ 2M, CFG scale: 7.5, Seed: 11, Size: 64x48")
+    assert "Model hash: ababababab, Model: bundled, RNG: CPU, Version: SeedGrid" in lines[3]
+
+
+@given(prompt=st.text(max_size=200).filter(str.isprintable), seed=st.integers(0, 2**32 - 1))
+def test_any_words_survive_the_file(prompt: str, seed: int) -> None:
+    """Emoji, right-to-left and Chinese words come back letter by letter."""
+    picture = make_picture(prompt=prompt, width=32, height=32).recipe.replace(seed=seed)
+    file = png.encode(
+        Picture(
+            pixels=np.zeros((32, 32, 3), np.uint8),
+            recipe=picture,
+            passport=Passport(),
+            lineage=make_lineage(),
+        )
+    )
+
+    assert png.read(file).recipe == picture
+
+
+def test_the_longest_prompts_fit() -> None:
+    """What a recipe allows, a file can hold."""
+    words = "🦊" * MAX_PROMPT_CHARACTERS
+    lineage = make_lineage(change=words)
+
+    file = png.encode(make_picture(prompt=words, negative_prompt=words, lineage=lineage))
+
+    assert png.read(file).lineage.change == words
+
+
+def test_rewrite_changes_the_lineage_and_nothing_else() -> None:
+    """The packed pixels are copied byte by byte, and no second record is left in the file."""
+    lineage = make_lineage(change=", artsy")
+
+    file = png.rewrite(FILE, lineage=lineage)
+
+    packed = [part for part in chunks.split(FILE) if part.kind == b"IDAT"]
+    assert [part for part in chunks.split(file) if part.kind == b"IDAT"] == packed
+    assert png.read(file).lineage == lineage
+    assert png.read(file).recipe == PICTURE.recipe
+    assert file.count(b"seedgrid\0") == 1
+
+
+def test_an_edited_picture_is_noticed() -> None:
+    """One changed pixel under an old recipe is an error, not a match."""
+    pixels = PICTURE.pixels.copy()
+    pixels[0, 0, 0] ^= 1
+    buffer = io.BytesIO()
+    Image.fromarray(pixels).save(buffer, "PNG")
+    texts = [part for part in chunks.split(FILE) if part.kind == b"iTXt"]
+    edited = chunks.with_texts(chunks.split(buffer.getvalue()), texts)
+
+    assert png.read(edited).recipe == PICTURE.recipe
+    with pytest.raises(PictureError) as caught:
+        png.read_checked(edited)
+    assert caught.value.code == "picture_altered"
+
+
+def test_every_flipped_bit_is_noticed() -> None:
+    """Whatever single bit rots in a file, reading it does not give another picture in silence."""
+    random = np.random.default_rng(1)
+    for position in random.integers(0, len(FILE), 300):
+        damaged = bytearray(FILE)
+        damaged[position] ^= 1 << int(random.integers(0, 8))
+        with pytest.raises(PictureError):
+            png.read_checked(bytes(damaged))
+
+
+def test_every_shorter_file_is_noticed() -> None:
+    """A file that ends too early is damaged wherever it ends."""
+    for length in [*range(60), *range(60, len(FILE), 97)]:
+        with pytest.raises(PictureError):
+            png.read_checked(FILE[:length])
+
+
+@given(st.binary(max_size=300))
+def test_no_bytes_crash_the_reader(data: bytes) -> None:
+    """Bytes that are no picture give one kind of error."""
+    for file in (data, chunks.SIGNATURE + data, with_chunk(FILE, b"\0" + data)):
+        with pytest.raises(PictureError):
+            png.read_checked(file)
+
+
+def record_text(**changes: object) -> str:
+    data = json.loads(chunks.texts(chunks.split(FILE))["seedgrid"])
+    return json.dumps(data | changes)
+
+
+def replaced(text: str) -> bytes:
+    return chunks.with_texts(chunks.split(FILE), [chunks.utf8_text("seedgrid", text)])
+
+
+BOMB = zlib.compress(b"x" * (chunks.MAX_TEXT_BYTES + 1))
+RECIPE = json.loads(record_text())["recipe"]
+
+
+@pytest.mark.parametrize(
+    ("file", "code"),
+    [
+        (b"", "picture_not_png"),
+        (b"GIF89a" + b"\0" * 60, "picture_not_png"),
+        (chunks.SIGNATURE, "picture_damaged"),
+        (b"\x89PNG\r\n\x1a\n" + b"\0" * (64 * 2**20), "picture_large"),
+        (chunks.SIGNATURE + ihdr(30_000, 30_000) + FILE[33:], "picture_large"),
+        (chunks.SIGNATURE + ihdr(2**31, 1) + FILE[33:], "picture_damaged"),
+        (chunks.SIGNATURE + ihdr(0, 0) + FILE[33:], "picture_damaged"),
+        (chunks.SIGNATURE + ihdr(32, 32) + FILE[33:], "picture_altered"),
+        (chunks.SIGNATURE + chunk(b"IEND", b""), "picture_damaged"),
+        (with_chunk(FILE, chunk(b"tEXt", b"a\0b") * chunks.MAX_CHUNKS), "picture_damaged"),
+        (with_chunk(FILE, chunk(b"tEXt", b"a\0" + b"b" * (5 * 2**20))), "picture_text"),
+        (with_chunk(FILE, chunk(b"zTXt", b"a\0\0" + BOMB)), "picture_text"),
+        (with_chunk(FILE, chunk(b"iTXt", b"a\0\1\0\0\0" + BOMB)), "picture_text"),
+        (with_chunk(FILE, chunk(b"iTXt", b"a\0\1\0\0\0" + BOMB[:90])), "picture_damaged"),
+        (with_chunk(FILE, chunk(b"zTXt", b"a\0\0nonsense")), "picture_damaged"),
+        (with_chunk(FILE, chunk(b"iTXt", b"a\0\0\0\0\0\xff\xff")), "picture_damaged"),
+        (with_chunk(FILE, chunk(b"tEXt", b"no key")), "picture_damaged"),
+        (with_chunk(FILE, struct.pack(">I", 2**32 - 1) + b"tEXt"), "picture_damaged"),
+        (replaced("[" * 100_000), "picture_record"),
+        (replaced("{}"), "picture_record"),
+        (replaced("\0"), "picture_record"),
+        (replaced("x" * (png.MAX_RECORD_CHARACTERS + 1)), "picture_text"),
+        (replaced(record_text(format=2)), "picture_record"),
+        (replaced(record_text(format=True)), "picture_record"),
+        (replaced(record_text(extra=1)), "picture_record"),
+        (replaced(record_text(pixels_sha256="ab")), "picture_record"),
+        (replaced(record_text(passport={"x": float("nan")})), "picture_record"),
+        (replaced(record_text(recipe=RECIPE | {"seed": 2**32})), "picture_record"),
+        (replaced(record_text(recipe=RECIPE | {"seed": 1.0})), "picture_record"),
+        (replaced(record_text(recipe=RECIPE | {"seed": True})), "picture_record"),
+        (replaced(record_text(recipe=RECIPE | {"prompt": "\ud800"})), "picture_record"),
+        (replaced(record_text(recipe=RECIPE | {"prompt": "a\0b"})), "picture_record"),
+        (replaced(record_text(recipe=RECIPE | {"guidance_scale": 1e999})), "picture_record"),
+    ],
+)
+def test_each_malformed_file_gives_its_sentence(file: bytes, code: str) -> None:
+    """Bombs, lies and nonsense are refused by name, before they cost memory."""
+    with pytest.raises(PictureError) as caught:
+        png.read_checked(file)
+
+    assert caught.value.code == code
+
+
+def test_a_picture_of_another_tool_has_no_recipe() -> None:
+    """A PNG without our chunk says so, and its pixels can be read all the same."""
+    buffer = io.BytesIO()
+    Image.new("RGBA", (3, 2), (1, 2, 3, 4)).save(buffer, "PNG")
+
+    with pytest.raises(PictureError) as caught:
+        png.read(buffer.getvalue())
+
+    assert caught.value.code == "picture_without_recipe"
+    assert png.read_pixels(buffer.getvalue()).tolist() == [[[1, 2, 3]] * 3] * 2
+
+
+@pytest.mark.parametrize("name", ["missing.png", ".", "a\0b"])
+def test_a_path_without_a_file_is_named(tmp_path: Path, name: str) -> None:
+    """A missing file, a folder and an impossible name are told by their path."""
+    with pytest.raises(PictureError) as caught:
+        png.read(tmp_path / name)
+
+    assert caught.value.code in {"picture_missing", "picture_unreadable"}
