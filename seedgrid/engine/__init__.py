@@ -1,0 +1,16 @@
+"""The engine: jobs in, events out, one thread that owns the backend.
+
+    with Engine(backend, library) as engine:
+        run = engine.submit(plan_grid(recipes), owner="me")
+        for event in run.events():
+            ...
+
+Knows nothing of screens, prompts or files. `engine.py` is the door, `run.py` what watchers hold,
+`fair_queue.py` who is next, `lane.py` the thread that paints, `worker.py` the one that saves.
+"""
+
+from seedgrid.engine.engine import Engine, Warmth
+from seedgrid.engine.run import Job, Run, State
+from seedgrid.engine.store import Store
+
+__all__ = ["Engine", "Job", "Run", "State", "Store", "Warmth"]

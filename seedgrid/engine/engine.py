@@ -1,0 +1,182 @@
+"""Engine: the door to the one thread that paints. See the package for an example."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, Self
+
+from seedgrid.backend.base import Backend, Placement
+from seedgrid.engine.fair_queue import FairQueue
+from seedgrid.engine.lane import Lane
+from seedgrid.engine.run import Job, Run
+from seedgrid.engine.store import Store
+from seedgrid.errors import RunError, SeedGridError
+from seedgrid.events import Cancelled
+from seedgrid.recipe import Recipe
+from seedgrid.request import ModelCard, Request, resolve
+
+logger = logging.getLogger(__name__)
+
+_NUM_KEPT: Final = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class Warmth:
+    """How far the loading ahead of need has come.
+
+    Attributes:
+        model: Which one; empty when cold.
+        error: Why it failed; the next run tries again and fails with the same words.
+    """
+
+    state: Literal["cold", "loading", "ready", "failed"] = "cold"
+    model: str = ""
+    error: SeedGridError | None = None
+
+
+class Engine:
+    """Makes pictures, one run at a time, in turns between owners. Safe to use from any thread.
+
+    Args:
+        backend: What paints; from now on only the engine's own thread calls it, but for `card`.
+        library: Where pictures go unless a run names another place.
+        placement: Where to compute.
+        runs_per_owner: How many runs one owner may have waiting or running.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        library: Store,
+        *,
+        placement: Placement | None = None,
+        runs_per_owner: int = 2,
+    ) -> None:
+        self.library = library
+        self._backend = backend
+        self._placement = placement or Placement()
+        self._runs_per_owner = runs_per_owner
+        self._runs: dict[str, Run] = {}
+        self._lock = threading.Lock()
+        self._warmth = Warmth()
+        self._queue = FairQueue()
+        self._lane = Lane(backend, self._placement, self._queue)
+        atexit.register(self.close)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def placement(self) -> Placement:
+        """Where it computes."""
+        return self._placement
+
+    def card(self, model: str | None) -> ModelCard:
+        """Say what a model can do, without loading it.
+
+        Raises:
+            ModelError: The model is not there, is damaged, or is not safe to load.
+        """
+        return self._backend.card(model)
+
+    def submit(
+        self,
+        jobs: Sequence[Job],
+        *,
+        owner: str,
+        fresh: bool = False,
+        library: Store | None = None,
+    ) -> Run:
+        """Have pictures made; returns at once.
+
+        Args:
+            jobs: At least one; their recipes may differ in everything.
+            owner: Who asks: a browser session, for example. Owners take turns.
+            fresh: Compute even what the library remembers.
+            library: Where the pictures go; the engine's own by default.
+
+        Raises:
+            RunError: `too_many_runs` for this owner, or `engine_closed`.
+        """
+        if not jobs:
+            raise ValueError("a run needs at least one job")
+        library = library or self.library
+        run = Run(jobs, owner=owner, library=library, fresh=fresh, on_cancel=self._on_cancel)
+        with self._lock:
+            active = [r for r in self._runs.values() if r.owner == owner and _counts(r)]
+            if len(active) >= self._runs_per_owner:
+                raise RunError("too_many_runs", limit=self._runs_per_owner)
+            if not self._queue.put(run):
+                raise RunError("engine_closed")
+            self._runs[run.id] = run
+            self._forget_old_runs()
+        return run
+
+    def run(self, run_id: str) -> Run | None:
+        """Return a run that goes on or that ended not long ago."""
+        with self._lock:
+            return self._runs.get(run_id)
+
+    def warm(self, model: str | None = None) -> None:
+        """Load a model in the background, when no run waits; `warmth` tells how far it is.
+
+        Raises:
+            ModelError: There is no such model.
+        """
+        recipe = _any_recipe(self._backend.card(model))
+        self._warmth = Warmth(state="loading", model=recipe.model.id)
+        self._queue.put_errand(lambda: self._warm_up(recipe))
+
+    @property
+    def warmth(self) -> Warmth:
+        """How far `warm` has come."""
+        return self._warmth
+
+    def close(self) -> None:
+        """Stop all runs within one step, save what is finished, let go of the models."""
+        for run in self._queue.close():
+            run.announce(Cancelled(elapsed_s=0.0))
+        with self._lock:
+            runs = tuple(self._runs.values())
+        for run in runs:
+            run.cancel()
+        self._lane.join()
+        atexit.unregister(self.close)
+
+    def _on_cancel(self, run: Run) -> None:
+        if self._queue.remove(run):
+            run.announce(Cancelled(elapsed_s=0.0))
+
+    def _warm_up(self, recipe: Recipe) -> None:
+        name = recipe.model.id
+        try:
+            self._backend.prepare(recipe, self._placement)
+        except SeedGridError as error:
+            self._warmth = Warmth(state="failed", model=name, error=error)
+        except Exception as error:
+            logger.exception("warming up failed unexpectedly")
+            reason = RunError("run_unexpected", reason=f"{type(error).__name__}: {error}")
+            self._warmth = Warmth(state="failed", model=name, error=reason)
+        else:
+            self._warmth = Warmth(state="ready", model=name)
+
+    def _forget_old_runs(self) -> None:
+        ended = [run_id for run_id, run in self._runs.items() if run.has_ended]
+        for run_id in ended[:-_NUM_KEPT]:
+            del self._runs[run_id]
+
+
+def _counts(run: Run) -> bool:
+    """Whether a run counts against its owner; one that is about to stop does not."""
+    return not run.has_ended and not run.cancelled
+
+
+def _any_recipe(card: ModelCard) -> Recipe:
+    return resolve(Request(prompt="a picture", seeds=(0,)), card)[0]

@@ -1,0 +1,168 @@
+"""The lane: the one thread that owns the backend. It takes runs one at a time and paints them.
+
+Saving goes on in a second thread beside the next batch; a picture is announced only when it is
+safe on disk. Whatever goes wrong ends the run, never the lane.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from functools import partial
+
+from seedgrid.backend.base import Backend, Placement
+from seedgrid.engine.fair_queue import FairQueue
+from seedgrid.engine.run import Job, Run
+from seedgrid.engine.worker import Worker
+from seedgrid.errors import RunCancelled, RunError, SeedGridError
+from seedgrid.events import Cancelled, Done, Failed, Finished, Loading, Started, Step
+from seedgrid.library.entry import Entry
+from seedgrid.picture import Picture, Pixels
+from seedgrid.recipe import Passport, Recipe
+
+logger = logging.getLogger(__name__)
+
+Cells = tuple[int, ...]
+
+
+class Lane:
+    """Works on what a queue gives until the queue is closed.
+
+    Args:
+        backend: Touched by this thread only.
+        placement: Where to compute.
+        queue: Who is next.
+    """
+
+    def __init__(self, backend: Backend, placement: Placement, queue: FairQueue) -> None:
+        self._backend = backend
+        self._placement = placement
+        self._queue = queue
+        self._saver = Worker("seedgrid-saver")
+        self._thread = threading.Thread(target=self._work, name="seedgrid-lane", daemon=True)
+        self._thread.start()
+
+    def join(self) -> None:
+        """Wait until the thread has ended; the queue must be closed before."""
+        self._thread.join()
+
+    def _work(self) -> None:
+        while (item := self._queue.take()) is not None:
+            if isinstance(item, Run):
+                self._finish(item)
+            else:
+                item()
+        self._saver.close()
+        self._backend.close()
+
+    def _finish(self, run: Run) -> None:
+        """Bring a run to its one end."""
+        start_s = time.monotonic()
+        try:
+            self._make(run)
+        except RunCancelled:
+            run.announce(Cancelled(elapsed_s=time.monotonic() - start_s))
+        except SeedGridError as error:
+            run.announce(Failed(error=error))
+        except Exception as error:
+            logger.exception("a run failed unexpectedly")
+            run.announce(Failed(error=RunError("run_unexpected", reason=_in_words(error))))
+        else:
+            run.announce(Done(elapsed_s=time.monotonic() - start_s))
+
+    def _make(self, run: Run) -> None:
+        """Paint and save all pictures of a run; what was painted is saved, whatever happens."""
+        saving: list[Future[None]] = []
+        try:
+            for cells in _same_setting(run.jobs):
+                passport = self._prepare(run, run.jobs[cells[0]].recipe)
+                unknown = self._recall(run, cells, passport, saving)
+                width = run.jobs[cells[0]].recipe.lock_width
+                for start in range(0, len(unknown), width):
+                    batch = unknown[start : start + width]
+                    pictures = self._paint(run, batch)
+                    _wait_for(saving)  # of the batch before: memory stays bounded
+                    saving = [
+                        self._saver.submit(partial(_save, run, cell, pixels, passport))
+                        for cell, pixels in zip(batch, pictures, strict=True)
+                    ]
+        finally:
+            _wait_for(saving)
+
+    def _prepare(self, run: Run, recipe: Recipe) -> Passport:
+        if run.cancelled:
+            raise RunCancelled("run_cancelled")
+        if not self._backend.is_ready(recipe, self._placement):
+            run.announce(Loading(model=recipe.model.id))
+        return self._backend.prepare(recipe, self._placement)
+
+    def _recall(
+        self, run: Run, cells: Cells, passport: Passport, saving: list[Future[None]]
+    ) -> Cells:
+        """Take what the library remembers from there; return the cells that must be painted."""
+        if run.fresh:
+            return cells
+        unknown = []
+        for cell in cells:
+            known = run.library.remembered(run.jobs[cell].recipe.id, passport.digest)
+            if known is None:
+                unknown.append(cell)
+            else:
+                saving.append(self._saver.submit(partial(_save_again, run, cell, known)))
+        return tuple(unknown)
+
+    def _paint(self, run: Run, cells: Cells) -> tuple[Pixels, ...]:
+        if run.cancelled:
+            raise RunCancelled("run_cancelled")
+        run.announce(Started(cells=cells))
+        recipes = [run.jobs[cell].recipe for cell in cells]
+        return self._backend.paint(recipes, self._placement, _Watch(run, cells))
+
+
+class _Watch:
+    """Follows one batch for the run it belongs to."""
+
+    def __init__(self, run: Run, cells: Cells) -> None:
+        self._run = run
+        self._cells = cells
+
+    @property
+    def cancelled(self) -> bool:
+        return self._run.cancelled
+
+    def step(self, number: int, total: int, previews: Callable[[], tuple[Pixels, ...]]) -> None:
+        self._run.announce(Step(cells=self._cells, number=number, total=total, previews=previews()))
+
+
+def _same_setting(jobs: Sequence[Job]) -> tuple[Cells, ...]:
+    """Return the cells that may share a batch, together, in the order of their first one."""
+    groups: dict[str, list[int]] = {}
+    for cell, job in enumerate(jobs):
+        groups.setdefault(job.recipe.batch_key, []).append(cell)
+    return tuple(tuple(cells) for cells in groups.values())
+
+
+def _save(run: Run, cell: int, pixels: Pixels, passport: Passport) -> None:
+    job = run.jobs[cell]
+    picture = Picture(pixels=pixels, recipe=job.recipe, passport=passport, lineage=job.lineage)
+    run.announce(Finished(cell=cell, entry=run.library.add(picture)))
+
+
+def _save_again(run: Run, cell: int, known: Entry) -> None:
+    entry = run.library.add_again(known, run.jobs[cell].lineage)
+    run.announce(Finished(cell=cell, entry=entry, remembered=True))
+
+
+def _wait_for(saving: Sequence[Future[None]]) -> None:
+    """Wait until all are settled, then raise the first error there is."""
+    errors = [error for future in saving if (error := future.exception()) is not None]
+    if errors:
+        raise errors[0]
+
+
+def _in_words(error: Exception) -> str:
+    words = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {words[0][:200]}" if words else type(error).__name__

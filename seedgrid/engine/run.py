@@ -1,0 +1,186 @@
+"""Run: what was asked for in one click, what happened to it so far, and the way to stop it.
+
+Any number of watchers on any threads may follow a run, from its beginning, at their own pace; the
+run goes on without them. Knows nothing of who computes.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from seedgrid.engine.store import Store
+from seedgrid.errors import RunCancelled
+from seedgrid.events import Cancelled, Done, Event, Failed, Finished, Queued, Started, Step
+from seedgrid.library.entry import Entry
+from seedgrid.picture import Lineage, new_id
+from seedgrid.recipe import Recipe
+
+State = Literal["queued", "running", "done", "cancelled", "failed"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One picture to make: what it is, and where it stands in the tree of choices."""
+
+    recipe: Recipe
+    lineage: Lineage
+
+
+class Run:
+    """Some jobs that were submitted together. Made by `Engine.submit`.
+
+    Attributes:
+        id: 32 hexadecimal digits that nobody can guess.
+        owner: Who asked; owners take turns.
+        jobs: In the order of their cells.
+        library: Where the pictures go.
+        fresh: Compute even what the library remembers.
+    """
+
+    def __init__(
+        self,
+        jobs: Sequence[Job],
+        *,
+        owner: str,
+        library: Store,
+        fresh: bool,
+        on_cancel: Callable[[Run], None],
+    ) -> None:
+        self.id = new_id()
+        self.owner = owner
+        self.jobs = tuple(jobs)
+        self.library = library
+        self.fresh = fresh
+        self._on_cancel = on_cancel
+        self._cancelled = threading.Event()
+        self._changed = threading.Condition()
+        self._log: list[tuple[int, Event]] = []  # (number, event), numbers rising, with gaps
+        self._next_number = 0
+        self._finished: dict[int, Entry] = {}
+        self._state: State = "queued"
+
+    def __repr__(self) -> str:
+        return f"Run({self.id[:8]}, {len(self.jobs)} jobs, {self.state})"
+
+    @property
+    def state(self) -> State:
+        """Where the run stands now."""
+        return self._state
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the last event is there."""
+        return self._state not in ("queued", "running")
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether somebody asked it to stop; it may not have stopped yet."""
+        return self._cancelled.is_set()
+
+    @property
+    def finished(self) -> Mapping[int, Entry]:
+        """The pictures that are safe so far, by cell."""
+        with self._changed:
+            return dict(self._finished)
+
+    def cancel(self) -> None:
+        """Ask the run to stop within one step; harmless when repeated, queued or ended."""
+        self._cancelled.set()
+        self._on_cancel(self)
+
+    def events(self, timeout_s: float | None = None) -> Iterator[Event]:
+        """Follow the run from its beginning to its end.
+
+        A `Step` or `Queued` that a later one has replaced may be left out; nothing else is.
+
+        Args:
+            timeout_s: How long to wait for one event; None waits as long as it takes.
+
+        Raises:
+            TimeoutError: Nothing happened for that long.
+        """
+        since = 0
+        while True:
+            events, since = self.next_events(since, timeout_s)
+            if not events:
+                raise TimeoutError(f"nothing happened in {timeout_s} s: {self}")
+            yield from events
+            if isinstance(events[-1], Done | Cancelled | Failed):
+                return
+
+    def next_events(
+        self, since: int, timeout_s: float | None = 0.0
+    ) -> tuple[tuple[Event, ...], int]:
+        """Return what happened since a number, waiting if nothing did.
+
+        Args:
+            since: 0 for the beginning, or the number that the last call returned.
+            timeout_s: How long to wait for the first event; None waits as long as it takes.
+
+        Returns:
+            The events, none after the timeout or the end, and the number for the next call.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self._next_number > since or self.has_ended, timeout_s)
+            return tuple(event for number, event in self._log if number >= since), self._next_number
+
+    def result(self, timeout_s: float | None = None) -> tuple[Entry, ...]:
+        """Wait for the end and return the pictures in the order of their cells.
+
+        Raises:
+            SeedGridError: What made the run fail; `RunCancelled` when it was stopped.
+            TimeoutError: It did not end within `timeout_s`.
+        """
+        with self._changed:
+            if not self._changed.wait_for(lambda: self.has_ended, timeout_s):
+                raise TimeoutError(f"not done after {timeout_s} s: {self}")
+            end = self._log[-1][1]
+        if isinstance(end, Failed):
+            raise end.error
+        if isinstance(end, Cancelled):
+            raise RunCancelled("run_cancelled")
+        return tuple(self._finished[cell] for cell in range(len(self.jobs)))
+
+    def announce(self, event: Event) -> None:
+        """Tell all watchers. For the engine only.
+
+        Raises:
+            RuntimeError: The run has ended: nothing may follow the last event.
+        """
+        with self._changed:
+            if self.has_ended:
+                raise RuntimeError(f"{event} after the end of {self}")
+            self._forget_what_is_replaced_by(event)
+            self._log.append((self._next_number, event))
+            self._next_number += 1
+            self._state = _state_after(event)
+            if isinstance(event, Finished):
+                self._finished[event.cell] = event.entry
+            self._changed.notify_all()
+
+    def _forget_what_is_replaced_by(self, event: Event) -> None:
+        """Keep the log short: previews are large, and only the newest is of use."""
+        replaced: type[Event] | None = None
+        if isinstance(event, Step | Started | Done | Cancelled | Failed):
+            replaced = Step
+        elif isinstance(event, Queued):
+            replaced = Queued
+        if replaced is not None:
+            self._log = [pair for pair in self._log if not isinstance(pair[1], replaced)]
+
+
+def _state_after(event: Event) -> State:
+    match event:
+        case Queued():
+            return "queued"
+        case Done():
+            return "done"
+        case Cancelled():
+            return "cancelled"
+        case Failed():
+            return "failed"
+        case _:
+            return "running"

@@ -1,0 +1,40 @@
+"""Store: what the engine needs of a library, nothing more. `library.Library` fulfils it."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from seedgrid.library.entry import Entry
+from seedgrid.picture import Lineage, Picture
+
+
+class Store(Protocol):
+    """Where pictures become safe. Called from several threads."""
+
+    def add(self, picture: Picture) -> Entry:
+        """Save a picture; when this returns, it survives a power cut.
+
+        Raises:
+            LibraryError: It could not be saved.
+        """
+        ...
+
+    def add_again(self, entry: Entry, lineage: Lineage) -> Entry:
+        """Save the same pixels at another place of the lineage.
+
+        Raises:
+            LibraryError: It could not be saved.
+        """
+        ...
+
+    def remembered(self, recipe_id: str, passport_digest: str) -> Entry | None:
+        """Return a picture of this recipe, computed under this passport, if there is one."""
+        ...
+
+    def get(self, picture_id: str) -> Entry:
+        """Return a picture by its own id.
+
+        Raises:
+            InputError: There is none.
+        """
+        ...
