@@ -1,5 +1,55 @@
-"""SeedGrid: a picture is a pure function of its recipe."""
+"""SeedGrid: a picture is a pure function of its recipe.
 
-from typing import Final
+    from seedgrid import Studio
 
-__version__: Final = "0.1.0"
+    studio = Studio()
+    grid = studio.grid("Labrador in the style of Vermeer", seeds="0-3")
+    finals = studio.refine(grid[2])
+    finals[3].save("labrador.png")
+
+Importing this package loads nothing heavy: names are looked up when they are first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from seedgrid.engine import Engine
+    from seedgrid.errors import SeedGridError
+    from seedgrid.recipe import Passport, Recipe
+    from seedgrid.request import Request
+    from seedgrid.studio import Pictures, Studio, StudioPicture
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Engine",
+    "Passport",
+    "Pictures",
+    "Recipe",
+    "Request",
+    "SeedGridError",
+    "Studio",
+    "StudioPicture",
+    "__version__",
+]
+
+_HOMES = {
+    "Engine": "engine",
+    "Passport": "recipe",
+    "Pictures": "studio",
+    "Recipe": "recipe",
+    "Request": "request",
+    "SeedGridError": "errors",
+    "Studio": "studio",
+    "StudioPicture": "studio",
+}
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 (a module attribute may be anything)
+    """Look a public name up when it is first used (PEP 562)."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'seedgrid' has no attribute {name!r}")
+    return getattr(import_module(f"seedgrid.{_HOMES[name]}"), name)

@@ -1,0 +1,516 @@
+"""The engine: events, the queue, stopping, failing, remembering. All on the fake backend."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from conftest import MakeRecipes, MemoryStore
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seedgrid.backend.fake import FakeBackend, Fault
+from seedgrid.engine import Engine, Run
+from seedgrid.errors import LibraryError, RunCancelled, RunError
+from seedgrid.events import (
+    Cancelled,
+    Done,
+    Event,
+    Finished,
+    Queued,
+    Started,
+    Step,
+    Terminal,
+)
+from seedgrid.plan import plan_grid
+from seedgrid.request import Request, resolve
+
+ROOT = Path(__file__).parent.parent
+SOON_S = 20.0
+"""Long enough for the busiest machine; a test that waits so long has failed."""
+
+
+@pytest.fixture
+def slow() -> Iterator[Engine]:
+    """An engine whose steps take 20 ms."""
+    with Engine(FakeBackend(step_delay_s=0.02), MemoryStore(), runs_per_owner=9) as engine:
+        yield engine
+
+
+def kinds(run: Run) -> list[str]:
+    return [type(event).__name__ for event in run.events(SOON_S)]
+
+
+def wait_for(run: Run, kind: type[Event]) -> Event:
+    return next(event for event in run.events(SOON_S) if isinstance(event, kind))
+
+
+def follow(run: Run, into: list[Event]) -> threading.Thread:
+    thread = threading.Thread(target=lambda: into.extend(run.events(SOON_S)))
+    thread.start()
+    return thread
+
+
+def test_a_grid_from_beginning_to_end(engine: Engine, make_recipes: MakeRecipes) -> None:
+    """Four recipes become four pictures, each on its own seed, in one batch."""
+    run = engine.submit(plan_grid(make_recipes()), owner="me")
+    entries = run.result(SOON_S)
+    assert [entry.recipe.seed for entry in entries] == [0, 1, 2, 3]
+    assert len({entry.pixels_sha256 for entry in entries}) == 4
+    assert run.state == "done"
+    names = kinds(run)
+    assert names[:3] == ["Queued", "Loading", "Started"]
+    assert names[3:] == ["Finished"] * 4 + ["Done"]
+
+
+def test_every_watcher_sees_everything(slow: Engine, make_recipes: MakeRecipes) -> None:
+    """Watchers on several threads see the same, those who come late see it from the beginning."""
+    run = slow.submit(plan_grid(make_recipes()), owner="me")
+    seen: list[list[Event]] = [[], [], []]
+    threads = [follow(run, events) for events in seen]
+    for thread in threads:
+        thread.join(SOON_S)
+    late = list(run.events(SOON_S))
+    for events in [*seen, late]:
+        assert [e for e in events if not isinstance(e, Step | Queued)] == [
+            e for e in late if not isinstance(e, Step | Queued)
+        ]
+        assert isinstance(events[-1], Done)
+
+
+def test_a_watcher_that_keeps_up_sees_every_step(slow: Engine, make_recipes: MakeRecipes) -> None:
+    """Steps come in order, each once, with a preview a cell."""
+    run = slow.submit(plan_grid(make_recipes(steps=5)), owner="me")
+    steps = [event for event in run.events(SOON_S) if isinstance(event, Step)]
+    assert [step.number for step in steps] == [1, 2, 3, 4, 5]
+    assert all(len(step.previews) == 4 for step in steps)
+
+
+def test_replaced_steps_are_forgotten(engine: Engine, make_recipes: MakeRecipes) -> None:
+    """After the end no preview is kept: memory does not grow with steps."""
+    run = engine.submit(plan_grid(make_recipes(steps=50)), owner="me")
+    run.result(SOON_S)
+    assert "Step" not in kinds(run)
+    assert len(run.next_events(0)[0]) < 12
+
+
+def test_polling_goes_on_where_it_stopped(engine: Engine, make_recipes: MakeRecipes) -> None:
+    """A poller gets each event once, waits at most its timeout, and gets nothing after the end."""
+    run = engine.submit(plan_grid(make_recipes()), owner="me")
+    events: list[Event] = []
+    since = 0
+    while not (events and isinstance(events[-1], Done)):
+        new, since = run.next_events(since, SOON_S)
+        events += new
+    assert len([e for e in events if isinstance(e, Finished)]) == 4
+    assert run.next_events(since, SOON_S) == ((), since)
+
+
+def test_a_watcher_may_give_up_waiting(slow: Engine, make_recipes: MakeRecipes) -> None:
+    """A timeout is an error for the watcher and nothing to the run."""
+    slow.library.may_save.clear()
+    run = slow.submit(plan_grid(make_recipes()), owner="me")
+    with pytest.raises(TimeoutError):
+        list(run.events(0.3))
+    with pytest.raises(TimeoutError):
+        run.result(0.01)
+    slow.library.may_save.set()
+    assert len(run.result(SOON_S)) == 4
+
+
+def test_finished_means_safe(slow: Engine, make_recipes: MakeRecipes) -> None:
+    """No picture is announced before the library has it."""
+    slow.library.may_save.clear()
+    run = slow.submit(plan_grid(make_recipes(steps=1)), owner="me")
+    wait_for(run, Started)
+    time.sleep(0.2)
+    assert run.finished == {}
+    slow.library.may_save.set()
+    run.result(SOON_S)
+    assert sorted(run.finished) == [0, 1, 2, 3]
+
+
+def test_only_one_thread_touches_the_backend(
+    backend: FakeBackend, engine: Engine, make_recipes: MakeRecipes
+) -> None:
+    """Runs submitted from anywhere are painted on one thread, which is not the caller's."""
+    threads = [
+        threading.Thread(
+            target=lambda seed=seed: engine.submit(
+                plan_grid(make_recipes(seeds=(seed,))), owner=f"owner {seed}"
+            ).result(SOON_S)
+        )
+        for seed in range(5)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(SOON_S)
+    assert len({call.thread for call in backend.calls}) == 1
+    assert backend.calls[0].thread != threading.get_ident()
+    assert len(backend.calls) == 5
+
+
+def test_batches_have_at_most_the_width(
+    backend: FakeBackend, engine: Engine, make_recipes: MakeRecipes
+) -> None:
+    """Ten cells of width 4 are painted as 4, 4 and 2, in order."""
+    run = engine.submit(plan_grid(make_recipes(seeds=tuple(range(10)))), owner="me")
+    assert [entry.recipe.seed for entry in run.result(SOON_S)] == list(range(10))
+    assert [len(call.recipes) for call in backend.calls] == [4, 4, 2]
+
+
+def test_recipes_that_differ_in_settings_do_not_share_a_batch(
+    backend: FakeBackend, engine: Engine, make_recipes: MakeRecipes
+) -> None:
+    """Sizes may be mixed in a run: each has its own batches, results keep the order asked for."""
+    small = make_recipes(seeds=(0, 1, 2))
+    mixed = [small[0], small[1].replace(width=72), small[2]]
+    entries = engine.submit(plan_grid(mixed), owner="me").result(SOON_S)
+    assert [entry.recipe.width for entry in entries] == [64, 72, 64]
+    assert [[r.seed for r in call.recipes] for call in backend.calls] == [[0, 2], [1]]
+
+
+def test_saving_goes_on_beside_the_next_batch(
+    backend: FakeBackend, store: MemoryStore, engine: Engine, make_recipes: MakeRecipes
+) -> None:
+    """While the first batch is being saved, the second is painted, but not the third."""
+    store.may_save.clear()
+    run = engine.submit(plan_grid(make_recipes(seeds=tuple(range(12)))), owner="me")
+    deadline = time.monotonic() + SOON_S
+    while len(backend.calls) < 2 and time.monotonic() < deadline:
+        time.sleep(0.005)
+    time.sleep(0.2)
+    assert len(backend.calls) == 2
+    store.may_save.set()
+    assert len(run.result(SOON_S)) == 12
+
+
+# Stopping
+
+
+def test_stop_within_one_step(slow: Engine, make_recipes: MakeRecipes) -> None:
+    """After Stop at most the step that is being done is finished."""
+    run = slow.submit(plan_grid(make_recipes(steps=100)), owner="me")
+    events: list[Event] = []
+    for event in run.events(SOON_S):
+        events.append(event)
+        if isinstance(event, Step) and event.number == 3:
+            run.cancel()
+    assert isinstance(events[-1], Cancelled)
+    assert max(event.number for event in events if isinstance(event, Step)) <= 4
+    with pytest.raises(RunCancelled):
+        run.result(SOON_S)
+
+
+def test_stop_keeps_finished_pictures(slow: Engine, make_recipes: MakeRecipes) -> None:
+    """Pictures of batches that were painted are saved and announced before the end."""
+    run = slow.submit(plan_grid(make_recipes(seeds=tuple(range(8)), steps=5)), owner="me")
+    for event in run.events(SOON_S):
+        if isinstance(event, Started) and event.cells[0] == 4:
+            run.cancel()
+    assert sorted(run.finished) == [0, 1, 2, 3]
+    assert run.state == "cancelled"
+
+
+def test_stop_while_waiting(slow: Engine, make_recipes: MakeRecipes) -> None:
+    """A run that waits is stopped at once; the one before it goes on."""
+    first = slow.submit(plan_grid(make_recipes(steps=10)), owner="me")
+    second = slow.submit(plan_grid(make_recipes()), owner="me")
+    second.cancel()
+    assert second.state == "cancelled"
+    assert kinds(second)[-1] == "Cancelled"
+    assert "Started" not in kinds(second)
+    assert len(first.result(SOON_S)) == 4
+
+
+def test_stop_twice_or_late_does_nothing(engine: Engine, make_recipes: MakeRecipes) -> None:
+    """Cancelling a run that has ended changes nothing, however often."""
+    run = engine.submit(plan_grid(make_recipes()), owner="me")
+    run.result(SOON_S)
+    run.cancel()
+    run.cancel()
+    assert run.state == "done"
+    assert kinds(run).count("Done") == 1
+
+
+def test_stop_and_generate_at_once_runs_one_job_at_a_time(make_recipes: MakeRecipes) -> None:
+    """Stop followed by Generate, ten times: never two paintings at once, the last one is whole."""
+    painting = threading.Semaphore(1)
+
+    class Alone(FakeBackend):
+        def paint(self, *args: object, **kwargs: object) -> object:
+            assert painting.acquire(blocking=False), "two paintings at once"
+            try:
+                return super().paint(*args, **kwargs)  # type: ignore[arg-type]
+            finally:
+                painting.release()
+
+    with Engine(Alone(step_delay_s=0.005), MemoryStore()) as engine:
+        for _ in range(10):
+            run = engine.submit(plan_grid(make_recipes(steps=50)), owner="me")
+            wait_for(run, Step)
+            run.cancel()
+        last = engine.submit(plan_grid(make_recipes(steps=2)), owner="me")
+        assert len(last.result(SOON_S)) == 4
+
+
+def test_a_stop_does_not_reach_others(slow: Engine, make_recipes: MakeRecipes) -> None:
+    """Two people paint; one stops; the other's pictures come, and none of them is a stranger's."""
+    mine = slow.submit(plan_grid(make_recipes("mine", steps=10)), owner="me")
+    yours = slow.submit(plan_grid(make_recipes("yours")), owner="you")
+    wait_for(mine, Step)
+    mine.cancel()
+    assert {entry.recipe.prompt for entry in yours.result(SOON_S)} == {"yours"}
+    assert mine.state == "cancelled"
+
+
+# Waiting
+
+
+def test_owners_take_turns(slow: Engine, make_recipes: MakeRecipes) -> None:
+    """Who has three runs waiting does not keep others from their first."""
+    blocker = slow.submit(plan_grid(make_recipes(steps=20)), owner="me")
+    wait_for(blocker, Started)
+    mine = [slow.submit(plan_grid(make_recipes(steps=1)), owner="me") for _ in range(3)]
+    yours = slow.submit(plan_grid(make_recipes(steps=1)), owner="you")
+    ends: list[Run] = []
+    for run in (*mine, yours):
+        threading.Thread(target=lambda run=run: (run.result(SOON_S), ends.append(run))).start()
+    deadline = time.monotonic() + SOON_S
+    while len(ends) < 4 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    order = sorted((*mine, yours), key=_first_started)
+    assert order.index(yours) <= 1
+
+
+def _first_started(run: Run) -> int:
+    paintings = [entry.lineage.picture_id for entry in run.library.entries]
+    return paintings.index(run.jobs[0].lineage.picture_id)
+
+
+def test_the_position_is_shown_and_falls(slow: Engine, make_recipes: MakeRecipes) -> None:
+    """Who waits is told how many are before, and again when that changes."""
+    blocker = slow.submit(plan_grid(make_recipes(steps=10)), owner="a")
+    wait_for(blocker, Started)
+    waiting = [slow.submit(plan_grid(make_recipes(steps=1)), owner=o) for o in "bcd"]
+    assert waiting[2].next_events(0)[0] == (Queued(position=2),)
+    waiting[0].cancel()
+    assert waiting[2].next_events(0)[0] == (Queued(position=1),)
+    for run in waiting[1:]:
+        run.result(SOON_S)
+
+
+def test_an_owner_may_not_fill_the_queue(make_recipes: MakeRecipes) -> None:
+    """The third run of one owner is refused; one that was stopped makes room at once."""
+    with Engine(FakeBackend(step_delay_s=0.02), MemoryStore(), runs_per_owner=2) as engine:
+        first = engine.submit(plan_grid(make_recipes(steps=100)), owner="me")
+        engine.submit(plan_grid(make_recipes(steps=1)), owner="me")
+        with pytest.raises(RunError) as caught:
+            engine.submit(plan_grid(make_recipes()), owner="me")
+        assert caught.value.code == "too_many_runs"
+        engine.submit(plan_grid(make_recipes()), owner="you")
+        first.cancel()
+        engine.submit(plan_grid(make_recipes()), owner="me").result(SOON_S)
+
+
+# Failing
+
+
+def test_a_failure_ends_the_run_and_not_the_engine(
+    backend: FakeBackend, engine: Engine, make_recipes: MakeRecipes
+) -> None:
+    """A run fails with the backend's words; the next one is whole."""
+    backend.faults.append(Fault(step=2))
+    run = engine.submit(plan_grid(make_recipes()), owner="me")
+    with pytest.raises(RunError) as caught:
+        run.result(SOON_S)
+    assert caught.value.code == "picture_nan"
+    assert run.state == "failed"
+    assert len(engine.submit(plan_grid(make_recipes()), owner="me").result(SOON_S)) == 4
+
+
+def test_a_failure_keeps_finished_pictures(
+    backend: FakeBackend, engine: Engine, make_recipes: MakeRecipes
+) -> None:
+    """When the second batch fails, the first one's pictures are there."""
+    backend.faults.extend([None, Fault(step=1)])
+    run = engine.submit(plan_grid(make_recipes(seeds=tuple(range(8)))), owner="me")
+    assert kinds(run)[-1] == "Failed"
+    assert sorted(run.finished) == [0, 1, 2, 3]
+
+
+def test_a_surprise_is_logged_and_told(
+    backend: FakeBackend,
+    engine: Engine,
+    make_recipes: MakeRecipes,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """An error nobody expected fails the run with its name, and its traceback is in the log."""
+    backend.faults.append(Fault(step=1, error=ZeroDivisionError("by zero")))
+    run = engine.submit(plan_grid(make_recipes()), owner="me")
+    with pytest.raises(RunError, match="ZeroDivisionError: by zero"):
+        run.result(SOON_S)
+    assert caplog.records[-1].exc_info is not None
+    assert len(engine.submit(plan_grid(make_recipes()), owner="me").result(SOON_S)) == 4
+
+
+def test_a_full_disk_fails_the_run(
+    store: MemoryStore, engine: Engine, make_recipes: MakeRecipes
+) -> None:
+    """A picture that could not be saved is not announced, and the run says why."""
+    store.error = LibraryError("engine_closed")  # any code will do
+    run = engine.submit(plan_grid(make_recipes()), owner="me")
+    with pytest.raises(LibraryError):
+        run.result(SOON_S)
+    assert run.finished == {}
+    store.error = None
+    assert len(engine.submit(plan_grid(make_recipes()), owner="me").result(SOON_S)) == 4
+
+
+# Remembering
+
+
+def test_a_known_recipe_is_not_painted_again(
+    backend: FakeBackend, engine: Engine, make_recipes: MakeRecipes
+) -> None:
+    """The same recipe comes from the library, marked, at its own new place in the lineage."""
+    first = engine.submit(plan_grid(make_recipes()), owner="me").result(SOON_S)
+    run = engine.submit(plan_grid(make_recipes()), owner="me")
+    again = run.result(SOON_S)
+    assert len(backend.calls) == 1
+    assert [e.pixels_sha256 for e in again] == [e.pixels_sha256 for e in first]
+    assert {e.id for e in again}.isdisjoint(e.id for e in first)
+    assert all(e.remembered for e in run.events() if isinstance(e, Finished))
+
+
+def test_only_unknown_cells_are_painted(
+    backend: FakeBackend, engine: Engine, make_recipes: MakeRecipes
+) -> None:
+    """Two known seeds and two new ones: the new ones are painted, with their own bits."""
+    engine.submit(plan_grid(make_recipes(seeds=(0, 1))), owner="me").result(SOON_S)
+    run = engine.submit(plan_grid(make_recipes(seeds=(5, 0, 6, 1))), owner="me")
+    entries = run.result(SOON_S)
+    assert [r.seed for r in backend.calls[1].recipes] == [5, 6]
+    with Engine(FakeBackend(), MemoryStore()) as other:
+        expected = other.submit(plan_grid(make_recipes(seeds=(5, 0, 6, 1))), owner="me")
+        hashes = [entry.pixels_sha256 for entry in expected.result(SOON_S)]
+    assert [entry.pixels_sha256 for entry in entries] == hashes
+
+
+def test_fresh_paints_again(
+    backend: FakeBackend, engine: Engine, make_recipes: MakeRecipes
+) -> None:
+    """“Make it again” computes what the library remembers, and the bits are the same."""
+    first = engine.submit(plan_grid(make_recipes()), owner="me").result(SOON_S)
+    again = engine.submit(plan_grid(make_recipes()), owner="me", fresh=True).result(SOON_S)
+    assert len(backend.calls) == 2
+    assert [e.pixels_sha256 for e in again] == [e.pixels_sha256 for e in first]
+
+
+# Warming, closing
+
+
+def test_warming_loads_beside_the_page(make_recipes: MakeRecipes) -> None:
+    """`warm` returns at once and says how far it is; the first run does not load again."""
+    with Engine(FakeBackend(load_delay_s=0.1), MemoryStore()) as engine:
+        assert engine.warmth.state == "cold"
+        engine.warm()
+        assert engine.warmth.state == "loading"
+        run = engine.submit(plan_grid(make_recipes()), owner="me")
+        run.result(SOON_S)
+        wait_until(lambda: engine.warmth.state == "ready")
+        again = engine.submit(plan_grid(make_recipes()), owner="me", fresh=True)
+        assert "Loading" not in kinds(again)
+
+
+def test_warming_may_fail(make_recipes: MakeRecipes) -> None:
+    """A model that cannot be loaded is told by `warmth`, and by each run that needs it."""
+    error = RunError("picture_nan")
+    with Engine(FakeBackend(load_error=error), MemoryStore()) as engine:
+        engine.warm()
+        wait_until(lambda: engine.warmth.state == "failed")
+        assert engine.warmth.error is error
+        with pytest.raises(RunError):
+            engine.submit(plan_grid(make_recipes()), owner="me").result(SOON_S)
+
+
+def test_closing_stops_everything(make_recipes: MakeRecipes) -> None:
+    """Close ends the running and the waiting runs, closes the backend, and refuses new ones."""
+    backend = FakeBackend(step_delay_s=0.02)
+    engine = Engine(backend, MemoryStore())
+    running = engine.submit(plan_grid(make_recipes(steps=100)), owner="a")
+    waiting = engine.submit(plan_grid(make_recipes(steps=100)), owner="b")
+    wait_for(running, Step)
+    engine.close()
+    assert (running.state, waiting.state, backend.closed) == ("cancelled", "cancelled", True)
+    with pytest.raises(RunError) as caught:
+        engine.submit(plan_grid(make_recipes()), owner="a")
+    assert caught.value.code == "engine_closed"
+
+
+def test_a_forgotten_engine_does_not_keep_the_program_alive() -> None:
+    """A script that ends without closing ends, and with a run in progress it ends soon, too."""
+    code = (
+        "from seedgrid.backend.fake import FakeBackend\n"
+        "from seedgrid.engine import Engine\n"
+        "from seedgrid.plan import plan_grid\n"
+        "from seedgrid.request import Request, resolve\n"
+        "b = FakeBackend(step_delay_s=0.05)\n"
+        "e = Engine(b, None)\n"
+        "r = resolve(Request(prompt='a', num_inference_steps=150), b.card(None))\n"
+        "run = e.submit(plan_grid(r), owner='me', fresh=True)\n"
+        "next(x for x in run.events() if type(x).__name__ == 'Step')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + SOON_S
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    actions=st.lists(
+        st.tuples(
+            st.sampled_from(["a", "b", "c"]),  # owner
+            st.integers(1, 9),  # cells
+            st.sampled_from(["", "cancel", "fail"]),
+        ),
+        min_size=1,
+        max_size=6,
+    )
+)
+def test_each_run_ends_exactly_once(actions: list[tuple[str, int, str]]) -> None:
+    """Whatever is submitted, stopped or broken: one last event each, and it is the last."""
+    backend = FakeBackend(step_delay_s=0.0005)
+    with Engine(backend, MemoryStore(), runs_per_owner=9) as engine:
+        runs = []
+        for owner, cells, what in actions:
+            request = Request(
+                prompt="a", seeds=tuple(range(cells)), width=32, height=32, num_inference_steps=3
+            )
+            if what == "fail":
+                backend.faults.append(Fault(step=2))
+            recipes = resolve(request, backend.card(None))
+            runs.append(engine.submit(plan_grid(recipes), owner=owner, fresh=True))
+            if what == "cancel":
+                runs[-1].cancel()
+        for run in runs:
+            events = list(run.events(SOON_S))
+            assert [isinstance(e, Terminal) for e in events] == [False] * (len(events) - 1) + [True]
+            finished = [e.cell for e in events if isinstance(e, Finished)]
+            assert sorted(finished) == sorted(set(finished))
+            if isinstance(events[-1], Done):
+                assert len(finished) == len(run.jobs)

@@ -1,0 +1,195 @@
+"""The fake backend: it consumes its generators, so wrong ones change pictures."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import MakeRecipes
+
+from seedgrid.backend.base import Placement
+from seedgrid.backend.fake import FakeBackend, Fault, Generators, fresh_generators
+from seedgrid.errors import ModelError, RunCancelled, RunError
+from seedgrid.picture import Pixels
+from seedgrid.recipe import NoiseShare, Recipe
+
+ROOT = Path(__file__).parent.parent
+
+
+class Watcher:
+    """Remembers steps and previews; cancels after a given step."""
+
+    def __init__(self, cancel_after: int | None = None) -> None:
+        self.steps: list[tuple[int, int]] = []
+        self.previews: list[tuple[Pixels, ...]] = []
+        self._cancel_after = cancel_after
+
+    @property
+    def cancelled(self) -> bool:
+        return self._cancel_after is not None and len(self.steps) >= self._cancel_after
+
+    def step(self, number: int, total: int, previews: Callable[[], tuple[Pixels, ...]]) -> None:
+        self.steps.append((number, total))
+        self.previews.append(previews())
+
+
+def paint(backend: FakeBackend, recipes: Sequence[Recipe]) -> tuple[Pixels, ...]:
+    return backend.paint(recipes, Placement(), Watcher())
+
+
+def same(first: Sequence[Pixels], second: Sequence[Pixels]) -> list[bool]:
+    return [bool((a == b).all()) for a, b in zip(first, second, strict=True)]
+
+
+def test_a_picture_depends_on_its_recipe_only(make_recipes: MakeRecipes) -> None:
+    """Neither the slot nor the neighbours nor earlier calls change a picture."""
+    backend, recipes = FakeBackend(), make_recipes()
+    together = paint(backend, recipes)
+    reversed_ = paint(backend, recipes[::-1])[::-1]
+    alone = [paint(FakeBackend(), [recipe])[0] for recipe in recipes]
+    assert same(together, reversed_) == [True] * 4
+    assert same(together, alone) == [True] * 4
+
+
+def test_the_same_in_another_process() -> None:
+    """A picture is the same in a new process with another hash seed."""
+    code = (
+        "import hashlib; from seedgrid.backend.fake import *; from seedgrid.request import *\n"
+        "class W:\n  cancelled = False\n  def step(self, *a): pass\n"
+        "b = FakeBackend(); r = resolve(Request(prompt='misty mountains', seeds=(0,), width=64,"
+        " height=64, num_inference_steps=3), b.card(None))\n"
+        "print(hashlib.sha256(b.paint(r, Placement(), W())[0].tobytes()).hexdigest())"
+    )
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=ROOT,
+            env={"PYTHONHASHSEED": seed},
+        ).stdout
+        for seed in ("0", "1")
+    }
+    assert len(outputs) == 1
+
+
+def _shared(recipes: Sequence[Recipe]) -> list[np.random.Generator]:
+    return [fresh_generators(recipes)[0]] * len(recipes)
+
+
+def _misordered(recipes: Sequence[Recipe]) -> list[np.random.Generator]:
+    return fresh_generators(recipes)[::-1]
+
+
+class _Stale:
+    """Keeps its generators from call to call."""
+
+    def __init__(self) -> None:
+        self._kept: list[np.random.Generator] = []
+
+    def __call__(self, recipes: Sequence[Recipe]) -> list[np.random.Generator]:
+        self._kept = self._kept or fresh_generators(recipes)
+        return self._kept
+
+
+@pytest.mark.parametrize(
+    ("generators", "right"),
+    [(_shared, [False] * 4), (_misordered, [False] * 4)],
+    ids=["shared", "misordered"],
+)
+def test_wrong_generators_change_pictures(
+    make_recipes: MakeRecipes, generators: Generators, right: list[bool]
+) -> None:
+    """One generator for all, or generators in another order, are noticed in every cell."""
+    recipes = make_recipes()
+    expected = paint(FakeBackend(), recipes)
+    assert same(paint(FakeBackend(generators=generators), recipes), expected) == right
+
+
+def test_stale_generators_change_pictures(make_recipes: MakeRecipes) -> None:
+    """A generator that was used before gives another picture, the second time."""
+    recipes = make_recipes()
+    expected = paint(FakeBackend(), recipes)
+    backend = FakeBackend(generators=_Stale())
+    assert same(paint(backend, recipes), expected) == [True] * 4
+    assert same(paint(backend, recipes), expected) == [False] * 4
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"prompt": "a red fox"},
+        {"prompt": "misty mountains, artsy"},
+        {"negative_prompt": "fog"},
+        {"seed": 9},
+        {"num_inference_steps": 4},
+        {"guidance_scale": 3.0},
+        {"width": 72},
+        {"noise_mix": (NoiseShare(seed=5, weight=0.2),)},
+    ],
+    ids=str,
+)
+def test_what_the_recipe_says_shows(make_recipes: MakeRecipes, change: dict[str, object]) -> None:
+    """Words, seed, steps, guidance, size and noise each change the picture."""
+    recipe = make_recipes()[0]
+    before = paint(FakeBackend(), [recipe])[0]
+    after = paint(FakeBackend(), [recipe.replace(**change)])[0]
+    assert before.shape != after.shape or (before != after).any()
+
+
+def test_steps_and_previews_come_in_order(make_recipes: MakeRecipes) -> None:
+    """Each step is told once, with one preview a recipe that gets nearer to the picture."""
+    watcher = Watcher()
+    pictures = FakeBackend().paint(make_recipes(steps=4), Placement(), watcher)
+    assert watcher.steps == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    small = pictures[0][::4, ::4].astype(int)
+    distances = [np.abs(previews[0].astype(int) - small).mean() for previews in watcher.previews]
+    assert distances[0] > distances[1] > distances[2]
+    assert all(len(previews) == 4 for previews in watcher.previews)
+
+
+def test_no_previews_when_nobody_wants_them(make_recipes: MakeRecipes) -> None:
+    """A placement without previews gets steps without pictures."""
+    watcher = Watcher()
+    FakeBackend().paint(make_recipes(), Placement(previews=False), watcher)
+    assert watcher.previews == [()] * 3
+
+
+def test_cancel_within_one_step(make_recipes: MakeRecipes) -> None:
+    """No step is begun after the watch says so."""
+    watcher = Watcher(cancel_after=2)
+    with pytest.raises(RunCancelled):
+        FakeBackend().paint(make_recipes(steps=9), Placement(), watcher)
+    assert watcher.steps == [(1, 9), (2, 9)]
+
+
+def test_a_fault_strikes_once(make_recipes: MakeRecipes) -> None:
+    """A fault spoils one call, at its step; the next call is well."""
+    backend = FakeBackend()
+    backend.faults.append(Fault(step=2))
+    watcher = Watcher()
+    with pytest.raises(RunError) as caught:
+        backend.paint(make_recipes(), Placement(), watcher)
+    assert caught.value.code == "picture_nan"
+    assert watcher.steps == [(1, 3)]
+    assert len(paint(backend, make_recipes())) == 4
+
+
+def test_another_model_is_refused() -> None:
+    """The only model there is has three names; others are an error."""
+    with pytest.raises(ModelError):
+        FakeBackend().card("stabilityai/sdxl")
+
+
+def test_a_batch_holds_what_belongs_together(make_recipes: MakeRecipes) -> None:
+    """Recipes of different sizes, or more than the width, are the engine's mistake."""
+    recipes = make_recipes()
+    with pytest.raises(ValueError, match="differ in more than words"):
+        paint(FakeBackend(), [recipes[0], recipes[1].replace(width=72)])
+    with pytest.raises(ValueError, match="do not fit"):
+        paint(FakeBackend(), [*recipes, recipes[0]])
