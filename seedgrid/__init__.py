@@ -16,11 +16,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from seedgrid.album import Pictures, StudioPicture
     from seedgrid.engine import Engine
     from seedgrid.errors import SeedGridError
     from seedgrid.recipe import Passport, Recipe
     from seedgrid.request import Request
-    from seedgrid.studio import Pictures, Studio, StudioPicture
+    from seedgrid.studio import Studio
 
 __version__ = "0.1.0"
 
@@ -39,12 +40,12 @@ __all__ = [
 _HOMES = {
     "Engine": "engine",
     "Passport": "recipe",
-    "Pictures": "studio",
+    "Pictures": "album",
     "Recipe": "recipe",
     "Request": "request",
     "SeedGridError": "errors",
     "Studio": "studio",
-    "StudioPicture": "studio",
+    "StudioPicture": "album",
 }
 
 

@@ -1,0 +1,313 @@
+"""Studio: the whole workflow for Python, the command line and the page, in a few words.
+
+    with Studio() as studio:
+        grid = studio.grid("Labrador in the style of Vermeer", seeds="0-3")
+        finals = studio.refine(grid[2])
+        finals[3].save("labrador.png")
+
+It puts model, engine and library together and knows nothing of screens. Nothing is loaded and no
+folder is made before the first picture is asked for.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Self, TypedDict, Unpack
+
+from seedgrid import request as requests
+from seedgrid.album import Pictures, StudioPicture
+from seedgrid.backend.base import Backend, Placement
+from seedgrid.engine import Engine, Run
+from seedgrid.library.entry import Entry
+from seedgrid.plan import plan_grid, plan_refine
+from seedgrid.request import ModelCard, Request
+from seedgrid.seeds import check_seed, parse_seeds
+from seedgrid.variations import GUIDE_SUFFIXES
+
+if TYPE_CHECKING:
+    from seedgrid.library import Library
+
+Seeds = str | int | Sequence[int]
+"""`"0-3"`, `7`, or `[7, 11, 42]`."""
+
+_OWNER: Final = "studio"
+_RUNS: Final = 1000
+_PICTURE_ID_DIGITS: Final = 32
+
+
+class Settings(TypedDict, total=False):
+    """What may be said of a picture beside words and seeds; absent means as the model's card says.
+
+    The names are those of `Request` and mean the same.
+    """
+
+    negative_prompt: str
+    width: int | None
+    height: int | None
+    num_inference_steps: int | None
+    guidance_scale: float | None
+    scheduler: str | None
+    dtype: str | None
+    lock_width: int | None
+    determinism: str | None
+
+
+class Studio:
+    """A model, an engine and a library, ready to paint. Safe to use from any thread.
+
+    Args:
+        model: `"bundled"`, a folder, a hub id, or a .safetensors file; by default what the
+            environment's `SEEDGRID_MODEL` says, else `"bundled"`.
+        library: The folder that keeps the pictures; by default what `SEEDGRID_LIBRARY` says, else
+            the system's place for the user's data.
+        device: `"auto"`, `"cpu"`, `"cuda"`, …
+        backend: What paints; by default diffusers.
+        placement: Where to compute, in full; `device` alone by default, without previews.
+    """
+
+    def __init__(
+        self,
+        model: str | None = None,
+        library: str | Path | None = None,
+        device: str = "auto",
+        *,
+        backend: Backend | None = None,
+        placement: Placement | None = None,
+    ) -> None:
+        self.model = model or default_model()
+        self.library_folder = Path(library or default_library()).expanduser().absolute()
+        self._placement = placement or Placement(device=device, previews=False)
+        self._making = threading.RLock()
+        self._backend = backend
+        self._library: Library | None = None
+        self._engine: Engine | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def backend(self) -> Backend:
+        """What paints."""
+        with self._making:
+            if self._backend is None:
+                from seedgrid.backend.diffusion import DiffusersBackend
+
+                self._backend = DiffusersBackend()
+            return self._backend
+
+    @property
+    def library(self) -> Library:
+        """Where the pictures are kept; the folder is made when it is first asked for."""
+        with self._making:
+            if self._library is None:
+                from seedgrid.library import Library
+
+                self._library = Library(self.library_folder)
+            return self._library
+
+    @property
+    def engine(self) -> Engine:
+        """Who makes them; starts its threads when it is first asked for."""
+        with self._making:
+            if self._engine is None:
+                self._engine = Engine(
+                    self.backend, self.library, placement=self._placement, runs_per_owner=_RUNS
+                )
+            return self._engine
+
+    def card(self, model: str | None = None) -> ModelCard:
+        """Say what a model can do; the studio's own by default.
+
+        Raises:
+            ModelError: The model is not there, is damaged, or is not safe to load.
+        """
+        return self.backend.card(model or self.model)
+
+    def grid(
+        self,
+        prompt: str,
+        seeds: Seeds = "0-3",
+        *,
+        fresh: bool = False,
+        **settings: Unpack[Settings],
+    ) -> Pictures:
+        """Paint one prompt on several seeds and wait for the pictures.
+
+        Args:
+            prompt: The words.
+            seeds: One picture for each.
+            fresh: Compute even what the library remembers.
+            **settings: See `Settings`.
+
+        Raises:
+            InputError: What was asked for cannot be; nothing was started.
+            RunError: It was started and did not succeed; finished pictures are in the library.
+            LibraryError: The pictures cannot be kept.
+        """
+        return _wait(self.start_grid(prompt, seeds, fresh=fresh, **settings))
+
+    def refine(
+        self,
+        picture: StudioPicture | Entry | str | Path,
+        suffixes: Sequence[str] = GUIDE_SUFFIXES,
+        *,
+        prompt: str | None = None,
+        fresh: bool = False,
+    ) -> Pictures:
+        """Vary the words of a picture on its own seed and wait for the variations.
+
+        Args:
+            picture: One of the studio's, a PNG file, or an id in the library.
+            suffixes: Appended to the prompt, one picture each; the guide's four by default.
+            prompt: Another prompt to append them to; the picture's own by default.
+            fresh: Compute even what the library remembers.
+
+        Raises:
+            InputError: What was asked for cannot be; nothing was started.
+            RunError: It was started and did not succeed; finished pictures are in the library.
+            LibraryError: The pictures cannot be kept.
+        """
+        return _wait(self.start_refine(picture, suffixes, prompt=prompt, fresh=fresh))
+
+    def matrix(
+        self,
+        prompts: Sequence[str],
+        seeds: Seeds,
+        *,
+        fresh: bool = False,
+        **settings: Unpack[Settings],
+    ) -> Pictures:
+        """Paint every prompt on every seed: one row a prompt, one column a seed, row by row.
+
+        Raises:
+            InputError: What was asked for cannot be; nothing was started.
+            RunError: It was started and did not succeed; finished pictures are in the library.
+            LibraryError: The pictures cannot be kept.
+        """
+        return _wait(self.start_matrix(prompts, seeds, fresh=fresh, **settings))
+
+    def start_grid(
+        self,
+        prompt: str,
+        seeds: Seeds = "0-3",
+        *,
+        fresh: bool = False,
+        **settings: Unpack[Settings],
+    ) -> Run:
+        """Start what `grid` waits for."""
+        return self.start_matrix([prompt], seeds, fresh=fresh, **settings)
+
+    def start_refine(
+        self,
+        picture: StudioPicture | Entry | str | Path,
+        suffixes: Sequence[str] = GUIDE_SUFFIXES,
+        *,
+        prompt: str | None = None,
+        fresh: bool = False,
+    ) -> Run:
+        """Start what `refine` waits for."""
+        parent = self.find(picture)
+        recipes = requests.refine(parent.recipe, suffixes, prompt=prompt)
+        return self.engine.submit(plan_refine(parent, recipes), owner=_OWNER, fresh=fresh)
+
+    def start_matrix(
+        self,
+        prompts: Sequence[str],
+        seeds: Seeds,
+        *,
+        fresh: bool = False,
+        **settings: Unpack[Settings],
+    ) -> Run:
+        """Start what `matrix` waits for."""
+        chosen = _read_seeds(seeds)
+        card = self.card()
+        recipes = [
+            recipe
+            for prompt in prompts
+            for recipe in requests.resolve(Request(prompt=prompt, seeds=chosen, **settings), card)
+        ]
+        return self.engine.submit(plan_grid(recipes), owner=_OWNER, fresh=fresh)
+
+    def find(self, picture: StudioPicture | Entry | str | Path) -> Entry:
+        """Return what is known of a picture: one of ours, an id in the library, or a PNG file.
+
+        Raises:
+            PictureError: There is no such picture, or the file holds no recipe.
+        """
+        if isinstance(picture, StudioPicture):
+            return picture.entry
+        if isinstance(picture, Entry):
+            return picture
+        if is_picture_id(str(picture)):
+            return self.library.get(str(picture))
+        return read_entry(Path(picture))
+
+    def close(self) -> None:
+        """Stop what is running, save what is finished, let go of the model."""
+        if self._engine is not None:
+            self._engine.close()
+
+
+def default_model() -> str:
+    """Return the model that the environment names, else the bundled one."""
+    return os.environ.get("SEEDGRID_MODEL") or "bundled"
+
+
+def default_library() -> Path:
+    """Return the folder that the environment names, else the system's place for user data."""
+    folder = os.environ.get("SEEDGRID_LIBRARY")
+    if folder:
+        return Path(folder)
+    import platformdirs
+
+    return Path(platformdirs.user_data_dir("seedgrid", appauthor=False))
+
+
+def is_picture_id(text: str) -> bool:
+    """Tell whether a text is an id as the library gives them, not the name of a file."""
+    return len(text) == _PICTURE_ID_DIGITS and set(text) <= set("0123456789abcdef")
+
+
+def read_entry(path: Path) -> Entry:
+    """Read a SeedGrid picture that need not be in a library.
+
+    Raises:
+        PictureError: The file is missing, damaged, or holds no recipe.
+    """
+    import hashlib
+
+    from seedgrid import png
+
+    data = png.read_bytes(path.expanduser())
+    record = png.read(data)
+    return Entry(
+        path=path.expanduser().absolute(),
+        recipe=record.recipe,
+        passport=record.passport,
+        lineage=record.lineage,
+        pixels_sha256=record.pixels_sha256,
+        file_sha256=hashlib.sha256(data).hexdigest(),
+    )
+
+
+def _read_seeds(seeds: Seeds) -> tuple[int, ...]:
+    if isinstance(seeds, str):
+        return parse_seeds(seeds)
+    if isinstance(seeds, Sequence):
+        return tuple(check_seed(seed) for seed in seeds)
+    return (check_seed(seeds),)
+
+
+def _wait(run: Run) -> Pictures:
+    """Wait for a run; Ctrl+C stops it and keeps what is finished."""
+    try:
+        return Pictures([StudioPicture(entry) for entry in run.result()])
+    except BaseException:
+        run.cancel()
+        raise
