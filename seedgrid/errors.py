@@ -43,6 +43,44 @@ MESSAGES: Final[dict[str, str]] = {
     "run_unexpected": "The run failed unexpectedly ({reason}): the log says where.",
     "too_many_runs": "{limit} runs are waiting or running already: stop one, or wait for it.",
     "engine_closed": "SeedGrid is closing: start it again.",
+    "model_name": "“{value}” is not the name of a model: see `seedgrid models`.",
+    "model_not_downloaded": (
+        "Model “{value}” is not on this machine: run `seedgrid models --download {value}` first."
+    ),
+    "model_not_one": "“{value}” is not a model: it has no model_index.json.",
+    "model_family": "Model “{value}” is a {family}, which SeedGrid cannot paint with: {choices}.",
+    "model_pickle": (
+        "Model “{value}” comes as a pickle ({file}), which can run code: use a .safetensors version."
+    ),
+    "model_code": "Model “{value}” wants to run code of its own ({file}): SeedGrid does not do that.",
+    "model_damaged": "Model “{value}” is damaged at {file}: get it again from where it came.",
+    "model_changed": "The weights of model “{value}” are not those that made this picture.",
+    "model_configs": (
+        "“{value}” needs the configurations of its family: run `seedgrid models --download {hub_id}`."
+    ),
+    "download_failed": "Model “{value}” could not be downloaded: {reason}.",
+    "device_missing": "There is no device “{value}” on this machine: use one of {choices}.",
+    "offload_needs_gpu": "Offload “{value}” needs a GPU to load onto: use none on a CPU.",
+    "attention_unknown": "Attention “{value}” is unknown: use one of {choices}.",
+    "cublas_too_late": (
+        "Strict determinism needs CUBLAS_WORKSPACE_CONFIG=:16:8 before CUDA starts (it is {value}):"
+        " set it and start SeedGrid again, or use determinism seeded."
+    ),
+    "picture_blank": (
+        "The model gave a picture of one colour: try number format float32 or a lower guidance."
+    ),
+    "picture_withheld": "The model's safety checker withheld the picture of seed {value}.",
+    "memory_full": (
+        "{width}x{height} in a batch of {lock_width} does not fit into the memory of {device}:"
+        " use a smaller size, offload, or a smaller lock width."
+    ),
+    "not_deterministic": (
+        "This model needs an operation that has no deterministic form here: use determinism"
+        " seeded. ({reason})"
+    ),
+    "pipeline_refused": "The model refused these settings: {reason}.",
+    "out_folder": "The folder “{value}” cannot be used ({reason}): name another with --out.",
+    "page_missing": "There is no page at {value}: start it from a checkout, with `python app.py`.",
     "recipe_invalid": "This recipe cannot be used: {reason}.",
     "picture_missing": "There is no picture at {value}: check the path.",
     "picture_unreadable": (
@@ -68,6 +106,25 @@ MESSAGES: Final[dict[str, str]] = {
         "{value} cannot be written to: allow writing there or choose another folder."
     ),
     "folder_refuses": "{value} cannot be written: {reason}. Choose another folder.",
+    "picture_unknown": "There is no picture “{value}” in this library: check the id.",
+    "picture_ambiguous": "Several pictures begin with “{value}”: give more digits.",
+    "picture_twice": (
+        "Another picture in this library has the id {value}: it is kept, this one is not."
+    ),
+    "picture_lost": (
+        "The file of picture {value} is missing or damaged: make it again from its recipe."
+    ),
+    "library_locked": "The library {value} is in use by another process: try again in a moment.",
+    "library_damaged": (
+        "The library's database {value} is damaged: run `seedgrid library check --repair`."
+    ),
+    "library_newer": "A later SeedGrid made the library {value}: update SeedGrid to open it.",
+    "library_rebuilt": (
+        "The library's database was gone or damaged; it was made again from {value} pictures."
+    ),
+    "library_mended": (
+        "SeedGrid was stopped while it saved; {value} loose ends were tied up, nothing is lost."
+    ),
 }
 
 

@@ -1,0 +1,118 @@
+"""Make a ModelCard from a model's checked files: what it can do, and its defaults.
+
+A `seedgrid.json` in the model's folder may hold `{"defaults": {...}, "hints": {...}}`: its own
+steps, guidance, scheduler, size and number format, and words that the model knows. Needs no torch.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from seedgrid.backend import schedulers
+from seedgrid.backend.modelfiles import ModelFiles
+from seedgrid.errors import ModelError
+from seedgrid.recipe import MAX_STEPS, DType, ModelRef
+from seedgrid.request import ModelCard
+
+SMALL_MODEL_PARAMETERS: Final = 200_000_000
+"""Below this a GPU gains nothing from 16 bits, and float32 rounds least."""
+
+_SIDE_FILE: Final = "seedgrid.json"
+
+
+class _Defaults(BaseModel):
+    """What a model's publisher recommends; None leaves the family's default."""
+
+    model_config = ConfigDict(strict=True, extra="ignore")
+
+    width: int | None = None
+    height: int | None = None
+    num_inference_steps: int | None = None
+    guidance_scale: float | None = None
+    scheduler: str | None = None
+    dtype: DType | None = None
+
+
+class _SideFile(BaseModel):
+    """The `seedgrid.json` beside a model."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    defaults: _Defaults = _Defaults()
+    hints: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+
+
+def make_card(ref: ModelRef, files: ModelFiles) -> ModelCard:
+    """Say what a model can do.
+
+    Args:
+        ref: Its name and digest.
+        files: Its checked folder.
+
+    Raises:
+        ModelError: `model_damaged` when a configuration lacks what its family needs.
+    """
+    family, configs = files.family, files.configs
+    own = configs.get("scheduler", {})
+    try:
+        width, height = family.size(configs)
+        size_multiple = family.size_multiple(configs)
+    except (KeyError, TypeError) as error:
+        raise ModelError(
+            "model_damaged", value=ref.id, file=f"{family.denoiser}/config.json"
+        ) from error
+    card = ModelCard(
+        ref=ref,
+        family=family.pipeline,
+        has_prompt=family.has_prompt,
+        has_negative_prompt=family.has_negative_prompt,
+        width=width,
+        height=height,
+        size_multiple=size_multiple,
+        fixed_size=not family.has_prompt,
+        num_inference_steps=family.num_inference_steps,
+        max_steps=_max_steps(family.sampling, own),
+        guidance_scale=family.guidance_scale,
+        scheduler=schedulers.own_name(family, own),
+        schedulers=schedulers.names_for(family.sampling),
+        dtype=_dtype(files.num_parameters),
+        fragile=family.fragile,
+    )
+    return _own_first(_with_side_file(card, files.folder))
+
+
+def _max_steps(sampling: str, config: dict[str, Any]) -> int:
+    """Return the most steps: all of the schedule but one, or of LCM's shorter one."""
+    if sampling == "consistency":
+        return min(MAX_STEPS, int(config.get("original_inference_steps", 50)))
+    return min(MAX_STEPS, int(config.get("num_train_timesteps", 1000)) - 1)
+
+
+def _dtype(num_parameters: int) -> DType:
+    """Choose 16 bits for a big model where a GPU of NVIDIA's seems to be; torch is not asked."""
+    has_gpu = Path("/dev/nvidia0").exists() or shutil.which("nvidia-smi") is not None
+    return "bfloat16" if has_gpu and num_parameters > SMALL_MODEL_PARAMETERS else "float32"
+
+
+def _with_side_file(card: ModelCard, folder: Path) -> ModelCard:
+    path = folder / _SIDE_FILE
+    if not path.is_file():
+        return card
+    try:
+        side = _SideFile.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        raise ModelError("model_damaged", value=card.ref.id, file=_SIDE_FILE) from error
+    defaults = side.defaults.model_dump(exclude_none=True)
+    if defaults.get("scheduler", card.scheduler) not in card.schedulers:
+        raise ModelError("model_damaged", value=card.ref.id, file=_SIDE_FILE)
+    return replace(card, hints=side.hints, **defaults)
+
+
+def _own_first(card: ModelCard) -> ModelCard:
+    others = tuple(name for name in card.schedulers if name != card.scheduler)
+    return replace(card, schedulers=(card.scheduler, *others))

@@ -1,0 +1,262 @@
+"""DiffusersBackend: paint one locked batch of exactly W cells. The only file that calls a pipeline.
+
+The call is the plain diffusers call, so its pictures equal those of
+`pipe(prompts, generator=[torch.Generator("cpu").manual_seed(seed), …])` at the same width, bit for
+bit. What a neighbour says or draws cannot reach a picture: only the width of the batch can, and
+that is always W. Knows nothing of runs, libraries or screens.
+
+    backend = DiffusersBackend()
+    backend.paint(recipes, Placement(), watch)
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any, Final
+
+import numpy as np
+import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from seedgrid.backend import catalog
+from seedgrid.backend.base import Placement, Watch
+from seedgrid.backend.determinism import determinism
+from seedgrid.backend.devices import empty_cache
+from seedgrid.backend.generators import fresh_generators, mix_noise
+from seedgrid.backend.models import Loaded, Shelf, quiet_diffusers
+from seedgrid.backend.passport import current_passport
+from seedgrid.backend.schedulers import TABLE, make_scheduler
+from seedgrid.backend.steps import follow
+from seedgrid.errors import InputError, RunCancelled, RunError
+from seedgrid.picture import Pixels
+from seedgrid.recipe import Passport, Recipe
+from seedgrid.request import ModelCard
+
+ATTENTION: Final = {
+    "default": None,
+    "sliced": None,
+    "math": SDPBackend.MATH,
+    "flash": SDPBackend.FLASH_ATTENTION,
+    "efficient": SDPBackend.EFFICIENT_ATTENTION,
+    "cudnn": SDPBackend.CUDNN_ATTENTION,
+}
+"""The names of `Placement.attention`, and the kernel that each allows; None is torch's choice."""
+
+
+class DiffusersBackend:
+    """The backend that paints with diffusers. See `base.Backend` for what each method promises."""
+
+    def __init__(self) -> None:
+        self._shelf = Shelf()
+
+    def card(self, model: str | None) -> ModelCard:
+        """Find a model and say what it can do, without loading it."""
+        return catalog.find(model).card
+
+    def prepare(self, recipe: Recipe, placement: Placement) -> Passport:
+        """Load what the recipe needs and say under which passport it would be computed."""
+        with _scope(recipe, placement):
+            loaded = self._shelf.get(recipe, placement)
+            _check_settings(recipe, loaded)
+            return current_passport(loaded.device, placement)
+
+    def is_ready(self, recipe: Recipe, placement: Placement) -> bool:
+        """Tell whether the model is loaded already."""
+        return self._shelf.has(recipe, placement)
+
+    def paint(
+        self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
+    ) -> tuple[Pixels, ...]:
+        """Compute up to W recipes of one `batch_key` in a batch of exactly W cells."""
+        first = recipes[0]
+        if len(recipes) > first.lock_width or any(r.batch_key != first.batch_key for r in recipes):
+            raise ValueError("a batch holds at most lock_width recipes of one batch_key")
+        with _scope(first, placement):
+            loaded = self._shelf.get(first, placement)
+            _check_settings(first, loaded)
+            pictures: dict[int, Pixels] = {}
+            for places in _calls(recipes, loaded):
+                part = [recipes[place] for place in places]
+                pictures |= zip(places, self._paint_call(part, loaded, watch), strict=True)
+            return tuple(pictures[place] for place in range(len(recipes)))
+
+    def close(self) -> None:
+        """Let go of models and memory."""
+        self._shelf.clear()
+        gc.collect()
+
+    def _paint_call(
+        self, recipes: Sequence[Recipe], loaded: Loaded, watch: Watch
+    ) -> tuple[Pixels, ...]:
+        """Make one pipeline call and translate what diffusers and torch raise."""
+        try:
+            return _call(recipes, loaded, watch)
+        except (torch.OutOfMemoryError, MemoryError):
+            pass
+        except RuntimeError as error:
+            if "can't allocate memory" not in str(error):
+                raise _translated(error) from error
+        except (ValueError, TypeError, IndexError, ZeroDivisionError, AttributeError) as error:
+            raise _translated(error) from error
+        # Only out here, where the exception and the tensors its traceback holds are gone, can the
+        # memory be given back (https://github.com/pytorch/pytorch/issues/18853).
+        self._shelf.clear()
+        gc.collect()
+        empty_cache()
+        first = recipes[0]
+        raise RunError(
+            "memory_full",
+            width=first.width,
+            height=first.height,
+            lock_width=first.lock_width,
+            device=str(loaded.device),
+        )
+
+
+def _calls(recipes: Sequence[Recipe], loaded: Loaded) -> list[list[int]]:
+    """Split a batch where sharing a call would let a neighbour reach in; nearly always one call.
+
+    SDXL means two things by no negative prompt and by an empty one, and can mean only one a call.
+    """
+    if not loaded.files.family.zeroes_empty_negative:
+        return [list(range(len(recipes)))]
+    groups: dict[bool, list[int]] = {}
+    for place, recipe in enumerate(recipes):
+        groups.setdefault(bool(recipe.negative_prompt), []).append(place)
+    return list(groups.values())
+
+
+def _call(recipes: Sequence[Recipe], loaded: Loaded, watch: Watch) -> tuple[Pixels, ...]:
+    """Call the pipeline with W cells: the recipes, padded with repeats of them."""
+    first = recipes[0]
+    cells = [recipes[place % len(recipes)] for place in range(first.lock_width)]
+    if watch.cancelled:
+        raise RunCancelled("run_cancelled")
+    scheduler = make_scheduler(first.scheduler, loaded.scheduler_config)
+    follow(scheduler, first, loaded, watch, num_pictures=len(recipes))
+    loaded.pipeline.scheduler = scheduler
+    arguments = loaded.files.family.call_arguments(cells, loaded.files.configs)
+    try:
+        with _mixed_noise(loaded.pipeline, cells):
+            output = loaded.pipeline(
+                **arguments,
+                generator=fresh_generators([cell.seed for cell in cells]),
+                output_type="pt",
+            )
+    finally:
+        loaded.pipeline.maybe_free_model_hooks()
+    withheld = getattr(output, "nsfw_content_detected", None) or []
+    for recipe, flag in zip(recipes, withheld, strict=False):
+        if flag:
+            raise RunError("picture_withheld", value=recipe.seed)
+    return _to_pixels(output.images[: len(recipes)])
+
+
+def _to_pixels(images: torch.Tensor) -> tuple[Pixels, ...]:
+    """Round as diffusers does.
+
+    Args:
+        images: Shape (n, 3, height, width), 0 … 1, any dtype and device.
+
+    Raises:
+        RunError: `picture_nan` or `picture_blank`.
+    """
+    array = images.cpu().permute(0, 2, 3, 1).float().numpy()
+    if not np.isfinite(array).all():
+        raise RunError("picture_nan")
+    pixels = (array * 255).round().astype(np.uint8)
+    if pixels.shape[-1] == 1:
+        pixels = pixels.repeat(3, axis=-1)
+    for picture in pixels:
+        if (picture == picture[0, 0]).all():
+            raise RunError("picture_blank")
+    return tuple(pixels)
+
+
+@contextmanager
+def _mixed_noise(pipeline: Any, cells: Sequence[Recipe]) -> Iterator[None]:
+    """Mix other seeds' noise into the first noise, just where the pipeline draws it.
+
+    The pipeline's own `prepare_latents` draws the other noise as well, from fresh generators, so
+    shape, scale and packing are always right, and later draws are those of the picture's seed.
+    """
+    depth = max(len(cell.noise_mix) for cell in cells)
+    if depth == 0:
+        yield
+        return
+    if not hasattr(pipeline, "prepare_latents"):
+        raise InputError("noise_mix_unsupported", field="noise_mix")
+    original = pipeline.prepare_latents
+
+    def prepare_latents(*args: Any, **kwargs: Any) -> Any:
+        drawn = original(*args, **kwargs)
+        place = next(i for i, value in enumerate(args) if isinstance(value, list))
+        for turn in range(depth):
+            shares = [cell.noise_mix[turn : turn + 1] for cell in cells]
+            seeds = [share[0].seed if share else 0 for share in shares]
+            other = original(*args[:place], fresh_generators(seeds), *args[place + 1 :], **kwargs)
+            drawn = _mix_rows(drawn, other, [share[0].weight if share else 0.0 for share in shares])
+        return drawn
+
+    pipeline.prepare_latents = prepare_latents
+    try:
+        yield
+    finally:
+        del pipeline.prepare_latents
+
+
+def _mix_rows(drawn: Any, other: Any, weights: Sequence[float]) -> Any:
+    """Mix each row of a batch by its own weight; Flux also returns position ids, left alone."""
+    if isinstance(drawn, tuple):
+        return (_mix_rows(drawn[0], other[0], weights), *drawn[1:])
+    rows = [
+        mix_noise(mine, theirs, weight) if weight else mine
+        for mine, theirs, weight in zip(drawn, other, weights, strict=True)
+    ]
+    return torch.stack(rows)
+
+
+@contextmanager
+def _scope(recipe: Recipe, placement: Placement) -> Iterator[None]:
+    """Hold determinism, threads and attention for one computation, and put them back."""
+    if placement.attention not in ATTENTION:
+        choices = ", ".join(ATTENTION)
+        raise InputError(
+            "attention_unknown", field="attention", value=placement.attention, choices=choices
+        )
+    kernel = ATTENTION[placement.attention]
+    threads = torch.get_num_threads()
+    with ExitStack() as stack:
+        stack.enter_context(determinism(recipe.determinism))
+        stack.enter_context(quiet_diffusers())
+        if kernel is not None:
+            stack.enter_context(sdpa_kernel(kernel))
+        if placement.threads is not None:
+            stack.callback(torch.set_num_threads, threads)
+            torch.set_num_threads(placement.threads)
+        yield
+
+
+def _check_settings(recipe: Recipe, loaded: Loaded) -> None:
+    """Refuse what a recipe from elsewhere may ask of the wrong model."""
+    entry = TABLE.get(recipe.scheduler)
+    family = loaded.files.family
+    if entry is None or family.sampling not in entry.samplings:
+        fitting = (name for name, item in TABLE.items() if family.sampling in item.samplings)
+        choices = ", ".join(fitting)
+        raise InputError(
+            "scheduler_unknown", field="scheduler", value=recipe.scheduler, choices=choices
+        )
+    if entry.max_steps is not None and recipe.num_inference_steps > entry.max_steps:
+        steps = recipe.num_inference_steps
+        raise InputError("steps_range", field="steps", value=steps, limit=entry.max_steps)
+
+
+def _translated(error: Exception) -> RunError:
+    """Return our error for one of torch's or diffusers'."""
+    reason = str(error).strip().split("\n")[0][:300]
+    if isinstance(error, RuntimeError) and "deterministic" in reason:
+        return RunError("not_deterministic", reason=reason)
+    return RunError("pipeline_refused", reason=reason)

@@ -1,0 +1,317 @@
+"""Small real pipelines, built from configurations with seeded random weights. No download.
+
+Every weight comes from a `torch.Generator`, in the order of the names, so a pipeline is the same on
+every run. Sizes are chosen so that a batch of four paints in well under a second on a CPU.
+"""
+
+from __future__ import annotations
+
+import math
+import string
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import diffusers
+import torch
+import transformers
+
+VOCABULARY = string.ascii_lowercase + string.digits + ",.!'- "
+
+
+def build(name: str) -> Any:
+    """Build one of `BUILDERS` by name; weights are seeded, the pipeline is on the CPU."""
+    return BUILDERS[name]()
+
+
+def save(name: str, folder: Path) -> Path:
+    """Build a pipeline and write it as safetensors in the diffusers layout."""
+    pipeline = build(name)
+    pipeline.save_pretrained(folder, safe_serialization=True)
+    return folder
+
+
+def seeded(module: Any, seed: int) -> Any:
+    """Fill a module with random weights from one generator and put it in evaluation mode."""
+    generator = torch.Generator("cpu").manual_seed(seed)
+    with torch.no_grad():
+        for _, parameter in sorted(module.named_parameters()):
+            noise = torch.randn(parameter.shape, generator=generator)
+            if parameter.ndim < 2:
+                parameter.copy_(noise * 0.05)
+            else:
+                parameter.copy_(noise / math.sqrt(parameter[0].numel()))
+        for child in module.modules():
+            if "Norm" in type(child).__name__ and getattr(child, "weight", None) is not None:
+                child.weight.add_(1)
+    return module.eval()
+
+
+def clip_tokenizer() -> Any:
+    """Make a CLIP tokenizer that spells words letter by letter."""
+    symbols = [*VOCABULARY.strip(), *(f"{letter}</w>" for letter in VOCABULARY.strip())]
+    words = ["<|startoftext|>", "<|endoftext|>", *symbols]
+    return transformers.CLIPTokenizer(
+        vocab={word: number for number, word in enumerate(words)}, merges=[], model_max_length=77
+    )
+
+
+def t5_tokenizer() -> Any:
+    """Make a T5 tokenizer that spells words letter by letter."""
+    special = [("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0), ("▁", -2.0)]
+    letters = [(letter, -3.0) for letter in VOCABULARY.strip()]
+    return transformers.T5Tokenizer(vocab=special + letters, extra_ids=0, model_max_length=77)
+
+
+def clip_text(seed: int, *, projection: bool = False) -> Any:
+    """Make a CLIP text encoder of width 32."""
+    config = transformers.CLIPTextConfig(
+        bos_token_id=0,
+        eos_token_id=1,
+        pad_token_id=1,
+        hidden_size=32,
+        intermediate_size=37,
+        num_attention_heads=4,
+        num_hidden_layers=2,
+        projection_dim=32,
+        vocab_size=len(clip_tokenizer()),
+    )
+    cls = transformers.CLIPTextModelWithProjection if projection else transformers.CLIPTextModel
+    return seeded(cls(config), seed)
+
+
+def t5_encoder(seed: int, *, width: int = 32) -> Any:
+    """Make a T5 encoder."""
+    config = transformers.T5Config(
+        vocab_size=len(t5_tokenizer()), d_model=width, d_kv=8, d_ff=37, num_layers=2, num_heads=4
+    )
+    return seeded(transformers.T5EncoderModel(config), seed)
+
+
+def vae(seed: int, *, channels: int = 4, shift: float | None = None) -> Any:
+    """Make an AutoencoderKL that halves the size."""
+    return seeded(
+        diffusers.AutoencoderKL(
+            block_out_channels=(16, 32),
+            in_channels=3,
+            out_channels=3,
+            down_block_types=("DownEncoderBlock2D", "DownEncoderBlock2D"),
+            up_block_types=("UpDecoderBlock2D", "UpDecoderBlock2D"),
+            latent_channels=channels,
+            norm_num_groups=8,
+            sample_size=64,
+            shift_factor=shift,
+        ),
+        seed,
+    )
+
+
+def text_unet(seed: int, **changes: Any) -> Any:
+    """Make a UNet with cross-attention."""
+    config: dict[str, Any] = {
+        "block_out_channels": (16, 32),
+        "layers_per_block": 1,
+        "sample_size": 32,
+        "in_channels": 4,
+        "out_channels": 4,
+        "down_block_types": ("DownBlock2D", "CrossAttnDownBlock2D"),
+        "up_block_types": ("CrossAttnUpBlock2D", "UpBlock2D"),
+        "cross_attention_dim": 32,
+        "norm_num_groups": 8,
+        "attention_head_dim": 4,
+    }
+    return seeded(diffusers.UNet2DConditionModel(**(config | changes)), seed)
+
+
+def pixel_unet(seed: int) -> Any:
+    """Make an unconditional UNet for 32x32 pictures."""
+    return seeded(
+        diffusers.UNet2DModel(
+            block_out_channels=(16, 32),
+            layers_per_block=1,
+            norm_num_groups=8,
+            sample_size=32,
+            in_channels=3,
+            out_channels=3,
+            down_block_types=("DownBlock2D", "AttnDownBlock2D"),
+            up_block_types=("AttnUpBlock2D", "UpBlock2D"),
+        ),
+        seed,
+    )
+
+
+def ddim_scheduler(**changes: Any) -> Any:
+    """Make the scheduler of Stable Diffusion's kind of schedule."""
+    config: dict[str, Any] = {
+        "beta_start": 0.00085,
+        "beta_end": 0.012,
+        "beta_schedule": "scaled_linear",
+        "clip_sample": False,
+        "set_alpha_to_one": False,
+        "steps_offset": 1,
+    }
+    return diffusers.DDIMScheduler(**(config | changes))
+
+
+def stable_diffusion(**scheduler: Any) -> Any:
+    """Build Stable Diffusion 1.5's shape."""
+    return diffusers.StableDiffusionPipeline(
+        vae=vae(1),
+        text_encoder=clip_text(2),
+        tokenizer=clip_tokenizer(),
+        unet=text_unet(3),
+        scheduler=ddim_scheduler(**scheduler),
+        safety_checker=None,
+        feature_extractor=None,
+        requires_safety_checker=False,
+    )
+
+
+def stable_diffusion_xl() -> Any:
+    """Build Stable Diffusion XL's shape: two text encoders, sizes as an input."""
+    unet = text_unet(
+        5,
+        attention_head_dim=(2, 4),
+        use_linear_projection=True,
+        addition_embed_type="text_time",
+        addition_time_embed_dim=8,
+        transformer_layers_per_block=(1, 2),
+        projection_class_embeddings_input_dim=80,
+        cross_attention_dim=64,
+    )
+    return diffusers.StableDiffusionXLPipeline(
+        vae=vae(6),
+        text_encoder=clip_text(7),
+        text_encoder_2=clip_text(8, projection=True),
+        tokenizer=clip_tokenizer(),
+        tokenizer_2=clip_tokenizer(),
+        unet=unet,
+        scheduler=diffusers.EulerDiscreteScheduler(
+            beta_start=0.00085,
+            beta_end=0.012,
+            beta_schedule="scaled_linear",
+            steps_offset=1,
+            timestep_spacing="leading",
+        ),
+        add_watermarker=False,
+    )
+
+
+def stable_diffusion_3() -> Any:
+    """Build Stable Diffusion 3's shape: two CLIP encoders, T5, a transformer, a flow."""
+    transformer = diffusers.SD3Transformer2DModel(
+        sample_size=32,
+        patch_size=2,
+        in_channels=8,
+        num_layers=2,
+        attention_head_dim=8,
+        num_attention_heads=4,
+        caption_projection_dim=32,
+        joint_attention_dim=64,
+        pooled_projection_dim=64,
+        out_channels=8,
+    )
+    return diffusers.StableDiffusion3Pipeline(
+        transformer=seeded(transformer, 9),
+        scheduler=diffusers.FlowMatchEulerDiscreteScheduler(shift=3.0),
+        vae=vae(10, channels=8, shift=0.06),
+        text_encoder=clip_text(11, projection=True),
+        tokenizer=clip_tokenizer(),
+        text_encoder_2=clip_text(12, projection=True),
+        tokenizer_2=clip_tokenizer(),
+        text_encoder_3=t5_encoder(13, width=64),
+        tokenizer_3=t5_tokenizer(),
+    )
+
+
+def flux() -> Any:
+    """Build Flux's shape: CLIP and T5, packed latents, guidance as an input."""
+    transformer = diffusers.FluxTransformer2DModel(
+        patch_size=1,
+        in_channels=16,
+        num_layers=1,
+        num_single_layers=1,
+        attention_head_dim=16,
+        num_attention_heads=2,
+        joint_attention_dim=32,
+        pooled_projection_dim=32,
+        axes_dims_rope=(4, 4, 8),
+        guidance_embeds=True,
+    )
+    return diffusers.FluxPipeline(
+        transformer=seeded(transformer, 14),
+        scheduler=diffusers.FlowMatchEulerDiscreteScheduler(shift=3.0, use_dynamic_shifting=True),
+        vae=vae(15, channels=4, shift=0.1),
+        text_encoder=clip_text(16),
+        tokenizer=clip_tokenizer(),
+        text_encoder_2=t5_encoder(17),
+        tokenizer_2=t5_tokenizer(),
+    )
+
+
+def pixart() -> Any:
+    """Build PixArt's shape: T5, a transformer that also predicts a variance."""
+    transformer = diffusers.PixArtTransformer2DModel(
+        sample_size=16,
+        num_layers=2,
+        patch_size=2,
+        attention_head_dim=8,
+        num_attention_heads=4,
+        caption_channels=32,
+        in_channels=4,
+        cross_attention_dim=32,
+        out_channels=8,
+        norm_type="ada_norm_single",
+        norm_eps=1e-6,
+        use_additional_conditions=False,
+    )
+    return diffusers.PixArtAlphaPipeline(
+        transformer=seeded(transformer, 18),
+        scheduler=diffusers.DPMSolverMultistepScheduler(),
+        vae=vae(19),
+        text_encoder=t5_encoder(20),
+        tokenizer=t5_tokenizer(),
+    )
+
+
+def latent_consistency() -> Any:
+    """Build a latent consistency model's shape: guidance as an embedding, LCM's scheduler."""
+    return diffusers.LatentConsistencyModelPipeline(
+        vae=vae(21),
+        text_encoder=clip_text(22),
+        tokenizer=clip_tokenizer(),
+        unet=text_unet(23, time_cond_proj_dim=32),
+        scheduler=diffusers.LCMScheduler(
+            beta_start=0.00085,
+            beta_end=0.012,
+            beta_schedule="scaled_linear",
+            set_alpha_to_one=True,
+        ),
+        safety_checker=None,
+        feature_extractor=None,
+        requires_safety_checker=False,
+    )
+
+
+def ddpm() -> Any:
+    """Build an unconditional pixel-space pipeline with DDPM's scheduler."""
+    return diffusers.DDPMPipeline(unet=pixel_unet(24), scheduler=diffusers.DDPMScheduler())
+
+
+def ddim() -> Any:
+    """Build an unconditional pixel-space pipeline with DDIM's scheduler."""
+    return diffusers.DDIMPipeline(unet=pixel_unet(25), scheduler=diffusers.DDIMScheduler())
+
+
+BUILDERS: dict[str, Callable[[], Any]] = {
+    "sd": stable_diffusion,
+    "sd-v": partial(stable_diffusion, prediction_type="v_prediction"),
+    "sdxl": stable_diffusion_xl,
+    "sd3": stable_diffusion_3,
+    "flux": flux,
+    "pixart": pixart,
+    "lcm": latent_consistency,
+    "ddpm": ddpm,
+    "ddim": ddim,
+}
