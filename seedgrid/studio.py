@@ -33,9 +33,12 @@ if TYPE_CHECKING:
 Seeds = str | int | Sequence[int]
 """`"0-3"`, `7`, or `[7, 11, 42]`."""
 
+AnyPicture = StudioPicture | Entry | str | Path
+"""One of the studio's, a PNG file, or an id in the library or the beginning of one."""
+
 _OWNER: Final = "studio"
 _RUNS: Final = 1000
-_PICTURE_ID_DIGITS: Final = 32
+_ID_DIGITS: Final = frozenset("0123456789abcdef")
 
 
 class Settings(TypedDict, total=False):
@@ -96,9 +99,9 @@ class Studio:
         """What paints."""
         with self._making:
             if self._backend is None:
-                from seedgrid.backend.diffusion import DiffusersBackend
+                from seedgrid.backend.deferred import DeferredBackend
 
-                self._backend = DiffusersBackend()
+                self._backend = DeferredBackend()
             return self._backend
 
     @property
@@ -154,7 +157,7 @@ class Studio:
 
     def refine(
         self,
-        picture: StudioPicture | Entry | str | Path,
+        picture: AnyPicture,
         suffixes: Sequence[str] = GUIDE_SUFFIXES,
         *,
         prompt: str | None = None,
@@ -163,7 +166,7 @@ class Studio:
         """Vary the words of a picture on its own seed and wait for the variations.
 
         Args:
-            picture: One of the studio's, a PNG file, or an id in the library.
+            picture: See `AnyPicture`.
             suffixes: Appended to the prompt, one picture each; the guide's four by default.
             prompt: Another prompt to append them to; the picture's own by default.
             fresh: Compute even what the library remembers.
@@ -205,7 +208,7 @@ class Studio:
 
     def start_refine(
         self,
-        picture: StudioPicture | Entry | str | Path,
+        picture: AnyPicture,
         suffixes: Sequence[str] = GUIDE_SUFFIXES,
         *,
         prompt: str | None = None,
@@ -214,6 +217,9 @@ class Studio:
         """Start what `refine` waits for."""
         parent = self.find(picture)
         recipes = requests.refine(parent.recipe, suffixes, prompt=prompt)
+        if isinstance(picture, str | Path):
+            # A file from elsewhere joins the library, so that the tree of choices is whole.
+            parent = self.library.add_png(parent.path.read_bytes())
         return self.engine.submit(plan_refine(parent, recipes), owner=_OWNER, fresh=fresh)
 
     def start_matrix(
@@ -234,24 +240,27 @@ class Studio:
         ]
         return self.engine.submit(plan_grid(recipes), owner=_OWNER, fresh=fresh)
 
-    def find(self, picture: StudioPicture | Entry | str | Path) -> Entry:
+    def find(self, picture: AnyPicture) -> Entry:
         """Return what is known of a picture: one of ours, an id in the library, or a PNG file.
 
         Raises:
-            PictureError: There is no such picture, or the file holds no recipe.
+            PictureError: The file is missing, damaged, or holds no recipe.
+            InputError: `picture_unknown` or `picture_ambiguous` for an id.
         """
         if isinstance(picture, StudioPicture):
             return picture.entry
         if isinstance(picture, Entry):
             return picture
-        if is_picture_id(str(picture)):
-            return self.library.get(str(picture))
+        if _looks_like_an_id(str(picture)) and not Path(picture).exists():
+            return self.library.find(str(picture))
         return read_entry(Path(picture))
 
     def close(self) -> None:
         """Stop what is running, save what is finished, let go of the model."""
         if self._engine is not None:
             self._engine.close()
+        if self._library is not None:
+            self._library.close()
 
 
 def default_model() -> str:
@@ -267,11 +276,6 @@ def default_library() -> Path:
     import platformdirs
 
     return Path(platformdirs.user_data_dir("seedgrid", appauthor=False))
-
-
-def is_picture_id(text: str) -> bool:
-    """Tell whether a text is an id as the library gives them, not the name of a file."""
-    return len(text) == _PICTURE_ID_DIGITS and set(text) <= set("0123456789abcdef")
 
 
 def read_entry(path: Path) -> Entry:
@@ -294,6 +298,11 @@ def read_entry(path: Path) -> Entry:
         pixels_sha256=record.pixels_sha256,
         file_sha256=hashlib.sha256(data).hexdigest(),
     )
+
+
+def _looks_like_an_id(text: str) -> bool:
+    """Tell whether a text may be an id, or the beginning of one, and not the name of a file."""
+    return set(text) <= _ID_DIGITS
 
 
 def _read_seeds(seeds: Seeds) -> tuple[int, ...]:

@@ -1,0 +1,52 @@
+"""DeferredBackend: the diffusers backend, but torch is imported when there is work to do.
+
+`card` needs no torch, so what was typed is checked at once, on any thread; the seconds that the
+import takes are paid on the engine's own thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from seedgrid.backend import catalog
+from seedgrid.backend.base import Backend, Placement, Watch
+from seedgrid.picture import Pixels
+from seedgrid.recipe import Passport, Recipe
+from seedgrid.request import ModelCard
+
+
+class DeferredBackend:
+    """See `base.Backend` for what each method promises."""
+
+    def __init__(self) -> None:
+        self._backend: Backend | None = None
+
+    def card(self, model: str | None) -> ModelCard:
+        """Find a model and say what it can do, without loading it and without torch."""
+        return catalog.find(model).card
+
+    def prepare(self, recipe: Recipe, placement: Placement) -> Passport:
+        """Import torch, load what the recipe needs, say under which passport it would be done."""
+        return self._painter().prepare(recipe, placement)
+
+    def is_ready(self, recipe: Recipe, placement: Placement) -> bool:
+        """Tell whether the model is loaded already."""
+        return self._backend is not None and self._backend.is_ready(recipe, placement)
+
+    def paint(
+        self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
+    ) -> tuple[Pixels, ...]:
+        """Compute up to W recipes of one `batch_key` in a batch of exactly W cells."""
+        return self._painter().paint(recipes, placement, watch)
+
+    def close(self) -> None:
+        """Let go of models and memory."""
+        if self._backend is not None:
+            self._backend.close()
+
+    def _painter(self) -> Backend:
+        if self._backend is None:
+            from seedgrid.backend.diffusion import DiffusersBackend
+
+            self._backend = DiffusersBackend()
+        return self._backend

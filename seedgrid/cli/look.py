@@ -1,0 +1,94 @@
+"""The commands that look at pictures: show, diff. They need no model and no torch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from pydantic import BaseModel
+
+from seedgrid import png
+from seedgrid.cli import options
+from seedgrid.cli.output import say, say_json, say_table
+from seedgrid.library.entry import Entry
+from seedgrid.studio import Studio
+from seedgrid.variations import compare_words
+
+Picture = Annotated[str, typer.Argument(help="A SeedGrid PNG file, or an id in the library.")]
+Differences = dict[str, tuple[Any, Any]]
+
+
+def show(picture: Picture, library: options.Library = None, json: options.Json = False) -> None:
+    """Print the recipe, passport and lineage in a picture."""
+    entry = Studio(library=library).find(picture)
+    if json:
+        say_json(_describe(entry))
+        return
+    say(str(entry.path))
+    say_table("recipe", {"id": entry.recipe.id, **entry.recipe.model_dump(mode="json")})
+    say_table("passport", entry.passport.model_dump(mode="json"))
+    say_table("lineage", entry.lineage.model_dump(mode="json"))
+    say_table("pixels", {"sha256": entry.pixels_sha256})
+
+
+def diff(
+    first: Picture,
+    second: Picture,
+    library: options.Library = None,
+    json: options.Json = False,
+) -> None:
+    """Print how two pictures differ: recipe, passport, pixels."""
+    studio = Studio(library=library)
+    before, after = studio.find(first), studio.find(second)
+    recipe = _compare(before.recipe, after.recipe)
+    passport = _compare(before.passport, after.passport)
+    pixels = _compare_pixels(before.path, after.path)
+    if json:
+        say_json({"recipe": recipe, "passport": passport, **pixels})
+        return
+    say_table("recipe", {name: _in_words(name, *pair) for name, pair in recipe.items()})
+    say_table("passport", {name: _in_words(name, *pair) for name, pair in passport.items()})
+    say_table("pixels", pixels)
+
+
+def _describe(entry: Entry) -> dict[str, Any]:
+    return {
+        "path": str(entry.path),
+        "seed": entry.recipe.seed,
+        "prompt": entry.recipe.prompt,
+        "recipe_id": entry.recipe.id,
+        "pixels_sha256": entry.pixels_sha256,
+        "recipe": entry.recipe.model_dump(mode="json"),
+        "passport": entry.passport.model_dump(mode="json"),
+        "lineage": entry.lineage.model_dump(mode="json"),
+    }
+
+
+def _compare(first: BaseModel, second: BaseModel) -> Differences:
+    """Return the fields that differ, with both values."""
+    before, after = first.model_dump(mode="json"), second.model_dump(mode="json")
+    names = [*before, *(name for name in after if name not in before)]
+    return {
+        name: (before.get(name), after.get(name))
+        for name in names
+        if before.get(name) != after.get(name)
+    }
+
+
+def _compare_pixels(first: Path, second: Path) -> dict[str, Any]:
+    """Return the largest difference, 0 … 255, and how many pixels differ; None for other sizes."""
+    before, after = png.read_pixels(first), png.read_pixels(second)
+    if before.shape != after.shape:
+        return {"max_abs_diff": None, "different_pixels": None}
+    distance = np.abs(before.astype(np.int16) - after.astype(np.int16)).max(axis=2)  # (H, W)
+    return {"max_abs_diff": int(distance.max()), "different_pixels": int((distance > 0).sum())}
+
+
+def _in_words(name: str, before: Any, after: Any) -> str:  # noqa: ANN401 (any JSON value)
+    """Say a difference on one line; of prompts, which words were [-removed-] and {+added+}."""
+    if name not in ("prompt", "negative_prompt"):
+        return f"{before} → {after}"
+    marks = {"same": "{}", "removed": "[-{}-]", "added": "{{+{}+}}"}
+    return "".join(marks[piece.kind].format(piece.text) for piece in compare_words(before, after))

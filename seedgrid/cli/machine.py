@@ -1,0 +1,136 @@
+"""The commands about this machine: models, doctor."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import tempfile
+import time
+from importlib.metadata import PackageNotFoundError, version
+from typing import Annotated, Any, Final
+
+import typer
+
+import seedgrid
+from seedgrid.backend.base import Placement
+from seedgrid.cli import options
+from seedgrid.cli.output import complain, say, say_json, say_table
+from seedgrid.errors import ModelError
+from seedgrid.request import Request, resolve
+from seedgrid.studio import Studio, default_library, default_model
+
+_LIBRARIES: Final = ("torch", "diffusers", "transformers", "accelerate", "gradio", "pillow")
+_SELF_TEST_STEPS: Final = 2
+
+
+def models(
+    download: Annotated[
+        str | None, typer.Option(metavar="ID", help="Fetch this model from the hub first.")
+    ] = None,
+    json: options.Json = False,
+) -> None:
+    """List the models on this machine."""
+    from seedgrid.backend import catalog
+
+    if download is not None:
+        catalog.download(download)
+    for model in catalog.installed():
+        row: dict[str, Any] = {"id": model.id, "revision": model.revision, "path": str(model.path)}
+        try:
+            card = model.card
+        except ModelError as error:
+            row["problem"] = str(error)
+        else:
+            row["family"] = card.family
+            row["size"] = f"{card.width}x{card.height}"
+            row["schedulers"] = card.schedulers
+            row["weights_sha256"] = card.ref.weights_sha256
+        if json:
+            say_json(row)
+        else:
+            what = row.get("problem") or f"{row['family']}, {row['size']}"
+            say(f"{row['id']:<40} {what}  {row['path']}")
+
+
+def doctor(
+    model: options.Model = None,
+    device: options.Device = "auto",
+    library: options.Library = None,
+    json: options.Json = False,
+) -> None:
+    """Say what this machine has, what is in force, and whether a picture reproduces here."""
+    report = _describe_machine()
+    report["model"] = model or default_model()
+    folder = library or default_library()
+    report["library"] = str(folder)
+    report["library_free_gb"] = _free_gb(str(folder))
+    report |= _test_one_picture(model, device)
+    if json:
+        say_json(report)
+    else:
+        for name, value in report.items():
+            if isinstance(value, dict):
+                say_table(name, value)
+            else:
+                say(f"{name:<22} {value}")
+    if not report["reproduces"]:
+        complain("Painting one picture twice gave different bits: see `determinism` above.")
+        raise typer.Exit(1)
+
+
+def _describe_machine() -> dict[str, Any]:
+    return {
+        "seedgrid": seedgrid.__version__,
+        "python": platform.python_version(),
+        "system": platform.platform(),
+        "cores": os.cpu_count(),
+        "versions": {name: _version(name) for name in _LIBRARIES},
+    }
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _free_gb(folder: str) -> float | None:
+    """Return how much room there is where the folder is or would be made."""
+    while not os.path.isdir(folder):  # noqa: PTH112 (a path that may be made of anything)
+        folder = os.path.dirname(folder)  # noqa: PTH120
+    return round(shutil.disk_usage(folder).free / 1e9, 1)
+
+
+def _test_one_picture(model: str | None, device: str) -> dict[str, Any]:
+    """Paint one picture twice in a library of its own, and compare the bits."""
+    placement = Placement(device=device, previews=False)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Studio(model, folder, placement=placement) as studio,
+    ):
+        card = studio.card()
+        steps = min(_SELF_TEST_STEPS, card.max_steps)
+        recipe = resolve(Request(prompt="a picture", seeds=(0,), num_inference_steps=steps), card)[
+            0
+        ]
+        start_s = time.monotonic()
+        pictures = [
+            studio.grid("a picture", seeds=[0], num_inference_steps=steps, fresh=True)[0]
+            for _ in range(2)
+        ]
+        elapsed_s = time.monotonic() - start_s
+        passport = pictures[0].entry.passport
+        return {
+            "model_digest": recipe.model.weights_sha256,
+            "device": passport.device,
+            "device_name": passport.device_name,
+            "cpu_capability": passport.cpu_capability,
+            "threads": passport.threads,
+            "precision": passport.precision,
+            "determinism": passport.determinism,
+            "attention": passport.attention,
+            "self_test_s": round(elapsed_s, 2),
+            "reproduces": pictures[0].entry.pixels_sha256 == pictures[1].entry.pixels_sha256,
+        }

@@ -1,0 +1,92 @@
+"""What the commands print: results to standard output, all else to standard error."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from seedgrid.engine import Run
+from seedgrid.events import Event, Finished, Loading, Queued, Started, Step
+
+
+def say(text: str) -> None:
+    """Print a line to standard output, at once."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def say_json(data: dict[str, Any]) -> None:
+    """Print one JSON object on one line to standard output, at once."""
+    say(json.dumps(data, ensure_ascii=False))
+
+
+def say_table(title: str, rows: Mapping[str, object]) -> None:
+    """Print a title and one indented line a row; nothing but "none" when there are none."""
+    say(title)
+    for name, value in rows.items():
+        say(f"  {name:<20} {' '.join(str(value).splitlines())}")
+    if not rows:
+        say("  none")
+
+
+def complain(text: str) -> None:
+    """Print exactly one line to standard error."""
+    sys.stderr.write(f"seedgrid: {' '.join(text.split())}\n")
+    sys.stderr.flush()
+
+
+class ProgressLine:
+    """One line on a terminal that says how far a run is; silent when nobody watches."""
+
+    def __init__(self, run: Run) -> None:
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=Console(stderr=True),
+            disable=not sys.stderr.isatty(),
+            transient=True,
+        )
+        self._num_pictures = len(run.jobs)
+        self._num_finished = 0
+        total = sum(job.recipe.num_inference_steps for job in run.jobs)
+        self._steps_of = [job.recipe.num_inference_steps for job in run.jobs]
+        self._steps_done = [0] * self._num_pictures
+        self._task = self._progress.add_task("waiting", total=total)
+
+    @contextmanager
+    def shown(self) -> Iterator[ProgressLine]:
+        """Show the line while the block runs."""
+        with self._progress:
+            yield self
+
+    def show(self, event: Event) -> None:
+        """Move on by one event."""
+        match event:
+            case Queued(position=position) if position:
+                self._describe(f"waiting, {position} before")
+            case Loading(model=model):
+                self._describe(f"loading {model}")
+            case Started():
+                self._describe_pictures()
+            case Step(cells=cells, number=number):
+                for cell in cells:
+                    self._steps_done[cell] = number
+            case Finished(cell=cell):
+                self._num_finished += 1
+                self._steps_done[cell] = self._steps_of[cell]
+                self._describe_pictures()
+        self._progress.update(self._task, completed=sum(self._steps_done))
+
+    def _describe_pictures(self) -> None:
+        self._describe(f"{self._num_finished} of {self._num_pictures} pictures, steps")
+
+    def _describe(self, text: str) -> None:
+        self._progress.update(self._task, description=text)

@@ -1,0 +1,229 @@
+"""The commands that make pictures: grid, refine, matrix."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, Any
+
+import typer
+
+from seedgrid.cli import options
+from seedgrid.cli.output import ProgressLine, complain, say, say_json
+from seedgrid.engine import Run
+from seedgrid.errors import InputError
+from seedgrid.events import Cancelled, Failed, Finished
+from seedgrid.library.entry import Entry
+from seedgrid.request import parse_size
+from seedgrid.studio import Settings, Studio
+from seedgrid.variations import GUIDE_SUFFIXES
+
+
+def grid(
+    prompt: Annotated[str, typer.Argument(help="What the pictures should show.")],
+    seeds: options.Seeds = "0-3",
+    negative: options.Negative = "",
+    steps: options.Steps = None,
+    guidance: options.Guidance = None,
+    scheduler: options.Scheduler = None,
+    size: options.Size = None,
+    model: options.Model = None,
+    dtype: options.DType = None,
+    device: options.Device = "auto",
+    width: options.Width = None,
+    determinism: options.Determinism = None,
+    library: options.Library = None,
+    out: options.Out = None,
+    fresh: options.Fresh = False,
+    json: options.Json = False,
+) -> None:
+    """Paint one prompt on several seeds."""
+    settings = _settings(negative, steps, guidance, scheduler, size, dtype, width, determinism)
+    folder = _make_out(out)
+    with Studio(model, library, device) as studio:
+        run = studio.start_grid(prompt, seeds, fresh=fresh, **settings)
+        _follow(run, folder, as_json=json)
+        _write_sheet(run, folder)
+
+
+def refine(
+    picture: Annotated[str, typer.Argument(help="A SeedGrid PNG file, or an id in the library.")],
+    vary: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TEXT", help="Words to append; repeat it. Default: the guide's four."),
+    ] = None,
+    prompt: Annotated[
+        str | None, typer.Option(help="Another prompt to append them to; default: its own.")
+    ] = None,
+    device: options.Device = "auto",
+    library: options.Library = None,
+    out: options.Out = None,
+    fresh: options.Fresh = False,
+    json: options.Json = False,
+) -> None:
+    """Vary the words of a picture, on its own seed."""
+    folder = _make_out(out)
+    with Studio(None, library, device) as studio:
+        run = studio.start_refine(picture, vary or GUIDE_SUFFIXES, prompt=prompt, fresh=fresh)
+        _follow(run, folder, as_json=json)
+        _write_sheet(run, folder)
+
+
+def matrix(
+    prompts: Annotated[list[str], typer.Argument(help="One row each.")],
+    seeds: Annotated[str, typer.Option(help="One column each, as in 7,11,42.")],
+    negative: options.Negative = "",
+    steps: options.Steps = None,
+    guidance: options.Guidance = None,
+    scheduler: options.Scheduler = None,
+    size: options.Size = None,
+    model: options.Model = None,
+    dtype: options.DType = None,
+    device: options.Device = "auto",
+    width: options.Width = None,
+    determinism: options.Determinism = None,
+    library: options.Library = None,
+    out: options.Out = None,
+    fresh: options.Fresh = False,
+    json: options.Json = False,
+) -> None:
+    """Paint every prompt on every seed."""
+    settings = _settings(negative, steps, guidance, scheduler, size, dtype, width, determinism)
+    folder = _make_out(out)
+    with Studio(model, library, device) as studio:
+        run = studio.start_matrix(prompts, seeds, fresh=fresh, **settings)
+        _follow(run, folder, as_json=json)
+        _write_sheet(run, folder, rows=len(prompts))
+
+
+def _settings(
+    negative: str,
+    steps: int | None,
+    guidance: float | None,
+    scheduler: str | None,
+    size: str | None,
+    dtype: str | None,
+    width: int | None,
+    determinism: str | None,
+) -> Settings:
+    size_px = parse_size(size) if size is not None else (None, None)
+    return Settings(
+        negative_prompt=negative,
+        width=size_px[0],
+        height=size_px[1],
+        num_inference_steps=steps,
+        guidance_scale=guidance,
+        scheduler=scheduler,
+        dtype=dtype,
+        lock_width=width,
+        determinism=determinism,
+    )
+
+
+def _make_out(out: Path | None) -> Path | None:
+    """Make the folder before anything is computed, so that a bad one costs nothing."""
+    if out is None:
+        return None
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise InputError("out_folder", field="out", value=out, reason=reason) from error
+    return out.absolute()
+
+
+def _follow(run: Run, out: Path | None, *, as_json: bool) -> None:
+    """Print each picture as it is safe, until the run ends.
+
+    Raises:
+        SeedGridError: What made the run fail.
+        typer.Exit: 130 when it was stopped.
+    """
+    progress = ProgressLine(run)
+    with _stop_on_interrupt(run), progress.shown():
+        for event in run.events():
+            progress.show(event)
+            if isinstance(event, Finished):
+                _print_picture(event, out, as_json=as_json)
+    if isinstance(event, Cancelled):
+        complain(f"Stopped: {len(run.finished)} of {len(run.jobs)} pictures are kept.")
+        raise typer.Exit(130)
+    if isinstance(event, Failed):
+        raise event.error
+
+
+def _print_picture(event: Finished, out: Path | None, *, as_json: bool) -> None:
+    entry = event.entry
+    path = _copy(entry, out) if out is not None else entry.path
+    if as_json:
+        say_json(_describe(event, path))
+    else:
+        say(f"{path}  seed {entry.recipe.seed}  {' '.join(entry.recipe.prompt.split())}")
+
+
+def _describe(event: Finished, path: Path) -> dict[str, Any]:
+    entry = event.entry
+    return {
+        "path": str(path),
+        "cell": event.cell,
+        "seed": entry.recipe.seed,
+        "prompt": entry.recipe.prompt,
+        "recipe_id": entry.recipe.id,
+        "pixels_sha256": entry.pixels_sha256,
+        "picture_id": entry.id,
+        "parent_id": entry.lineage.parent_id,
+        "change": entry.lineage.change,
+        "remembered": event.remembered,
+        "library_path": str(entry.path),
+    }
+
+
+def _copy(entry: Entry, out: Path) -> Path:
+    """Write the picture to a folder, whole or not at all; its name says seed and picture."""
+    from seedgrid.files import write_atomically
+
+    path = out / f"seed-{entry.recipe.seed}-{entry.id[:12]}.png"
+    write_atomically(path, entry.path.read_bytes())
+    return path
+
+
+def _write_sheet(run: Run, out: Path | None, rows: int | None = None) -> None:
+    """Write all pictures of a round in one file beside the copies."""
+    if out is None or len(run.jobs) < 2:
+        return
+    import io
+
+    from PIL import Image
+
+    from seedgrid import png, sheets
+    from seedgrid.files import write_atomically
+
+    entries = [run.finished[cell] for cell in range(len(run.jobs))]
+    images = [Image.fromarray(png.read_pixels(entry.path)) for entry in entries]
+    if rows is None:
+        sheet = sheets.make_sheet(images)
+    else:
+        sheet = sheets.make_grid(images, rows, len(images) // rows)
+    buffer = io.BytesIO()
+    sheet.save(buffer, "PNG")
+    write_atomically(out / f"sheet-{entries[0].lineage.round_id[:12]}.png", buffer.getvalue())
+
+
+@contextmanager
+def _stop_on_interrupt(run: Run) -> Iterator[None]:
+    """Let the first Ctrl+C stop the run and keep what is finished; the second one ends at once."""
+
+    def stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 (signal's signature)
+        if run.cancelled:
+            os._exit(130)  # What was announced is safe already; a busy model cannot be waited for.
+        run.cancel()
+
+    previous = signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, previous)

@@ -1,0 +1,78 @@
+"""The program: its commands, and the one place where errors become a line and an exit code."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any, Final, cast
+
+import typer
+
+import seedgrid
+from seedgrid.cli import look, machine, page, paint
+from seedgrid.cli.output import complain
+from seedgrid.errors import SeedGridError
+
+logger = logging.getLogger(__name__)
+
+# Typer carries a copy of click since 0.25 and uses the real one before; this is either's class.
+_USAGE_ERROR: Final = cast("type[Exception]", typer.BadParameter.__mro__[1])
+
+app = typer.Typer(
+    name="seedgrid",
+    help="Four seeds, pick one, four variations of its words on its seed. Reproducible to the bit.",
+    add_completion=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("ui")(page.ui)
+app.command("grid")(paint.grid)
+app.command("refine")(paint.refine)
+app.command("matrix")(paint.matrix)
+app.command("show")(look.show)
+app.command("diff")(look.diff)
+app.command("models")(machine.models)
+app.command("doctor")(machine.doctor)
+
+
+@app.callback(invoke_without_command=True)
+def _program(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        typer.echo(f"seedgrid {seedgrid.__version__}")
+    elif context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Args:
+        arguments: Without the program's name; those of the process by default.
+
+    Returns:
+        The exit code.
+    """
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(name)s: %(message)s")
+    command = typer.main.get_command(app)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        code = command.main(args=words, prog_name="seedgrid", standalone_mode=False)
+    except SeedGridError as error:
+        complain(str(error))
+        return error.exit_code
+    except _USAGE_ERROR as error:
+        complain(cast("Any", error).format_message())
+        return 2
+    except (KeyboardInterrupt, typer.Abort):
+        complain("Stopped.")
+        return 130
+    except BrokenPipeError:
+        # The reader of our output has gone; Python would complain once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return code if isinstance(code, int) else 0
