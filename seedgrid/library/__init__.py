@@ -1,1 +1,22 @@
-"""The library: every picture made, its lineage, and how nothing is lost."""
+"""The library: every picture made, its lineage, and how nothing is lost.
+
+from seedgrid.library import Library
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from seedgrid.library.store import Library
+
+__all__ = ["Library"]
+
+
+def __getattr__(name: str) -> type[Library]:
+    # `events` needs only `library.entry`: the database's import is paid by those who open one.
+    if name == "Library":
+        from seedgrid.library.store import Library
+
+        return Library
+    raise AttributeError(name)

@@ -17,6 +17,7 @@ class Entry:
         path: The PNG file, absolute.
         pixels_sha256: Over the decoded RGB bytes, row by row.
         file_sha256: Over the PNG file.
+        lost: The file is gone or damaged; recipe and lineage are kept, it can be painted again.
     """
 
     path: Path
@@ -28,6 +29,7 @@ class Entry:
     favourite: bool = False
     note: str = ""
     trashed: bool = False
+    lost: bool = False
 
     @property
     def id(self) -> str:

@@ -1,0 +1,143 @@
+"""Favourites, notes, trash and deletions, one line each in a file that is only appended to.
+
+The database may be deleted and rebuilt from the PNG files; what people said about their pictures
+is in no PNG, so it is here: `marks.jsonl`, a check sum and a JSON object a line, each on the disk
+before it counts. Knows nothing of the database; whoever appends holds its right to write.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Final
+
+from seedgrid.files import refusals, sync_folder, write_atomically
+from seedgrid.picture import now
+
+_CHECK_DIGITS: Final = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class Marks:
+    """What was said about a picture.
+
+    Attributes:
+        lost: Its file is gone or damaged beyond repair, and the artist has been told.
+        deleted: The trash was emptied with it inside.
+    """
+
+    favourite: bool = False
+    note: str = ""
+    trashed: bool = False
+    lost: bool = False
+    deleted: bool = False
+
+
+Change = tuple[str, dict[str, bool | str]]
+"""A picture's id and the fields of its `Marks` that change."""
+
+_NAMES: Final = frozenset(field.name for field in fields(Marks))
+
+
+@dataclass(frozen=True, kw_only=True)
+class History:
+    """All marks, and how many lines of the file could not be read."""
+
+    marks: dict[str, Marks]
+    num_damaged: int
+
+
+class MarksFile:
+    """The file `marks.jsonl` of a library."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def append(self, changes: Iterable[Change]) -> None:
+        """Write changes; when this returns they are on the disk.
+
+        Raises:
+            LibraryError: The folder refuses; none of the changes counts.
+        """
+        lines = [_line(picture_id, change) for picture_id, change in changes]
+        if not lines:
+            return
+        # The empty line in front ends a line that a power cut may have left without its end.
+        data = ("\n" + "".join(lines)).encode()
+        with refusals(self.path):
+            is_new = not self.path.exists()
+            with self.path.open("ab") as file:
+                size = file.tell()
+                try:
+                    file.write(data)
+                    file.flush()
+                    os.fsync(file.fileno())
+                except OSError:
+                    with contextlib.suppress(OSError):
+                        os.ftruncate(file.fileno(), size)
+                    raise
+            if is_new:
+                sync_folder(self.path.parent)
+
+    def compact(self, history: History) -> None:
+        """Write the file anew: what its lines add up to, without those that are damaged.
+
+        Raises:
+            LibraryError: The folder refuses; the old file stays.
+        """
+        lines = [_line(picture_id, asdict(marks)) for picture_id, marks in history.marks.items()]
+        write_atomically(self.path, "".join(lines).encode())
+
+    def read(self) -> History:
+        """Return what the lines add up to.
+
+        Raises:
+            LibraryError: The file is there and cannot be read.
+        """
+        marks: dict[str, Marks] = {}
+        num_damaged = 0
+        with refusals(self.path):
+            data = self.path.read_bytes() if self.path.exists() else b""
+        for line in data.split(b"\n"):
+            if not line.strip():
+                continue
+            change = _change(line)
+            if change is None:
+                num_damaged += 1
+                continue
+            picture_id, changed = change
+            marks[picture_id] = replace(marks.get(picture_id, Marks()), **changed)
+        return History(marks=marks, num_damaged=num_damaged)
+
+    def says_deleted(self, picture_id: str) -> bool:
+        """Tell whether a picture was deleted for good; quick for the many of which nobody spoke."""
+        with refusals(self.path):
+            data = self.path.read_bytes() if self.path.exists() else b""
+        return picture_id.encode() in data and self.read().marks[picture_id].deleted
+
+
+def _line(picture_id: str, change: dict[str, Any]) -> str:
+    text = json.dumps({"picture": picture_id} | change | {"at": now()}, ensure_ascii=False)
+    return f"{_check(text)} {text}\n"
+
+
+def _change(line: bytes) -> tuple[str, dict[str, Any]] | None:
+    """Return the picture's id and its changed marks, or None for a damaged line."""
+    try:
+        check, _, text = line.decode().partition(" ")
+    except UnicodeDecodeError:
+        return None
+    if check != _check(text):
+        return None
+    values: dict[str, Any] = json.loads(text)
+    # A later release may know more marks than this one.
+    return values["picture"], {name: values[name] for name in values.keys() & _NAMES}
+
+
+def _check(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:_CHECK_DIGITS]

@@ -1,0 +1,182 @@
+"""Shelf: the parts of a library in one hand, and how one picture goes onto it or changes.
+
+The order is what keeps everything: the PNG file first, then its row, then the answer. Marks go to
+their file inside the transaction that changes the row, so the two cannot differ for long.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import secrets
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import sqlalchemy as sa
+from filelock import FileLock, Timeout
+
+from seedgrid import png
+from seedgrid.errors import InputError, LibraryError
+from seedgrid.files import make_folder, refusals, sync_folder
+from seedgrid.library import tables
+from seedgrid.library.database import Database
+from seedgrid.library.entry import Entry
+from seedgrid.library.marks import Marks, MarksFile
+from seedgrid.library.objects import Objects
+from seedgrid.library.tables import ENTRIES, PICTURES
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shelf:
+    """A library's parts.
+
+    Attributes:
+        lock: Held around migration, repair and deletion, by one process at a time.
+        guard: The same for the threads of this process.
+    """
+
+    folder: Path
+    objects: Objects
+    marks: MarksFile
+    database: Database
+    lock: FileLock
+    guard: threading.RLock
+
+    @classmethod
+    def at(cls, folder: Path, *, timeout_s: float) -> Shelf:
+        """Name the parts of the library in a folder; nothing is opened yet."""
+        return cls(
+            folder=folder,
+            objects=Objects(folder),
+            marks=MarksFile(folder / "marks.jsonl"),
+            database=Database(folder / "library.db", timeout_s=timeout_s),
+            lock=FileLock(folder / "library.lock", timeout=timeout_s, thread_local=False),
+            guard=threading.RLock(),
+        )
+
+    def read(self, row: sa.RowMapping) -> Entry:
+        """Turn a row of `ENTRIES` into an entry.
+
+        Raises:
+            DamagedRowError: The row is not what was written.
+        """
+        return tables.read_entry(row, self.objects.path(str(row["file_sha256"])))
+
+    def entry_of(self, file_sha256: str, data: bytes, marks: Marks = Marks()) -> Entry:  # noqa: B008 - frozen
+        """Read the entry that a PNG file stands for.
+
+        Raises:
+            PictureError: It is not one of ours, or damaged.
+        """
+        record = png.read(data)
+        return Entry(
+            path=self.objects.path(file_sha256),
+            recipe=record.recipe,
+            passport=record.passport,
+            lineage=record.lineage,
+            pixels_sha256=record.pixels_sha256,
+            file_sha256=file_sha256,
+            favourite=marks.favourite,
+            note=marks.note,
+            trashed=marks.trashed,
+        )
+
+    def add(self, data: bytes) -> Entry:
+        """Put a PNG file of ours on the shelf; when this returns it is safe.
+
+        Raises:
+            PictureError: It is not one of ours, or damaged.
+            LibraryError: The folder or the database refuses.
+        """
+        entry = self.entry_of(hashlib.sha256(data).hexdigest(), data)
+        self.objects.put(data)
+        with self.database.writes() as connection:
+            return self.insert(connection, entry)
+
+    def insert(self, connection: sa.Connection, entry: Entry) -> Entry:
+        """Write the row of a file that is on the disk; another process may have done so already.
+
+        Raises:
+            InputError: `picture_twice` when another file has this picture's id.
+        """
+        statement = ENTRIES.where(PICTURES.c.picture_id == entry.id)
+        row = connection.execute(statement).mappings().first()
+        if row is None:
+            tables.insert(connection, entry)
+            if self.marks.says_deleted(entry.id):
+                self.marks.append([(entry.id, asdict(Marks()))])
+            return entry
+        if row["file_sha256"] != entry.file_sha256:
+            raise InputError("picture_twice", field="picture", value=entry.id)
+        return self.read(row)
+
+    def change(self, picture_ids: Sequence[str], **marks: bool | str) -> tuple[Entry, ...]:
+        """Change marks of pictures, all of them or none.
+
+        Raises:
+            InputError: `picture_unknown`.
+            LibraryError: The folder or the database refuses; nothing has changed.
+        """
+        before: tuple[Entry, ...] = ()
+        try:
+            with self.database.writes() as connection:
+                before = tuple(self.get(connection, picture_id) for picture_id in picture_ids)
+                after = tuple(replace(entry, **marks) for entry in before)  # type: ignore[arg-type] # names of marks
+                for entry in after:
+                    tables.update(connection, entry)
+                self.marks.append((entry.id, marks) for entry in after)
+        except LibraryError:
+            # The marks may be written and the rows not: say again what the rows say.
+            undo = [(entry.id, {name: getattr(entry, name) for name in marks}) for entry in before]
+            with contextlib.suppress(LibraryError):
+                self.marks.append(undo)
+            raise
+        return after
+
+    def get(self, connection: sa.Connection, picture_id: str) -> Entry:
+        """Return the entry with this id.
+
+        Raises:
+            InputError: `picture_unknown`.
+            DamagedRowError: Its row is not what was written.
+        """
+        statement = ENTRIES.where(PICTURES.c.picture_id == picture_id)
+        row = connection.execute(statement).mappings().first()
+        if row is None:
+            raise InputError("picture_unknown", field="picture", value=picture_id[:80])
+        return self.read(row)
+
+    def set_aside(self, path: Path) -> None:
+        """Move a damaged file out of the way into `damaged/`; nothing is thrown away.
+
+        Raises:
+            LibraryError: The folder refuses.
+        """
+        if not path.exists():
+            return
+        aside = self.folder / "damaged"
+        make_folder(aside)
+        stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+        with refusals(path):
+            path.rename(aside / f"{stamp}-{secrets.token_hex(2)}-{path.name}")
+            sync_folder(path.parent)
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Be the only thread of the only process that migrates, repairs or deletes.
+
+        Raises:
+            LibraryError: `library_locked` when another process goes on doing so.
+        """
+        with self.guard, refusals(Path(self.lock.lock_file)):
+            try:
+                self.lock.acquire()
+            except Timeout as error:
+                raise LibraryError("library_locked", value=str(self.folder)) from error
+            try:
+                yield
+            finally:
+                self.lock.release()

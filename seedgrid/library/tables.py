@@ -1,0 +1,184 @@
+"""The rows of the database: how an entry becomes a row, and a row an entry that can be trusted.
+
+SQLite does not notice a flipped bit, so every row carries the SHA-256 of what it holds, and
+recipes and passports are stored under theirs. Knows nothing of files or transactions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import sqlalchemy as sa
+from pydantic import ValidationError
+from sqlalchemy.dialects import sqlite
+
+from seedgrid.library.entry import Entry
+from seedgrid.picture import Lineage
+from seedgrid.recipe import Passport, Recipe, canonical_json
+
+METADATA: Final = sa.MetaData()
+
+RECIPES: Final = sa.Table(
+    "recipes",
+    METADATA,
+    sa.Column("recipe_id", sa.Text, primary_key=True),
+    sa.Column("json", sa.Text),
+)
+PASSPORTS: Final = sa.Table(
+    "passports",
+    METADATA,
+    sa.Column("passport_id", sa.Text, primary_key=True),
+    sa.Column("json", sa.Text),
+)
+_LINEAGE: Final = (
+    "picture_id",
+    "parent_id",
+    "work_id",
+    "round_id",
+    "cell",
+    "change",
+    "created_at",
+)
+_HASHED: Final = (
+    *_LINEAGE,
+    "recipe_id",
+    "passport_id",
+    "prompt",
+    "model",
+    "seed",
+    "pixels_sha256",
+    "file_sha256",
+    "favourite",
+    "note",
+    "trashed",
+    "lost",
+)
+_NUMBERS: Final = frozenset({"cell", "seed", "favourite", "trashed", "lost"})
+
+PICTURES: Final = sa.Table(
+    "pictures",
+    METADATA,
+    sa.Column("number", sa.Integer, primary_key=True),
+    *(sa.Column(name, sa.Integer if name in _NUMBERS else sa.Text) for name in _HASHED),
+    sa.Column("row_sha256", sa.Text),
+)
+
+ENTRIES: Final = (
+    sa.select(
+        PICTURES,
+        RECIPES.c.json.label("recipe_json"),
+        PASSPORTS.c.json.label("passport_json"),
+    )
+    .outerjoin(RECIPES, RECIPES.c.recipe_id == PICTURES.c.recipe_id)
+    .outerjoin(PASSPORTS, PASSPORTS.c.passport_id == PICTURES.c.passport_id)
+)
+"""What `read_entry` needs of a row; a row without its recipe is found, and found damaged."""
+
+
+class DamagedRowError(Exception):
+    """A row is not what was written."""
+
+
+def insert(connection: sa.Connection, entry: Entry, *, number: int | None = None) -> None:
+    """Write an entry as a new row, with its recipe and passport.
+
+    Args:
+        connection: Inside a writing transaction.
+        entry: Its file is on the disk.
+        number: Its place among all, as it was before; the newest by default.
+    """
+    insert_values(connection, entry)
+    place = {} if number is None else {"number": number}
+    connection.execute(PICTURES.insert(), row_of(entry) | place)
+
+
+def insert_values(connection: sa.Connection, entry: Entry) -> None:
+    """Write the recipe and the passport of an entry, which others may share."""
+    _put_value(connection, RECIPES, canonical_json(entry.recipe))
+    _put_value(connection, PASSPORTS, canonical_json(entry.passport))
+
+
+def update(connection: sa.Connection, entry: Entry) -> None:
+    """Write an entry over the row with its id."""
+    statement = PICTURES.update().where(PICTURES.c.picture_id == entry.id)
+    connection.execute(statement, row_of(entry))
+
+
+def row_of(entry: Entry) -> dict[str, str | int | None]:
+    """Return the columns of an entry, all but its number."""
+    values: dict[str, Any] = {name: getattr(entry.lineage, name) for name in _LINEAGE}
+    values |= {
+        "recipe_id": entry.recipe.id,
+        "passport_id": entry.passport.digest,
+        "prompt": entry.recipe.prompt,
+        "model": entry.recipe.model.id,
+        "seed": entry.recipe.seed,
+        "pixels_sha256": entry.pixels_sha256,
+        "file_sha256": entry.file_sha256,
+        "favourite": int(entry.favourite),
+        "note": entry.note,
+        "trashed": int(entry.trashed),
+        "lost": int(entry.lost),
+    }
+    return values | {"row_sha256": _row_sha256(values)}
+
+
+def read_entry(row: Mapping[Any, Any], path: Path) -> Entry:
+    """Turn a row of `ENTRIES` into an entry.
+
+    Args:
+        row: By column name.
+        path: Where its file is.
+
+    Raises:
+        DamagedRowError: The row, its recipe or its passport is not what was written.
+    """
+    recipe_json, passport_json = row["recipe_json"], row["passport_json"]
+    if (
+        row["row_sha256"] != _row_sha256(row)
+        or recipe_json is None
+        or passport_json is None
+        or _sha256(recipe_json) != row["recipe_id"]
+        or _sha256(passport_json) != row["passport_id"]
+    ):
+        raise DamagedRowError(row["picture_id"])
+    try:
+        return Entry(
+            path=path,
+            recipe=Recipe.model_validate_json(recipe_json),
+            passport=Passport.model_validate_json(passport_json),
+            lineage=Lineage(**{name: row[name] for name in _LINEAGE}),
+            pixels_sha256=row["pixels_sha256"],
+            file_sha256=row["file_sha256"],
+            favourite=bool(row["favourite"]),
+            note=row["note"],
+            trashed=bool(row["trashed"]),
+            lost=bool(row["lost"]),
+        )
+    except ValidationError as error:
+        raise DamagedRowError(row["picture_id"]) from error
+
+
+def _put_value(connection: sa.Connection, table: sa.Table, text: str) -> None:
+    """Write JSON under its SHA-256; over what is there, which may be damaged."""
+    (key,) = table.primary_key.columns
+    statement = sqlite.insert(table).values({key: _sha256(text), table.c.json: text})
+    connection.execute(
+        statement.on_conflict_do_update(
+            index_elements=[key],
+            set_={"json": statement.excluded.json},
+            where=table.c.json != statement.excluded.json,
+        )
+    )
+
+
+def _row_sha256(row: Mapping[Any, Any]) -> str:
+    return _sha256(json.dumps([row[name] for name in _HASHED]))
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
