@@ -1,0 +1,86 @@
+"""Errors: one sentence each, with the value, and the exit code that scripts rely on."""
+
+from __future__ import annotations
+
+import ast
+import string
+from pathlib import Path
+
+import pytest
+
+from seedgrid.errors import (
+    MESSAGES,
+    DeviceError,
+    InputError,
+    LibraryError,
+    ModelError,
+    PictureError,
+    RunCancelled,
+    RunError,
+    SeedGridError,
+)
+
+ROOT = Path(__file__).parent.parent
+EXIT_CODES = {
+    InputError: 2,
+    ModelError: 2,
+    DeviceError: 2,
+    PictureError: 2,
+    RunError: 1,
+    RunCancelled: 1,
+    LibraryError: 1,
+}
+OURS = {"Notice", *(kind.__name__ for kind in EXIT_CODES)}
+
+
+@pytest.mark.parametrize("code", MESSAGES)
+def test_each_sentence_is_one_line_and_ends(code: str) -> None:
+    """A sentence is one line that begins like a sentence and ends like one."""
+    text = MESSAGES[code]
+    assert "\n" not in text
+    assert text[-1] in ".?" or text.endswith((")", "`", "}"))
+    assert text[0].isupper() or text[0] in "“{"
+
+
+def test_the_data_hang_on_the_error() -> None:
+    """An error holds code, field and data, so that other languages can say it too."""
+    error = InputError("seed_range", field="seeds", value=-1)
+    assert (error.code, error.field) == ("seed_range", "seeds")
+    assert error.data == {"field": "seeds", "value": -1}
+    assert "-1" in str(error)
+
+
+@pytest.mark.parametrize(("kind", "exit_code"), EXIT_CODES.items())
+def test_exit_codes(kind: type[SeedGridError], exit_code: int) -> None:
+    """Bad input exits 2, everything else that fails exits 1."""
+    assert kind.exit_code == exit_code
+
+
+def _raised() -> list[tuple[str, str, set[str]]]:
+    """Return (place, code, names of data) of every error and notice made in the package."""
+    found = []
+    for path in sorted((ROOT / "seedgrid").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
+                continue
+            first = node.args[0] if node.args else None
+            if node.func.id not in OURS or not isinstance(first, ast.Constant):
+                continue
+            names = {keyword.arg or "**" for keyword in node.keywords}
+            found.append((f"{path.name}:{node.lineno}", first.value, names))
+    return found
+
+
+def test_each_error_that_is_raised_has_its_sentence() -> None:
+    """Every code in the source is in the table, and brings what its sentence needs."""
+    problems = []
+    for place, code, names in _raised():
+        if code not in MESSAGES:
+            problems.append(f"{place}: {code} has no sentence")
+            continue
+        fields = {name for _, name, _, _ in string.Formatter().parse(MESSAGES[code]) if name}
+        fields = {name.split(".")[0].split("[")[0] for name in fields}
+        if "**" not in names and not fields <= names | {"field"}:
+            problems.append(f"{place}: {code} lacks {fields - names}")
+    assert not problems
+    assert len(_raised()) > 30

@@ -1,0 +1,62 @@
+"""Picture: the digest of pixels, ids and lineage."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from seedgrid.picture import Lineage, new_id, now, pixels_sha256
+
+
+def test_the_digest_is_over_the_rgb_bytes_row_by_row() -> None:
+    """Anyone can recompute it: SHA-256 of the bytes, whatever the memory layout."""
+    pixels = np.arange(5 * 7 * 3, dtype=np.uint8).reshape(5, 7, 3)
+    expected = hashlib.sha256(pixels.tobytes()).hexdigest()
+    assert pixels_sha256(pixels) == expected
+    assert pixels_sha256(np.asfortranarray(pixels)) == expected
+    assert pixels_sha256(np.pad(pixels, ((0, 0), (0, 1), (0, 0)))[:, :7]) == expected
+
+
+def test_one_bit_changes_the_digest() -> None:
+    """A difference of 1/255 in one value is another digest."""
+    pixels = np.zeros((4, 4, 3), dtype=np.uint8)
+    other = pixels.copy()
+    other[3, 3, 2] = 1
+    assert pixels_sha256(pixels) != pixels_sha256(other)
+
+
+def test_ids_are_long_and_never_the_same() -> None:
+    """A thousand ids: 32 hexadecimal digits each, all different."""
+    ids = {new_id() for _ in range(1000)}
+    assert len(ids) == 1000
+    assert all(len(i) == 32 and int(i, 16) >= 0 for i in ids)
+
+
+def test_time_is_utc_with_milliseconds() -> None:
+    """The time can be read back and says that it is UTC."""
+    moment = datetime.fromisoformat(now())
+    assert moment.utcoffset() is not None
+    assert moment.utcoffset().total_seconds() == 0  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"picture_id": "../../etc"}, {"parent_id": "A" * 32}, {"cell": -1}, {"colour": 1}],
+    ids=str,
+)
+def test_a_lineage_cannot_hold_nonsense(wrong: dict[str, object]) -> None:
+    """Ids from files become parts of paths elsewhere: only 32 hexadecimal digits get in."""
+    good = {
+        "picture_id": new_id(),
+        "work_id": new_id(),
+        "round_id": new_id(),
+        "cell": 0,
+        "created_at": now(),
+    }
+    Lineage.model_validate(good)
+    with pytest.raises(ValidationError):
+        Lineage.model_validate(good | wrong)

@@ -1,0 +1,196 @@
+"""Request: what was typed becomes complete recipes, or one error at the right field."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seedgrid.errors import InputError
+from seedgrid.recipe import ModelRef
+from seedgrid.request import ModelCard, Request, check_prompt, parse_size, refine, resolve
+from seedgrid.variations import GUIDE_SUFFIXES
+
+CARD = ModelCard(
+    ref=ModelRef(id="bundled", weights_sha256="0" * 64),
+    family="StableDiffusionPipeline",
+    width=256,
+    height=128,
+    size_multiple=16,
+    num_inference_steps=12,
+    max_steps=100,
+    guidance_scale=3.0,
+    scheduler="DDIM",
+    schedulers=("DDIM", "DPM++ 2M Karras"),
+)
+
+
+def test_open_questions_are_answered_by_the_card() -> None:
+    """What was left open is as the model's card says; nothing in a recipe is left open."""
+    recipe = resolve(Request(prompt="a fox"), CARD)[2]
+    assert (recipe.seed, recipe.width, recipe.height) == (2, 256, 128)
+    assert (recipe.num_inference_steps, recipe.guidance_scale) == (12, 3.0)
+    assert (recipe.scheduler, recipe.dtype, recipe.lock_width) == ("DDIM", "float32", 4)
+    assert (recipe.determinism, recipe.model) == ("strict", CARD.ref)
+
+
+def test_what_was_said_is_kept() -> None:
+    """Each setting that was given is in the recipe; a scheduler is found whatever its case."""
+    request = Request(
+        prompt="a fox",
+        seeds=(9,),
+        negative_prompt="fog",
+        width=64,
+        height=32,
+        num_inference_steps=3,
+        guidance_scale=0,
+        scheduler="dpm++ 2m karras",
+        dtype="bfloat16",
+        lock_width=1,
+        determinism="off",
+    )
+    (recipe,) = resolve(request, CARD)
+    assert (recipe.seed, recipe.negative_prompt, recipe.width, recipe.height) == (9, "fog", 64, 32)
+    assert (recipe.num_inference_steps, recipe.guidance_scale) == (3, 0.0)
+    assert (recipe.scheduler, recipe.dtype) == ("DPM++ 2M Karras", "bfloat16")
+    assert (recipe.lock_width, recipe.determinism) == (1, "off")
+
+
+@pytest.mark.parametrize(
+    ("field", "code", "wrong"),
+    [
+        ("prompt", "prompt_empty", {"prompt": ""}),
+        ("prompt", "prompt_empty", {"prompt": " \n\t"}),
+        ("prompt", "prompt_long", {"prompt": "x" * 5001}),
+        ("prompt", "prompt_characters", {"prompt": "a\x00b"}),
+        ("prompt", "prompt_characters", {"prompt": "a\ud800b"}),
+        ("negative", "prompt_long", {"negative_prompt": "x" * 5001}),
+        ("seeds", "seed_range", {"seeds": (-1,)}),
+        ("seeds", "seed_range", {"seeds": (2**32,)}),
+        ("seeds", "seed_text", {"seeds": (1.5,)}),
+        ("seeds", "seed_text", {"seeds": ()}),
+        ("size", "size_range", {"width": 7, "height": 7}),
+        ("size", "size_range", {"width": 100_000}),
+        ("size", "size_range", {"width": 0}),
+        ("size", "size_range", {"width": -64}),
+        ("size", "size_multiple", {"width": 72}),
+        ("steps", "steps_range", {"num_inference_steps": 0}),
+        ("steps", "steps_range", {"num_inference_steps": -1}),
+        ("steps", "steps_range", {"num_inference_steps": 101}),
+        ("steps", "steps_range", {"num_inference_steps": True}),
+        ("steps", "steps_range", {"num_inference_steps": 2.5}),
+        ("guidance", "guidance_range", {"guidance_scale": -1}),
+        ("guidance", "guidance_range", {"guidance_scale": 31}),
+        ("guidance", "guidance_range", {"guidance_scale": math.nan}),
+        ("guidance", "guidance_range", {"guidance_scale": math.inf}),
+        ("scheduler", "scheduler_unknown", {"scheduler": "Magic"}),
+        ("dtype", "dtype_unknown", {"dtype": "int8"}),
+        ("width", "width_range", {"lock_width": 0}),
+        ("width", "width_range", {"lock_width": 17}),
+        ("determinism", "determinism_unknown", {"determinism": "maybe"}),
+    ],
+    ids=str,
+)
+def test_each_mistake_is_told_at_its_field(field: str, code: str, wrong: dict[str, object]) -> None:
+    """What cannot be is refused before anything is computed, with the place and a reason."""
+    with pytest.raises(InputError) as caught:
+        resolve(Request(**({"prompt": "a fox"} | wrong)), CARD)  # type: ignore[arg-type]
+    assert (caught.value.field, caught.value.code) == (field, code)
+
+
+def test_a_model_without_words_ignores_them() -> None:
+    """An unconditional model paints whatever the prompt says, also when it is empty."""
+    card = dataclasses.replace(CARD, has_prompt=False)
+    assert resolve(Request(prompt=""), card)[0].prompt == ""
+    assert resolve(Request(prompt="a fox", negative_prompt="x"), card)[0].prompt == ""
+
+
+def test_a_model_of_one_size_paints_that_size() -> None:
+    """A fixed size is filled in, and another one refused with the size that works."""
+    card = dataclasses.replace(CARD, fixed_size=True, width=32, height=32)
+    (recipe,) = resolve(Request(prompt="a fox", seeds=(0,)), card)
+    assert (recipe.width, recipe.height) == (32, 32)
+    with pytest.raises(InputError) as caught:
+        resolve(Request(prompt="a fox", width=64, height=64), card)
+    assert caught.value.code == "size_fixed"
+
+
+def test_refining_changes_the_words_and_nothing_else() -> None:
+    """The four suffixes of the guide, all on the chosen picture's seed."""
+    parent = resolve(Request(prompt="a fox", seeds=(42,)), CARD)[0]
+    children = refine(parent, GUIDE_SUFFIXES)
+    assert [child.prompt for child in children] == [
+        "a fox, highly realistic",
+        "a fox, artsy",
+        "a fox, trending",
+        "a fox, colorful",
+    ]
+    assert {child.replace(prompt="") for child in children} == {parent.replace(prompt="")}
+
+
+def test_refining_with_another_prompt() -> None:
+    """Another base prompt takes the place of the parent's, on the same seed."""
+    parent = resolve(Request(prompt="a fox", seeds=(42,)), CARD)[0]
+    (child,) = refine(parent, [", artsy"], prompt="a cat")
+    assert (child.prompt, child.seed) == ("a cat, artsy", 42)
+
+
+@pytest.mark.parametrize(
+    ("suffixes", "prompt", "code"),
+    [
+        ([], None, "variations_empty"),
+        (["", " , "], None, "variations_empty"),
+        ([", artsy"], " ", "prompt_empty"),
+        (["x" * 5000], None, "prompt_long"),
+        (["\x07"], None, "prompt_characters"),
+    ],
+)
+def test_refining_without_words(suffixes: list[str], prompt: str | None, code: str) -> None:
+    """A refinement that says nothing, or too much, is refused."""
+    parent = resolve(Request(prompt="a fox"), CARD)[0]
+    with pytest.raises(InputError) as caught:
+        refine(parent, suffixes, prompt=prompt)
+    assert caught.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("512x768", (512, 768)), ("512", (512, 512)), ("512 × 768", (512, 768)), ("64X64", (64, 64))],
+)
+def test_sizes_as_people_write_them(text: str, size: tuple[int, int]) -> None:
+    """Width comes first; one number is a square."""
+    assert parse_size(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "x", "512x", "1x2x3", "-64x64", "64.0", "five", "٥x٥"])
+def test_what_is_no_size(text: str) -> None:
+    """Anything else is refused as a size."""
+    with pytest.raises(InputError) as caught:
+        parse_size(text)
+    assert caught.value.code == "size_text"
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_a_prompt_or_one_clear_error(text: str) -> None:
+    """A prompt is kept as it is, but for its line ends; or it is refused with the character."""
+    plain = text.replace("\r\n", "\n").replace("\r", "\n")
+    impossible = re.search("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]", plain)
+    if impossible is None:
+        assert check_prompt(text, field="prompt") == plain
+        return
+    with pytest.raises(InputError, match=f"U\\+{ord(impossible[0]):04X}"):
+        check_prompt(text, field="prompt")
+
+
+@given(st.text(max_size=200), st.integers(0, 2**32 - 1))
+def test_what_resolves_is_a_recipe(prompt: str, seed: int) -> None:
+    """Whatever passes the checks of a request passes the stricter ones of a recipe."""
+    try:
+        (recipe,) = resolve(Request(prompt=prompt, seeds=(seed,)), CARD)
+    except InputError:
+        return
+    assert recipe.replace(seed=recipe.seed) == recipe

@@ -1,0 +1,115 @@
+"""Seeds: what people write, what is refused, and that nothing is changed in silence."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seedgrid.errors import InputError
+from seedgrid.seeds import (
+    MAX_SEED,
+    MAX_SEEDS_AT_ONCE,
+    check_seed,
+    draw_seed,
+    format_seeds,
+    next_seeds,
+    parse_seeds,
+)
+
+SEEDS = st.integers(0, MAX_SEED)
+
+
+@pytest.mark.parametrize(
+    ("text", "seeds"),
+    [
+        ("7", (7,)),
+        ("0-3", (0, 1, 2, 3)),
+        ("7, 11, 42", (7, 11, 42)),
+        ("7 11 42", (7, 11, 42)),
+        ("7;11,", (7, 11)),
+        ("0–1, 9", (0, 1, 9)),
+        (" 5 - 6 ", (5, 6)),
+        ("3, 3, 1", (3, 3, 1)),
+        ("007", (7,)),
+        ("4294967295", (MAX_SEED,)),
+        ("4294967294-4294967295", (MAX_SEED - 1, MAX_SEED)),
+    ],
+)
+def test_seeds_as_people_write_them(text: str, seeds: tuple[int, ...]) -> None:
+    """Single ones, lists and ranges are read; order and repeats are kept."""
+    assert parse_seeds(text) == seeds
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("", "seed_text"),
+        ("abc", "seed_text"),
+        ("1.5", "seed_text"),
+        ("1e3", "seed_text"),
+        ("0x10", "seed_text"),
+        ("3-0", "seed_text"),
+        ("1-", "seed_text"),
+        ("1,,2", "seed_text"),
+        ("9" * 5000, "seed_text"),
+        ("-1", "seed_range"),
+        ("4294967296", "seed_range"),
+        ("99999999999999999999", "seed_range"),
+        ("0-4294967295", "seed_count"),
+        (f"0-{MAX_SEEDS_AT_ONCE}", "seed_count"),
+    ],
+)
+def test_what_is_no_list_of_seeds(text: str, code: str) -> None:
+    """Each mistake has its own code, at the field of the seeds, without counting to the end."""
+    with pytest.raises(InputError) as caught:
+        parse_seeds(text)
+    assert (caught.value.code, caught.value.field) == (code, "seeds")
+
+
+@pytest.mark.parametrize("value", [True, False, 1.0, "1", None, b"1"])
+def test_only_whole_numbers_are_seeds(value: object) -> None:
+    """What merely looks like a number is refused, not converted."""
+    with pytest.raises(InputError) as caught:
+        check_seed(value)
+    assert caught.value.code == "seed_text"
+
+
+@given(st.integers().filter(lambda value: not 0 <= value <= MAX_SEED))
+def test_no_seed_outside_32_bits(value: int) -> None:
+    """2**32 would be seed 0 to torch, and -1 would be 2**32 - 1: both are refused."""
+    with pytest.raises(InputError) as caught:
+        check_seed(value)
+    assert caught.value.code == "seed_range"
+
+
+@given(st.lists(SEEDS, min_size=1, max_size=40))
+def test_what_is_written_is_read_again(seeds: list[int]) -> None:
+    """`format_seeds` and `parse_seeds` are each other's inverse."""
+    assert parse_seeds(format_seeds(tuple(seeds))) == tuple(seeds)
+
+
+@given(st.text(max_size=40))
+def test_any_text_is_seeds_or_one_clear_error(text: str) -> None:
+    """Whatever is typed gives seeds in the range, or an InputError; never anything else."""
+    try:
+        seeds = parse_seeds(text)
+    except InputError:
+        return
+    assert seeds
+    assert all(0 <= seed <= MAX_SEED for seed in seeds)
+
+
+@given(SEEDS, st.integers(1, 64))
+def test_next_seeds_stay_in_the_range(first: int, count: int) -> None:
+    """Consecutive seeds go round after the last one, and none comes twice."""
+    seeds = next_seeds(first, count)
+    assert seeds[0] == first
+    assert len(set(seeds)) == count
+    assert all(0 <= seed <= MAX_SEED for seed in seeds)
+
+
+def test_drawn_seeds_are_seeds_and_differ() -> None:
+    """Twenty drawn seeds are not all one, and all are in the range."""
+    drawn = {check_seed(draw_seed()) for _ in range(20)}
+    assert len(drawn) > 1

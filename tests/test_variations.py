@@ -1,0 +1,75 @@
+"""Variations: suffixes glued to a prompt, and word-level differences."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seedgrid.errors import InputError
+from seedgrid.variations import GUIDE_PROMPT, GUIDE_SUFFIXES, Piece, compare_words, vary
+
+
+def test_the_guides_example() -> None:
+    """The four prompts of the Diffusers guide, letter by letter."""
+    assert vary(GUIDE_PROMPT, GUIDE_SUFFIXES) == (
+        "Labrador in the style of Vermeer, highly realistic",
+        "Labrador in the style of Vermeer, artsy",
+        "Labrador in the style of Vermeer, trending",
+        "Labrador in the style of Vermeer, colorful",
+    )
+
+
+@pytest.mark.parametrize(
+    ("suffix", "prompt"),
+    [
+        (", artsy", "a fox, artsy"),
+        ("at night", "a fox at night"),
+        ("  at night  ", "a fox at night"),
+        (". Snow.", "a fox. Snow."),
+        (",雪", "a fox,雪"),
+    ],
+)
+def test_suffixes_are_glued_as_one_writes(suffix: str, prompt: str) -> None:
+    """Punctuation joins without a space, words with one."""
+    assert vary("a fox ", [suffix]) == (prompt,)
+
+
+def test_blank_suffixes_are_left_out() -> None:
+    """An empty field makes no picture; if all are empty, that is told."""
+    assert vary("a fox", ["", ", artsy", " , "]) == ("a fox, artsy",)
+    with pytest.raises(InputError) as caught:
+        vary("a fox", ["", ","])
+    assert caught.value.code == "variations_empty"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "pieces"),
+    [
+        ("a fox", "a fox, artsy", [("same", "a fox"), ("added", ", artsy")]),
+        ("a red fox", "a fox", [("same", "a"), ("removed", " red"), ("same", " fox")]),
+        (
+            "a red fox",
+            "a blue fox",
+            [("same", "a"), ("removed", " red"), ("added", " blue"), ("same", " fox")],
+        ),
+        ("山の犬", "山の猫", [("same", "山の"), ("removed", "犬"), ("added", "猫")]),
+        ("a fox", "a fox", [("same", "a fox")]),
+        ("", "", []),
+    ],
+)
+def test_differences_by_words(before: str, after: str, pieces: list[tuple[str, str]]) -> None:
+    """Whole words are marked; scripts without spaces are compared by character."""
+    assert [(piece.kind, piece.text) for piece in compare_words(before, after)] == pieces
+
+
+@given(st.text(max_size=80), st.text(max_size=80))
+def test_the_pieces_make_both_prompts(before: str, after: str) -> None:
+    """Without the added pieces it reads as before, without the removed ones as after."""
+    pieces = compare_words(before, after)
+    assert _joined(pieces, without="added") == before
+    assert _joined(pieces, without="removed") == after
+
+
+def _joined(pieces: tuple[Piece, ...], without: str) -> str:
+    return "".join(piece.text for piece in pieces if piece.kind != without)
