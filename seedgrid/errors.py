@@ -80,6 +80,8 @@ MESSAGES: Final[dict[str, str]] = {
     ),
     "pipeline_refused": "The model refused these settings: {reason}.",
     "out_folder": "The folder “{value}” cannot be used ({reason}): name another with --out.",
+    "language_unknown": "There is no language “{value}” on the page: use one of {choices}.",
+    "address_refused": "The page cannot listen at {value} ({reason}): use another --host or --port.",
     "page_missing": "There is no page at {value}: start it from a checkout, with `python app.py`.",
     "recipe_invalid": "This recipe cannot be used: {reason}.",
     "picture_missing": "There is no picture at {value}: check the path.",

@@ -1,0 +1,110 @@
+/* What every part of the page shares: the language, its words, small tools. Knows no picture.
+   Runs before Gradio, which asks navigator.language once and does not know plain "zh". */
+window.SeedGrid = (() => {
+  const config = window.SeedGridConfig;
+  const locales = { en: "en", zh: "zh-CN", ko: "ko" };
+  const asked = new URLSearchParams(location.search).get("__lang");
+  const wishes = [asked, config.language, ...(navigator.languages ?? [navigator.language])];
+  const language =
+    wishes
+      .filter(Boolean)
+      .map((wish) => wish.toLowerCase().split(/[-_]/)[0])
+      .find((wish) => wish in locales) ?? "en";
+  Object.defineProperty(navigator, "language", { get: () => locales[language] });
+  document.documentElement.lang = locales[language];
+
+  /** The sentence for a key in the visitor's language, filled in; data are shown as text only. */
+  function text(key, data = {}) {
+    const sentence = config.texts[key]?.[language] ?? config.texts[key]?.en;
+    if (sentence === undefined) return data.message ?? key;
+    return sentence.replace(/\{(\w+)\}/g, (whole, name) =>
+      name in data ? word(name, data[name]) : whole,
+    );
+  }
+
+  /** Some data are words of ours: the name of a field, the kind of a device. */
+  function word(name, value) {
+    return config.texts[`${name}_${value}`]?.[language] ?? String(value);
+  }
+
+  /** Make an element; `text` becomes textContent, never HTML. */
+  function make(tag, attributes = {}, ...children) {
+    const node = document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes)) {
+      if (name === "text") node.textContent = value;
+      else if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+      else if (value !== null && value !== undefined) node.setAttribute(name, value);
+    }
+    node.append(...children.filter(Boolean));
+    return node;
+  }
+
+  const paths = {
+    lock: "M7 10V7.5a5 5 0 0 1 10 0V10h1a2 2 0 0 1 2 2v7a2 2 0 0 1-2 2H6a2 2 0 0 1-2-2v-7a2 2 0 0 1 2-2h1zm2.2 0h5.6V7.5a2.8 2.8 0 0 0-5.6 0V10z",
+    star: "M12 3.2l2.7 5.6 6.1.8-4.5 4.2 1.1 6.1L12 17l-5.4 2.9 1.1-6.1-4.5-4.2 6.1-.8z",
+    close: "M6.4 5 12 10.6 17.6 5 19 6.4 13.4 12l5.6 5.6-1.4 1.4-5.6-5.6L6.4 19 5 17.6l5.6-5.6L5 6.4z",
+  };
+
+  /** One of our three icons, drawn here so that no icon font is needed. */
+  function icon(name) {
+    const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+    svg.setAttribute("viewBox", "0 0 24 24");
+    svg.setAttribute("class", `sg-icon sg-icon-${name}`);
+    svg.setAttribute("aria-hidden", "true");
+    const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
+    path.setAttribute("d", paths[name]);
+    svg.append(path);
+    return svg;
+  }
+
+  /** A picture's address on this server; ids are 32 hexadecimal digits. */
+  const pictureUrl = (id) => `seedgrid/pictures/${id}.png`;
+  const thumbUrl = (id) => `seedgrid/thumbs/${id}.jpg`;
+
+  /** Prompt pieces as [kind, text] pairs: added words marked, removed ones struck out. */
+  function words(pieces) {
+    const tags = { same: "span", added: "ins", removed: "del" };
+    const box = make("bdi", { class: "sg-words" });
+    for (const [kind, part] of pieces) box.append(make(tags[kind], { text: part }));
+    return box;
+  }
+
+  /** Show `props.value` now and whenever Python sends a new one. */
+  function follow(props, watch, show) {
+    const next = () => {
+      if (props.value) show(props.value);
+    };
+    watch("value", next);
+    next();
+  }
+
+  const byId = (id) => document.getElementById(id);
+
+  /** Allow a button, or not. Python never touches `interactive`, so this stands. */
+  function allow(id, allowed) {
+    const button = byId(id);
+    if (button) button.disabled = !allowed;
+  }
+
+  /** What can be done now, from what is on the stage and in the card. */
+  function refresh() {
+    const stage = SeedGrid.stageNow?.();
+    const card = SeedGrid.pickedNow?.();
+    const ringed = stage?.cells?.[stage.picked];
+    const isForming = ringed && ringed.state !== "done";
+    const canGoOn = Boolean(card) && !isForming;
+    allow("sg-refine", canGoOn);
+    allow("sg-save", canGoOn);
+    allow("sg-compare", canGoOn && Boolean(card.parent));
+    allow("sg-zoom", Boolean(stage?.cells?.some((cell) => cell.state === "done")));
+  }
+
+  /** The place with what is picked right now: the ring on the stage, or else the card. */
+  function withPick(place) {
+    const stage = SeedGrid.stageNow();
+    const ringed = stage.cells[stage.picked];
+    return { ...place, picked: ringed?.id ?? SeedGrid.pickedNow()?.id ?? null };
+  }
+
+  return { language, text, make, icon, words, follow, pictureUrl, thumbUrl, byId, allow, refresh, withPick };
+})();

@@ -1,0 +1,64 @@
+/* The card of the picked picture: its seed behind a lock, its words against its parent's, the facts
+   of its recipe. Nothing here can change the seed. */
+SeedGrid.picked = ({ element, props, watch, favourite }) => {
+  const { make, text, icon, words, thumbUrl } = SeedGrid;
+  let now = null;
+
+  function show(value) {
+    now = value.id ? value : null;
+    const card = now ? full(value) : empty();
+    card.classList.add("sg-card-head");
+    const facts = now ? make("p", { class: "sg-facts", text: factsOf(value) }) : null;
+    const note = value.note ? make("p", { class: "sg-note", text: text(value.note) }) : null;
+    element.replaceChildren(...[card, facts, note].filter(Boolean));
+    element.dataset.pictureId = value.id ?? "";
+    SeedGrid.refresh();
+  }
+
+  function empty() {
+    return make(
+      "div",
+      { class: "sg-card-empty" },
+      make("span", { class: "sg-thumb sg-thumb-empty" }),
+      make(
+        "div",
+        {},
+        make("strong", { text: text("pick_title") }),
+        make("p", { class: "sg-quiet", text: text("pick_text") }),
+      ),
+    );
+  }
+
+  function full(value) {
+    const star = make("button", {
+      type: "button",
+      class: "sg-star",
+      title: text("favourite_title"),
+      "aria-label": text("favourite_title"),
+      "aria-pressed": String(value.favourite),
+      onclick: () => favourite({ id: value.id, favourite: !now.favourite }),
+    });
+    star.append(icon("star"));
+    const lock = make("p", { class: "sg-lock", title: text("lock_title") }, icon("lock"));
+    lock.append(make("span", { class: "sg-lock-seed", text: value.seed }));
+    if (value.mix) lock.append(make("span", { class: "sg-quiet", text: value.mix }));
+    return make(
+      "div",
+      {},
+      make("img", { class: "sg-thumb", src: thumbUrl(value.id), alt: "" }),
+      make("div", { class: "sg-card-text" }, lock, words(value.pieces)),
+      star,
+    );
+  }
+
+  function factsOf(value) {
+    const parts = [`${value.width} × ${value.height}`, text("facts_steps", { number: value.steps })];
+    parts.push(value.scheduler, text("facts_guidance", { number: value.guidance }), value.model);
+    if (value.negative) parts.push(text("facts_without", { words: value.negative }));
+    if (value.remembered) parts.push(text("facts_remembered"));
+    return parts.join(" · ");
+  }
+
+  SeedGrid.pickedNow = () => now;
+  SeedGrid.follow(props, watch, show);
+};

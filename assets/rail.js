@@ -1,0 +1,103 @@
+/* The lineage rail: every round of this work as a small grid, the picked pictures ringed, branches
+   drawn as lanes beside them. A click goes to that round. */
+SeedGrid.rail = ({ element, props, watch, go }) => {
+  const { make, text, thumbUrl } = SeedGrid;
+  const list = make("ol", { class: "sg-rounds" });
+  list.setAttribute("aria-label", text("rail_label"));
+  element.replaceChildren(list);
+  let current = { epoch: -1 };
+  let shown = "";
+
+  function show(value) {
+    if (value.epoch < current.epoch) return;
+    current = value;
+    SeedGrid.allow("sg-back", value.has_parent);
+    const news = JSON.stringify([value.rounds, value.current]);
+    if (news === shown) return;
+    shown = news;
+    const lanes = Math.max(0, ...value.rounds.map((round) => round.lane)) + 1;
+    list.style.setProperty("--sg-lanes", lanes > 1 ? lanes : 0);
+    list.replaceChildren(...value.rounds.map((round) => item(round, value.current)));
+    if (lanes > 1) list.prepend(branches(value.rounds));
+    ring(SeedGrid.stageNow?.().cells?.[SeedGrid.stageNow().picked]?.id);
+    reveal(list.querySelector("[aria-current]"));
+  }
+
+  /** Ring the picture that is picked on the stage, beside those that were gone on from. */
+  function ring(id) {
+    const here = list.querySelector("[aria-current]");
+    for (const image of here?.querySelectorAll("img") ?? []) {
+      image.classList.toggle("sg-now-picked", image.dataset.id === id);
+    }
+  }
+  document.addEventListener("sg-pick", (event) => ring(event.detail));
+
+  /** Scroll the rail, and only the rail, until a round is in sight. */
+  function reveal(round) {
+    if (!round) return;
+    const [box, frame] = [round.getBoundingClientRect(), list.getBoundingClientRect()];
+    if (box.bottom > frame.bottom) list.scrollTop += box.bottom - frame.bottom;
+    if (box.top < frame.top) list.scrollTop -= frame.top - box.top;
+    if (box.right > frame.right) list.scrollLeft += box.right - frame.right;
+    if (box.left < frame.left) list.scrollLeft -= frame.left - box.left;
+  }
+
+  function item(round, current) {
+    const name = round.depth ? text("rail_refine", { number: round.depth }) : text("rail_seeds");
+    const button = make("button", {
+      type: "button",
+      class: "sg-round",
+      title: round.words,
+      "data-round": round.id,
+      "aria-label": text("rail_go", { name, words: round.words }),
+      "aria-current": round.id === current ? "step" : null,
+      onclick: () => go({ round: round.id }),
+    });
+    for (const cell of round.cells) {
+      const image = make("img", { src: thumbUrl(cell.id), alt: "", loading: "lazy", "data-id": cell.id });
+      if (cell.picked) image.className = "sg-was-picked";
+      button.append(image);
+    }
+    if (round.cells.length < 2) button.classList.add("sg-single");
+    return make("li", {}, make("span", { class: "sg-round-name", text: name }), button);
+  }
+
+  /** Lines from each round to its parent, one lane a branch, in the gutter left of the rounds. */
+  function branches(rounds) {
+    const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+    svg.setAttribute("class", "sg-branches");
+    svg.setAttribute("aria-hidden", "true");
+    const rowOf = new Map(rounds.map((round, row) => [round.id, row]));
+    const draw = () => {
+      const top = list.getBoundingClientRect().top;
+      const middle = [...list.querySelectorAll(".sg-round")].map((node) => {
+        const box = node.getBoundingClientRect();
+        return box.top + box.height / 2 - top;
+      });
+      const x = (lane) => 5 + lane * 11;
+      svg.replaceChildren();
+      rounds.forEach((round, row) => {
+        const parent = rowOf.get(round.parent);
+        if (parent !== undefined) {
+          const from = [x(rounds[parent].lane), middle[parent]];
+          const to = [x(round.lane), middle[row]];
+          const bend = from[0] === to[0] ? "" : `V${to[1] - 14} Q${from[0]} ${to[1] - 4} ${to[0]} ${to[1] - 4}`;
+          svg.append(shape("path", { d: `M${from[0]} ${from[1]}${bend} L${to[0]} ${to[1]}` }));
+        }
+      });
+      rounds.forEach((round, row) =>
+        svg.append(shape("circle", { cx: x(round.lane), cy: middle[row], r: 3.5 })),
+      );
+    };
+    requestAnimationFrame(draw);
+    return svg;
+  }
+
+  function shape(tag, attributes) {
+    const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+    for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+    return node;
+  }
+
+  SeedGrid.follow(props, watch, show);
+};

@@ -1,0 +1,220 @@
+/* The stage: the grid of pictures, forming and finished. An <img> here is a finished picture, a
+   <canvas> is one that is still forming. Picking is local and instant; Python hears of it. */
+SeedGrid.stage = ({ element, props, watch, pick }) => {
+  const { make, text, icon, pictureUrl, byId } = SeedGrid;
+  const grid = make("div", { class: "sg-grid", role: "listbox" });
+  grid.setAttribute("aria-label", text("stage_label"));
+  const invitation = make("div", { class: "sg-invitation" });
+  invitation.append(
+    make("strong", { text: text("invite_title") }),
+    make("span", { text: text("invite_text") }),
+  );
+  element.replaceChildren(grid, invitation);
+
+  let cells = [];
+  let current = { epoch: -1 };
+  let picked = null;
+  let stopped = -1;
+
+  // Stop answers at once: Generate is back before the last step has ended.
+  document.addEventListener("click", (event) => {
+    if (!event.target.closest?.("#sg-stop")) return;
+    stopped = current.epoch;
+    setBusy(false);
+  });
+
+  function newCell(index) {
+    const cell = {
+      index,
+      node: make("div", { class: "sg-cell", role: "option", tabindex: "0", "data-cell": index }),
+      canvas: make("canvas", { class: "sg-preview", width: 64, height: 64 }),
+      image: null,
+      caption: make("span", { class: "sg-caption" }),
+      seed: make("span", { class: "sg-seed" }),
+      bar: make("i"),
+    };
+    cell.node.append(
+      cell.canvas,
+      make("kbd", { class: "sg-number", text: index + 1 }),
+      make("span", { class: "sg-foot" }, cell.caption, cell.seed),
+      make("span", { class: "sg-bar-line" }, cell.bar),
+    );
+    cell.node.addEventListener("click", () => choose(index));
+    cell.node.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" || event.key === " ") {
+        event.preventDefault();
+        choose(index);
+      }
+    });
+    return cell;
+  }
+
+  /** Pick a cell, or let go of it when it is the picked one; a forming one counts once it is done. */
+  function choose(index) {
+    const state = current.cells?.[index]?.state;
+    if (!["done", "waiting", "painting"].includes(state)) return;
+    picked = picked === index ? null : index;
+    mark();
+    remember();
+    if (picked === null) pick({ id: null });
+    else if (state === "done") pick({ id: current.cells[index].id });
+  }
+
+  function mark() {
+    for (const cell of cells) {
+      cell.node.setAttribute("aria-selected", String(cell.index === picked));
+    }
+    SeedGrid.refresh();
+    document.dispatchEvent(new CustomEvent("sg-pick", { detail: pickedId() }));
+  }
+
+  const pickedId = () => current.cells?.[picked]?.id ?? null;
+
+  /** The ring outlives a reload; it is this browser's business alone. */
+  function remember() {
+    try {
+      localStorage.setItem("seedgrid-pick", pickedId() ?? "");
+    } catch {
+      // A browser that keeps nothing forgets the ring, and nothing else.
+    }
+  }
+
+  function recall(value) {
+    let kept = "";
+    try {
+      kept = localStorage.getItem("seedgrid-pick") ?? "";
+    } catch {
+      return null;
+    }
+    const index = value.cells.findIndex((cell) => cell.id && cell.id === kept);
+    return index < 0 ? null : index;
+  }
+
+  function show(value) {
+    if (value.epoch < current.epoch) return; // the last words of a run that was replaced
+    const isNew = value.epoch !== current.epoch;
+    const before = isNew ? [] : current.cells;
+    const isFirst = current.epoch <= 0 && value.epoch > 0;
+    if (isNew) picked = isFirst ? (recall(value) ?? value.picked) : value.picked;
+    current = value;
+    layOut(value);
+    value.cells.forEach((state, index) => fill(cells[index], state, isNew));
+    mark();
+    setBusy(value.busy);
+    const now = value.cells[picked];
+    const hasFormed = before[picked] && before[picked].state !== "done";
+    if (now?.state === "done" && (hasFormed || (isFirst && picked !== value.picked))) {
+      remember();
+      pick({ id: now.id });
+    }
+  }
+
+  function layOut(value) {
+    while (cells.length > value.cells.length) cells.pop().node.remove();
+    while (cells.length < value.cells.length) {
+      const cell = newCell(cells.length);
+      cells.push(cell);
+      grid.append(cell.node);
+    }
+    const columns = Math.ceil(Math.sqrt(cells.length));
+    const rows = Math.ceil(cells.length / columns);
+    const [width, height] = value.size;
+    element.style.setProperty("--sg-columns", columns);
+    element.style.setProperty("--sg-ratio", (columns * width) / (rows * height));
+    element.style.setProperty("--sg-cell-ratio", width / height);
+    element.classList.toggle("sg-empty", value.cells.every((cell) => cell.state === "empty"));
+  }
+
+  function fill(cell, state, isNew) {
+    const { node } = cell;
+    node.dataset.state = state.state;
+    node.dataset.seed = state.seed ?? "";
+    node.dataset.pictureId = state.id ?? "";
+    node.setAttribute("aria-label", label(cell.index, state));
+    node.title = state.prompt ?? "";
+    cell.caption.textContent = state.words ?? "";
+    cell.seed.replaceChildren();
+    if (state.seed !== null && state.seed !== undefined) {
+      if (state.locked) cell.seed.append(icon("lock"));
+      cell.seed.append(String(state.seed));
+    }
+    cell.bar.style.transform = `scaleX(${state.total ? state.step / state.total : 0})`;
+    paint(cell, state, isNew);
+  }
+
+  function label(index, state) {
+    const data = { number: index + 1, seed: state.seed ?? "", words: state.prompt ?? "" };
+    return text(`cell_${state.state}`, data);
+  }
+
+  function paint(cell, state, isNew) {
+    if (state.state === "done") return finish(cell, state);
+    cell.image?.remove();
+    cell.image = null;
+    cell.canvas.hidden = false;
+    if (state.preview) {
+      drawPreview(cell, state.preview);
+    } else if (isNew || cell.noise !== state.seed) {
+      drawNoise(cell.canvas, state.seed ?? cell.index);
+      cell.noise = state.seed;
+    }
+  }
+
+  function finish(cell, state) {
+    if (cell.image?.dataset.id === state.id) return;
+    const image = make("img", { alt: state.prompt ?? "", "data-id": state.id, draggable: "true" });
+    image.addEventListener("load", () => (cell.canvas.hidden = true));
+    image.src = pictureUrl(state.id);
+    cell.image?.remove();
+    cell.image = image;
+    cell.canvas.after(image);
+    cell.preview = null;
+  }
+
+  function drawPreview(cell, source) {
+    if (cell.preview === source) return;
+    cell.preview = source;
+    const image = new Image();
+    image.src = source;
+    image.decode().then(() => {
+      if (cell.preview !== source) return;
+      const { canvas } = cell;
+      canvas.width = image.naturalWidth;
+      canvas.height = image.naturalHeight;
+      canvas.getContext("2d").drawImage(image, 0, 0);
+    }, () => undefined); // a preview that does not decode is replaced by the next one
+  }
+
+  function setBusy(wanted) {
+    const busy = wanted && current.epoch !== stopped;
+    grid.setAttribute("aria-busy", String(busy));
+    byId("sg-stage")?.setAttribute("aria-busy", String(busy));
+    document.documentElement.classList.toggle("sg-busy", busy);
+  }
+
+  SeedGrid.stageNow = () => ({ ...current, picked });
+  SeedGrid.follow(props, watch, show);
+};
+
+/** The noise that a seed stands for, in spirit: a soft field of colour, the same for the same seed. */
+function drawNoise(canvas, seed) {
+  const side = 24;
+  let state = (Number(seed) * 2654435761 + 97) >>> 0;
+  const next = () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+  canvas.width = side;
+  canvas.height = side;
+  const context = canvas.getContext("2d");
+  const field = context.createImageData(side, side);
+  for (let at = 0; at < field.data.length; at += 4) {
+    for (let channel = 0; channel < 3; channel += 1) {
+      field.data[at + channel] = 128 + 96 * (next() + next() + next() - 1.5);
+    }
+    field.data[at + 3] = 255;
+  }
+  context.putImageData(field, 0, 0);
+}

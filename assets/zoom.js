@@ -1,0 +1,125 @@
+/* The overlays: one picture as large as the window, and one picture against its parent. */
+(() => {
+  const { make, text, icon, words, pictureUrl, byId } = SeedGrid;
+
+  /** A modal dialog over the page; Esc, the cross and a click beside it close it. */
+  function open(kind, ...children) {
+    document.querySelector("dialog.sg-overlay")?.remove();
+    const dialog = make("dialog", { class: `sg-overlay sg-${kind}` });
+    const close = make("button", {
+      type: "button",
+      class: "sg-close",
+      "aria-label": text("close"),
+      onclick: () => dialog.close(),
+    });
+    close.append(icon("close"));
+    dialog.append(close, ...children);
+    dialog.addEventListener("close", () => dialog.remove());
+    dialog.addEventListener("click", (event) => {
+      if (event.target === dialog) dialog.close();
+    });
+    document.body.append(dialog);
+    dialog.showModal();
+    return dialog;
+  }
+
+  /** Show a cell of the stage as large as it fits; without an index the picked one, or the first. */
+  SeedGrid.zoom = (index) => {
+    const stage = SeedGrid.stageNow();
+    const wanted = index ?? stage.picked ?? stage.cells.findIndex((cell) => cell.state === "done");
+    const cell = stage.cells[wanted];
+    if (cell?.state !== "done") return;
+    const image = make("img", { src: pictureUrl(cell.id), alt: cell.prompt });
+    const seed = make("span", { class: "sg-lock" }, icon("lock"));
+    seed.append(String(cell.seed));
+    const caption = make("figcaption", {}, make("bdi", { text: cell.prompt }), seed);
+    const dialog = open("zoom", make("figure", {}, image, caption));
+    const [width, height] = stage.size;
+    dialog.style.setProperty("--sg-cell-ratio", width / height);
+  };
+
+  SeedGrid.toggleZoom = () => {
+    const zoomed = document.querySelector("dialog.sg-zoom");
+    if (zoomed) zoomed.close();
+    else SeedGrid.zoom();
+  };
+
+  /** Slide between a picture and its parent, the words that changed above them. */
+  SeedGrid.compare = () => {
+    const now = SeedGrid.pickedNow();
+    if (!now?.parent) return;
+    const before = make("img", { src: pictureUrl(now.parent), alt: text("compare_before") });
+    const after = make("img", { src: pictureUrl(now.id), alt: text("compare_after") });
+    const difference = make("canvas", { class: "sg-difference", hidden: "" });
+    const frame = make("div", { class: "sg-slider" }, before, after, difference);
+    frame.style.setProperty("--sg-cell-ratio", now.width / now.height);
+    const range = make("input", {
+      type: "range",
+      min: "0",
+      max: "100",
+      value: "50",
+      "aria-label": text("compare_slide"),
+      oninput: () => frame.style.setProperty("--sg-cut", `${range.value}%`),
+    });
+    const toggle = make("button", {
+      type: "button",
+      class: "sg-toggle",
+      "aria-pressed": "false",
+      text: text("compare_difference"),
+      onclick: () => {
+        difference.hidden = !difference.hidden;
+        toggle.setAttribute("aria-pressed", String(!difference.hidden));
+        if (!difference.hidden) drawDifference(difference, before, after);
+      },
+    });
+    frame.append(range);
+    const names = make(
+      "div",
+      { class: "sg-compare-names" },
+      make("span", { text: text("compare_before") }),
+      toggle,
+      make("span", { text: text("compare_after") }),
+    );
+    open("compare", make("figure", {}, make("figcaption", {}, words(now.pieces)), frame, names));
+    range.focus();
+  };
+
+  /** The largest difference of the three channels at each pixel, from black to white. */
+  function drawDifference(canvas, before, after) {
+    const [width, height] = [after.naturalWidth, after.naturalHeight];
+    const read = (image) => {
+      const sheet = new OffscreenCanvas(width, height).getContext("2d");
+      sheet.drawImage(image, 0, 0, width, height);
+      return sheet.getImageData(0, 0, width, height).data;
+    };
+    const [old, fresh] = [read(before), read(after)];
+    canvas.width = width;
+    canvas.height = height;
+    const context = canvas.getContext("2d");
+    const field = context.createImageData(width, height);
+    for (let at = 0; at < old.length; at += 4) {
+      const gap = [0, 1, 2].map((channel) => Math.abs(old[at + channel] - fresh[at + channel]));
+      field.data.fill(Math.max(...gap), at, at + 3);
+      field.data[at + 3] = 255;
+    }
+    context.putImageData(field, 0, 0);
+  }
+
+  /** Save the picked PNG as it is on disk, its recipe inside. */
+  SeedGrid.save = () => {
+    const now = SeedGrid.pickedNow();
+    if (!now) return;
+    const link = make("a", { href: pictureUrl(now.id), download: `seedgrid-${now.seed}-${now.id.slice(0, 8)}.png` });
+    document.body.append(link);
+    link.click();
+    link.remove();
+  };
+
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest?.("#sg-zoom, #sg-save, #sg-compare");
+    if (!button || button.disabled) return;
+    if (button === byId("sg-zoom")) SeedGrid.toggleZoom();
+    if (button === byId("sg-save")) SeedGrid.save();
+    if (button === byId("sg-compare")) SeedGrid.compare();
+  });
+})();

@@ -1,0 +1,195 @@
+"""What the scripts of the page are told, as JSON: stage, rail, card, status line.
+
+Pure functions from entries and events to plain values. User text travels as data only and becomes
+`textContent` in the browser. Knows no component and no handler.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from PIL import Image
+
+from seedgrid.engine import Run
+from seedgrid.errors import InputError, SeedGridError
+from seedgrid.events import Cancelled, Done, Event, Failed, Finished, Loading, Queued, Started, Step
+from seedgrid.library.entry import Entry
+from seedgrid.picture import Pixels
+from seedgrid.seeds import next_seeds
+from seedgrid.ui.tree import Round
+from seedgrid.variations import compare_words
+
+Json = dict[str, Any]
+
+MAX_PREVIEW_PX: Final = 256
+_PREVIEW_QUALITY: Final = 72
+EMPTY_RAIL: Final[Json] = {"epoch": 0, "rounds": [], "current": None, "has_parent": False}
+
+
+def stage_of_noise(epoch: int = 0, *, size: tuple[int, int] = (1, 1), busy: bool = False) -> Json:
+    """The stage before the first grid: four cells of noise."""
+    cells = [{"state": "empty", "seed": seed} for seed in next_seeds(0, 4)]
+    return _stage(epoch, cells, size=size, picked=None, busy=busy)
+
+
+def stage_of_round(epoch: int, entries: Sequence[Entry], *, picked: str | None, busy: bool) -> Json:
+    """The stage with finished pictures."""
+    cells = [_done_cell(entry) for entry in entries]
+    ids = [entry.id for entry in entries]
+    first = entries[0].recipe
+    index = ids.index(picked) if picked in ids else None
+    return _stage(epoch, cells, size=(first.width, first.height), picked=index, busy=busy)
+
+
+def stage_of_run(epoch: int, run: Run, steps: Mapping[int, Json], *, picked: str | None) -> Json:
+    """The stage while a run goes on, and when it has ended early.
+
+    Args:
+        steps: By cell: `step`, `total` and `preview` (a data URI) of the last step.
+    """
+    finished = run.finished
+    cells: list[Json] = []
+    for cell, job in enumerate(run.jobs):
+        if cell in finished:
+            cells.append(_done_cell(finished[cell]))
+            continue
+        waiting = "stopped" if run.has_ended else "painting" if cell in steps else "waiting"
+        words = _caption(job.lineage.change)
+        base = {"state": waiting, "seed": job.recipe.seed, "prompt": job.recipe.prompt}
+        locked = job.lineage.parent_id is not None
+        cells.append(base | {"words": words, "locked": locked} | steps.get(cell, {}))
+    ids = [job.lineage.picture_id for job in run.jobs]
+    first = run.jobs[0].recipe
+    index = ids.index(picked) if picked in ids else None
+    size = (first.width, first.height)
+    return _stage(epoch, cells, size=size, picked=index, busy=not run.has_ended)
+
+
+def rail(epoch: int, rounds: Sequence[Round], *, current: str | None, has_parent: bool) -> Json:
+    """The lineage rail: each round's pictures, those ringed that were gone on from.
+
+    Args:
+        current: The round on the stage.
+        has_parent: Whether there is a way back from it.
+    """
+    parents = {each.parent_id for each in rounds}
+    shown = [
+        {
+            "id": each.id,
+            "parent": each.parent_round_id,
+            "depth": each.depth,
+            "lane": each.lane,
+            "words": each.entries[0].recipe.prompt,
+            "cells": [{"id": e.id, "picked": e.id in parents} for e in each.entries],
+        }
+        for each in rounds
+    ]
+    return {"epoch": epoch, "rounds": shown, "current": current, "has_parent": has_parent}
+
+
+def card(entry: Entry, parent: Entry | None, *, note: str | None = None) -> Json:
+    """The picked picture: its seed, its words against its parent's, the facts of its recipe."""
+    recipe = entry.recipe
+    before = parent.recipe.prompt if parent else recipe.prompt
+    mix = " + ".join(f"{share.weight:.0%} × {share.seed}" for share in recipe.noise_mix)
+    return {
+        "id": entry.id,
+        "parent": parent.id if parent else None,
+        "seed": recipe.seed,
+        "mix": mix,
+        "pieces": [[piece.kind, piece.text] for piece in compare_words(before, recipe.prompt)],
+        "width": recipe.width,
+        "height": recipe.height,
+        "steps": recipe.num_inference_steps,
+        "guidance": f"{recipe.guidance_scale:g}",
+        "scheduler": recipe.scheduler,
+        "model": recipe.model.id,
+        "negative": recipe.negative_prompt,
+        "favourite": entry.favourite,
+        "note": note,
+    }
+
+
+def no_picture() -> Json:
+    """The card before a picture is picked."""
+    return {"id": None}
+
+
+def status_of(epoch: int, event: Event) -> Json:
+    """What the status line says after an event of a run."""
+    match event:
+        case Queued(position=0):
+            return say(epoch, "status_next")
+        case Queued(position=position):
+            return say(epoch, "status_queued", number=position)
+        case Loading(model=model):
+            return say(epoch, "status_loading", model=model)
+        case Started():
+            return say(epoch, "status_started")
+        case Step(number=number, total=total) if number < total:
+            return say(epoch, "status_step", number=number, total=total)
+        case Step() | Finished():
+            return say(epoch, "status_saving")
+        case Done(elapsed_s=elapsed_s):
+            return say(epoch, "status_done", kind="done", seconds=f"{elapsed_s:.1f}")
+        case Cancelled():
+            return say(epoch, "status_cancelled", kind="done")
+        case Failed(error=error):
+            return complain(epoch, error)
+
+
+def say(epoch: int, key: str | None, *, kind: str = "going", **data: object) -> Json:
+    """A sentence of `texts.TEXTS` for the status line."""
+    return {"epoch": epoch, "key": key, "kind": kind, "data": data}
+
+
+def complain(epoch: int, error: SeedGridError) -> Json:
+    """An error for the status line, and for the field it is about."""
+    field = error.field if isinstance(error, InputError) else None
+    data = {name: str(value) for name, value in error.data.items()} | {"message": str(error)}
+    return {
+        "epoch": epoch,
+        "key": f"error_{error.code}",
+        "kind": "error",
+        "field": field,
+        "data": data,
+    }
+
+
+def preview_uri(pixels: Pixels) -> str:
+    """A small JPEG as a data URI.
+
+    Args:
+        pixels: Shape (height, width, 3), uint8; shown with at most `MAX_PREVIEW_PX` a side.
+    """
+    image = Image.fromarray(pixels)
+    image.thumbnail((MAX_PREVIEW_PX, MAX_PREVIEW_PX))
+    target = io.BytesIO()
+    image.save(target, "JPEG", quality=_PREVIEW_QUALITY)
+    return "data:image/jpeg;base64," + base64.b64encode(target.getvalue()).decode()
+
+
+def _stage(
+    epoch: int, cells: list[Json], *, size: tuple[int, int], picked: int | None, busy: bool
+) -> Json:
+    return {"epoch": epoch, "cells": cells, "size": size, "picked": picked, "busy": busy}
+
+
+def _done_cell(entry: Entry) -> Json:
+    return {
+        "state": "done",
+        "id": entry.id,
+        "seed": entry.recipe.seed,
+        "prompt": entry.recipe.prompt,
+        "words": _caption(entry.lineage.change),
+        "locked": entry.lineage.parent_id is not None,
+        "favourite": entry.favourite,
+    }
+
+
+def _caption(change: str) -> str:
+    """A change as a caption: without the comma that glues it to the prompt."""
+    return change.lstrip(" ,;")[:60]

@@ -1,0 +1,199 @@
+"""Every word on the page, in English, Chinese and Korean; the sentences of errors are in errors.py.
+
+Knows nothing of components. Labels go through `gr.I18n`; what Python says at run time goes to the
+browser as a key and its data, and the scripts there look the key up in the same table.
+
+    >>> TEXTS["generate"].ko
+    '만들기'
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal, NamedTuple
+
+from seedgrid.errors import MESSAGES
+from seedgrid.ui.error_texts import ERROR_TEXTS
+
+Language = Literal["en", "zh", "ko"]
+LOCALES: Final[dict[Language, str]] = {"en": "en", "zh": "zh-CN", "ko": "ko"}
+
+
+class Words(NamedTuple):
+    """One text in the languages of the page; `{name}` is filled in with data."""
+
+    en: str
+    zh: str
+    ko: str
+
+
+TEXTS: Final[dict[str, Words]] = {
+    # The bar
+    "prompt_placeholder": Words("What should the picture show?", "想画什么？", "무엇을 그릴까요?"),
+    "prompt_label": Words("Prompt", "提示词", "프롬프트"),
+    "seeds_placeholder": Words("Seeds", "种子", "시드"),
+    "seeds_label": Words("Seeds", "种子", "시드"),
+    "generate": Words("Generate", "生成", "만들기"),
+    "stop": Words("Stop", "停止", "중지"),
+    "library_open": Words("Library", "作品库", "보관함"),
+    "hints_title": Words("Words this model knows", "这个模型认识的词", "이 모델이 아는 단어"),
+    "hints_subject": Words("Subjects", "主题", "주제"),
+    "hints_style": Words("Styles", "风格", "화풍"),
+    "hints_modifier": Words("Moods", "氛围", "분위기"),
+    # The stage
+    "stage_label": Words("Pictures", "画面", "그림"),
+    "invite_title": Words(
+        "Four seeds, four pictures", "四个种子，四幅画", "시드 네 개, 그림 네 장"
+    ),
+    "invite_text": Words(
+        "Press Generate, then click the one you like.",
+        "点击“生成”，再选出你喜欢的一幅。",
+        "‘만들기’를 누르고 마음에 드는 그림을 고르세요.",
+    ),
+    "cell_empty": Words("Cell {number}", "第 {number} 格", "{number}번 칸"),
+    "cell_waiting": Words(
+        "Cell {number}, seed {seed}: waiting. {words}",
+        "第 {number} 格，种子 {seed}：等待中。{words}",
+        "{number}번 칸, 시드 {seed}: 대기 중. {words}",
+    ),
+    "cell_painting": Words(
+        "Cell {number}, seed {seed}: painting. {words}",
+        "第 {number} 格，种子 {seed}：正在绘制。{words}",
+        "{number}번 칸, 시드 {seed}: 그리는 중. {words}",
+    ),
+    "cell_done": Words(
+        "Picture {number}, seed {seed}: {words}",
+        "第 {number} 幅，种子 {seed}：{words}",
+        "{number}번 그림, 시드 {seed}: {words}",
+    ),
+    "cell_stopped": Words(
+        "Cell {number}, seed {seed}: stopped",
+        "第 {number} 格，种子 {seed}：已停止",
+        "{number}번 칸, 시드 {seed}: 중지됨",
+    ),
+    # The status line
+    "status_ready": Words("Ready", "就绪", "준비됨"),
+    "status_warming": Words(
+        "Loading the model {model}. You can already press Generate.",
+        "正在加载模型 {model}，现在就可以点击“生成”。",
+        "{model} 모델을 불러오는 중입니다. 지금 ‘만들기’를 눌러도 됩니다.",
+    ),
+    "status_next": Words("You are next…", "马上轮到你…", "다음 차례입니다…"),
+    "status_queued": Words(
+        "Waiting: {number} before you…",
+        "排队中：前面还有 {number} 个…",
+        "대기 중: 앞에 {number}개…",
+    ),
+    "status_loading": Words(
+        "Loading the model {model}…", "正在加载模型 {model}…", "{model} 모델을 불러오는 중…"
+    ),
+    "status_started": Words("Painting…", "正在绘制…", "그리는 중…"),
+    "status_step": Words(
+        "Step {number} of {total}", "第 {number} 步，共 {total} 步", "{total}단계 중 {number}단계"
+    ),
+    "status_saving": Words("Saving…", "正在保存…", "저장하는 중…"),
+    "status_done": Words("Done in {seconds} s", "完成，用时 {seconds} 秒", "완료, {seconds}초"),
+    "status_cancelled": Words(
+        "Stopped. What was finished is kept.",
+        "已停止，已完成的画面都保留着。",
+        "중지했습니다. 완성된 그림은 남아 있습니다.",
+    ),
+    "status_stopping": Words("Stopping…", "正在停止…", "중지하는 중…"),
+    # The card
+    "pick_title": Words("Pick a picture", "选一幅画", "그림을 고르세요"),
+    "pick_text": Words(
+        "Click one, or press 1 to 4", "点击一幅，或按 1 到 4", "클릭하거나 1–4 키를 누르세요"
+    ),
+    "card_parent": Words(
+        "Four variations of this picture. Pick one to go on, or change the words and refine again.",
+        "这幅画的四个变体。选一个继续，或改写词语再次细化。",
+        "이 그림의 변형 네 장입니다. 하나를 골라 이어 가거나, 말을 바꿔 다시 다듬으세요.",
+    ),
+    "lock_title": Words(
+        "The seed is locked: the words change, the noise does not",
+        "种子已锁定：词语会变，噪声不变",
+        "시드가 잠겼습니다: 말은 바뀌어도 노이즈는 그대로입니다",
+    ),
+    "favourite_title": Words("Favourite (F)", "收藏 (F)", "즐겨찾기 (F)"),
+    "facts_steps": Words("{number} steps", "{number} 步", "{number}단계"),
+    "facts_guidance": Words("guidance {number}", "引导 {number}", "가이던스 {number}"),
+    "facts_without": Words("without {words}", "不含 {words}", "제외: {words}"),
+    "facts_remembered": Words("from the library", "取自作品库", "보관함에서 가져옴"),
+    "vary_label": Words("Variation {number}", "变体 {number}", "변형 {number}"),
+    "vary_placeholder": Words(", what to add", "，添加什么", ", 무엇을 더할까요"),
+    "refine": Words("Refine this seed", "细化这个种子", "이 시드 다듬기"),
+    "zoom": Words("Zoom", "放大", "확대"),
+    "save": Words("Save PNG", "保存 PNG", "PNG 저장"),
+    "compare": Words("Compare", "对比", "비교"),
+    "compare_before": Words("Parent", "原图", "원본"),
+    "compare_after": Words("This one", "这一幅", "이 그림"),
+    "compare_slide": Words("Slide between the two", "在两幅之间滑动", "두 그림 사이를 밀어 보기"),
+    "compare_difference": Words("Difference", "差异", "차이"),
+    "close": Words("Close", "关闭", "닫기"),
+    # The rail
+    "back": Words("Back", "返回", "뒤로"),
+    "rail_label": Words("The rounds of this work", "这件作品的各轮", "이 작품의 라운드"),
+    "rail_seeds": Words("Seeds", "种子", "시드"),
+    "rail_refine": Words("Refine {number}", "细化 {number}", "다듬기 {number}"),
+    "rail_go": Words("Go to {name}: {words}", "前往{name}：{words}", "{name}(으)로 가기: {words}"),
+    # Settings
+    "settings": Words("Settings", "设置", "설정"),
+    "negative_label": Words("Leave out", "不要出现", "제외할 것"),
+    "negative_placeholder": Words(
+        "What the picture should not show", "画面中不该有的东西", "그림에 없어야 할 것"
+    ),
+    "steps_label": Words("Steps", "步数", "단계 수"),
+    "guidance_label": Words("Guidance", "引导强度", "가이던스"),
+    "size_label": Words("Size", "尺寸", "크기"),
+    "scheduler_label": Words("Scheduler", "调度器", "스케줄러"),
+    "model_label": Words("Model", "模型", "모델"),
+    "device_label": Words("Device", "设备", "장치"),
+    "determinism_label": Words("Determinism", "确定性", "결정성"),
+    "determinism_strict": Words(
+        "Strict: equal to the bit", "严格：逐位相同", "엄격: 비트까지 동일"
+    ),
+    "determinism_seeded": Words(
+        "Seeded: only the noise is fixed", "仅固定噪声", "시드만: 노이즈만 고정"
+    ),
+    "determinism_off": Words("Off", "关闭", "끔"),
+    # Fields, as errors name them
+    "field_prompt": Words("prompt", "提示词", "프롬프트"),
+    "field_negative": Words("negative prompt", "反向提示词", "제외 프롬프트"),
+    "field_vary": Words("variation", "变体", "변형"),
+    "field_note": Words("note", "备注", "메모"),
+}
+
+
+def page_texts() -> dict[str, dict[str, str]]:
+    """Return every text and every error, by key and language, for the scripts of the page."""
+    texts = {key: words._asdict() for key, words in TEXTS.items()}
+    errors = {
+        f"error_{code}": {"en": sentence} | _translated(code) for code, sentence in MESSAGES.items()
+    }
+    return texts | errors
+
+
+def _translated(code: str) -> dict[str, str]:
+    return ERROR_TEXTS[code]._asdict() if code in ERROR_TEXTS else {}
+
+
+def labels() -> dict[str, dict[str, str]]:
+    """Return the texts by Gradio's locale and key, for `gr.I18n`."""
+    return {
+        locale: {key: getattr(words, language) for key, words in TEXTS.items()}
+        for language, locale in LOCALES.items()
+    }
+
+
+def choose_language(*wishes: str | None) -> Language:
+    """Return the first language of ours among the wishes, English otherwise.
+
+    Args:
+        wishes: Language tags or `Accept-Language` headers, the strongest wish first.
+    """
+    for wish in wishes:
+        for tag in (wish or "").split(","):
+            name = tag.strip().lower().replace("_", "-").split(";")[0].split("-")[0]
+            for language in LOCALES:
+                if name == language:
+                    return language
+    return "en"

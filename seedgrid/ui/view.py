@@ -1,0 +1,223 @@
+"""The page's components and where they stand. Knows no engine, no library and no events.
+
+`build_view` must be called inside `gr.Blocks`; the ids are those that users' scripts click.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import gradio as gr
+
+from seedgrid.ui.place import NOWHERE
+from seedgrid.ui.show import EMPTY_RAIL, no_picture, stage_of_noise
+from seedgrid.variations import GUIDE_PROMPT, GUIDE_SUFFIXES
+
+GUIDE_SEEDS: Final = "0-3"
+
+# The scripts are files under assets/; these lines only hand them the component. Each custom event
+# must be named in quotes here, or Gradio does not know it.
+_STAGE_JS: Final = "SeedGrid.stage({element, props, watch, pick: (data) => trigger('pick', data)})"
+_RAIL_JS: Final = "SeedGrid.rail({element, props, watch, go: (data) => trigger('go', data)})"
+_PICKED_JS: Final = (
+    "SeedGrid.picked({element, props, watch, favourite: (data) => trigger('favourite', data)})"
+)
+_STATUS_JS: Final = "SeedGrid.status({element, props, watch})"
+_HINTS_JS: Final = "SeedGrid.hints({element, props, watch})"
+_BRAND_HTML: Final = (
+    '<a class="sg-brand" href="./"><span class="sg-mark" aria-hidden="true">'
+    "<i></i><i></i><i></i><i></i></span>SeedGrid</a>"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What is folded away: empty means "as the model's card says"."""
+
+    negative: gr.Textbox
+    steps: gr.Textbox
+    guidance: gr.Textbox
+    size: gr.Textbox
+    scheduler: gr.Dropdown
+    model: gr.Textbox
+    device: gr.Dropdown
+    determinism: gr.Dropdown
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """All components that events read or write."""
+
+    place: gr.BrowserState
+    prompt: gr.Textbox
+    seeds: gr.Textbox
+    generate: gr.Button
+    stop: gr.Button
+    hints: gr.HTML
+    stage: gr.HTML
+    status: gr.HTML
+    back: gr.Button
+    rail: gr.HTML
+    picked: gr.HTML
+    vary: tuple[gr.Textbox, ...]
+    refine: gr.Button
+    zoom: gr.Button
+    save: gr.Button
+    compare: gr.Button
+    settings: Settings
+
+
+def build_view(i18n: gr.I18n) -> View:
+    """Lay out the page.
+
+    Args:
+        i18n: Translates the labels in the browser.
+    """
+    place = gr.BrowserState(NOWHERE, storage_key="seedgrid-place", secret="seedgrid-place-1")
+    with gr.Column(elem_id="sg-page"):
+        with gr.Row(elem_id="sg-top"):
+            gr.HTML(_BRAND_HTML, elem_id="sg-brand", js_on_load=None, apply_default_css=False)
+            prompt, seeds, generate, stop, hints = _build_bar(i18n)
+        with gr.Row(elem_id="sg-main"):
+            with gr.Column(elem_id="sg-rail"):
+                back = _quiet_button(i18n("back"), "sg-back")
+                rail = _script(EMPTY_RAIL, "sg-lineage", _RAIL_JS)
+            with gr.Column(elem_id="sg-centre"):
+                stage = _script(stage_of_noise(), "sg-stage", _STAGE_JS)
+                status = _script({"epoch": 0, "key": None}, "sg-status", _STATUS_JS)
+            with gr.Column(elem_id="sg-panel"):
+                with gr.Column(elem_id="sg-card"):
+                    picked = _script(no_picture(), "sg-picked", _PICKED_JS)
+                    vary = _build_variations(i18n)
+                    refine = gr.Button(i18n("refine"), elem_id="sg-refine", variant="primary")
+                    with gr.Row(elem_id="sg-tools"):
+                        zoom = _quiet_button(i18n("zoom"), "sg-zoom")
+                        save = _quiet_button(i18n("save"), "sg-save")
+                        compare = _quiet_button(i18n("compare"), "sg-compare")
+                settings = _build_settings(i18n)
+    return View(
+        place=place,
+        prompt=prompt,
+        seeds=seeds,
+        generate=generate,
+        stop=stop,
+        hints=hints,
+        stage=stage,
+        status=status,
+        back=back,
+        rail=rail,
+        picked=picked,
+        vary=vary,
+        refine=refine,
+        zoom=zoom,
+        save=save,
+        compare=compare,
+        settings=settings,
+    )
+
+
+def _build_bar(
+    i18n: gr.I18n,
+) -> tuple[gr.Textbox, gr.Textbox, gr.Button, gr.Button, gr.HTML]:
+    with gr.Row(elem_id="sg-bar"):
+        prompt = gr.Textbox(
+            GUIDE_PROMPT,
+            label=i18n("prompt_label"),
+            placeholder=i18n("prompt_placeholder"),
+            elem_id="sg-prompt",
+            lines=1,
+            max_lines=4,
+            container=False,
+            scale=6,
+        )
+        seeds = gr.Textbox(
+            GUIDE_SEEDS,
+            label=i18n("seeds_label"),
+            placeholder=i18n("seeds_placeholder"),
+            elem_id="sg-seeds",
+            max_lines=1,
+            container=False,
+            scale=1,
+        )
+        generate = gr.Button(i18n("generate"), elem_id="sg-generate", variant="primary", scale=0)
+        stop = gr.Button(i18n("stop"), elem_id="sg-stop", variant="stop", scale=0)
+        hints = _script({}, "sg-hints", _HINTS_JS)
+    return prompt, seeds, generate, stop, hints
+
+
+def _build_variations(i18n: gr.I18n) -> tuple[gr.Textbox, ...]:
+    with gr.Column(elem_id="sg-variations"):
+        return tuple(
+            gr.Textbox(
+                suffix,
+                label=i18n("vary_label"),
+                placeholder=i18n("vary_placeholder"),
+                elem_id=f"sg-vary-{number}",
+                max_lines=1,
+                container=False,
+            )
+            for number, suffix in enumerate(GUIDE_SUFFIXES, start=1)
+        )
+
+
+def _build_settings(i18n: gr.I18n) -> Settings:
+    with gr.Accordion(i18n("settings"), open=False, elem_id="sg-settings"):
+        negative = gr.Textbox(
+            "",
+            label=i18n("negative_label"),
+            placeholder=i18n("negative_placeholder"),
+            elem_id="sg-negative",
+            lines=1,
+            max_lines=4,
+        )
+        with gr.Row():
+            steps = _field(i18n, "steps")
+            guidance = _field(i18n, "guidance")
+            size = _field(i18n, "size")
+        with gr.Row():
+            scheduler = _choice(i18n, "scheduler")
+            determinism = _choice(i18n, "determinism")
+        with gr.Row():
+            model = _field(i18n, "model")
+            device = _choice(i18n, "device")
+    return Settings(
+        negative=negative,
+        steps=steps,
+        guidance=guidance,
+        size=size,
+        scheduler=scheduler,
+        model=model,
+        device=device,
+        determinism=determinism,
+    )
+
+
+def _field(i18n: gr.I18n, name: str) -> gr.Textbox:
+    return gr.Textbox(
+        "", label=i18n(f"{name}_label"), elem_id=f"sg-{name}", max_lines=1, min_width=80
+    )
+
+
+def _choice(i18n: gr.I18n, name: str) -> gr.Dropdown:
+    return gr.Dropdown(
+        [],
+        label=i18n(f"{name}_label"),
+        elem_id=f"sg-{name}",
+        allow_custom_value=True,  # what is not on the list gets our own message at the field
+        min_width=120,
+    )
+
+
+def _quiet_button(label: object, elem_id: str) -> gr.Button:
+    return gr.Button(label, elem_id=elem_id, size="sm", variant="secondary", min_width=60)
+
+
+def _script(value: object, elem_id: str, script: str) -> gr.HTML:
+    """Place a component that our own script draws; its template is empty on purpose.
+
+    A template with user text in it would be evaluated as code (facts_gradio.md).
+    """
+    return gr.HTML(
+        value, html_template="", js_on_load=script, elem_id=elem_id, apply_default_css=False
+    )
