@@ -92,3 +92,26 @@ def make_recipes(backend: FakeBackend) -> MakeRecipes:
         return resolve(request, backend.card(None))
 
     return make
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cache_in_a_temporary_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep digests, places and probe results of the tests away from the user's own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SEEDGRID_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(scope="session")
+def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Give the folder of a small real pipeline of `tests/pipelines.py`, saved once a session."""
+    folders: dict[str, Path] = {}
+
+    def folder(name: str) -> Path:
+        if name not in folders:
+            import pipelines
+
+            folders[name] = pipelines.save(name, tmp_path_factory.mktemp("models") / name)
+        return folders[name]
+
+    return folder

@@ -71,7 +71,7 @@ def clip_text(seed: int, *, projection: bool = False) -> Any:
         eos_token_id=1,
         pad_token_id=1,
         hidden_size=32,
-        intermediate_size=37,
+        intermediate_size=64,
         num_attention_heads=4,
         num_hidden_layers=2,
         projection_dim=32,
@@ -84,7 +84,7 @@ def clip_text(seed: int, *, projection: bool = False) -> Any:
 def t5_encoder(seed: int, *, width: int = 32) -> Any:
     """Make a T5 encoder."""
     config = transformers.T5Config(
-        vocab_size=len(t5_tokenizer()), d_model=width, d_kv=8, d_ff=37, num_layers=2, num_heads=4
+        vocab_size=len(t5_tokenizer()), d_model=width, d_kv=8, d_ff=64, num_layers=2, num_heads=4
     )
     return seeded(transformers.T5EncoderModel(config), seed)
 

@@ -1,0 +1,119 @@
+"""What the tests of real pipelines share: a silent watch, recipes, and the plain diffusers call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import diffusers
+import numpy as np
+import torch
+
+from seedgrid.backend.base import Placement
+from seedgrid.backend.diffusion import DiffusersBackend
+from seedgrid.picture import Pixels
+from seedgrid.recipe import Recipe
+from seedgrid.request import ModelCard, Request, resolve
+
+# Two threads on two busy cores wait for each other most of the time.
+PLACEMENT = Placement(threads=1)
+
+
+class SilentWatch:
+    """Follows a batch, remembers its steps, and stops it when told to."""
+
+    def __init__(self, stop_after: int | None = None, *, with_previews: bool = False) -> None:
+        self.steps: list[tuple[int, int]] = []
+        self.previews: list[tuple[Pixels, ...]] = []
+        self._stop_after = stop_after
+        self._with_previews = with_previews
+
+    @property
+    def cancelled(self) -> bool:
+        return self._stop_after is not None and len(self.steps) >= self._stop_after
+
+    def step(self, number: int, total: int, previews: Callable[[], tuple[Pixels, ...]]) -> None:
+        self.steps.append((number, total))
+        if self._with_previews:
+            self.previews.append(previews())
+
+
+def recipes_for(
+    backend: DiffusersBackend,
+    folder: Path,
+    prompts: Sequence[str] = ("a red fox", "a blue fox, artsy", "fox", "two foxes at night"),
+    **changes: Any,
+) -> tuple[Recipe, ...]:
+    """Make one small recipe a prompt, on the seeds 0, 1, 2, …"""
+    card = backend.card(str(folder))
+    request = Request(
+        prompt=prompts[0],
+        seeds=tuple(range(len(prompts))),
+        **({"num_inference_steps": 3, **_small(card)} | changes),
+    )
+    recipes = resolve(request, card)
+    if not card.has_prompt:
+        return recipes
+    return tuple(
+        recipe.replace(prompt=prompt) for recipe, prompt in zip(recipes, prompts, strict=True)
+    )
+
+
+def _small(card: ModelCard) -> dict[str, int]:
+    return {"width": min(card.width, 64), "height": min(card.height, 64)}
+
+
+def paint(backend: DiffusersBackend, recipes: Sequence[Recipe]) -> tuple[Pixels, ...]:
+    """Paint a batch with SeedGrid and nobody watching."""
+    return backend.paint(recipes, PLACEMENT, SilentWatch())
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Compute on one thread, as `PLACEMENT` does."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def plain_call(
+    folder: Path, recipes: Sequence[Recipe], *, scheduler: Any = None, **extra: Any
+) -> tuple[Pixels, ...]:
+    """Make the four pictures as the guide does it, with diffusers alone.
+
+    Args:
+        folder: Of the model.
+        recipes: What to paint; only words, seeds and numbers are read.
+        scheduler: Makes the pipeline's scheduler from its configuration; its own by default.
+        extra: More arguments of the pipeline's call.
+    """
+    dtype = getattr(torch, recipes[0].dtype)
+    pipeline = diffusers.DiffusionPipeline.from_pretrained(folder, dtype=dtype)
+    pipeline.set_progress_bar_config(disable=True)
+    if scheduler is not None:
+        pipeline.scheduler = scheduler(pipeline.scheduler.config)
+    first = recipes[0]
+    arguments: dict[str, Any] = {"num_inference_steps": first.num_inference_steps, **extra}
+    if first.prompt:
+        arguments["prompt"] = [recipe.prompt for recipe in recipes]
+        arguments |= {"width": first.width, "height": first.height}
+        arguments["guidance_scale"] = first.guidance_scale
+    else:
+        arguments["batch_size"] = len(recipes)
+    if first.negative_prompt:
+        arguments["negative_prompt"] = [recipe.negative_prompt for recipe in recipes]
+    generators = [torch.Generator("cpu").manual_seed(recipe.seed) for recipe in recipes]
+    with one_thread():
+        if recipes[0].dtype == "bfloat16":  # DDPM and DDIM cannot turn it into PIL images.
+            images = pipeline(**arguments, generator=generators, output_type="pt").images
+            return tuple(
+                (image.permute(1, 2, 0).float().numpy() * 255).round().astype(np.uint8)
+                for image in images
+            )
+        images = pipeline(**arguments, generator=generators).images
+    return tuple(np.asarray(image.convert("RGB")) for image in images)

@@ -1,0 +1,135 @@
+"""The lock: at a fixed width a picture depends on its own recipe alone, bit for bit."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from painting import paint, recipes_for
+
+from seedgrid.backend.diffusion import DiffusersBackend
+from seedgrid.picture import Pixels, pixels_sha256
+from seedgrid.recipe import Recipe, canonical_json
+
+FAMILIES = ("sd", "sd-v", "sdxl", "sd3", "flux", "pixart", "lcm", "ddpm", "ddim")
+NOISY_SCHEDULERS = ("DDPM", "Euler a", "DPM2 a", "DPM++ 2M SDE", "DPM++ SDE Karras", "LCM")
+LONG = " ".join(["an enormous landscape with foxes"] * 60)  # 300 words
+
+
+@pytest.fixture(scope="module")
+def backend() -> DiffusersBackend:
+    return DiffusersBackend()
+
+
+def arrangements(cell: Recipe, others: tuple[Recipe, ...]) -> dict[str, list[Recipe]]:
+    """Batches of four that all hold the cell, by what is different about them."""
+    one, two, three = others
+    short = [other.replace(prompt=other.prompt and "fox") for other in others]
+    long = [other.replace(prompt=other.prompt and LONG) for other in others]
+    return {
+        "again": [cell, one, two, three],
+        "last, in reverse order": [three, two, one, cell],
+        "second slot": [three, cell, two, one],
+        "beside one-word prompts": [cell, *short],
+        "beside prompts of 300 words": [*long, cell],
+        "beside itself": [cell, cell, one, cell],
+        "alone": [cell],
+        "with one other": [one, cell],
+    }
+
+
+def picture_of(cell: Recipe, batch: list[Recipe], pictures: tuple[Pixels, ...]) -> Pixels:
+    return pictures[next(i for i, recipe in enumerate(batch) if recipe is cell)]
+
+
+def check_lock(backend: DiffusersBackend, recipes: tuple[Recipe, ...]) -> None:
+    cell, *others = recipes
+    reference = paint(backend, recipes)[0]
+    for what, batch in arrangements(cell, tuple(others)).items():
+        picture = picture_of(cell, batch, paint(backend, batch))
+        np.testing.assert_array_equal(picture, reference, err_msg=what)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("name", FAMILIES)
+def test_neither_slot_nor_neighbours_reach_a_picture(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path], name: str, dtype: str
+) -> None:
+    """Slot, order, neighbours, their prompts' lengths and the padding change no bit."""
+    recipes = recipes_for(backend, model_folder(name), dtype=dtype, num_inference_steps=2)
+    check_lock(backend, recipes)
+
+
+@pytest.mark.parametrize("scheduler", NOISY_SCHEDULERS)
+def test_the_noise_of_every_step_is_the_pictures_own(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path], scheduler: str
+) -> None:
+    """Schedulers that draw at every step draw from the picture's generator only."""
+    folder = model_folder("sd")
+    check_lock(backend, recipes_for(backend, folder, scheduler=scheduler, num_inference_steps=4))
+
+
+def test_a_neighbour_without_a_negative_prompt_changes_nothing(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path]
+) -> None:
+    """SDXL reads no negative prompt and an empty one differently, and only once a batch.
+
+    A batch that mixes recipes with and without one is therefore painted in two calls; in one call,
+    the recipe without would be painted as if it had the empty one.
+    """
+    recipes = recipes_for(backend, model_folder("sdxl"))
+    alone = paint(backend, recipes[:1])[0]
+    mixed = [recipes[0], *(other.replace(negative_prompt="blurry") for other in recipes[1:])]
+    np.testing.assert_array_equal(paint(backend, mixed)[0], alone)
+
+
+def test_another_width_may_be_another_picture(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path]
+) -> None:
+    """The width is in the recipe, since kernels round differently at another batch size."""
+    recipe = recipes_for(backend, model_folder("sd"))[0]
+    narrow = recipe.replace(lock_width=1)
+    assert narrow.id != recipe.id
+    difference = np.abs(
+        paint(backend, [recipe])[0].astype(int) - paint(backend, [narrow])[0].astype(int)
+    )
+    assert difference.max() <= 2
+
+
+def test_a_new_process_gives_the_same_bits(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path]
+) -> None:
+    """Nothing that a process remembers is part of a picture."""
+    recipe = recipes_for(backend, model_folder("sd"), scheduler="Euler a")[2]
+    here = pixels_sha256(paint(backend, [recipe])[0])
+    program = (
+        "import sys; sys.path[:0] = sys.argv[1:3]\n"
+        "from painting import paint\n"
+        "from seedgrid.backend.diffusion import DiffusersBackend\n"
+        "from seedgrid.picture import pixels_sha256\n"
+        "from seedgrid.recipe import read_recipe\n"
+        "print(pixels_sha256(paint(DiffusersBackend(), [read_recipe(sys.argv[3])])[0]))\n"
+    )
+    tests = Path(__file__).parent
+    command = [sys.executable, "-c", program, tests, tests.parent, canonical_json(recipe)]
+    there = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()[-1]
+    assert there == here
+
+
+def test_global_randomness_is_neither_read_nor_touched(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path]
+) -> None:
+    """The process's own random state changes no picture and is left as it was."""
+    import torch
+
+    recipes = recipes_for(backend, model_folder("sd"), scheduler="Euler a")
+    first = paint(backend, recipes)
+    torch.randn(5)
+    state = torch.get_rng_state()
+    second = paint(backend, recipes)
+    np.testing.assert_array_equal(first, second)
+    assert torch.equal(torch.get_rng_state(), state)
