@@ -82,8 +82,12 @@ class Database:
             found = connection.scalar(sa.text("SELECT version_num FROM alembic_version"))
         return str(found)
 
-    def migrate(self, connection: sa.Connection) -> None:
-        """Bring the schema to `HEAD`, inside the caller's writing transaction.
+    def migrate(self, connection: sa.Connection, *, version: str = HEAD) -> None:
+        """Bring the schema to a version, inside the caller's writing transaction.
+
+        Args:
+            connection: Of `writes`.
+            version: The newest by default; tests make older libraries.
 
         Raises:
             LibraryError: `library_newer` when a later SeedGrid made this library.
@@ -96,7 +100,7 @@ class Database:
         config.set_main_option("path_separator", "os")
         config.attributes["connection"] = connection
         try:
-            command.upgrade(config, HEAD)
+            command.upgrade(config, version)
         except util.CommandError as error:
             raise LibraryError("library_newer", value=str(self.path)) from error
 

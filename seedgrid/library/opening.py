@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from seedgrid.errors import LibraryError, PictureError
 from seedgrid.files import make_folder
-from seedgrid.library import checkup, tables
+from seedgrid.library import checkup, mending, tables
 from seedgrid.library.database import HEAD
 from seedgrid.library.marks import Marks
 from seedgrid.library.shelf import Shelf
@@ -93,7 +93,7 @@ def _mend_after_crash(shelf: Shelf) -> list[Notice]:
                 return []
             with shelf.held():
                 report = checkup.inspect(shelf, deep=False)
-                checkup.mend(shelf, report)
+                mending.mend(shelf, report)
     except LibraryError as error:
         # A library that cannot be written to can still be looked at.
         if error.code != "folder_read_only":

@@ -94,7 +94,26 @@ class Shelf:
         entry = self.entry_of(hashlib.sha256(data).hexdigest(), data)
         self.objects.put(data)
         with self.database.writes() as connection:
-            return self.insert(connection, entry)
+            kept = self.insert(connection, entry)
+            self._heal_twins(connection, kept, data)
+        return kept
+
+    def _heal_twins(self, connection: sa.Connection, entry: Entry, data: bytes) -> None:
+        """Give lost pictures with the same recipe and pixels their files back."""
+        statement = ENTRIES.where(
+            PICTURES.c.recipe_id == entry.recipe.id,
+            PICTURES.c.pixels_sha256 == entry.pixels_sha256,
+            PICTURES.c.lost == 1,
+        )
+        for row in connection.execute(statement).mappings().all():
+            lost = self.read(row)
+            copy = png.rewrite(data, lineage=lost.lineage)
+            healed = replace(
+                lost, file_sha256=self.objects.put(copy), passport=entry.passport, lost=False
+            )
+            tables.insert_values(connection, healed)
+            tables.update(connection, healed)
+            self.marks.append([(lost.id, {"lost": False})])
 
     def insert(self, connection: sa.Connection, entry: Entry) -> Entry:
         """Write the row of a file that is on the disk; another process may have done so already.

@@ -19,7 +19,7 @@ import sqlalchemy as sa
 
 from seedgrid import png
 from seedgrid.errors import InputError, LibraryError
-from seedgrid.library import checkup, opening, queries
+from seedgrid.library import checkup, mending, opening, queries
 from seedgrid.library.checkup import Report
 from seedgrid.library.entry import Entry
 from seedgrid.library.queries import Page, Rows, Search, Work, WorkPage
@@ -88,7 +88,11 @@ class Library:
             LibraryError: Full, read-only or locked.
         """
         with self._traced():
-            return self._shelf.add(data)
+            try:
+                return self._shelf.add(data)
+            except DamagedRowError as error:
+                self._mend_picture(str(error))
+                return self._shelf.add(data)
 
     def add_again(self, entry: Entry, lineage: Lineage) -> Entry:
         """Keep the same pixels at another place in the tree; they are copied, not computed.
@@ -289,18 +293,17 @@ class Library:
             with self._traced(), shelf.held():
                 if report.database:
                     opening.rebuild(shelf)
-                    checkup.mend(shelf, checkup.inspect(shelf, deep=True))
+                    mending.mend(shelf, checkup.inspect(shelf, deep=True))
                 else:
-                    checkup.mend(shelf, report)
+                    mending.mend(shelf, report)
         return report
 
     def _change(self, picture_ids: Sequence[str], **marks: bool | str) -> tuple[Entry, ...]:
         with self._traced():
             try:
                 return self._shelf.change(picture_ids, **marks)
-            except DamagedRowError:
-                for picture_id in picture_ids:
-                    self.get(picture_id)
+            except DamagedRowError as error:
+                self._mend_picture(str(error))
                 return self._shelf.change(picture_ids, **marks)
 
     def _entries_where(self, condition: sa.ColumnElement[bool]) -> tuple[Entry, ...]:
@@ -319,12 +322,16 @@ class Library:
         return tuple(entries)
 
     def _mended(self, number: int) -> list[Entry]:
+        """Make a row again from its file; the picture may get another id, its true one."""
         shelf = self._shelf
         with self._traced(), shelf.held():
-            checkup.mend(shelf, Report(rows=(number,)))
+            mending.mend(shelf, Report(rows=(number,)))
             with shelf.database.reads() as connection:
                 rows = queries.rows_where(connection, PICTURES.c.number == number)
         return [shelf.read(row) for row in rows]
+
+    def _mend_picture(self, picture_id: str) -> None:
+        self._entries_where(PICTURES.c.picture_id == picture_id)
 
     @contextlib.contextmanager
     def _traced(self) -> Iterator[None]:

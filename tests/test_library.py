@@ -1,0 +1,705 @@
+"""The library keeps everything, finds it again, and notices what is damaged."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pictures import MODEL, make_lineage, make_picture
+
+from seedgrid import chunks, png
+from seedgrid.errors import InputError, LibraryError
+from seedgrid.library import Library
+from seedgrid.library.entry import Entry
+from seedgrid.picture import new_id
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Iterator[Library]:
+    with Library(tmp_path / "library") as library:
+        yield library
+
+
+def reopened(library: Library) -> Library:
+    library.close()
+    return Library(library.folder)
+
+
+def ids(entries: tuple[Entry, ...]) -> list[str]:
+    return [entry.id for entry in entries]
+
+
+def change_database(library: Library, statement: str, *values: object) -> None:
+    """Change bits behind the library's back, as a failing disk would."""
+    with sqlite3.connect(library.folder / "library.db") as connection:
+        connection.execute(statement, values)
+    connection.close()
+
+
+def test_a_picture_is_on_disk_when_add_returns(library: Library) -> None:
+    """The entry's file holds the picture, recipe, lineage and pixels."""
+    picture = make_picture()
+
+    entry = library.add(picture)
+
+    record, pixels = png.read_checked(entry.path)
+    assert (record.recipe, record.lineage) == (picture.recipe, picture.lineage)
+    assert np.array_equal(pixels, picture.pixels)
+    assert entry.file_sha256 == entry.path.stem
+    assert library.get(entry.id) == entry
+
+
+def test_a_picture_is_there_after_a_restart(library: Library) -> None:
+    """Closing and opening the library changes nothing."""
+    entry = library.add(make_picture())
+
+    with reopened(library) as again:
+        assert again.get(entry.id) == entry
+        assert again.notices == ()
+
+
+def test_the_same_file_is_kept_once(library: Library) -> None:
+    """Importing a picture a second time gives the entry that is there."""
+    data = png.encode(make_picture())
+
+    assert library.add_png(data) == library.add_png(data)
+    assert len(library.search().entries) == 1
+
+
+def test_another_file_with_a_known_id_is_refused(library: Library) -> None:
+    """Nobody can put another picture in the place of one that is there."""
+    entry = library.add(make_picture())
+    forged = make_picture(seed=8, lineage=entry.lineage)
+
+    with pytest.raises(InputError) as caught:
+        library.add(forged)
+
+    assert caught.value.code == "picture_twice"
+    assert library.get(entry.id) == entry
+
+
+def test_add_again_copies_the_packed_pixels(library: Library) -> None:
+    """The same picture at another place of the tree shares its pixels byte by byte."""
+    entry = library.add(make_picture())
+
+    again = library.add_again(entry, make_lineage())
+
+    assert again.id != entry.id
+    assert again.recipe == entry.recipe
+    packed = [
+        [part.data for part in chunks.split(path.read_bytes()) if part.kind == b"IDAT"]
+        for path in (entry.path, again.path)
+    ]
+    assert packed[0] == packed[1]
+
+
+def test_a_recipe_is_remembered_under_its_passport_only(library: Library) -> None:
+    """Another machine's picture of the same recipe does not count as known."""
+    entry = library.add(make_picture())
+
+    assert library.remembered(entry.recipe.id, entry.passport.digest) == entry
+    assert library.remembered(entry.recipe.id, "00" * 32) is None
+
+
+def test_a_torn_file_is_not_remembered(library: Library) -> None:
+    """A file that is there under its right name is re-hashed before it is trusted."""
+    entry = library.add(make_picture())
+    entry.path.write_bytes(entry.path.read_bytes()[:-100])
+
+    assert library.remembered(entry.recipe.id, entry.passport.digest) is None
+
+
+def test_a_torn_file_under_the_right_name_is_written_anew(library: Library) -> None:
+    """Adding does not skip the write because the name exists."""
+    entry = library.add(make_picture())
+    data = entry.path.read_bytes()
+    entry.path.write_bytes(data[:-100])
+
+    library.add_png(data)
+
+    assert entry.path.read_bytes() == data
+
+
+def test_an_unknown_picture_is_named(library: Library) -> None:
+    """Asking for a picture that is not there says which."""
+    with pytest.raises(InputError, match="“nothing”"):
+        library.get("nothing")
+
+
+def test_find_takes_ids_and_their_beginnings(library: Library) -> None:
+    """A picture is found by its id, by its recipe's id, and by the first digits of either."""
+    entry = library.add(make_picture())
+    library.add(make_picture(seed=8))
+
+    for text in (entry.id, entry.id[:8], entry.recipe.id, entry.recipe.id[:8].upper()):
+        assert library.find(text) == entry
+
+
+def test_find_takes_the_newest_of_one_recipe(library: Library) -> None:
+    """A recipe that was made twice means its newest picture."""
+    entry = library.add(make_picture())
+    newest = library.add_again(entry, make_lineage())
+
+    assert library.find(entry.recipe.id) == newest
+
+
+@pytest.mark.parametrize("text", ["", "abc", "zzzzzzzz", "%%%%", "____"])
+def test_find_refuses_what_is_no_id(library: Library, text: str) -> None:
+    """Too few digits or a wildcard find nothing rather than anything."""
+    library.add(make_picture())
+
+    with pytest.raises(InputError) as caught:
+        library.find(text)
+
+    assert caught.value.code == "picture_unknown"
+
+
+def test_find_tells_when_several_pictures_begin_so(library: Library) -> None:
+    """Two recipes behind one beginning are ambiguous, not a guess."""
+    for digit in "ab":
+        library.add(
+            make_picture(seed=ord(digit), lineage=make_lineage(picture_id="f" * 31 + digit))
+        )
+
+    with pytest.raises(InputError) as caught:
+        library.find("ffffffff")
+
+    assert caught.value.code == "picture_ambiguous"
+
+
+WORDS = {
+    "fox": "a Red fox, running",
+    "castle": "castle by the sea; 50% fog",
+    "chinese": "一只红色的狐狸在山水之间",
+    "korean": "고양이와 서울의 밤",
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("fox", {"fox"}),
+        ("RED FOX", {"fox"}),
+        ("running red", {"fox"}),
+        ("ed", {"fox"}),
+        ("astl", {"castle"}),
+        ("fox castle", set()),
+        ("狐狸", {"chinese"}),
+        ("红色的狐狸", {"chinese"}),
+        ("밤", {"korean"}),
+        ("50%", {"castle"}),
+        ("%", {"castle"}),
+        ("_", set()),
+        ('"', set()),
+        ('fox" OR "sea', set()),
+        ("fox*", set()),
+        ("prompt:fox", set()),
+        ("NOT fox", set()),
+        ("a NEAR/2 fox", set()),
+        ("", set(WORDS)),
+        ("   ", set(WORDS)),
+    ],
+)
+def test_search_finds_parts_of_words_in_any_script(
+    library: Library, text: str, found: set[str]
+) -> None:
+    """Every word looked for is in the prompt, in any letter case; nothing is a query language."""
+    names = {library.add(make_picture(prompt=prompt)).id: name for name, prompt in WORDS.items()}
+
+    entries = library.search(text).entries
+
+    assert {names[entry.id] for entry in entries} == found
+
+
+def test_search_filters(library: Library) -> None:
+    """Model, seed, favourite and time narrow an answer, alone and together."""
+    other = MODEL.model_copy(update={"id": "other"})
+    old = library.add(
+        make_picture(seed=1, lineage=make_lineage(created_at="2025-01-02T03:04:05+00:00"))
+    )
+    new = library.add(make_picture(seed=2, model=other))
+    library.set_favourite(new.id, True)
+
+    assert ids(library.search(seed=1).entries) == [old.id]
+    assert ids(library.search(model="other").entries) == [new.id]
+    assert ids(library.search(favourite=True).entries) == [new.id]
+    assert ids(library.search(favourite=False).entries) == [old.id]
+    assert ids(library.search(until="2025-02").entries) == [old.id]
+    assert ids(library.search(since="2025-02").entries) == [new.id]
+    assert ids(library.search("fox", model="other", seed=2, favourite=True).entries) == [new.id]
+    assert library.search("fox", model="other", seed=1).entries == ()
+
+
+@pytest.mark.parametrize("text", ["", "fox", "fo"])
+def test_pages_show_every_picture_once_newest_first(library: Library, text: str) -> None:
+    """Going on from page to page meets everything, in order, without repeats."""
+    added = [library.add(make_picture(seed=seed)).id for seed in range(7)]
+
+    seen: list[str] = []
+    page = library.search(text, limit=3)
+    seen += ids(page.entries)
+    while page.after is not None:
+        page = library.search(text, limit=3, after=page.after)
+        seen += ids(page.entries)
+
+    assert seen == added[::-1]
+
+
+def test_works_come_newest_first_with_their_newest_picture(library: Library) -> None:
+    """A work that was gone on with comes before one that was begun later."""
+    first, second = new_id(), new_id()
+    library.add(make_picture(lineage=make_lineage(work_id=first)))
+    library.add(make_picture(lineage=make_lineage(work_id=second)))
+    newest = library.add(make_picture(lineage=make_lineage(work_id=first)))
+
+    works = library.works().works
+
+    assert [(work.id, work.num_pictures) for work in works] == [(first, 2), (second, 1)]
+    assert works[0].cover == newest
+
+
+def test_pages_of_works_meet_every_work_once(library: Library) -> None:
+    """Going on from page to page meets every tree of choices."""
+    for seed in range(5):
+        library.add(make_picture(seed=seed))
+
+    page = library.works(limit=2)
+    seen = [work.id for work in page.works]
+    while page.after is not None:
+        page = library.works(limit=2, after=page.after)
+        seen += [work.id for work in page.works]
+
+    assert len(seen) == len(set(seen)) == 5
+
+
+def test_a_round_comes_by_cell_and_a_work_by_age(library: Library) -> None:
+    """Cells are in their places whatever order they were finished in."""
+    work, round_ = new_id(), new_id()
+    made = [
+        library.add(make_picture(lineage=make_lineage(work_id=work, round_id=round_, cell=cell)))
+        for cell in (2, 0, 1)
+    ]
+    later = library.add(make_picture(lineage=make_lineage(work_id=work)))
+
+    assert [entry.lineage.cell for entry in library.round(round_)] == [0, 1, 2]
+    assert ids(library.work(work)) == [*ids(tuple(made)), later.id]
+
+
+def test_the_trash_can_be_undone_until_it_is_emptied(library: Library) -> None:
+    """Trashed pictures leave the answers, come back, and go for good only on request."""
+    kept, gone = library.add(make_picture()), library.add(make_picture(seed=8))
+
+    library.trash(kept.id, gone.id)
+    assert library.search().entries == ()
+    assert len(library.search(trashed=True).entries) == 2
+
+    library.restore(kept.id)
+    assert library.empty_trash() == 1
+    assert ids(library.search().entries) == [kept.id]
+    assert kept.path.exists()
+    assert not gone.path.exists()
+    assert library.check().is_clean
+
+
+def test_trash_takes_all_pictures_or_none(library: Library) -> None:
+    """An unknown picture among several leaves the others where they are."""
+    entry = library.add(make_picture())
+
+    with pytest.raises(InputError):
+        library.trash(entry.id, new_id())
+
+    assert not library.get(entry.id).trashed
+    assert library.check().is_clean
+
+
+def test_everything_comes_back_without_the_database(library: Library) -> None:
+    """Deleting the database loses nothing: tree, favourites, notes and trash are the same."""
+    work = new_id()
+    root = library.add(make_picture(lineage=make_lineage(work_id=work)))
+    child = make_lineage(work_id=work, parent_id=root.id, change=", artsy")
+    entries = [root, *(library.add(make_picture(seed=seed)) for seed in range(3))]
+    entries.append(library.add(make_picture(prompt="a red fox, artsy", lineage=child)))
+    library.set_favourite(entries[1].id, True)
+    library.set_favourite(entries[2].id, True)
+    library.set_favourite(entries[2].id, False)
+    library.set_note(entries[1].id, "für später „schön“\nzweite Zeile")
+    library.trash(entries[3].id)
+    before = {entry.id: library.get(entry.id) for entry in entries}
+    library.close()
+    (library.folder / "library.db").unlink()
+
+    with Library(library.folder) as again:
+        assert {entry.id: again.get(entry.id) for entry in entries} == before
+        assert [notice.code for notice in again.notices] == ["library_rebuilt"]
+        assert ids(again.search(trashed=True).entries) == [entries[3].id]
+        assert again.check().is_clean
+
+
+@pytest.mark.parametrize("content", [b"", b"this is text", b"\0" * 4096, None])
+def test_a_wrecked_database_beside_pictures_is_no_new_library(
+    library: Library, content: bytes | None
+) -> None:
+    """Empty, text, zeros or truncated: it is moved aside, and the pictures are found again."""
+    entry = library.add(make_picture())
+    library.close()
+    database = library.folder / "library.db"
+    database.write_bytes(database.read_bytes()[:5000] if content is None else content)
+
+    with Library(library.folder) as again:
+        assert again.get(entry.id) == entry
+        assert again.notices
+        assert again.check().is_clean
+    assert list((library.folder / "damaged").glob("*library.db"))
+
+
+def test_a_journal_without_its_database_is_not_played_into_a_new_one(tmp_path: Path) -> None:
+    """What lies beside a deleted database cannot spoil the new one."""
+    folder = tmp_path / "library"
+    with Library(folder) as library:
+        entry = library.add(make_picture())
+    (folder / "library.db-journal").write_bytes((folder / "library.db").read_bytes())
+    (folder / "library.db").unlink()
+
+    with Library(folder) as library:
+        assert library.get(entry.id) == entry
+        assert library.check().is_clean
+
+
+def test_a_deleted_picture_stays_deleted_without_the_database(library: Library) -> None:
+    """A file that outlived its deletion does not come back with the rebuilt database."""
+    entry = library.add(make_picture())
+    data = entry.path.read_bytes()
+    library.trash(entry.id)
+    library.empty_trash()
+    library.close()
+    entry.path.write_bytes(data)
+    (library.folder / "library.db").unlink()
+
+    with Library(library.folder) as again:
+        assert again.search().entries == ()
+        again.check(repair=True)
+        assert again.check().is_clean
+    assert not entry.path.exists()
+
+
+def test_a_deleted_picture_can_be_imported_again(library: Library) -> None:
+    """Deleting is no ban: the same file comes in again and survives a rebuild."""
+    entry = library.add(make_picture())
+    data = entry.path.read_bytes()
+    library.trash(entry.id)
+    library.empty_trash()
+
+    library.add_png(data)
+    library.close()
+    (library.folder / "library.db").unlink()
+
+    with Library(library.folder) as again:
+        assert not again.get(entry.id).trashed
+        assert again.check().is_clean
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("prompt", "a red fix"),
+        ("seed", 6),
+        ("change", "another"),
+        ("parent_id", "00" * 16),
+        ("created_at", "1999"),
+        ("file_sha256", "ab" * 32),
+        ("pixels_sha256", "ab" * 32),
+        ("row_sha256", ""),
+    ],
+)
+def test_a_damaged_row_is_noticed_and_made_again_from_its_file(
+    library: Library, column: str, value: object
+) -> None:
+    """One wrong column is never shown; the PNG holds the second copy."""
+    entry = library.add(make_picture())
+    other = library.add(make_picture(seed=8))
+    statement = f"UPDATE pictures SET {column} = ? WHERE picture_id = ?"  # noqa: S608 - a table above
+    change_database(library, statement, value, entry.id)
+
+    assert library.get(entry.id) == entry
+    assert ids(library.search().entries) == [other.id, entry.id]
+    assert library.check().is_clean
+
+
+def test_a_damaged_recipe_is_made_again_from_its_file(library: Library) -> None:
+    """A recipe that does not fit its id is never shown."""
+    entry = library.add(make_picture())
+    change_database(library, "UPDATE recipes SET json = replace(json, 'fox', 'fix')")
+
+    assert library.get(entry.id) == entry
+    assert library.check().is_clean
+
+
+def test_a_damaged_id_is_found_by_the_check(library: Library) -> None:
+    """A picture under a wrong id is found by reading every row."""
+    entry = library.add(make_picture())
+    change_database(library, "UPDATE pictures SET picture_id = ?", "00" * 16)
+
+    report = library.check(repair=True)
+
+    assert len(report.rows) == 1
+    assert library.get(entry.id) == entry
+    assert library.check().is_clean
+
+
+def test_a_damaged_row_can_be_marked(library: Library) -> None:
+    """A favourite set on a damaged row lands on the picture that was meant."""
+    entry = library.add(make_picture())
+    change_database(library, "UPDATE pictures SET prompt = 'a red fix'")
+
+    assert library.set_favourite(entry.id, True).recipe == entry.recipe
+    assert library.get(entry.id).favourite
+
+
+def test_an_orphan_is_adopted(library: Library) -> None:
+    """A file without a row is a picture that was saved: it is found and gets its row."""
+    entry = library.add(make_picture())
+    change_database(library, "DELETE FROM pictures")
+
+    assert library.check().orphaned == (entry.file_sha256,)
+    library.check(repair=True)
+
+    assert library.get(entry.id) == entry
+    assert library.check().is_clean
+
+
+def test_a_missing_file_keeps_its_recipe(library: Library) -> None:
+    """A picture whose file is gone is marked as lost; what made it stays."""
+    entry = library.add(make_picture())
+    entry.path.unlink()
+
+    assert library.check(repair=True).missing == (entry.id,)
+
+    lost = library.get(entry.id)
+    assert lost.lost
+    assert lost.recipe == entry.recipe
+    assert library.search().entries == ()
+    assert library.check().is_clean
+
+
+def test_a_file_that_comes_back_is_welcome(library: Library) -> None:
+    """A lost picture is whole again when its file is put back."""
+    entry = library.add(make_picture())
+    data = entry.path.read_bytes()
+    entry.path.unlink()
+    library.check(repair=True)
+    entry.path.write_bytes(data)
+
+    assert library.check(repair=True).returned == (entry.id,)
+    assert library.get(entry.id) == entry
+    assert library.check().is_clean
+
+
+def test_a_lost_picture_that_is_painted_again_gets_its_file_back(library: Library) -> None:
+    """The same pixels from the same recipe heal the place in the tree."""
+    picture = make_picture()
+    entry = library.add(picture)
+    entry.path.unlink()
+    library.check(repair=True)
+
+    library.add(make_picture(lineage=make_lineage()))
+
+    assert not library.get(entry.id).lost
+    assert png.read_checked(library.get(entry.id).path)[0].lineage == entry.lineage
+    assert library.check().is_clean
+
+
+def test_a_damaged_file_is_set_aside(library: Library) -> None:
+    """One flipped bit in a file is found; the file is kept out of the way."""
+    entry = library.add(make_picture())
+    data = bytearray(entry.path.read_bytes())
+    data[-30] ^= 1
+    entry.path.write_bytes(data)
+
+    assert library.check(repair=True).damaged == (entry.file_sha256,)
+
+    assert library.get(entry.id).lost
+    assert not entry.path.exists()
+    assert [path.read_bytes() for path in (library.folder / "damaged").iterdir()] == [data]
+    assert library.check().is_clean
+
+
+def test_files_that_lie_about_are_put_in_their_places(library: Library) -> None:
+    """A picture copied into the folder by hand is taken in; anything else goes aside."""
+    data = png.encode(make_picture())
+    (library.folder / "objects" / "aa").mkdir(parents=True)
+    (library.folder / "objects" / "aa" / "fox.png").write_bytes(data)
+    (library.folder / "objects" / "notes.txt").write_text("hello")
+
+    report = library.check(repair=True)
+
+    assert len(report.strays) == 2
+    assert library.get(png.read(data).lineage.picture_id).path.read_bytes() == data
+    assert library.check().is_clean
+
+
+def test_a_damaged_mark_costs_no_other(library: Library) -> None:
+    """One unreadable line is reported and dropped; rows that are whole keep what they say."""
+    first, second = library.add(make_picture()), library.add(make_picture(seed=8))
+    library.set_favourite(first.id, True)
+    library.set_favourite(second.id, True)
+    marks = library.folder / "marks.jsonl"
+    marks.write_text(marks.read_text().replace(first.id, first.id[:-1] + "x") + '{"torn')
+
+    assert library.check(repair=True).num_damaged_marks == 2
+
+    assert library.check().is_clean
+    assert len(library.search(favourite=True).entries) == 2
+    library.close()
+    (library.folder / "library.db").unlink()
+    with Library(library.folder) as again:
+        assert len(again.search(favourite=True).entries) == 2
+
+
+def test_a_mark_after_a_torn_line_counts(library: Library) -> None:
+    """A line that a power cut left without its end does not swallow the next."""
+    entry = library.add(make_picture())
+    with (library.folder / "marks.jsonl").open("a") as file:
+        file.write('0123456789abcdef {"picture": "' + entry.id)
+
+    library.set_favourite(entry.id, True)
+    library.close()
+    (library.folder / "library.db").unlink()
+
+    with Library(library.folder) as again:
+        assert again.get(entry.id).favourite
+
+
+def test_a_database_damaged_in_use_is_told_and_rebuilt(library: Library) -> None:
+    """Pages of noise inside the database end in one sentence, and the check brings it back."""
+    entries = [library.add(make_picture(seed=seed)) for seed in range(20)]
+    library.close()
+    database = library.folder / "library.db"
+    data = bytearray(database.read_bytes())
+    data[8192:-4096] = os.urandom(len(data) - 8192 - 4096)
+    database.write_bytes(data)
+
+    with Library(library.folder) as again:
+        assert again.check(repair=True).database
+        assert {again.get(entry.id) == entry for entry in entries} == {True}
+        assert again.check().is_clean
+
+
+def test_threads_share_a_library(library: Library) -> None:
+    """Eight threads that add, mark and search at once lose nothing."""
+    errors: list[BaseException] = []
+
+    def work(start: int) -> None:
+        try:
+            for seed in range(start, start + 4):
+                library.set_favourite(library.add(make_picture(seed=seed)).id, True)
+                library.search("fox")
+        except BaseException as error:  # noqa: BLE001 - told to the test's own thread
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(100 * number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert errors == []
+    assert len(library.search(favourite=True, limit=100).entries) == 32
+    assert library.check().is_clean
+
+
+ADD_TEN = """
+import sys
+from pathlib import Path
+from pictures import make_picture
+from seedgrid.library import Library
+with Library(Path(sys.argv[1])) as library:
+    for seed in range(10):
+        library.set_note(library.add(make_picture(seed=seed)).id, sys.argv[2])
+"""
+
+
+def start(code: str, *arguments: str) -> subprocess.Popen[str]:
+    paths = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *arguments],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_processes_share_a_library_from_its_first_moment(tmp_path: Path) -> None:
+    """Three processes that make the library at once and write to it lose nothing."""
+    folder = tmp_path / "library"
+
+    processes = [start(ADD_TEN, str(folder), str(number)) for number in range(3)]
+
+    assert [process.communicate()[1] for process in processes] == ["", "", ""]
+    with Library(folder) as library:
+        assert len(library.search(limit=100).entries) == 30
+        assert library.check().is_clean
+
+
+def test_a_locked_database_is_told_and_works_again(tmp_path: Path) -> None:
+    """Another program that keeps the database gives one sentence; nothing is lost."""
+    with Library(tmp_path / "library", busy_timeout_s=0.05) as library:
+        entry = library.add(make_picture())
+        other = sqlite3.connect(library.folder / "library.db", isolation_level=None)
+        other.execute("BEGIN EXCLUSIVE")
+
+        for action in (
+            lambda: library.add(make_picture(seed=8)),
+            lambda: library.set_favourite(entry.id, True),
+            lambda: library.get(entry.id),
+        ):
+            with pytest.raises(LibraryError) as caught:
+                action()
+            assert caught.value.code == "library_locked"
+        other.close()
+
+        assert library.get(entry.id) == entry
+        library.add(make_picture(seed=9))
+    with Library(library.folder) as again:
+        assert len(again.search().entries) == 3
+        assert again.check().is_clean
+
+
+def test_every_connection_waits_for_the_disk(library: Library) -> None:
+    """`synchronous` belongs to a connection: each must be EXTRA, with a rollback journal."""
+    database = library._shelf.database
+    with database.reads() as first, database.reads() as second:
+        for connection in (first, second):
+            pragmas = ("synchronous", "journal_mode", "foreign_keys")
+            found = [connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in pragmas]
+            assert found == [3, "delete", 1]
+
+
+def test_a_row_holds_no_more_than_text_can(library: Library) -> None:
+    """A note is checked as a prompt is; a NUL or half a character does not reach the database."""
+    entry = library.add(make_picture())
+
+    for note in ("a\0b", "\ud800", "x" * 5001):
+        with pytest.raises(InputError):
+            library.set_note(entry.id, note)
+
+    assert library.get(entry.id) == entry
+
+
+def test_marks_are_lines_that_people_can_read(library: Library) -> None:
+    """The marks file is JSON after a check sum, so that a person can read it in need."""
+    entry = library.add(make_picture())
+    library.set_note(entry.id, "schön")
+
+    (line,) = filter(None, (library.folder / "marks.jsonl").read_text().splitlines())
+    fields = json.loads(line.partition(" ")[2])
+
+    assert (fields["picture"], fields["note"]) == (entry.id, "schön")
