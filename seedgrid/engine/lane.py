@@ -119,15 +119,17 @@ class Lane:
             raise RunCancelled("run_cancelled")
         run.announce(Started(cells=cells))
         recipes = [run.jobs[cell].recipe for cell in cells]
-        return self._backend.paint(recipes, self._placement, _Watch(run, cells))
+        watch = _Watch(run, cells, has_previews=self._placement.previews)
+        return self._backend.paint(recipes, self._placement, watch)
 
 
 class _Watch:
     """Follows one batch for the run it belongs to."""
 
-    def __init__(self, run: Run, cells: Cells) -> None:
+    def __init__(self, run: Run, cells: Cells, *, has_previews: bool) -> None:
         self._run = run
         self._cells = cells
+        self._has_previews = has_previews
 
     @property
     def cancelled(self) -> bool:

@@ -1,0 +1,210 @@
+"""The studio: the whole workflow in a few words, on the fake backend and a real library."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from seedgrid import png
+from seedgrid.backend.fake import FakeBackend, Fault
+from seedgrid.errors import InputError, PictureError, RunCancelled, RunError
+from seedgrid.events import Step
+from seedgrid.library import Library
+from seedgrid.studio import Settings, Studio, default_library, default_model
+
+ROOT = Path(__file__).parent.parent
+SMALL: Settings = {"width": 64, "height": 64, "num_inference_steps": 2}
+
+
+@pytest.fixture
+def studio(tmp_path: Path, backend: FakeBackend) -> Iterator[Studio]:
+    with Studio(library=tmp_path / "library", backend=backend) as studio:
+        yield studio
+
+
+def test_the_workflow(studio: Studio, tmp_path: Path) -> None:
+    """Four seeds; one is picked; four variations of its words, all on its seed; one is saved."""
+    grid = studio.grid("Labrador in the style of Vermeer", seeds="0-3", **SMALL)
+    assert [picture.seed for picture in grid] == [0, 1, 2, 3]
+    finals = studio.refine(grid[2])
+    assert [final.seed for final in finals] == [2] * 4
+    assert [final.prompt.removeprefix(grid[2].prompt) for final in finals] == [
+        ", highly realistic",
+        ", artsy",
+        ", trending",
+        ", colorful",
+    ]
+    path = finals[3].save(tmp_path / "labrador.png")
+    assert png.read(path).recipe == finals[3].recipe
+    assert (np.asarray(finals[3].image) == png.read_pixels(path)).all()
+
+
+def test_the_lineage_of_a_refinement(studio: Studio) -> None:
+    """A variation knows its parent, the tree it belongs to, its cell, and what was changed."""
+    grid = studio.grid("a fox", **SMALL)
+    finals = studio.refine(grid[1], [", artsy", "in snow"])
+    parent = grid[1].entry.lineage
+    assert {f.entry.lineage.parent_id for f in finals} == {grid[1].id}
+    assert {f.entry.lineage.work_id for f in finals} == {parent.work_id}
+    assert len({f.entry.lineage.round_id for f in finals} - {parent.round_id}) == 1
+    assert [f.entry.lineage.change for f in finals] == [", artsy", "in snow"]
+    assert [f.entry.lineage.cell for f in finals] == [0, 1]
+
+
+def test_a_refinement_of_a_refinement(studio: Studio) -> None:
+    """Depth has no limit: the words grow, the seed stays, the tree is one."""
+    picture = studio.grid("a fox", seeds=7, **SMALL)[0]
+    work_id = picture.entry.lineage.work_id
+    for suffix in (", artsy", ", colorful", ", trending"):
+        (picture,) = studio.refine(picture, [suffix])
+    assert picture.prompt == "a fox, artsy, colorful, trending"
+    assert picture.seed == 7
+    assert picture.entry.lineage.work_id == work_id
+
+
+@pytest.mark.parametrize("seeds", ["5, 9", [5, 9], (5, 9)], ids=str)
+def test_seeds_as_python_has_them(studio: Studio, seeds: str | list[int]) -> None:
+    """A text or a sequence of numbers, in the order given."""
+    assert [picture.seed for picture in studio.grid("a fox", seeds, **SMALL)] == [5, 9]
+
+
+def test_a_matrix_is_prompts_by_seeds(studio: Studio) -> None:
+    """One row a prompt, one column a seed, all in one work."""
+    cells = studio.matrix(["a fox", "a cat"], "3, 5", **SMALL)
+    assert [(cell.prompt, cell.seed) for cell in cells] == [
+        ("a fox", 3),
+        ("a fox", 5),
+        ("a cat", 3),
+        ("a cat", 5),
+    ]
+    assert len({cell.entry.lineage.work_id for cell in cells}) == 1
+
+
+def test_refining_a_file_from_elsewhere(studio: Studio, tmp_path: Path) -> None:
+    """A PNG of another library can be refined; it joins this one, so that the tree is whole."""
+    with Studio(library=tmp_path / "other", backend=FakeBackend()) as other:
+        file = other.grid("a fox", seeds=[4], **SMALL)[0].save(tmp_path / "fox.png")
+    (final,) = studio.refine(file, [", artsy"])
+    parent_id = final.entry.lineage.parent_id
+    assert parent_id == png.read(file).lineage.picture_id
+    assert studio.library.get(parent_id).recipe.seed == 4
+
+
+def test_finding_a_picture(studio: Studio, tmp_path: Path) -> None:
+    """By its id, by the beginning of its id, or by its file."""
+    picture = studio.grid("a fox", seeds=[4], **SMALL)[0]
+    assert studio.find(picture.id) == picture.entry
+    assert studio.find(picture.id[:8]) == picture.entry
+    assert studio.find(picture.save(tmp_path / "a.png")).id == picture.id
+
+
+@pytest.mark.parametrize("name", ["no-such.png", "0" * 32, "cafe"])
+def test_a_picture_that_is_not_there(studio: Studio, name: str) -> None:
+    """A missing file or id is an input error with its name."""
+    with pytest.raises(InputError, match=name):
+        studio.find(name)
+
+
+def test_a_file_that_is_no_picture(studio: Studio, tmp_path: Path) -> None:
+    """A text file is refused in one sentence."""
+    (tmp_path / "a.png").write_text("hello")
+    with pytest.raises(PictureError):
+        studio.refine(tmp_path / "a.png")
+
+
+def test_bad_input_starts_nothing(tmp_path: Path, backend: FakeBackend) -> None:
+    """A mistake is told before a folder is made or a thread started."""
+    with Studio(library=tmp_path / "library", backend=backend) as studio:
+        for mistake in (
+            lambda: studio.grid(""),
+            lambda: studio.grid("a fox", "1.5"),
+            lambda: studio.grid("a fox", width=7),
+            lambda: studio.grid("a fox", num_inference_steps=0),
+        ):
+            with pytest.raises(InputError):
+                mistake()
+    assert not (tmp_path / "library").exists()
+    assert backend.calls == []
+
+
+def test_what_is_known_is_remembered_after_a_restart(tmp_path: Path) -> None:
+    """The same grid in a new studio comes from the library, bit for bit, without painting."""
+    hashes = []
+    for expected_calls in (1, 0):
+        backend = FakeBackend()
+        with Studio(library=tmp_path, backend=backend) as studio:
+            grid = studio.grid("a fox", **SMALL)
+            hashes.append([picture.entry.pixels_sha256 for picture in grid])
+        assert len(backend.calls) == expected_calls
+    assert hashes[0] == hashes[1]
+
+
+def test_stopping_keeps_what_is_finished(tmp_path: Path) -> None:
+    """A stopped run raises for who waits; its finished pictures are in the library."""
+    backend = FakeBackend(step_delay_s=0.01)
+    with Studio(library=tmp_path, backend=backend) as studio:
+        run = studio.start_grid("a fox", "0-7", width=64, height=64, num_inference_steps=40)
+        for event in run.events():
+            if isinstance(event, Step) and event.cells[0] == 4:
+                run.cancel()
+        with pytest.raises(RunCancelled):
+            run.result()
+        ids = {entry.id for entry in run.finished.values()}
+    with Library(tmp_path) as library:
+        assert {entry.id for entry in library.search().entries} == ids
+    assert len(ids) == 4
+
+
+def test_a_failure_is_raised_to_who_waits(studio: Studio, backend: FakeBackend) -> None:
+    """A backend that fails raises from `grid`; the next grid works."""
+    backend.faults.append(Fault())
+    with pytest.raises(RunError):
+        studio.grid("a fox", **SMALL)
+    assert len(studio.grid("a fox", **SMALL)) == 4
+
+
+def test_a_sheet_is_two_by_two(studio: Studio) -> None:
+    """Four pictures make the guide's 2x2 image grid, row by row."""
+    grid = studio.grid("a fox", **SMALL)
+    sheet = np.asarray(grid.sheet())
+    assert sheet.shape == (128, 128, 3)
+    assert (sheet[64:, :64] == np.asarray(grid[2].image)).all()
+
+
+def test_slices_are_pictures_too(studio: Studio) -> None:
+    """A part of a round can be sliced, iterated and shown like the whole."""
+    grid = studio.grid("a fox", **SMALL)
+    assert [picture.seed for picture in grid[1:3]] == [1, 2]
+    assert "seed 1: 'a fox'" in repr(grid[1:3])
+    assert grid[0]._repr_png_().startswith(b"\x89PNG")
+
+
+def test_defaults_come_from_the_environment(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """SEEDGRID_MODEL and SEEDGRID_LIBRARY name the defaults; without them there are others."""
+    monkeypatch.setenv("SEEDGRID_MODEL", "org/model")
+    monkeypatch.setenv("SEEDGRID_LIBRARY", str(tmp_path))
+    assert (default_model(), default_library()) == ("org/model", tmp_path)
+    monkeypatch.delenv("SEEDGRID_MODEL")
+    monkeypatch.delenv("SEEDGRID_LIBRARY")
+    assert default_model() == "bundled"
+    assert default_library().name == "seedgrid"
+
+
+def test_public_names_are_there() -> None:
+    """Everything in `seedgrid.__all__` can be imported, and nothing heavy comes with the rest."""
+    code = (
+        "import sys, seedgrid\n"
+        "for name in seedgrid.__all__: getattr(seedgrid, name)\n"
+        "print([m for m in ('torch', 'diffusers', 'gradio', 'sqlalchemy') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
