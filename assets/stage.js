@@ -119,10 +119,20 @@ SeedGrid.stage = ({ element, props, watch, pick }) => {
     const columns = Math.ceil(Math.sqrt(cells.length));
     const rows = Math.ceil(cells.length / columns);
     const [width, height] = value.size;
+    cells.forEach((cell, index) => round(cell.node, index, columns, rows));
     element.style.setProperty("--sg-columns", columns);
     element.style.setProperty("--sg-ratio", (columns * width) / (rows * height));
     element.style.setProperty("--sg-cell-ratio", width / height);
     element.classList.toggle("sg-empty", value.cells.every((cell) => cell.state === "empty"));
+  }
+
+  /** The corners of the grid are the corners of its outer cells. */
+  function round(node, index, columns, rows) {
+    const [column, row] = [index % columns, Math.floor(index / columns)];
+    node.classList.toggle("sg-tl", column === 0 && row === 0);
+    node.classList.toggle("sg-tr", column === columns - 1 && row === 0);
+    node.classList.toggle("sg-bl", column === 0 && row === rows - 1);
+    node.classList.toggle("sg-br", column === columns - 1 && row === rows - 1);
   }
 
   function fill(cell, state, isNew) {

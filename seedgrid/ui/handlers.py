@@ -177,7 +177,8 @@ class Handlers:
         )
 
     def _refuse(self, place: Place, error: SeedGridError) -> Shown:
-        return Shown(status=show.complain(place.epoch, error))
+        """Say what cannot be; nothing else changes, and no older news may cover it."""
+        return Shown(status=show.complain(place.move().epoch, error))
 
     def _stage(self, place: Place, run: Run | None, steps: dict[int, show.Json]) -> show.Json:
         """The round of this place, forming or finished."""
