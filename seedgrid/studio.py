@@ -69,6 +69,7 @@ class Studio:
         device: `"auto"`, `"cpu"`, `"cuda"`, …
         backend: What paints; by default diffusers.
         placement: Where to compute, in full; `device` alone by default, without previews.
+        runs_per_owner: How many runs each visitor of the page may have waiting or running.
     """
 
     def __init__(
@@ -79,6 +80,7 @@ class Studio:
         *,
         backend: Backend | None = None,
         placement: Placement | None = None,
+        runs_per_owner: int = _RUNS,
     ) -> None:
         self.model = model or default_model()
         self.library_folder = Path(library or default_library()).expanduser().absolute()
@@ -87,6 +89,7 @@ class Studio:
         self._backend = backend
         self._library: Library | None = None
         self._engine: Engine | None = None
+        self._runs_per_owner = runs_per_owner
 
     def __enter__(self) -> Self:
         return self
@@ -120,7 +123,10 @@ class Studio:
         with self._making:
             if self._engine is None:
                 self._engine = Engine(
-                    self.backend, self.library, placement=self._placement, runs_per_owner=_RUNS
+                    self.backend,
+                    self.library,
+                    placement=self._placement,
+                    runs_per_owner=self._runs_per_owner,
                 )
             return self._engine
 

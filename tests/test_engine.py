@@ -14,6 +14,7 @@ from conftest import MakeRecipes, MemoryStore
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from seedgrid.backend.base import Placement
 from seedgrid.backend.fake import FakeBackend, Fault
 from seedgrid.engine import Engine, Run
 from seedgrid.errors import LibraryError, RunCancelled, RunError
@@ -154,6 +155,16 @@ def test_only_one_thread_touches_the_backend(
     assert len({call.thread for call in backend.calls}) == 1
     assert backend.calls[0].thread != threading.get_ident()
     assert len(backend.calls) == 5
+
+
+def test_a_run_may_name_its_place(
+    backend: FakeBackend, engine: Engine, make_recipes: MakeRecipes
+) -> None:
+    """A run's own placement counts; the next run without one has the engine's."""
+    elsewhere = Placement(device="elsewhere", previews=False)
+    engine.submit(plan_grid(make_recipes()), owner="a", placement=elsewhere).result(SOON_S)
+    engine.submit(plan_grid(make_recipes("a fox")), owner="a").result(SOON_S)
+    assert [call.placement for call in backend.calls] == [elsewhere, engine.placement]
 
 
 def test_batches_have_at_most_the_width(

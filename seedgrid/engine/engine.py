@@ -64,7 +64,7 @@ class Engine:
         self._lock = threading.Lock()
         self._warmth = Warmth()
         self._queue = FairQueue()
-        self._lane = Lane(backend, self._placement, self._queue)
+        self._lane = Lane(backend, self._queue)
         atexit.register(self.close)
 
     def __enter__(self) -> Self:
@@ -93,6 +93,7 @@ class Engine:
         owner: str,
         fresh: bool = False,
         library: Store | None = None,
+        placement: Placement | None = None,
     ) -> Run:
         """Have pictures made; returns at once.
 
@@ -101,14 +102,21 @@ class Engine:
             owner: Who asks: a browser session, for example. Owners take turns.
             fresh: Compute even what the library remembers.
             library: Where the pictures go; the engine's own by default.
+            placement: Where to compute; the engine's own by default.
 
         Raises:
             RunError: `too_many_runs` for this owner, or `engine_closed`.
         """
         if not jobs:
             raise ValueError("a run needs at least one job")
-        library = library or self.library
-        run = Run(jobs, owner=owner, library=library, fresh=fresh, on_cancel=self._on_cancel)
+        run = Run(
+            jobs,
+            owner=owner,
+            library=library or self.library,
+            placement=placement or self._placement,
+            fresh=fresh,
+            on_cancel=self._on_cancel,
+        )
         with self._lock:
             active = [r for r in self._runs.values() if r.owner == owner and _counts(r)]
             if len(active) >= self._runs_per_owner:

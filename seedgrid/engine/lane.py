@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from functools import partial
 
-from seedgrid.backend.base import Backend, Placement
+from seedgrid.backend.base import Backend
 from seedgrid.engine.fair_queue import FairQueue
 from seedgrid.engine.run import Job, Run
 from seedgrid.engine.worker import Worker
@@ -33,13 +33,11 @@ class Lane:
 
     Args:
         backend: Touched by this thread only.
-        placement: Where to compute.
         queue: Who is next.
     """
 
-    def __init__(self, backend: Backend, placement: Placement, queue: FairQueue) -> None:
+    def __init__(self, backend: Backend, queue: FairQueue) -> None:
         self._backend = backend
-        self._placement = placement
         self._queue = queue
         self._saver = Worker("seedgrid-saver")
         self._thread = threading.Thread(target=self._work, name="seedgrid-lane", daemon=True)
@@ -95,9 +93,9 @@ class Lane:
     def _prepare(self, run: Run, recipe: Recipe) -> Passport:
         if run.cancelled:
             raise RunCancelled("run_cancelled")
-        if not self._backend.is_ready(recipe, self._placement):
+        if not self._backend.is_ready(recipe, run.placement):
             run.announce(Loading(model=recipe.model.id))
-        return self._backend.prepare(recipe, self._placement)
+        return self._backend.prepare(recipe, run.placement)
 
     def _recall(
         self, run: Run, cells: Cells, passport: Passport, saving: list[Future[None]]
@@ -119,8 +117,8 @@ class Lane:
             raise RunCancelled("run_cancelled")
         run.announce(Started(cells=cells))
         recipes = [run.jobs[cell].recipe for cell in cells]
-        watch = _Watch(run, cells, has_previews=self._placement.previews)
-        return self._backend.paint(recipes, self._placement, watch)
+        watch = _Watch(run, cells, has_previews=run.placement.previews)
+        return self._backend.paint(recipes, run.placement, watch)
 
 
 class _Watch:

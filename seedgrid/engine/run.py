@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from seedgrid.backend.base import Placement
 from seedgrid.engine.store import Store
 from seedgrid.errors import RunCancelled
 from seedgrid.events import Cancelled, Done, Event, Failed, Finished, Queued, Started, Step
@@ -37,6 +38,7 @@ class Run:
         owner: Who asked; owners take turns.
         jobs: In the order of their cells.
         library: Where the pictures go.
+        placement: Where to compute.
         fresh: Compute even what the library remembers.
     """
 
@@ -46,6 +48,7 @@ class Run:
         *,
         owner: str,
         library: Store,
+        placement: Placement,
         fresh: bool,
         on_cancel: Callable[[Run], None],
     ) -> None:
@@ -53,6 +56,7 @@ class Run:
         self.owner = owner
         self.jobs = tuple(jobs)
         self.library = library
+        self.placement = placement
         self.fresh = fresh
         self._on_cancel = on_cancel
         self._cancelled = threading.Event()
