@@ -1,0 +1,115 @@
+"""The promise to strangers: a plain diffusers script in a new process makes the same bits.
+
+`grid` and `refine` run as a user runs them, on the bundled model. The script below knows nothing
+of SeedGrid: it reads the PNG's own JSON and calls diffusers.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+SCRIPT = """
+import hashlib, json, sys
+import numpy as np, torch
+from diffusers import DDIMScheduler, DiffusionPipeline
+from PIL import Image
+
+recipes, hashes = [], []
+for path in sys.argv[2:]:
+    with Image.open(path) as image:
+        record = json.loads(image.text["seedgrid"])
+    recipes.append(record["recipe"])
+    hashes.append(record["pixels_sha256"])
+    torch.set_num_threads(record["passport"]["threads"])
+pipe = DiffusionPipeline.from_pretrained(sys.argv[1], torch_dtype=torch.float32)
+assert {r["scheduler"] for r in recipes} == {"DDIM"}
+pipe.scheduler = DDIMScheduler.from_config(pipe.scheduler.config)
+first = recipes[0]
+images = pipe(
+    [r["prompt"] for r in recipes],
+    negative_prompt=[r["negative_prompt"] for r in recipes],
+    generator=[torch.Generator("cpu").manual_seed(r["seed"]) for r in recipes],
+    width=first["width"],
+    height=first["height"],
+    num_inference_steps=first["num_inference_steps"],
+    guidance_scale=first["guidance_scale"],
+).images
+made = [hashlib.sha256(np.asarray(image).tobytes()).hexdigest() for image in images]
+print(json.dumps([made, hashes]))
+"""
+
+
+def run(*arguments: str, library: Path) -> list[dict[str, str]]:
+    """Run the command line as a user does and return its JSON lines."""
+    done = subprocess.run(
+        [sys.executable, "-m", "seedgrid", *arguments, "--json"],
+        cwd=ROOT,
+        env={**os.environ, "SEEDGRID_LIBRARY": str(library), "SEEDGRID_MODEL": "bundled"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@pytest.fixture(scope="module")
+def workflow(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, str]]]:
+    """Four seeds, the third one picked, the guide's four variations of it."""
+    folder = tmp_path_factory.mktemp("workflow")
+    out = ["--out", str(folder / "out")]
+    grid = run(
+        *["grid", "Labrador in the style of Vermeer", "--seeds", "0-3", "--scheduler", "DDIM"],
+        *["--steps", "3", *out],
+        library=folder / "library",
+    )
+    finals = run("refine", grid[2]["path"], *out, library=folder / "library")
+    return {"grid": grid, "finals": finals}
+
+
+def test_the_workflow_makes_eight_pictures(workflow: dict[str, list[dict[str, str]]]) -> None:
+    """Four seeds, then four prompts on the picked picture's seed; all eight differ."""
+    assert [row["seed"] for row in workflow["grid"]] == [0, 1, 2, 3]
+    assert [row["seed"] for row in workflow["finals"]] == [2, 2, 2, 2]
+    rows = workflow["grid"] + workflow["finals"]
+    assert len({row["pixels_sha256"] for row in rows}) == 8
+
+
+@pytest.mark.parametrize("part", ["grid", "finals"])
+def test_a_plain_diffusers_script_makes_the_same_bits(
+    workflow: dict[str, list[dict[str, str]]], part: str
+) -> None:
+    """In a new process, from nothing but the PNG files and the model's folder."""
+    paths = [row["path"] for row in workflow[part]]
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(ROOT / "assets" / "model"), *paths],
+        cwd=Path(paths[0]).parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    made, recorded = json.loads(done.stdout.splitlines()[-1])
+    assert made == recorded
+
+
+def test_one_picture_alone_has_the_bits_of_the_grid(
+    workflow: dict[str, list[dict[str, str]]], tmp_path: Path
+) -> None:
+    """A seed asked for alone, in a new process and library, is the grid's very picture."""
+    (alone,) = run(
+        *["grid", "Labrador in the style of Vermeer", "--seeds", "2", "--scheduler", "DDIM"],
+        *["--steps", "3"],
+        library=tmp_path,
+    )
+    assert alone["recipe_id"] == workflow["grid"][2]["recipe_id"]
+    assert alone["pixels_sha256"] == workflow["grid"][2]["pixels_sha256"]
