@@ -36,6 +36,7 @@ HOST: Final = "127.0.0.1"
 PORT: Final = 7860
 _MAX_FILE_SIZE: Final = "64mb"
 _MAX_THREADS: Final = 80
+_RUNS_PER_VISITOR: Final = 2
 _LANGUAGES: Final = ("auto", "en", "zh", "ko")
 
 
@@ -64,14 +65,15 @@ def main(
     if lang not in _LANGUAGES:
         choices = ", ".join(_LANGUAGES)
         raise InputError("language_unknown", field="lang", value=lang, choices=choices)
-    with Studio(model, library, backend=backend, placement=Placement()) as studio:
-        demo = build_app(studio)
+    with _make_studio(model, library, backend) as studio:
+        language = None if lang == "auto" else lang
+        demo = build_app(studio, language=language)
         free = find_port(host, port)
         if port and free != port:
-            print(f"Port {port} is in use, taking {free}.", file=sys.stderr)
-        options = launch_options(studio, language=None if lang == "auto" else lang, host=host)
+            _say(f"Port {port} is in use, taking {free}.")
+        options = launch_options(studio, language=language, host=host)
         demo.launch(server_name=host, server_port=free, prevent_thread_lock=True, **options)
-        print(f"SeedGrid is at {demo.local_url}", flush=True)
+        _say(f"SeedGrid is at {demo.local_url}")
         threading.Thread(target=warm, args=(studio,), name="seedgrid-warm", daemon=True).start()
         demo.block_thread()
 
@@ -80,6 +82,7 @@ def launch_options(studio: Studio, *, language: str | None, host: str | None) ->
     """Return what `Blocks.launch` is told.
 
     Args:
+        studio: Model, engine and library behind the page.
         language: The page's language; None leaves it to the browser.
         host: The address that is listened on; None on a Space.
     """
@@ -129,6 +132,20 @@ def warm(studio: Studio) -> None:
         logger.error("the model cannot be loaded: %s", error)  # noqa: TRY400 (a sentence, no bug)
 
 
+def _make_studio(
+    model: str | None, library: str | Path | None, backend: Backend | None = None
+) -> Studio:
+    return Studio(
+        model, library, backend=backend, placement=Placement(), runs_per_owner=_RUNS_PER_VISITOR
+    )
+
+
+def _say(line: str) -> None:
+    """Tell the person at the terminal."""
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
+
+
 def _known_hosts(host: str) -> list[str]:
     """The names under which this machine may be asked; every one where others may ask it."""
     if host in ("0.0.0.0", "::"):  # noqa: S104 (compared, not bound)
@@ -149,7 +166,7 @@ def _read_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 def _build_space() -> gr.Blocks:
     """Build the page of a Space; its library lives as long as the Space does."""
     folder = os.environ.get("SEEDGRID_LIBRARY") or tempfile.mkdtemp(prefix="seedgrid-")
-    studio = Studio(library=folder, placement=Placement())
+    studio = _make_studio(None, folder)
     space = build_app(studio)
     threading.Thread(target=warm, args=(studio,), name="seedgrid-warm", daemon=True).start()
     space.launch(**launch_options(studio, language=None, host=None))
@@ -162,5 +179,5 @@ elif __name__ == "__main__":
     try:
         main(**vars(_read_arguments(sys.argv[1:])))
     except SeedGridError as error:
-        print(f"error: {error}", file=sys.stderr)
+        _say(f"error: {error}")
         sys.exit(error.exit_code)

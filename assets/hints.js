@@ -1,5 +1,5 @@
 /* Words that the model knows, as chips under the prompt. A subject or a style takes the place of the
-   one that is there; a mood goes into the variations. */
+   one that is there; all other words go into the variations. */
 SeedGrid.hints = ({ element, props, watch }) => {
   const { make, text, byId } = SeedGrid;
   const inputOf = (id) => byId(id)?.querySelector("textarea, input");
@@ -15,7 +15,7 @@ SeedGrid.hints = ({ element, props, watch }) => {
   }
 
   function use(kind, word, words) {
-    if (kind === "modifier") {
+    if (kind !== "subjects" && kind !== "styles") {
       lastVariation = (lastVariation % 4) + 1;
       const input = inputOf(`sg-vary-${lastVariation}`);
       if (input) type(input, `, ${word}`);
@@ -29,7 +29,7 @@ SeedGrid.hints = ({ element, props, watch }) => {
       const at = input.value.toLowerCase().indexOf(there.toLowerCase());
       type(input, input.value.slice(0, at) + word + input.value.slice(at + there.length));
     } else {
-      const glue = kind === "style" ? text("hints_in_style") : " ";
+      const glue = kind === "styles" && !word.startsWith("in ") ? ", " : " ";
       type(input, `${input.value.trimEnd()}${input.value.trim() ? glue : ""}${word}`);
     }
   }

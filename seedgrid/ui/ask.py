@@ -24,10 +24,10 @@ class Asked:
     steps: str = ""
     guidance: str = ""
     size: str = ""
-    scheduler: str | None = None
+    scheduler: str = ""
     model: str = ""
-    device: str | None = None
-    determinism: str | None = None
+    device: str = ""
+    determinism: str = ""
 
 
 def read_request(asked: Asked) -> Request:

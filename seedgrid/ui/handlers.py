@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from seedgrid import request as requests
@@ -20,6 +20,7 @@ from seedgrid.plan import plan_grid, plan_refine
 from seedgrid.studio import Studio
 from seedgrid.ui import show
 from seedgrid.ui.ask import Asked, read_request
+from seedgrid.ui.offer import Offer, offer
 from seedgrid.ui.place import Place, read_place
 from seedgrid.ui.tree import Round, path_to, rounds_of
 
@@ -65,11 +66,11 @@ class Handlers:
         try:
             request = read_request(asked)
             recipes = requests.resolve(request, self._studio.card(request.model))
-            return self._start(plan_grid(recipes), place, picked=None)
+            return self._start(plan_grid(recipes), place, picked=None, device=asked.device)
         except SeedGridError as error:
             return self._refuse(place, error)
 
-    def on_refine(self, suffixes: Sequence[str], kept: object) -> Shown:
+    def on_refine(self, suffixes: Sequence[str], device: str, kept: object) -> Shown:
         """Start a round on the picked picture's seed: its prompt with each suffix."""
         place = read_place(kept)
         if place.picked is None:
@@ -77,7 +78,8 @@ class Handlers:
         try:
             parent = self._studio.library.get(place.picked)
             recipes = requests.refine(parent.recipe, suffixes)
-            return self._start(plan_refine(parent, recipes), place, picked=parent.id)
+            jobs = plan_refine(parent, recipes)
+            return self._start(jobs, place, picked=parent.id, device=device)
         except SeedGridError as error:
             return self._refuse(place, error)
 
@@ -121,6 +123,14 @@ class Handlers:
             return Shown(status=show.complain(place.epoch, error))
         return Shown(picked=self._card(str(picture_id), place))
 
+    def offer(self, model: str | None) -> Offer:
+        """Say what the settings offer with a model.
+
+        Raises:
+            ModelError: The model is not there, is damaged, or is not safe to load.
+        """
+        return offer(self._studio, model)
+
     def follow(self, kept: object) -> Iterator[Progress]:
         """Tell how this browser's run goes, until it ends; without one, how the model loads."""
         place = read_place(kept)
@@ -158,8 +168,12 @@ class Handlers:
         elif has_waited:
             yield Progress(stage=stage, status=show.say(place.epoch, "status_ready"), rail=rail)
 
-    def _start(self, jobs: Sequence[Job], place: Place, *, picked: str | None) -> Shown:
-        run = self._studio.engine.submit(jobs, owner=place.visitor)
+    def _start(
+        self, jobs: Sequence[Job], place: Place, *, picked: str | None, device: str
+    ) -> Shown:
+        engine = self._studio.engine
+        placement = replace(engine.placement, device=device or engine.placement.device)
+        run = engine.submit(jobs, owner=place.visitor, placement=placement)
         lineage = jobs[0].lineage
         return self._show(
             place.move(work=lineage.work_id, round=lineage.round_id, picked=picked, run=run.id)
@@ -187,8 +201,7 @@ class Handlers:
         here = self._round(place)
         busy = run is not None and not run.has_ended
         if here is None:
-            card = self._studio.card()
-            return show.stage_of_noise(place.epoch, size=(card.width, card.height), busy=busy)
+            return show.stage_of_noise(place.epoch, busy=busy)
         return show.stage_of_round(place.epoch, here.entries, picked=place.picked, busy=busy)
 
     def _rail(self, place: Place) -> show.Json:

@@ -18,18 +18,18 @@ _CACHE_S = (3600, 86400)
 _MAX_WAITING = 100
 
 
-def build_app(studio: Studio, *, i18n: gr.I18n | None = None) -> gr.Blocks:
+def build_app(studio: Studio, *, language: str | None = None) -> gr.Blocks:
     """Build the page.
 
     Args:
         studio: Model, engine and library behind it.
-        i18n: What translates its labels; the same must go to `launch`.
+        language: The page's language; None leaves it to the browser.
     """
     with gr.Blocks(
         title="SeedGrid", analytics_enabled=False, delete_cache=_CACHE_S, fill_width=True
     ) as demo:
-        view = build_view(i18n or make_i18n())
-        wire(view, Handlers(studio), demo)
+        view = build_view(make_i18n())
+        wire(view, Handlers(studio), demo, language=language)
     demo.queue(max_size=_MAX_WAITING, default_concurrency_limit=None)
     return demo
 

@@ -10,10 +10,10 @@ import hashlib
 import html
 import io
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 from urllib.parse import urlsplit
 
 from PIL import Image

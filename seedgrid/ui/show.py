@@ -29,10 +29,10 @@ _PREVIEW_QUALITY: Final = 72
 EMPTY_RAIL: Final[Json] = {"epoch": 0, "rounds": [], "current": None, "has_parent": False}
 
 
-def stage_of_noise(epoch: int = 0, *, size: tuple[int, int] = (1, 1), busy: bool = False) -> Json:
+def stage_of_noise(epoch: int = 0, *, busy: bool = False) -> Json:
     """The stage before the first grid: four cells of noise."""
     cells = [{"state": "empty", "seed": seed} for seed in next_seeds(0, 4)]
-    return _stage(epoch, cells, size=size, picked=None, busy=busy)
+    return _stage(epoch, cells, size=(1, 1), picked=None, busy=busy)
 
 
 def stage_of_round(epoch: int, entries: Sequence[Entry], *, picked: str | None, busy: bool) -> Json:
@@ -48,7 +48,10 @@ def stage_of_run(epoch: int, run: Run, steps: Mapping[int, Json], *, picked: str
     """The stage while a run goes on, and when it has ended early.
 
     Args:
+        epoch: Of the place that is shown.
+        run: What is followed.
         steps: By cell: `step`, `total` and `preview` (a data URI) of the last step.
+        picked: The picture to ring.
     """
     finished = run.finished
     cells: list[Json] = []
@@ -72,6 +75,8 @@ def rail(epoch: int, rounds: Sequence[Round], *, current: str | None, has_parent
     """The lineage rail: each round's pictures, those ringed that were gone on from.
 
     Args:
+        epoch: Of the place that is shown.
+        rounds: Of this work, as `rounds_of` sorts them.
         current: The round on the stage.
         has_parent: Whether there is a way back from it.
     """

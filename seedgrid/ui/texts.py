@@ -36,9 +36,10 @@ TEXTS: Final[dict[str, Words]] = {
     "stop": Words("Stop", "停止", "중지"),
     "library_open": Words("Library", "作品库", "보관함"),
     "hints_title": Words("Words this model knows", "这个模型认识的词", "이 모델이 아는 단어"),
-    "hints_subject": Words("Subjects", "主题", "주제"),
-    "hints_style": Words("Styles", "风格", "화풍"),
-    "hints_modifier": Words("Moods", "氛围", "분위기"),
+    "hints_subjects": Words("Subjects", "主题", "주제"),
+    "hints_styles": Words("Styles", "风格", "화풍"),
+    "hints_modifiers": Words("Variations", "变体", "변형"),
+    "hints_attributes": Words("Details", "细节", "세부"),
     # The stage
     "stage_label": Words("Pictures", "画面", "그림"),
     "invite_title": Words(

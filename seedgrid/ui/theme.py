@@ -45,14 +45,17 @@ def make_theme() -> gr.themes.Base:
         "button_primary_background_fill_hover": "accent-hover",
         "button_primary_text_color": "on-accent",
         "button_primary_border_color": "accent",
+        "button_primary_border_color_hover": "accent-hover",
         "button_secondary_background_fill": "field",
         "button_secondary_background_fill_hover": "hover",
         "button_secondary_text_color": "ink",
         "button_secondary_border_color": "line",
+        "button_secondary_border_color_hover": "faint",
         "button_cancel_background_fill": "field",
         "button_cancel_background_fill_hover": "hover",
         "button_cancel_text_color": "ink",
         "button_cancel_border_color": "line",
+        "button_cancel_border_color_hover": "faint",
     }
     values = {name: f"var(--sg-{colour})" for name, colour in both.items()}
     dark = {f"{name}_dark": value for name, value in values.items()}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import count
 
 from seedgrid.library.entry import Entry
 
@@ -42,32 +43,32 @@ def rounds_of(entries: Iterable[Entry]) -> tuple[Round, ...]:
     round_of = {entry.id: id_ for id_, cells in grouped.items() for entry in cells}
     children: dict[str | None, list[str]] = {}
     for id_, cells in grouped.items():
-        parent_round = round_of.get(cells[0].lineage.parent_id or "")
-        children.setdefault(parent_round, []).append(id_)
+        parent_round_id = round_of.get(cells[0].lineage.parent_id or "")
+        children.setdefault(parent_round_id, []).append(id_)
     rounds: list[Round] = []
-    waiting = [
-        (id_, None, 0, lane) for lane, id_ in reversed(list(enumerate(children.get(None, []))))
+    lanes = count()
+    waiting: list[tuple[str, Round | None, int]] = [
+        (id_, None, next(lanes)) for id_ in reversed(children.get(None, []))
     ]
-    next_lane = len(waiting)
     while waiting:
-        id_, parent_round, depth, lane = waiting.pop()
-        cells = grouped[id_]
-        rounds.append(
-            Round(
-                id=id_,
-                parent_id=cells[0].lineage.parent_id if parent_round else None,
-                parent_round_id=parent_round,
-                depth=depth,
-                lane=lane,
-                entries=cells,
-            )
-        )
-        branches = []
-        for index, child in enumerate(children.get(id_, [])):
-            branches.append((child, id_, depth + 1, lane if index == 0 else next_lane))
-            next_lane += index > 0
-        waiting += reversed(branches)
+        id_, parent, lane = waiting.pop()
+        here = _round(id_, grouped[id_], parent, lane)
+        rounds.append(here)
+        straight, branches = children.get(id_, [])[:1], children.get(id_, [])[1:]
+        waiting += [(branch, here, next(lanes)) for branch in reversed(branches)]
+        waiting += [(child, here, lane) for child in straight]
     return tuple(rounds)
+
+
+def _round(id_: str, cells: tuple[Entry, ...], parent: Round | None, lane: int) -> Round:
+    return Round(
+        id=id_,
+        parent_id=cells[0].lineage.parent_id if parent else None,
+        parent_round_id=parent.id if parent else None,
+        depth=parent.depth + 1 if parent else 0,
+        lane=lane,
+        entries=cells,
+    )
 
 
 def path_to(rounds: Sequence[Round], round_id: str) -> tuple[Round, ...]:

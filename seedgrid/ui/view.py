@@ -40,7 +40,7 @@ class Settings:
     guidance: gr.Textbox
     size: gr.Textbox
     scheduler: gr.Dropdown
-    model: gr.Textbox
+    model: gr.Dropdown
     device: gr.Dropdown
     determinism: gr.Dropdown
 
@@ -74,7 +74,8 @@ def build_view(i18n: gr.I18n) -> View:
     Args:
         i18n: Translates the labels in the browser.
     """
-    place = gr.BrowserState(NOWHERE, storage_key="seedgrid-place", secret="seedgrid-place-1")
+    # Fixed on purpose: a random one would forget every place when the app starts again.
+    place = gr.BrowserState(NOWHERE, storage_key="seedgrid-place", secret="seedgrid")  # noqa: S106
     with gr.Column(elem_id="sg-page"):
         with gr.Row(elem_id="sg-top"):
             gr.HTML(_BRAND_HTML, elem_id="sg-brand", js_on_load=None, apply_default_css=False)
@@ -179,7 +180,7 @@ def _build_settings(i18n: gr.I18n) -> Settings:
             scheduler = _choice(i18n, "scheduler")
             determinism = _choice(i18n, "determinism")
         with gr.Row():
-            model = _field(i18n, "model")
+            model = _choice(i18n, "model")
             device = _choice(i18n, "device")
     return Settings(
         negative=negative,

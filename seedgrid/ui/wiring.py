@@ -7,17 +7,24 @@ part that is skipped later would lose its value, and one that is repeated would 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import fields
+from functools import partial
 from typing import Any, Final
 
 import gradio as gr
 
+from seedgrid.errors import SeedGridError
+from seedgrid.ui import show
 from seedgrid.ui.ask import Asked
 from seedgrid.ui.handlers import Handlers, Shown
+from seedgrid.ui.offer import Offer
+from seedgrid.ui.place import read_place
+from seedgrid.ui.texts import TEXTS, Language, choose_language
 from seedgrid.ui.view import View
 
-Updates = tuple[Any, ...]
+Updates = tuple[object, ...]
+Trigger = Callable[..., Any]
 
 _PRIVATE: Final[dict[str, Any]] = {
     "api_visibility": "private",
@@ -25,56 +32,66 @@ _PRIVATE: Final[dict[str, Any]] = {
     "concurrency_limit": None,
     "trigger_mode": "multiple",
 }
+_LEVELS: Final = ("strict", "seeded", "off")
 # The pick is the browser's: what is ringed when the button is pressed is what is refined.
 _WITH_PICK_JS: Final = "(place, ...rest) => [SeedGrid.withPick(place), ...rest]"
 
 
-def wire(view: View, handlers: Handlers, demo: gr.Blocks) -> None:
-    """Connect the components with the handlers."""
-    shown = [view.place, view.stage, view.status, view.rail, view.picked]
+def wire(view: View, handlers: Handlers, demo: gr.Blocks, *, language: str | None) -> None:
+    """Connect the components with the handlers.
+
+    Args:
+        view: The components.
+        handlers: What answers.
+        demo: The page, for its load event.
+        language: The page's language; None leaves it to the browser.
+    """
+    _wire_places(view, handlers, demo)
+    _wire_card(view, handlers)
+    _wire_settings(view, handlers, demo, language)
+
+
+def _wire_places(view: View, handlers: Handlers, demo: gr.Blocks) -> None:
+    """Connect what starts a run or goes to another place."""
 
     def on_load(kept: object) -> Updates:
         return _updates(handlers.on_load(kept))
 
-    def on_generate(kept: object, *texts: Any) -> Updates:
+    def on_generate(kept: object, *texts: str | None) -> Updates:
         names = [field.name for field in fields(Asked)]
         values = {name: text or "" for name, text in zip(names, texts, strict=True)}
         return _updates(handlers.on_generate(Asked(**values), kept))
 
-    def on_refine(kept: object, *suffixes: str) -> Updates:
-        return _updates(handlers.on_refine(suffixes, kept))
-
-    def on_go(kept: object, event: gr.EventData) -> Updates:
-        return _updates(handlers.on_go(event._data.get("round"), kept))
+    def on_refine(kept: object, device: str | None, *suffixes: str) -> Updates:
+        return _updates(handlers.on_refine(suffixes, device or "", kept))
 
     def on_back(kept: object) -> Updates:
         return _updates(handlers.on_back(kept))
+
+    def on_go(kept: object, event: gr.EventData) -> Updates:
+        return _updates(handlers.on_go(event._data.get("round"), kept))
 
     def follow(kept: object) -> Iterator[Updates]:
         for progress in handlers.follow(kept):
             yield progress.stage, progress.status, progress.rail
 
-    def show(event: Any, handler: Any, inputs: list[Any], **options: Any) -> None:
+    def show_place(trigger: Trigger, handler: Callable[..., Updates], *inputs: object) -> None:
         """Show the place that a handler answers with, then follow its run."""
-        event(handler, inputs, shown, **_PRIVATE, **options).then(
+        shown = [view.place, view.stage, view.status, view.rail, view.picked]
+        trigger(handler, [view.place, *inputs], shown, **_PRIVATE).then(
             follow, view.place, [view.stage, view.status, view.rail], **_PRIVATE
         )
 
-    def on(*triggers: Any) -> Any:
-        return lambda handler, inputs, outputs, **options: gr.on(
-            list(triggers), handler, inputs, outputs, **options
-        )
-
-    asked = [view.place, *_asked(view)]
-    show(demo.load, on_load, [view.place])
-    show(on(view.generate.click, view.prompt.submit, view.seeds.submit), on_generate, asked)
-    show(view.refine.click, on_refine, [view.place, *view.vary], js=_WITH_PICK_JS)
-    show(view.back.click, on_back, [view.place])
-    show(view.rail.go, on_go, [view.place])
-    _wire_small(view, handlers)
+    generate = partial(gr.on, [view.generate.click, view.prompt.submit, view.seeds.submit])
+    refine = partial(view.refine.click, js=_WITH_PICK_JS)
+    show_place(demo.load, on_load)
+    show_place(generate, on_generate, *_asked(view))
+    show_place(refine, on_refine, view.settings.device, *view.vary)
+    show_place(view.back.click, on_back)
+    show_place(view.rail.go, on_go)
 
 
-def _wire_small(view: View, handlers: Handlers) -> None:
+def _wire_card(view: View, handlers: Handlers) -> None:
     """Connect what starts nothing and goes nowhere."""
 
     def on_stop(kept: object) -> None:
@@ -93,6 +110,51 @@ def _wire_small(view: View, handlers: Handlers) -> None:
     view.picked.favourite(on_favourite, view.place, card, **_PRIVATE)
 
 
+def _wire_settings(view: View, handlers: Handlers, demo: gr.Blocks, language: str | None) -> None:
+    """Connect what a model offers: at the start, and when another is chosen."""
+
+    def on_model(kept: object, model: str | None, request: gr.Request) -> Updates:
+        try:
+            offer = handlers.offer(model)
+        except SeedGridError as error:
+            status = show.complain(read_place(kept).move().epoch, error)
+            return status, *[gr.skip() for _ in offered[1:]]
+        wishes = (language, request.query_params.get("__lang"))
+        chosen = choose_language(*wishes, request.headers.get("accept-language"))
+        return gr.skip(), *_offer(offer, chosen)
+
+    settings = view.settings
+    offered = [
+        view.status,
+        view.hints,
+        settings.steps,
+        settings.guidance,
+        settings.size,
+        settings.scheduler,
+        settings.determinism,
+        settings.model,
+        settings.device,
+    ]
+    demo.load(on_model, [view.place, settings.model], offered, **_PRIVATE)
+    settings.model.input(on_model, [view.place, settings.model], offered, **_PRIVATE)
+
+
+def _offer(offer: Offer, language: Language) -> Updates:
+    """Values for hints and settings: what the model does when a field stays empty is its hint."""
+    card = offer.card
+    levels = [(getattr(TEXTS[f"determinism_{level}"], language), level) for level in _LEVELS]
+    return (
+        {kind: list(words) for kind, words in card.hints.items()},
+        gr.update(placeholder=str(card.num_inference_steps)),
+        gr.update(placeholder=f"{card.guidance_scale:g}"),
+        gr.update(placeholder=f"{card.width}x{card.height}"),
+        gr.update(choices=list(card.schedulers), value=card.scheduler),
+        gr.update(choices=levels, value=_LEVELS[0]),
+        gr.update(choices=list(offer.models), value=offer.card.ref.id),
+        gr.update(choices=list(offer.devices), value=offer.devices[0]),
+    )
+
+
 def _updates(shown: Shown) -> Updates:
     place = None if shown.place is None else shown.place.to_browser()
     parts = (place, shown.stage, shown.status, shown.rail, shown.picked)
@@ -103,11 +165,11 @@ def _card(shown: Shown) -> Updates:
     return _or_skip(shown.status), _or_skip(shown.picked)
 
 
-def _or_skip(value: object) -> Any:
+def _or_skip(value: object) -> object:
     return gr.skip() if value is None else value
 
 
-def _asked(view: View) -> list[Any]:
+def _asked(view: View) -> list[object]:
     """The components behind the fields of `Asked`, in their order."""
     by_name = {"prompt": view.prompt, "seeds": view.seeds} | vars(view.settings)
     return [by_name[field.name] for field in fields(Asked)]
