@@ -246,6 +246,41 @@ def test_diff_says_how_pictures_differ(capsys: pytest.CaptureFixture[str]) -> No
     assert same == {"recipe": {}, "passport": {}, "max_abs_diff": 0, "different_pixels": 0}
 
 
+@pytest.mark.usefixtures("fake")
+def test_the_library_is_listed_newest_first(capsys: pytest.CaptureFixture[str]) -> None:
+    """All pictures, or those whose prompt holds some words, at most so many."""
+    for prompt in ("a red fox", "a cat"):
+        main(["grid", prompt, "--seeds", "1-2", *SMALL])
+    capsys.readouterr()
+    assert main(["library", "--json"]) == 0
+    listed = rows(capsys.readouterr().out)
+    assert [(row["prompt"], row["seed"]) for row in listed] == [
+        ("a cat", 2),
+        ("a cat", 1),
+        ("a red fox", 2),
+        ("a red fox", 1),
+    ]
+    assert main(["library", "--search", "fox", "--limit", "1"]) == 0
+    assert capsys.readouterr().out.count("a red fox") == 1
+
+
+@pytest.mark.usefixtures("fake")
+def test_the_library_is_checked_and_repaired(
+    capsys: pytest.CaptureFixture[str], library: Path
+) -> None:
+    """A damaged file is found once (exit 1), put away, and then there is nothing to find."""
+    main(["grid", "a fox", "--seeds", "1-2", "--json", *SMALL])
+    row = rows(capsys.readouterr().out)[0]
+    assert main(["library", "check"]) == 0
+    Path(row["path"]).write_bytes(b"torn")
+    assert main(["library", "check", "--look-only"]) == 1
+    assert main(["library", "check", "--json"]) == 1
+    capsys.readouterr()
+    assert main(["library", "check", "--library", str(library), "--json"]) == 0
+    (report,) = rows(capsys.readouterr().out)
+    assert report["clean"] is True
+
+
 def test_models_lists_the_bundled_one(capsys: pytest.CaptureFixture[str]) -> None:
     """The model in the box is there, whole, with its family."""
     assert main(["models", "--json"]) == 0
@@ -276,7 +311,17 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
     """Without a command the help is shown; every command of the contract is in it."""
     assert main([]) == 0
     text = capsys.readouterr().out
-    for command in ("ui", "grid", "refine", "matrix", "show", "diff", "models", "doctor"):
+    for command in (
+        "ui",
+        "grid",
+        "refine",
+        "matrix",
+        "show",
+        "diff",
+        "library",
+        "models",
+        "doctor",
+    ):
         assert f"\n  {command} " in text
     assert main(["--version"]) == 0
     assert capsys.readouterr().out.startswith("seedgrid ")

@@ -11,8 +11,7 @@ from pydantic import BaseModel
 
 from seedgrid import png
 from seedgrid.cli import options
-from seedgrid.cli.output import say, say_json, say_table
-from seedgrid.library.entry import Entry
+from seedgrid.cli.output import picture_row, say, say_json, say_table
 from seedgrid.studio import Studio
 from seedgrid.variations import compare_words
 
@@ -24,7 +23,9 @@ def show(picture: Picture, library: options.Library = None, json: options.Json =
     """Print the recipe, passport and lineage in a picture."""
     entry = Studio(library=library).find(picture)
     if json:
-        say_json(_describe(entry))
+        parts = {"recipe": entry.recipe, "passport": entry.passport, "lineage": entry.lineage}
+        details = {name: part.model_dump(mode="json") for name, part in parts.items()}
+        say_json(picture_row(entry) | details)
         return
     say(str(entry.path))
     say_table("recipe", {"id": entry.recipe.id, **entry.recipe.model_dump(mode="json")})
@@ -51,19 +52,6 @@ def diff(
     say_table("recipe", {name: _in_words(name, *pair) for name, pair in recipe.items()})
     say_table("passport", {name: _in_words(name, *pair) for name, pair in passport.items()})
     say_table("pixels", pixels)
-
-
-def _describe(entry: Entry) -> dict[str, Any]:
-    return {
-        "path": str(entry.path),
-        "seed": entry.recipe.seed,
-        "prompt": entry.recipe.prompt,
-        "recipe_id": entry.recipe.id,
-        "pixels_sha256": entry.pixels_sha256,
-        "recipe": entry.recipe.model_dump(mode="json"),
-        "passport": entry.passport.model_dump(mode="json"),
-        "lineage": entry.lineage.model_dump(mode="json"),
-    }
 
 
 def _compare(first: BaseModel, second: BaseModel) -> Differences:

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -13,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from seedgrid.engine import Run
 from seedgrid.events import Event, Finished, Loading, Queued, Started, Step
+from seedgrid.library.entry import Entry
 
 
 def say(text: str) -> None:
@@ -33,6 +35,27 @@ def say_table(title: str, rows: Mapping[str, object]) -> None:
         say(f"  {name:<20} {' '.join(str(value).splitlines())}")
     if not rows:
         say("  none")
+
+
+def picture_row(entry: Entry, path: Path | None = None) -> dict[str, Any]:
+    """Return what every command says of a picture as JSON.
+
+    Args:
+        entry: The picture.
+        path: Of the copy that was asked for; the library's own file by default.
+    """
+    return {
+        "path": str(path or entry.path),
+        "cell": entry.lineage.cell,
+        "seed": entry.recipe.seed,
+        "prompt": entry.recipe.prompt,
+        "recipe_id": entry.recipe.id,
+        "pixels_sha256": entry.pixels_sha256,
+        "picture_id": entry.id,
+        "parent_id": entry.lineage.parent_id,
+        "change": entry.lineage.change,
+        "library_path": str(entry.path),
+    }
 
 
 def complain(text: str) -> None:

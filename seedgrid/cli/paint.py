@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from seedgrid.cli import options
-from seedgrid.cli.output import ProgressLine, complain, say, say_json
+from seedgrid.cli.output import ProgressLine, complain, picture_row, say, say_json
 from seedgrid.engine import Run
 from seedgrid.errors import InputError
 from seedgrid.events import Cancelled, Failed, Finished
@@ -47,6 +47,7 @@ def grid(
     with Studio(model, library, device) as studio:
         run = studio.start_grid(prompt, seeds, fresh=fresh, **settings)
         _follow(run, folder, as_json=json)
+        _tell_notices(studio)
         _write_sheet(run, folder)
 
 
@@ -70,6 +71,7 @@ def refine(
     with Studio(None, library, device) as studio:
         run = studio.start_refine(picture, vary or GUIDE_SUFFIXES, prompt=prompt, fresh=fresh)
         _follow(run, folder, as_json=json)
+        _tell_notices(studio)
         _write_sheet(run, folder)
 
 
@@ -97,6 +99,7 @@ def matrix(
     with Studio(model, library, device) as studio:
         run = studio.start_matrix(prompts, seeds, fresh=fresh, **settings)
         _follow(run, folder, as_json=json)
+        _tell_notices(studio)
         _write_sheet(run, folder, rows=len(prompts))
 
 
@@ -156,30 +159,19 @@ def _follow(run: Run, out: Path | None, *, as_json: bool) -> None:
         raise event.error
 
 
+def _tell_notices(studio: Studio) -> None:
+    """Say what happened when the library was opened: it was repaired, for example."""
+    for notice in studio.library.notices:
+        complain(str(notice))
+
+
 def _print_picture(event: Finished, out: Path | None, *, as_json: bool) -> None:
     entry = event.entry
     path = _copy(entry, out) if out is not None else entry.path
     if as_json:
-        say_json(_describe(event, path))
+        say_json(picture_row(entry, path) | {"remembered": event.remembered})
     else:
         say(f"{path}  seed {entry.recipe.seed}  {' '.join(entry.recipe.prompt.split())}")
-
-
-def _describe(event: Finished, path: Path) -> dict[str, Any]:
-    entry = event.entry
-    return {
-        "path": str(path),
-        "cell": event.cell,
-        "seed": entry.recipe.seed,
-        "prompt": entry.recipe.prompt,
-        "recipe_id": entry.recipe.id,
-        "pixels_sha256": entry.pixels_sha256,
-        "picture_id": entry.id,
-        "parent_id": entry.lineage.parent_id,
-        "change": entry.lineage.change,
-        "remembered": event.remembered,
-        "library_path": str(entry.path),
-    }
 
 
 def _copy(entry: Entry, out: Path) -> Path:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, cast
 import typer
 
 import seedgrid
-from seedgrid.cli import look, machine, page, paint
+from seedgrid.cli import keep, look, machine, page, paint
 from seedgrid.cli.output import complain
 from seedgrid.errors import SeedGridError
 
@@ -33,6 +33,7 @@ app.command("refine")(paint.refine)
 app.command("matrix")(paint.matrix)
 app.command("show")(look.show)
 app.command("diff")(look.diff)
+app.add_typer(keep.app, name="library")
 app.command("models")(machine.models)
 app.command("doctor")(machine.doctor)
 

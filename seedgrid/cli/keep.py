@@ -1,0 +1,73 @@
+"""The commands about the library: list it, find and repair what is wrong with it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+
+from seedgrid.cli import options
+from seedgrid.cli.output import complain, picture_row, say, say_json, say_table
+from seedgrid.studio import Studio
+
+app = typer.Typer(help="List the library; `library check` finds and repairs.")
+
+
+@app.callback(invoke_without_command=True)
+def library(
+    context: typer.Context,
+    search: Annotated[str, typer.Option(help="Only prompts that hold these words.")] = "",
+    favourites: Annotated[bool, typer.Option("--favourites", help="Only favourites.")] = False,
+    limit: Annotated[int, typer.Option(min=1, help="At most so many, the newest ones.")] = 50,
+    library: options.Library = None,
+    json: options.Json = False,
+) -> None:
+    """List the pictures in the library, newest first; `library check` finds and repairs."""
+    context.obj = library
+    if context.invoked_subcommand is not None:
+        return
+    with Studio(library=library) as studio:
+        page = studio.library.search(
+            text=search, favourite=True if favourites else None, limit=limit
+        )
+        for entry in page.entries:
+            if json:
+                marks = {"favourite": entry.favourite, "note": entry.note}
+                say_json(picture_row(entry) | marks | {"created_at": entry.lineage.created_at})
+            else:
+                words = " ".join(entry.recipe.prompt.split())
+                time = entry.lineage.created_at[:16]
+                say(f"{entry.id}  {time}  seed {entry.recipe.seed}  {words}")
+
+
+@app.command("check")
+def check(
+    context: typer.Context,
+    look_only: Annotated[bool, typer.Option("--look-only", help="Repair nothing.")] = False,
+    library: options.Library = None,
+    json: options.Json = False,
+) -> None:
+    """Read every file and every row, and repair what is wrong. Exit 1 when something was."""
+    with Studio(library=library or context.obj) as studio:
+        notices = [str(notice) for notice in studio.library.notices]
+        report = studio.library.check(repair=not look_only)
+    findings = _plain(asdict(report))
+    if json:
+        say_json({"clean": report.is_clean, "notices": notices, **findings})
+    else:
+        for notice in notices:
+            say(notice)
+        say_table(str(studio.library_folder), findings)
+    if not report.is_clean:
+        done = "Nothing was repaired" if look_only else "What could be repaired was"
+        complain(f"{report.num_findings} findings. {done}.")
+        raise typer.Exit(1)
+
+
+def _plain(findings: dict[str, Any]) -> dict[str, Any]:
+    """Turn paths into text, at any place of a report."""
+    return {
+        name: [str(item) for item in value] if isinstance(value, tuple) else value
+        for name, value in findings.items()
+    }
