@@ -78,6 +78,7 @@ MESSAGES: Final[dict[str, str]] = {
         "This model needs an operation that has no deterministic form here: use determinism"
         " seeded. ({reason})"
     ),
+    "noise_mix_unsupported": "This model cannot mix the noise of several seeds: leave the mix out.",
     "pipeline_refused": "The model refused these settings: {reason}.",
     "out_folder": "The folder “{value}” cannot be used ({reason}): name another with --out.",
     "language_unknown": "There is no language “{value}” on the page: use one of {choices}.",

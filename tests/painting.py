@@ -46,7 +46,7 @@ def recipes_for(
     prompts: Sequence[str] = ("a red fox", "a blue fox, artsy", "fox", "two foxes at night"),
     **changes: Any,
 ) -> tuple[Recipe, ...]:
-    """Make one small recipe a prompt, on the seeds 0, 1, 2, …"""
+    """Make one small recipe a prompt, on the seeds from 0."""
     card = backend.card(str(folder))
     request = Request(
         prompt=prompts[0],

@@ -1,4 +1,4 @@
-"""Parity: SeedGrid's pictures are those of a plain diffusers call of the same width, bit for bit."""
+"""Parity: pictures are those of a plain diffusers call of the same width, bit for bit."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def _precision_switches() -> list[Switch]:
     older names are read while the two contradict each other; so both are set, and put back, in
     this order, because setting an older one also sets the newer.
     """
-    backends = torch.backends
+    backends: Any = torch.backends
     older = [
         Switch(
             name="float32_matmul_precision",

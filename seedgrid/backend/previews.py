@@ -1,8 +1,8 @@
 """Small pictures of latents while a batch is painted. They touch neither noise nor result.
 
 A preview shows the clean picture that the denoiser expects at this step, not the noisy latents. A
-small VAE decodes it; for a big one a linear map from latent channels to colours does, fitted once
-to what the VAE itself makes of a few random latents. Pixel-space models need neither.
+linear map from latent pixels to patches of the picture stands in for the VAE, which would cost as
+much as a step; it is fitted once, when a model is loaded. Pixel-space models need none.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from typing import Any, Final
 import numpy as np
 import torch
 
+from seedgrid.backend.families import vae_scale
 from seedgrid.backend.generators import fresh_generators
 from seedgrid.backend.modelfiles import ModelFiles
 from seedgrid.backend.schedulers import TABLE
 from seedgrid.picture import Pixels
 
-SMALL_DECODER_PARAMETERS: Final = 5_000_000
+MAX_PREVIEW_PX: Final = 256
 
 ToPixels = Callable[[torch.Tensor], torch.Tensor]
 """From clean latents (n, C, h, w), scaled as in the denoiser, to RGB (n, 3, H, W) in -1 … 1."""
@@ -63,6 +64,9 @@ class Preview:
         with torch.no_grad():
             clean = self.unpack(expected_clean(state), height, width)
             rgb = self.to_pixels(clean)
+        longest = max(rgb.shape[-2:])
+        if longest > MAX_PREVIEW_PX:
+            rgb = torch.nn.functional.interpolate(rgb, scale_factor=MAX_PREVIEW_PX / longest)
         rgb = (rgb.float() / 2 + 0.5).clamp(0, 1).nan_to_num(0)
         array = (rgb.permute(0, 2, 3, 1).cpu().numpy() * 255).round().astype(np.uint8)
         return tuple(array)
@@ -73,7 +77,8 @@ def expected_clean(state: StepState) -> torch.Tensor:
 
     Source: Salimans & Ho, "Progressive distillation", 2022, appendix D, for the velocity.
     """
-    sample, output = state.sample.float(), state.model_output.float()
+    sample: torch.Tensor = state.sample.float()
+    output: torch.Tensor = state.model_output.float()
     if output.shape[1] == 2 * sample.shape[1]:  # The second half is a learned variance.
         output = output.chunk(2, dim=1)[0]
     if state.alphas_cumprod is None:
@@ -90,23 +95,14 @@ def expected_clean(state: StepState) -> torch.Tensor:
     return (sample - sigma * output) / max(alpha, 1e-3)
 
 
-def make_preview(pipeline: Any, files: ModelFiles, *, may_decode: bool) -> Preview:
-    """Prepare previews for a pipeline that was just loaded and is still on the CPU.
-
-    Args:
-        pipeline: Of diffusers.
-        files: Its checked folder.
-        may_decode: False where using the VAE between two steps would move models about.
-    """
+def make_preview(pipeline: Any, files: ModelFiles) -> Preview:
+    """Prepare previews for a pipeline that was just loaded and is still on the CPU."""
     vae = getattr(pipeline, "vae", None)
     if vae is None:
         return Preview(to_pixels=lambda pixels: pixels, unpack=_as_they_are)
     packed = files.family.pipeline == "FluxPipeline"
     unpack = _unpacker(pipeline) if packed else _as_they_are
-    parameters = sum(parameter.numel() for parameter in vae.decoder.parameters())
-    if may_decode and parameters <= SMALL_DECODER_PARAMETERS:
-        return Preview(to_pixels=lambda latents: _decode(vae, latents), unpack=unpack)
-    return Preview(to_pixels=_fit_linear(vae), unpack=unpack)
+    return Preview(to_pixels=_fit_patches(vae, vae_scale(files.configs)), unpack=unpack)
 
 
 def _as_they_are(latents: torch.Tensor, height: int, width: int) -> torch.Tensor:  # noqa: ARG001
@@ -132,22 +128,29 @@ def _decode(vae: Any, latents: torch.Tensor) -> torch.Tensor:
     return decoded
 
 
-def _fit_linear(vae: Any) -> ToPixels:
-    """Fit RGB = latents · weights + bias to the VAE's own decoding of smooth random latents."""
+def _fit_patches(vae: Any, latent_px: int) -> ToPixels:
+    """Fit a linear map from a latent pixel to its patch of the picture, by least squares.
+
+    It learns from what the VAE itself makes of smooth random latents, so it knows every VAE.
+    """
     (generator,) = fresh_generators((0,))
     channels = vae.config.latent_channels
     coarse = torch.randn(4, channels, 4, 4, generator=generator)
     latents = torch.nn.functional.interpolate(coarse, scale_factor=3, mode="bilinear")
     with torch.no_grad():
-        rgb = torch.nn.functional.adaptive_avg_pool2d(_decode(vae, latents).float(), 12)
-    inputs = latents.permute(0, 2, 3, 1).reshape(-1, channels).double()  # (576, C)
-    targets = rgb.permute(0, 2, 3, 1).reshape(-1, 3).double()  # (576, 3)
+        rgb = _decode(vae, latents).float().nan_to_num(0)
+    patches = torch.nn.functional.pixel_unshuffle(rgb, latent_px)  # (4, 3·p·p, 12, 12)
+    inputs, targets = (
+        # The outermost ring sees the picture's edge, where the VAE pads.
+        grid[..., 1:-1, 1:-1].permute(0, 2, 3, 1).flatten(0, 2).double()
+        for grid in (latents, patches)
+    )  # (400, C) and (400, 3·p·p)
     ones = torch.ones(len(inputs), 1, dtype=torch.float64)
     solution = torch.linalg.lstsq(torch.cat([inputs, ones], 1), targets).solution.float()
     weights, bias = solution[:-1], solution[-1]
 
     def to_pixels(clean: torch.Tensor) -> torch.Tensor:
-        cpu = clean.float().cpu()
-        return torch.einsum("nchw,cr->nrhw", cpu, weights) + bias[:, None, None]
+        patches = torch.einsum("nchw,cr->nrhw", clean.float().cpu(), weights)
+        return torch.nn.functional.pixel_shuffle(patches + bias[:, None, None], latent_px)
 
     return to_pixels

@@ -1,0 +1,274 @@
+"""The catalog: find, check and describe models without loading them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import struct
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from seedgrid.backend import catalog
+from seedgrid.errors import ModelError
+
+
+@pytest.fixture
+def folder(model_folder: Callable[[str], Path], tmp_path: Path) -> Path:
+    """A copy of a small Stable Diffusion model, to be damaged."""
+    return Path(shutil.copytree(model_folder("sd"), tmp_path / "copy"))
+
+
+def edit_json(path: Path, **changes: Any) -> None:
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def code_of(model: str | Path) -> str:
+    """Return the code of the error that finding and describing a model raises."""
+    with pytest.raises(ModelError) as caught:
+        _ = catalog.find(str(model)).card
+    return caught.value.code
+
+
+@pytest.mark.parametrize(
+    ("name", "width", "multiple", "scheduler", "negative"),
+    [
+        ("sd", 64, 8, "DDIM", True),
+        ("sdxl", 64, 8, "Euler", True),
+        ("sd3", 64, 8, "Flow Euler", True),
+        ("flux", 256, 8, "Flow Euler", False),
+        ("pixart", 32, 8, "DPM++ 2M", True),
+        ("lcm", 64, 8, "LCM", False),
+        ("ddpm", 32, 1, "DDPM", False),
+        ("ddim", 32, 1, "DDIM", False),
+    ],
+)
+def test_a_card_says_what_a_model_can_do(
+    model_folder: Callable[[str], Path],
+    name: str,
+    width: int,
+    multiple: int,
+    scheduler: str,
+    negative: bool,  # a column of the table
+) -> None:
+    """Size, scheduler and words come from the configurations in the model's folder."""
+    card = catalog.find(str(model_folder(name))).card
+    assert (card.width, card.height, card.size_multiple) == (width, width, multiple)
+    assert card.scheduler == card.schedulers[0] == scheduler
+    assert card.has_negative_prompt == negative
+
+
+@pytest.mark.parametrize("name", ["ddpm", "ddim"])
+def test_unconditional_models_have_no_prompt_and_one_size(
+    model_folder: Callable[[str], Path], name: str
+) -> None:
+    """DDPM and DDIM paint without words, and only as large as their denoiser is."""
+    card = catalog.find(str(model_folder(name))).card
+    assert not card.has_prompt
+    assert card.fixed_size
+
+
+def test_the_card_needs_neither_torch_nor_diffusers(model_folder: Callable[[str], Path]) -> None:
+    """The page opens before torch is imported, and shows the model's settings."""
+    program = (
+        "import sys; from seedgrid.backend import catalog\n"
+        "assert catalog.find(sys.argv[1]).card.schedulers and catalog.installed() is not None\n"
+        "assert not {'torch', 'diffusers', 'transformers'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", program, model_folder("sd")], check=True)
+
+
+def test_a_local_model_is_named_by_its_folder_and_found_again_by_name(folder: Path) -> None:
+    """Recipes hold a name, never a path; the folder is remembered."""
+    model = catalog.find(str(folder))
+    assert model.id == "copy"
+    assert catalog.find("copy").path == folder
+    assert catalog.find_recorded(model.card.ref).path == folder
+
+
+def test_models_in_the_configured_folders_are_found_by_name(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`SEEDGRID_MODELS` names folders that hold models."""
+    other = folder.rename(folder.with_name("shelved"))
+    monkeypatch.setenv("SEEDGRID_MODELS", str(other.parent))
+    assert catalog.find("shelved").path == other
+    assert "shelved" in {model.id for model in catalog.installed()}
+
+
+def test_one_changed_byte_is_another_model(folder: Path) -> None:
+    """Diffusers loads a flipped byte in silence; the digest tells."""
+    folder = folder.rename(folder.with_name("only one of this name"))
+    before = catalog.find(str(folder)).card.ref
+    weights = folder / "unet" / "diffusion_pytorch_model.safetensors"
+    data = bytearray(weights.read_bytes())
+    data[-1] ^= 1
+    weights.write_bytes(data)
+    assert catalog.find(str(folder)).card.ref.weights_sha256 != before.weights_sha256
+    with pytest.raises(ModelError) as caught:
+        catalog.find_recorded(before)
+    assert caught.value.code == "model_changed"
+
+
+def test_the_digest_can_be_checked_by_hand(folder: Path) -> None:
+    """It is what `sha256sum` says of what `sha256sum` says."""
+    model = catalog.find(str(folder))
+    names = sorted(model.files.files)
+    lines = subprocess.run(["sha256sum", *names], cwd=folder, capture_output=True, check=True)
+    total = subprocess.run(["sha256sum"], input=lines.stdout, capture_output=True, check=True)
+    assert total.stdout.split()[0].decode() == model.card.ref.weights_sha256
+
+
+def test_the_publishers_defaults_and_hints_are_used(folder: Path) -> None:
+    """A `seedgrid.json` beside the model says what suits it; it is not part of the digest."""
+    before = catalog.find(str(folder)).card
+    side = {
+        "name": "a model",
+        "defaults": {"num_inference_steps": 9, "guidance_scale": 3.0, "scheduler": "UniPC"},
+        "hints": {"subjects": ["fox"]},
+    }
+    (folder / "seedgrid.json").write_text(json.dumps(side))
+    card = catalog.find(str(folder)).card
+    assert (card.num_inference_steps, card.guidance_scale) == (9, 3.0)
+    assert card.schedulers[0] == card.scheduler == "UniPC"
+    assert card.hints == {"subjects": ("fox",)}
+    assert card.ref == before.ref
+
+
+@pytest.mark.parametrize("side", ["{", '{"defaults": {"scheduler": "Nonsense"}}', "[]"])
+def test_a_damaged_side_file_is_an_error(folder: Path, side: str) -> None:
+    """Defaults that cannot be read are not quietly left out."""
+    (folder / "seedgrid.json").write_text(side)
+    assert code_of(folder) == "model_damaged"
+
+
+def test_a_model_that_is_not_there_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hub id that was not downloaded says how to; nothing is fetched by itself."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(ModelError, match="seedgrid models --download nobody/nothing"):
+        catalog.find("nobody/nothing")
+
+
+@pytest.mark.parametrize(
+    "name", ["nothing", "../../../../etc", "..", "a b c", "-rf", "http://x/y", "x" * 2000, "a\0b"]
+)
+def test_names_that_are_no_model_are_refused(name: str) -> None:
+    """Whatever is typed, the answer is a sentence about the model."""
+    assert code_of(name) in {"model_missing", "model_name", "model_not_one"}
+
+
+@pytest.mark.parametrize("name", ["model.ckpt", "weights.pt", "pytorch_model.bin", "/x/y.pth"])
+def test_pickled_checkpoints_are_refused_by_name(name: str) -> None:
+    """They can run code when they are opened, so they are not even looked at."""
+    assert code_of(name) == "model_pickle"
+
+
+def test_a_folder_with_pickled_weights_is_refused(folder: Path) -> None:
+    """A pickle is not used where safetensors are missing."""
+    weights = folder / "unet" / "diffusion_pytorch_model.safetensors"
+    weights.rename(weights.with_suffix(".bin"))
+    assert code_of(folder) == "model_pickle"
+
+
+def test_a_pickle_beside_safetensors_is_ignored(folder: Path) -> None:
+    """Many published folders hold both; only the safe one counts."""
+    before = catalog.find(str(folder)).card.ref
+    (folder / "unet" / "diffusion_pytorch_model.bin").write_bytes(b"\x80\x04.")
+    assert catalog.find(str(folder)).card.ref == before
+
+
+@pytest.mark.parametrize("library", ["subprocess", "pipeline", "os", "my_module"])
+def test_a_model_that_brings_code_is_refused(folder: Path, library: str) -> None:
+    """A component from anywhere but diffusers and transformers is foreign code."""
+    edit_json(folder / "model_index.json", unet=[library, "Popen"])
+    assert code_of(folder) == "model_code"
+
+
+def test_a_pipeline_class_of_its_own_is_refused(folder: Path) -> None:
+    """Diffusers writes a pipeline with code of its own as a list."""
+    edit_json(folder / "model_index.json", _class_name=["pipeline", "EvilPipeline"])
+    assert code_of(folder) == "model_code"
+
+
+def test_a_family_that_is_not_supported_is_named(folder: Path) -> None:
+    """The message says which family it is and which ones work."""
+    edit_json(folder / "model_index.json", _class_name="StableVideoDiffusionPipeline")
+    assert code_of(folder) == "model_family"
+
+
+def truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def lfs_pointer(path: Path) -> None:
+    path.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n")
+
+
+def huge_header(path: Path) -> None:
+    path.write_bytes(struct.pack("<Q", 2**40) + b"{}")
+
+
+def renamed_pickle(path: Path) -> None:
+    path.write_bytes(b"\x80\x04\x95\x10\x00\x00\x00\x00\x00\x00\x00cos\nsystem\n.")
+
+
+def remove(path: Path) -> None:
+    path.unlink()
+
+
+@pytest.mark.parametrize(
+    "damage", [truncate, empty, lfs_pointer, huge_header, renamed_pickle, remove]
+)
+def test_damaged_weights_are_refused(folder: Path, damage: Callable[[Path], None]) -> None:
+    """A cut download, a placeholder or a disguised file is found before it is loaded."""
+    damage(folder / "vae" / "diffusion_pytorch_model.safetensors")
+    assert code_of(folder) == "model_damaged"
+
+
+@pytest.mark.parametrize(
+    "name", ["model_index.json", "unet/config.json", "scheduler/scheduler_config.json"]
+)
+@pytest.mark.parametrize("text", ["", "{", "[1]", "[" * 5000])
+def test_damaged_configurations_are_refused(folder: Path, name: str, text: str) -> None:
+    """Bad JSON is an error with the file's name, not a stack trace."""
+    (folder / name).write_text(text)
+    assert code_of(folder) == "model_damaged"
+
+
+def test_a_folder_that_is_no_model_is_refused(tmp_path: Path) -> None:
+    """A folder without a `model_index.json` is not a model."""
+    assert code_of(tmp_path) == "model_not_one"
+
+
+def test_a_failed_download_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a network the one command that needs it says so."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(ModelError) as caught:
+        catalog.download("nobody/nothing")
+    assert caught.value.code == "download_failed"
+
+
+def test_a_snapshot_of_the_hub_cache_is_known_by_its_id(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A model in the Hugging Face cache is found by id and revision, without a network."""
+    repository = tmp_path / "hub" / "models--someone--foxes"
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    (repository / "refs").mkdir(parents=True)
+    (repository / "refs" / "main").write_text(commit)
+    (repository / "snapshots").mkdir()
+    folder.rename(repository / "snapshots" / commit)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    card = catalog.find("someone/foxes").card
+    assert (card.ref.id, card.ref.revision) == ("someone/foxes", commit)
+    assert catalog.find(f"someone/foxes@{commit}").card == card
+    assert catalog.find_recorded(card.ref).card == card
+    assert "someone/foxes" in {model.id for model in catalog.installed()}

@@ -1,0 +1,104 @@
+"""Determinism levels: what they set, and that everything is put back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+
+from seedgrid.backend.determinism import determinism, in_force
+
+
+@pytest.fixture(autouse=True)
+def torch_as_it_was() -> Iterator[None]:
+    """Undo what a test sets as a user would."""
+    algorithms = torch.get_deterministic_debug_mode()
+    yield
+    torch.set_deterministic_debug_mode(algorithms)
+    torch.set_float32_matmul_precision("highest")
+    torch.backends.cudnn.benchmark = False
+    torch.backends.cudnn.allow_tf32 = True
+    torch.backends.mkldnn.matmul.fp32_precision = "none"  # type: ignore[attr-defined]
+
+
+def test_strict_demands_deterministic_algorithms() -> None:
+    """Inside, torch raises where an operation has no deterministic form."""
+    with determinism("strict"):
+        assert torch.are_deterministic_algorithms_enabled()
+        assert not torch.is_deterministic_algorithms_warn_only_enabled()
+        assert torch.backends.cudnn.deterministic
+        assert not torch.backends.cudnn.benchmark
+
+
+@pytest.mark.parametrize("level", ["seeded", "strict"])
+def test_float32_is_not_rounded_to_less(level: Any) -> None:
+    """Neither TensorFloat-32 on a GPU nor bfloat16 inside a CPU's products."""
+    torch.set_float32_matmul_precision("medium")
+    with determinism(level):
+        assert torch.get_float32_matmul_precision() == "highest"
+        assert not torch.backends.cuda.matmul.allow_tf32
+        assert not torch.backends.cudnn.allow_tf32
+
+
+def test_off_touches_nothing() -> None:
+    """The level off leaves every switch as it was found."""
+    torch.backends.cudnn.benchmark = True
+    before = in_force()
+    with determinism("off"):
+        assert in_force() == before
+
+
+def set_nothing() -> None:
+    pass
+
+
+def set_warn_only() -> None:
+    torch.use_deterministic_algorithms(True, warn_only=True)
+
+
+def set_medium() -> None:
+    torch.set_float32_matmul_precision("medium")
+
+
+def set_benchmark() -> None:
+    torch.backends.cudnn.benchmark = True
+
+
+def set_tf32_by_its_older_name() -> None:
+    torch.backends.cudnn.allow_tf32 = False
+
+
+def set_precision_by_its_newer_name() -> None:
+    torch.backends.mkldnn.matmul.fp32_precision = "bf16"  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("level", ["off", "seeded", "strict"])
+@pytest.mark.parametrize(
+    "prepare",
+    [
+        set_nothing,
+        set_warn_only,
+        set_medium,
+        set_benchmark,
+        set_tf32_by_its_older_name,
+        set_precision_by_its_newer_name,
+    ],
+)
+def test_every_switch_is_put_back(prepare: Callable[[], None], level: Any) -> None:
+    """Whatever a user had set is set again afterwards, also after an error."""
+    prepare()
+    before = in_force()
+    with pytest.raises(KeyError), determinism(level):
+        raise KeyError
+    assert in_force() == before
+
+
+def test_levels_nest() -> None:
+    """An inner level ends where the outer one goes on."""
+    with determinism("strict"):
+        outer = in_force()
+        with determinism("seeded"):
+            pass
+        assert in_force() == outer

@@ -1,0 +1,85 @@
+"""Devices: what was asked for or an error that says what there is; number formats; placement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import diffusers
+import pytest
+import torch
+
+from seedgrid.backend.base import Placement
+from seedgrid.backend.devices import (
+    available_devices,
+    choose_dtype,
+    device_name,
+    pick_device,
+    place,
+    torch_dtype,
+)
+from seedgrid.errors import DeviceError
+
+CPU = torch.device("cpu")
+
+
+def test_the_cpu_is_always_there_and_comes_last() -> None:
+    """Every machine has a processor; anything else is preferred to it."""
+    assert available_devices()[-1] == "cpu"
+
+
+def test_auto_takes_the_first_there_is() -> None:
+    """`auto` follows the order cuda, xpu, mps, cpu."""
+    assert pick_device("auto") == torch.device(available_devices()[0])
+
+
+def test_cpu_can_be_asked_for() -> None:
+    """The processor is used when it is named, whatever else there is."""
+    assert pick_device("cpu") == CPU
+
+
+@pytest.mark.parametrize("name", ["cuda:99", "xpu:7", "tpu", "", "meta", "cpu:1"])
+def test_a_device_that_is_not_there_is_an_error_that_lists_what_is(name: str) -> None:
+    """There is no fallback in silence: the message names the device and the choices."""
+    with pytest.raises(DeviceError, match="cpu") as caught:
+        pick_device(name)
+    assert caught.value.data["value"] == name
+
+
+@pytest.mark.parametrize("offload", ["model", "group", "sequential"])
+def test_offload_needs_somewhere_to_load_onto(
+    model_folder: Callable[[str], Path], offload: str
+) -> None:
+    """On a CPU there is nothing to move weights to, and saying nothing would be a lie."""
+    pipeline = diffusers.DiffusionPipeline.from_pretrained(model_folder("sd"))
+    with pytest.raises(DeviceError) as caught:
+        place(pipeline, CPU, Placement(offload=offload))  # type: ignore[arg-type]
+    assert caught.value.code == "offload_needs_gpu"
+
+
+def test_placement_reaches_the_pipeline(model_folder: Callable[[str], Path]) -> None:
+    """Slicing, tiling and the memory format are really set."""
+    pipeline = diffusers.DiffusionPipeline.from_pretrained(model_folder("sd"))
+    place(pipeline, CPU, Placement(vae_slicing=True, vae_tiling=True, channels_last=True))
+    assert pipeline.vae.use_slicing
+    assert pipeline.vae.use_tiling
+    weight = pipeline.unet.conv_in.weight
+    assert weight.is_contiguous(memory_format=torch.channels_last)
+
+
+def test_a_cpu_computes_in_float32_and_says_why() -> None:
+    """The number format comes with its reason."""
+    dtype, reason = choose_dtype(CPU)
+    assert dtype == "float32"
+    assert "rounds least" in reason
+
+
+def test_every_number_format_is_one_of_torchs() -> None:
+    """The names of recipes are torch's names."""
+    for name in ("float32", "bfloat16", "float16"):
+        assert torch_dtype(name) is getattr(torch, name)  # type: ignore[arg-type]
+
+
+def test_the_processor_has_a_name() -> None:
+    """The passport names the hardware."""
+    assert device_name(CPU)

@@ -1,0 +1,352 @@
+"""DiffusersBackend: batches, steps, previews, stopping, errors; real small pipelines throughout."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from painting import PLACEMENT, SilentWatch, one_thread, paint, recipes_for
+from safetensors.torch import load_file, save_file
+
+from seedgrid.backend.base import Placement
+from seedgrid.backend.diffusion import DiffusersBackend
+from seedgrid.errors import DeviceError, InputError, ModelError, RunCancelled, RunError
+from seedgrid.recipe import NoiseShare
+
+FAMILIES = ("sd", "sdxl", "sd3", "flux", "pixart", "lcm", "ddpm", "ddim")
+
+
+@pytest.fixture(scope="module")
+def backend() -> DiffusersBackend:
+    return DiffusersBackend()
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_family_tells_its_steps_and_shows_previews(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path], name: str
+) -> None:
+    """Families without a callback tell their steps too; a preview is a small RGB picture."""
+    recipes = recipes_for(backend, model_folder(name), prompts=("a fox", "a house"))
+    watch = SilentWatch(with_previews=True)
+    backend.paint(recipes, PLACEMENT, watch)
+    assert watch.steps == [(1, 3), (2, 3), (3, 3)]
+    for previews in watch.previews:
+        assert len(previews) == 2
+        assert all(preview.dtype == np.uint8 and preview.shape[2] == 3 for preview in previews)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_previews_change_no_bit(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path], name: str
+) -> None:
+    """Looking on is free of consequences."""
+    recipes = recipes_for(backend, model_folder(name))
+    watched = backend.paint(recipes, PLACEMENT, SilentWatch(with_previews=True))
+    np.testing.assert_array_equal(watched, paint(backend, recipes))
+
+
+def test_the_last_preview_resembles_the_picture(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path]
+) -> None:
+    """Where no VAE stands between, the last expected picture is the picture."""
+    recipes = recipes_for(backend, model_folder("ddim"), num_inference_steps=10)
+    watch = SilentWatch(with_previews=True)
+    pictures = backend.paint(recipes, PLACEMENT, watch)
+    for preview, picture in zip(watch.previews[-1], pictures, strict=True):
+        assert np.corrcoef(preview.ravel(), picture.ravel())[0, 1] > 0.9
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_stop_takes_effect_within_one_step(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path], name: str
+) -> None:
+    """After the wish no further step is made, and the backend paints again afterwards."""
+    recipes = recipes_for(backend, model_folder(name))
+    watch = SilentWatch(stop_after=1)
+    with pytest.raises(RunCancelled):
+        backend.paint(recipes, PLACEMENT, watch)
+    assert len(watch.steps) == 1
+    assert len(paint(backend, recipes)) == 4
+
+
+def test_a_stopped_run_leaves_no_trace_in_the_next(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path]
+) -> None:
+    """Schedulers that remember earlier steps start anew."""
+    recipes = recipes_for(backend, model_folder("sd"), scheduler="PNDM", num_inference_steps=6)
+    before = paint(backend, recipes)
+    with pytest.raises(RunCancelled):
+        backend.paint(recipes, PLACEMENT, SilentWatch(stop_after=3))
+    np.testing.assert_array_equal(paint(backend, recipes), before)
+
+
+def test_a_wish_to_stop_before_the_start_is_heard(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path]
+) -> None:
+    """Nothing is computed for a run that was stopped while it waited."""
+    watch = SilentWatch(stop_after=0)
+    with pytest.raises(RunCancelled):
+        backend.paint(recipes_for(backend, model_folder("sd")), PLACEMENT, watch)
+    assert watch.steps == []
+
+
+def test_different_seeds_give_different_pictures(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path]
+) -> None:
+    """Four seeds, four pictures: a shared or a repeated generator would give fewer."""
+    one, *rest = recipes_for(backend, model_folder("sd"))
+    pictures = paint(backend, [one, *(recipe.replace(prompt=one.prompt) for recipe in rest)])
+    assert len({picture.tobytes() for picture in pictures}) == 4
+
+
+def test_one_seed_with_four_prompts_starts_from_one_noise(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path]
+) -> None:
+    """Refining keeps the seed: equal words on equal seeds give equal pictures in every slot."""
+    recipe = recipes_for(backend, model_folder("sd"), scheduler="Euler a")[1]
+    pictures = paint(backend, [recipe] * 4)
+    assert len({picture.tobytes() for picture in pictures}) == 1
+
+
+def test_a_batch_holds_only_what_belongs_together(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path]
+) -> None:
+    """More recipes than the width, or of other settings, are a mistake of the caller."""
+    recipes = recipes_for(backend, model_folder("sd"))
+    with pytest.raises(ValueError, match="lock_width"):
+        paint(backend, [*recipes, recipes[0]])
+    with pytest.raises(ValueError, match="batch_key"):
+        paint(backend, [recipes[0], recipes[1].replace(num_inference_steps=7)])
+
+
+def test_it_is_ready_once_prepared(model_folder: Callable[[str], Path]) -> None:
+    """Loading happens in `prepare`, and once."""
+    backend = DiffusersBackend()
+    recipe = recipes_for(backend, model_folder("sd"))[0]
+    assert not backend.is_ready(recipe, PLACEMENT)
+    passport = backend.prepare(recipe, PLACEMENT)
+    assert backend.is_ready(recipe, PLACEMENT)
+    assert backend.prepare(recipe, PLACEMENT) == passport
+    backend.close()
+    assert not backend.is_ready(recipe, PLACEMENT)
+
+
+def test_the_passport_is_that_of_the_computation(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path]
+) -> None:
+    """Threads and determinism are those in force while painting, and put back afterwards."""
+    recipe = recipes_for(backend, model_folder("sd"))[0]
+    before = torch.get_num_threads()
+    passport = backend.prepare(recipe, Placement(threads=1))
+    assert passport.threads == 1
+    assert passport.determinism["deterministic_algorithms"] == "2"
+    assert torch.get_num_threads() == before
+    assert torch.get_deterministic_debug_mode() == 0
+
+
+def test_two_models_stay_loaded_and_a_third_makes_room(
+    model_folder: Callable[[str], Path],
+) -> None:
+    """Going back and forth between two models loads each of them once."""
+    backend = DiffusersBackend()
+    recipes = [recipes_for(backend, model_folder(name))[0] for name in ("ddpm", "ddim", "sd")]
+    for recipe in recipes:
+        backend.prepare(recipe, PLACEMENT)
+    assert [backend.is_ready(recipe, PLACEMENT) for recipe in recipes] == [False, True, True]
+
+
+def test_other_weights_under_the_same_name_are_refused(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path]
+) -> None:
+    """A recipe names its weights by their digest; a picture is never made with others."""
+    recipe = recipes_for(backend, model_folder("sd"))[0]
+    other = recipe.replace(model=recipe.model.model_copy(update={"weights_sha256": "0" * 64}))
+    with pytest.raises(ModelError) as caught:
+        backend.prepare(other, PLACEMENT)
+    assert caught.value.code == "model_changed"
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [({"scheduler": "Flow Euler"}, "scheduler_unknown"), ({"scheduler": "x"}, "scheduler_unknown")],
+)
+def test_a_recipe_from_elsewhere_is_checked(
+    backend: DiffusersBackend,
+    model_folder: Callable[[str], Path],
+    changes: dict[str, Any],
+    code: str,
+) -> None:
+    """A PNG may ask a model for what it cannot do."""
+    recipe = recipes_for(backend, model_folder("sd"))[0].replace(**changes)
+    with pytest.raises(InputError) as caught:
+        backend.prepare(recipe, PLACEMENT)
+    assert caught.value.code == code
+
+
+def test_lcms_scheduler_refuses_more_steps_than_it_has(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path]
+) -> None:
+    """The limit is named before anything is computed."""
+    recipe = recipes_for(backend, model_folder("sd"), scheduler="LCM", num_inference_steps=60)[0]
+    with pytest.raises(InputError, match="from 1 to 50"):
+        backend.prepare(recipe, PLACEMENT)
+
+
+@pytest.mark.parametrize(
+    ("placement", "error"),
+    [
+        (Placement(device="cuda:99"), DeviceError),
+        (Placement(offload="model", device="cpu"), DeviceError),
+        (Placement(attention="imagined"), InputError),
+    ],
+)
+def test_a_placement_that_cannot_be_is_an_error(
+    backend: DiffusersBackend,
+    model_folder: Callable[[str], Path],
+    placement: Placement,
+    error: type[Exception],
+) -> None:
+    """Nothing is computed somewhere else instead."""
+    recipe = recipes_for(backend, model_folder("sd"))[0]
+    with pytest.raises(error):
+        backend.prepare(recipe, placement)
+
+
+def with_weights(folder: Path, tmp_path: Path, part: str, change: Callable[[Any], Any]) -> Path:
+    """Copy a model and change all weights of one of its parts."""
+    copy = Path(shutil.copytree(folder, tmp_path / f"changed {part}"))
+    path = copy / part / "diffusion_pytorch_model.safetensors"
+    save_file({name: change(tensor) for name, tensor in load_file(path).items()}, path)
+    return copy
+
+
+def test_latents_that_are_not_numbers_are_an_error_with_advice(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """A denoiser that gives NaN makes no picture; the message says what to try."""
+    broken = with_weights(model_folder("sd"), tmp_path, "unet", lambda t: t * float("nan"))
+    with pytest.raises(RunError, match="float32") as caught:
+        paint(backend, recipes_for(backend, broken))
+    assert caught.value.code == "picture_nan"
+
+
+def test_a_vae_that_gives_nan_is_an_error_too(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """The latents may be fine and the picture not: known of float16 VAEs."""
+    broken = with_weights(model_folder("sd"), tmp_path, "vae", lambda t: t * float("nan"))
+    with pytest.raises(RunError) as caught:
+        paint(backend, recipes_for(backend, broken))
+    assert caught.value.code == "picture_nan"
+
+
+def test_a_picture_of_one_colour_is_an_error(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """An all-black picture is a failure, not a result."""
+    broken = with_weights(model_folder("sd"), tmp_path, "vae", lambda t: t * 0)
+    with pytest.raises(RunError) as caught:
+        paint(backend, recipes_for(backend, broken))
+    assert caught.value.code == "picture_blank"
+
+
+def test_out_of_memory_is_an_error_with_advice_and_the_next_run_works(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The model is let go of, and loaded again when it is asked for."""
+    recipes = recipes_for(backend, model_folder("sd"))
+
+    def too_much(*_: object, **__: object) -> None:
+        torch.empty(1 << 60, dtype=torch.uint8)  # Really asks the allocator for an exabyte.
+
+    with monkeypatch.context() as patch:
+        patch.setattr("diffusers.StableDiffusionPipeline.encode_prompt", too_much)
+        with pytest.raises(RunError, match="smaller size") as caught:
+            paint(backend, recipes)
+    assert caught.value.code == "memory_full"
+    assert len(paint(backend, recipes)) == 4
+
+
+def test_a_configuration_that_does_not_fit_its_weights_is_a_damaged_model(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """What diffusers raises while loading becomes one sentence about the model."""
+    copy = Path(shutil.copytree(model_folder("sd"), tmp_path / "misfit"))
+    config = json.loads((copy / "unet" / "config.json").read_text())
+    (copy / "unet" / "config.json").write_text(
+        json.dumps(config | {"block_out_channels": [24, 48]})
+    )
+    with pytest.raises(ModelError) as caught:
+        backend.prepare(recipes_for(backend, copy)[0], PLACEMENT)
+    assert caught.value.code == "model_damaged"
+
+
+@pytest.mark.parametrize("name", ["sd", "sdxl", "sd3", "flux", "pixart", "lcm"])
+def test_a_noise_mix_grows_out_of_the_plain_picture(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path], name: str
+) -> None:
+    """A vanishing share changes nothing; more of it leads further away; the mix stays locked."""
+    plain = recipes_for(backend, model_folder(name))[0]
+    mixes = [
+        plain.replace(noise_mix=(NoiseShare(seed=77, weight=weight),))
+        for weight in (1e-12, 0.1, 0.6)
+    ]
+    reference = paint(backend, [plain])[0].astype(int)
+    alone = [paint(backend, [mix])[0] for mix in mixes]
+    distances = [np.abs(picture.astype(int) - reference).mean() for picture in alone]
+    assert distances[0] == 0
+    assert 0 < distances[1] < distances[2]
+    np.testing.assert_array_equal(paint(backend, [plain, *mixes])[1:], alone)
+
+
+def test_a_whole_share_is_the_other_seeds_first_noise(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path]
+) -> None:
+    """Weight 1 on a sampler without later draws gives the other seed's picture, nearly."""
+    recipe = recipes_for(backend, model_folder("sd"))[0]
+    other = paint(backend, [recipe.replace(seed=9)])[0].astype(int)
+    mix = recipe.replace(noise_mix=(NoiseShare(seed=9, weight=1.0),))
+    assert np.abs(paint(backend, [mix])[0].astype(int) - other).max() <= 1
+
+
+def test_models_without_latents_cannot_mix_noise(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path]
+) -> None:
+    """DDPM's call takes no first noise from outside, and that is said."""
+    recipe = recipes_for(backend, model_folder("ddpm"))[0]
+    mix = recipe.replace(noise_mix=(NoiseShare(seed=9, weight=0.5),))
+    with pytest.raises(InputError) as caught:
+        paint(backend, [mix])
+    assert caught.value.code == "noise_mix_unsupported"
+
+
+def test_attention_and_memory_format_are_honoured(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path]
+) -> None:
+    """Every choice of placement paints, and differs from the plain one in the last bits only."""
+    recipes = recipes_for(backend, model_folder("sd"))
+    plain = np.stack(paint(backend, recipes)).astype(int)
+    for placement in (
+        Placement(threads=1, attention="math"),
+        Placement(threads=1, attention="sliced"),
+        Placement(threads=1, channels_last=True),
+        Placement(threads=1, vae_slicing=True, vae_tiling=True),
+    ):
+        pictures = np.stack(backend.paint(recipes, placement, SilentWatch())).astype(int)
+        assert np.abs(pictures - plain).max() <= 2
+
+
+def test_one_thread_is_one_thread(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path]
+) -> None:
+    """`Placement.threads` gives the bits of a process that has that many."""
+    recipes = recipes_for(backend, model_folder("sd"))
+    with one_thread():
+        expected = backend.paint(recipes, Placement(), SilentWatch())
+    np.testing.assert_array_equal(paint(backend, recipes), expected)

@@ -1,0 +1,95 @@
+"""The passport: all that was measured to change bits, as it is really in force."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import torch
+
+from seedgrid.backend.base import Placement
+from seedgrid.backend.determinism import determinism
+from seedgrid.backend.passport import current_passport
+from seedgrid.recipe import Passport
+
+CPU = torch.device("cpu")
+
+
+def test_no_field_of_it_is_left_empty() -> None:
+    """Every field a passport knows is filled in, but for limits that nobody has set."""
+    passport = current_passport(CPU, Placement())
+    may_be_empty = {"instruction_limits", "vae_slicing", "vae_tiling"}
+    for name in Passport.model_fields.keys() - may_be_empty:
+        assert getattr(passport, name), name
+
+
+def test_two_passports_of_one_machine_are_equal() -> None:
+    """Nothing in it changes from moment to moment."""
+    assert current_passport(CPU, Placement()) == current_passport(CPU, Placement())
+
+
+def test_it_tells_the_determinism_in_force_not_the_one_asked_for() -> None:
+    """What it says inside the strict context differs from what it says outside."""
+    with determinism("strict"):
+        strict = current_passport(CPU, Placement())
+    plain = current_passport(CPU, Placement())
+    assert strict.determinism["deterministic_algorithms"] == "2"
+    assert plain.determinism["deterministic_algorithms"] == "0"
+    assert strict.precision["onednn_matmul_precision"] == "ieee"
+
+
+def test_the_number_of_threads_is_part_of_it() -> None:
+    """One thread and two give different bits, so they are different passports."""
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(1)
+        one = current_passport(CPU, Placement())
+        torch.set_num_threads(2)
+        two = current_passport(CPU, Placement())
+    finally:
+        torch.set_num_threads(before)
+    assert (one.threads, two.threads) == (1, 2)
+    assert one.digest != two.digest
+
+
+def test_placement_is_part_of_it() -> None:
+    """Memory format, slicing, tiling, offload and attention were all measured to change bits."""
+    plain = current_passport(CPU, Placement())
+    placements = [
+        Placement(channels_last=True),
+        Placement(vae_slicing=True),
+        Placement(vae_tiling=True),
+        Placement(offload="model"),
+        Placement(attention="math"),
+    ]
+    digests = {current_passport(CPU, placement).digest for placement in placements}
+    assert len(digests | {plain.digest}) == len(placements) + 1
+
+
+def test_previews_are_not() -> None:
+    """Looking on does not change a picture."""
+    watched = current_passport(CPU, Placement(previews=True))
+    assert watched == current_passport(CPU, Placement(previews=False))
+
+
+def test_instruction_limits_are_those_of_the_start() -> None:
+    """Libraries read them once, so what is set afterwards is not in force and not recorded."""
+    program = (
+        "import os, torch\n"
+        "from seedgrid.backend.base import Placement\n"
+        "from seedgrid.backend.passport import current_passport\n"
+        "os.environ['ONEDNN_MAX_CPU_ISA'] = 'SSE41'\n"
+        "passport = current_passport(torch.device('cpu'), Placement())\n"
+        "print(passport.instruction_limits, passport.cpu_capability)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=os.environ | {"ATEN_CPU_CAPABILITY": "default"},
+        cwd=Path(__file__).parents[1],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == "{'ATEN_CPU_CAPABILITY': 'default'} DEFAULT"
