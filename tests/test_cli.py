@@ -368,6 +368,27 @@ def test_lines_come_as_pictures_are_safe(slow_grid: subprocess.Popen[str]) -> No
     assert all(Path(row["path"]).is_file() for row in first)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals on Windows")
+def test_progress_on_a_terminal_leaves_standard_output_alone(library: Path) -> None:
+    """With standard error on a terminal there is a bar on it, and all lines go to the pipe."""
+    import pty
+
+    screen, terminal = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-c", SLOW_FAKE, "grid", "fox", "--json", "--size", "64", "--steps", "9"],
+        cwd=ROOT,
+        env={**os.environ, "SEEDGRID_LIBRARY": str(library), "TERM": "xterm"},
+        stdout=subprocess.PIPE,
+        stderr=terminal,
+        text=True,
+    )
+    os.close(terminal)
+    output, _ = process.communicate(timeout=60)
+    assert [row["seed"] for row in rows(output)] == [0, 1, 2, 3]
+    assert b"pictures, steps" in os.read(screen, 100_000)
+    os.close(screen)
+
+
 def test_ctrl_c_keeps_what_is_finished(slow_grid: subprocess.Popen[str], library: Path) -> None:
     """The first Ctrl+C stops within a step, says how many are kept, and exits 130."""
     assert slow_grid.stdout is not None

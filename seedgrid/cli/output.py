@@ -76,6 +76,8 @@ class ProgressLine:
             console=Console(stderr=True),
             disable=not sys.stderr.isatty(),
             transient=True,
+            # Rich would send our standard output to its console, which is standard error.
+            redirect_stdout=False,
         )
         self._num_pictures = len(run.jobs)
         self._num_finished = 0
@@ -89,6 +91,16 @@ class ProgressLine:
         """Show the line while the block runs."""
         with self._progress:
             yield self
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Take the line away while the block prints to the same terminal."""
+        if self._progress.disable or not sys.stdout.isatty():
+            yield
+            return
+        self._progress.stop()
+        yield
+        self._progress.start()
 
     def show(self, event: Event) -> None:
         """Move on by one event."""

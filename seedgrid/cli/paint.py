@@ -151,7 +151,8 @@ def _follow(run: Run, out: Path | None, *, as_json: bool) -> None:
         for event in run.events():
             progress.show(event)
             if isinstance(event, Finished):
-                _print_picture(event, out, as_json=as_json)
+                with progress.aside():
+                    _print_picture(event, out, as_json=as_json)
     if isinstance(event, Cancelled):
         complain(f"Stopped: {len(run.finished)} of {len(run.jobs)} pictures are kept.")
         raise typer.Exit(130)
