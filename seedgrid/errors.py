@@ -126,7 +126,7 @@ MESSAGES: Final[dict[str, str]] = {
         "The library's database was gone or damaged; it was made again from {value} pictures."
     ),
     "library_mended": (
-        "SeedGrid was stopped while it saved; {value} loose ends were tied up, nothing is lost."
+        "SeedGrid was stopped while it saved; nothing is lost. Loose ends tied up: {value}."
     ),
 }
 

@@ -77,22 +77,18 @@ class Library:
         Raises:
             LibraryError: Full, read-only or locked; what was kept before is untouched.
         """
-        return self.add_png(png.encode(picture))
+        return self._add(png.encode(picture))
 
     def add_png(self, data: bytes) -> Entry:
         """Keep a SeedGrid PNG file as it is, chunks and all; one that is there already stays.
 
         Raises:
-            PictureError: It holds no recipe, or is damaged.
+            PictureError: It holds no recipe, is damaged, or its pixels are not those of its recipe.
             InputError: `picture_twice`: another file has its id.
             LibraryError: Full, read-only or locked.
         """
-        with self._traced():
-            try:
-                return self._shelf.add(data)
-            except DamagedRowError as error:
-                self._mend_picture(str(error))
-                return self._shelf.add(data)
+        png.read_checked(data)
+        return self._add(data)
 
     def add_again(self, entry: Entry, lineage: Lineage) -> Entry:
         """Keep the same pixels at another place in the tree; they are copied, not computed.
@@ -103,7 +99,7 @@ class Library:
         data = self._shelf.objects.read(entry.file_sha256)
         if data is None:
             raise LibraryError("picture_lost", value=entry.id)
-        return self.add_png(png.rewrite(data, lineage=lineage))
+        return self._add(png.rewrite(data, lineage=lineage))
 
     def get(self, picture_id: str) -> Entry:
         """Return the picture with this id.
@@ -297,6 +293,14 @@ class Library:
                 else:
                     mending.mend(shelf, report)
         return report
+
+    def _add(self, data: bytes) -> Entry:
+        with self._traced():
+            try:
+                return self._shelf.add(data)
+            except DamagedRowError as error:
+                self._mend_picture(str(error))
+                return self._shelf.add(data)
 
     def _change(self, picture_ids: Sequence[str], **marks: bool | str) -> tuple[Entry, ...]:
         with self._traced():

@@ -1,0 +1,37 @@
+"""The crash tests as a command; see the package."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.crash import kills, sweep
+
+
+def main() -> int:
+    """Run one of the tests; 1 when a promise is broken."""
+    parser = argparse.ArgumentParser(prog="python -m tests.crash")
+    parser.add_argument("test", choices=["kills", "sweep"])
+    parser.add_argument("--count", type=int, default=300, help="how many kills")
+    parser.add_argument("--seed", type=int, default=0, help="of the moments of the kills")
+    parser.add_argument("--every", type=int, default=1, help="take every n-th point of the sweep")
+    parser.add_argument("--careless", action="store_true", help="the control of the sweep")
+    options = parser.parse_args()
+    # After each crash the library says that it was mended; here that is no news.
+    logging.getLogger("seedgrid").setLevel(logging.ERROR)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        if options.test == "kills":
+            broken = kills.run(folder, count=options.count, seed=options.seed)
+        else:
+            broken = sweep.run(folder, every=options.every, careless=options.careless)
+    for line in broken:
+        print(line)  # noqa: T201
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

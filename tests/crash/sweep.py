@@ -1,0 +1,110 @@
+"""A fault at every system call that changes a file: killed there, an I/O error, a full disk.
+
+Needs Debian's strace. The worker runs once under a plain trace, which gives the calls on the
+library's files; then once for each call and fault.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+from tests.crash import worker
+from tests.crash.journal import Promises
+
+CALLS = (
+    "write",
+    "pwrite64",
+    "fsync",
+    "fdatasync",
+    "rename",
+    "renameat",
+    "renameat2",
+    "unlink",
+    "unlinkat",
+    "rmdir",
+    "ftruncate",
+    "mkdir",
+    "mkdirat",
+)
+FAULTS = ("signal=KILL", "error=EIO", "error=ENOSPC")
+_CALL = re.compile(r"^(?:\d+\s+)?(\w+)\(")
+
+
+def run(folder: Path, *, every: int, careless: bool = False) -> list[str]:
+    """Sweep and return every broken promise.
+
+    Args:
+        folder: Empty.
+        every: Take every n-th point only; 1 is all.
+        careless: The control: a library that writes rows first and files plainly.
+    """
+    points = find_points(folder / "plain", careless=careless)
+    chosen = list(itertools.product(points, FAULTS))[::every]
+    broken = []
+    for number, ((call, occurrence), fault) in enumerate(chosen):
+        place = folder / f"fault-{number}"
+        place.mkdir()
+        inject = f"inject={call}:{fault}:when={occurrence}"
+        found = _run_once(place, ["-e", f"trace={call}", "-e", inject], careless=careless)
+        broken += [f"{call} {occurrence} {fault}: {what}" for what in found]
+        shutil.rmtree(place)
+    print(f"{len(points)} points, {len(chosen)} faults, {len(broken)} broken promises")  # noqa: T201
+    return broken
+
+
+def find_points(place: Path, *, careless: bool = False) -> list[tuple[str, int]]:
+    """Run without a fault and return the calls on the library's files: name and occurrence."""
+    place.mkdir()
+    trace = place / "trace"
+    options = ["-y", "-s", "0", "-o", str(trace), "-e", "trace=" + ",".join(CALLS)]
+    found = _run_once(place, options, careless=careless)
+    if found:
+        sys.exit(f"the worker fails without any fault: {found}")
+    counts: Counter[str] = Counter()
+    points = []
+    for line in trace.read_text().splitlines():
+        match = _CALL.match(line)
+        if match:
+            counts[match[1]] += 1
+            if str(place / "library") in line:
+                points.append((match[1], counts[match[1]]))
+    return points
+
+
+def _run_once(place: Path, strace: list[str], *, careless: bool) -> list[str]:
+    library, journal = place / "library", place / "journal"
+    command = ["strace", "-f", "-qq", "--seccomp-bpf", *strace]
+    if "-o" not in strace:
+        command += ["-o", "/dev/null"]
+    command += [sys.executable, "-B", "-m", "tests.crash.worker", str(library), str(journal)]
+    finished = subprocess.run(
+        command + ["careless"] * careless,
+        env=os.environ | {"PYTHONWARNINGS": "error"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    broken = []
+    if "Traceback" in finished.stderr:
+        broken.append(f"an error without a sentence: {finished.stderr.splitlines()[-1]}")
+    promises = Promises()
+    promises.follow(journal)
+    broken += promises.broken_by(library)
+    if not broken and not careless:
+        broken += _still_works(library, promises)
+    return broken
+
+
+def _still_works(library: Path, promises: Promises) -> list[str]:
+    from seedgrid.library import Library
+
+    with Library(library) as again:
+        again.add(worker.small_picture(9))
+    return promises.broken_by(library)
