@@ -82,11 +82,8 @@ class Lane:
                 for start in range(0, len(unknown), width):
                     batch = unknown[start : start + width]
                     pictures = self._paint(run, batch)
-                    _wait_for(saving)  # of the batch before: memory stays bounded
-                    saving = [
-                        self._saver.submit(partial(_save, run, cell, pixels, passport))
-                        for cell, pixels in zip(batch, pictures, strict=True)
-                    ]
+                    before, saving = saving, self._save(run, batch, pictures, passport)
+                    _wait_for(before)  # Memory holds two batches at most.
         finally:
             _wait_for(saving)
 
@@ -119,6 +116,14 @@ class Lane:
         recipes = [run.jobs[cell].recipe for cell in cells]
         watch = _Watch(run, cells, has_previews=run.placement.previews)
         return self._backend.paint(recipes, run.placement, watch)
+
+    def _save(
+        self, run: Run, cells: Cells, pictures: Sequence[Pixels], passport: Passport
+    ) -> list[Future[None]]:
+        return [
+            self._saver.submit(partial(_save, run, cell, pixels, passport))
+            for cell, pixels in zip(cells, pictures, strict=True)
+        ]
 
 
 class _Watch:
