@@ -9,6 +9,19 @@ SeedGrid.hints = ({ element, props, watch }) => {
     if (field) lastVariation = Number(field.id.at(-1)) - 1;
   });
 
+  // Open while one types the prompt; gone as soon as pictures are asked for, so as not to hide them.
+  const open = (isOpen) => byId("sg-hints").classList.toggle("sg-open", isOpen);
+  document.addEventListener("focusin", (event) => {
+    open(event.target.closest?.("#sg-prompt") !== null && element.children.length > 0);
+  });
+  document.addEventListener("pointerdown", (event) => {
+    if (event.target.closest?.("#sg-prompt")) open(element.children.length > 0);
+    else if (!event.target.closest?.("#sg-hints")) open(false);
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" || event.key === "Escape") open(false);
+  }, true);
+
   function type(input, value) {
     input.value = value;
     input.dispatchEvent(new Event("input", { bubbles: true }));
@@ -34,25 +47,27 @@ SeedGrid.hints = ({ element, props, watch }) => {
     }
   }
 
+  function chip(kind, word, words) {
+    return make("button", {
+      type: "button",
+      class: "sg-chip",
+      text: word,
+      onmousedown: (event) => event.preventDefault(), // the prompt keeps the focus
+      onclick: () => use(kind, word, words),
+    });
+  }
+
   function show(value) {
     const rows = Object.entries(value).map(([kind, words]) =>
       make(
         "div",
         { class: "sg-hint-row" },
         make("span", { class: "sg-hint-kind", text: text(`hints_${kind}`) }),
-        ...words.map((word) =>
-          make("button", {
-            type: "button",
-            class: "sg-chip",
-            text: word,
-            onmousedown: (event) => event.preventDefault(), // the prompt keeps the focus
-            onclick: () => use(kind, word, words),
-          }),
-        ),
+        make("div", { class: "sg-hint-words" }, ...words.map((word) => chip(kind, word, words))),
       ),
     );
     element.replaceChildren(...rows);
-    element.classList.toggle("sg-none", rows.length === 0);
+    element.classList.toggle("sg-hint-list", rows.length > 0);
   }
 
   SeedGrid.follow(props, watch, show);

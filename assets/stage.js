@@ -4,10 +4,15 @@ SeedGrid.stage = ({ element, props, watch, pick }) => {
   const { make, text, icon, pictureUrl, byId } = SeedGrid;
   const grid = make("div", { class: "sg-grid", role: "listbox" });
   grid.setAttribute("aria-label", text("stage_label"));
-  const invitation = make("div", { class: "sg-invitation" });
-  invitation.append(
-    make("strong", { text: text("invite_title") }),
-    make("span", { text: text("invite_text") }),
+  const invitation = make(
+    "div",
+    { class: "sg-invitation" },
+    make(
+      "div",
+      {},
+      make("strong", { text: text("invite_title") }),
+      make("span", { text: text("invite_text") }),
+    ),
   );
   element.replaceChildren(grid, invitation);
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gradio as gr
 
 from seedgrid.studio import Studio
+from seedgrid.ui.api import publish
 from seedgrid.ui.handlers import Handlers
 from seedgrid.ui.texts import labels
 from seedgrid.ui.view import build_view
@@ -30,6 +31,7 @@ def build_app(studio: Studio, *, language: str | None = None) -> gr.Blocks:
     ) as demo:
         view = build_view(make_i18n())
         wire(view, Handlers(studio), demo, language=language)
+        publish(studio)
     demo.queue(max_size=_MAX_WAITING, default_concurrency_limit=None)
     return demo
 

@@ -119,7 +119,7 @@ TEXTS: Final[dict[str, Words]] = {
     "facts_guidance": Words("guidance {number}", "引导 {number}", "가이던스 {number}"),
     "facts_without": Words("without {words}", "不含 {words}", "제외: {words}"),
     "facts_remembered": Words("from the library", "取自作品库", "보관함에서 가져옴"),
-    "vary_label": Words("Variation {number}", "变体 {number}", "변형 {number}"),
+    "vary_label": Words("Variation", "变体", "변형"),
     "vary_placeholder": Words(", what to add", "，添加什么", ", 무엇을 더할까요"),
     "refine": Words("Refine this seed", "细化这个种子", "이 시드 다듬기"),
     "zoom": Words("Zoom", "放大", "확대"),
