@@ -58,6 +58,10 @@ MESSAGES: Final[dict[str, str]] = {
     "model_configs": (
         "“{value}” needs the configurations of its family: run `seedgrid models --download {hub_id}`."
     ),
+    "model_unrecognised": (
+        "“{value}” is no Stable Diffusion checkpoint that SeedGrid recognises: put its configurations"
+        " into a folder of the same name beside it."
+    ),
     "download_failed": "Model “{value}” could not be downloaded: {reason}.",
     "device_missing": "There is no device “{value}” on this machine: use one of {choices}.",
     "offload_needs_gpu": "Offload “{value}” needs a GPU to load onto: use none on a CPU.",

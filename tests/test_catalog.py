@@ -272,3 +272,25 @@ def test_a_snapshot_of_the_hub_cache_is_known_by_its_id(
     assert catalog.find(f"someone/foxes@{commit}").card == card
     assert catalog.find_recorded(card.ref).card == card
     assert "someone/foxes" in {model.id for model in catalog.installed()}
+
+
+def test_a_single_file_is_recognised_by_its_tensors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without configurations beside it, the message names the repository that has them."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    path = tmp_path / "fox.safetensors"
+    name = "cond_stage_model.transformer.text_model.embeddings.position_ids"
+    header = json.dumps({name: {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode()
+    path.write_bytes(struct.pack("<Q", len(header)) + header + bytes(4))
+    with pytest.raises(ModelError, match="--download stable-diffusion-v1-5/"):
+        _ = catalog.find(str(path)).card
+
+
+def test_a_single_file_of_another_kind_is_refused(tmp_path: Path) -> None:
+    """Any file may be renamed to .safetensors, and not every one of them is a model."""
+    path = tmp_path / "other.safetensors"
+    path.write_bytes(struct.pack("<Q", 2) + b"{}")
+    assert code_of(path) == "model_unrecognised"
+    renamed_pickle(path)
+    assert code_of(path) == "model_damaged"

@@ -12,12 +12,12 @@ import torch
 from seedgrid.backend.base import Placement
 from seedgrid.backend.devices import (
     available_devices,
-    choose_dtype,
     device_name,
     pick_device,
     place,
     torch_dtype,
 )
+from seedgrid.backend.formats import choose_dtype
 from seedgrid.errors import DeviceError
 
 CPU = torch.device("cpu")
@@ -67,11 +67,22 @@ def test_placement_reaches_the_pipeline(model_folder: Callable[[str], Path]) -> 
     assert weight.is_contiguous(memory_format=torch.channels_last)
 
 
-def test_a_cpu_computes_in_float32_and_says_why() -> None:
-    """The number format comes with its reason."""
-    dtype, reason = choose_dtype(CPU)
-    assert dtype == "float32"
-    assert "rounds least" in reason
+@pytest.mark.parametrize(
+    ("device_type", "num_parameters", "dtype"),
+    [
+        ("cpu", 860_000_000, "float32"),
+        ("mps", 860_000_000, "float32"),
+        ("cuda", 860_000_000, "bfloat16"),
+        ("cuda", 12_000_000, "float32"),
+    ],
+)
+def test_the_number_format_suits_device_and_model_and_has_a_reason(
+    device_type: str, num_parameters: int, dtype: str
+) -> None:
+    """16 bits where they help: a big model on a GPU that has the units for it."""
+    choice = choose_dtype(device_type, num_parameters)
+    assert choice.dtype == dtype
+    assert choice.reason
 
 
 def test_every_number_format_is_one_of_torchs() -> None:

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pipelines
 import pytest
 import torch
 from painting import PLACEMENT, SilentWatch, one_thread, paint, recipes_for
 from safetensors.torch import load_file, save_file
+from singlefile import save_single_file
 
 from seedgrid.backend.base import Placement
 from seedgrid.backend.diffusion import DiffusersBackend
@@ -350,3 +352,18 @@ def test_one_thread_is_one_thread(
     with one_thread():
         expected = backend.paint(recipes, Placement(), SilentWatch())
     np.testing.assert_array_equal(paint(backend, recipes), expected)
+
+
+def test_a_single_file_paints_what_its_folder_paints(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """The same weights, from one file in the original layout, give the same bits."""
+    folder = model_folder("sd")
+    configurations = Path(shutil.copytree(folder, tmp_path / "fox"))
+    for weights in configurations.rglob("*.safetensors"):
+        weights.unlink()
+    save_single_file(pipelines.build("sd"), tmp_path / "fox.safetensors")
+    single = recipes_for(backend, tmp_path / "fox.safetensors")
+    assert single[0].model.id == "fox.safetensors"
+    expected = paint(backend, recipes_for(backend, folder))
+    np.testing.assert_array_equal(paint(backend, single), expected)

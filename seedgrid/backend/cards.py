@@ -6,7 +6,6 @@ steps, guidance, scheduler, size and number format, and words that the model kno
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -14,13 +13,11 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from seedgrid.backend import schedulers
+from seedgrid.backend.formats import choose_dtype, likely_device_type
 from seedgrid.backend.modelfiles import ModelFiles
 from seedgrid.errors import ModelError
 from seedgrid.recipe import MAX_STEPS, DType, ModelRef
 from seedgrid.request import ModelCard
-
-SMALL_MODEL_PARAMETERS: Final = 200_000_000
-"""Below this a GPU gains nothing from 16 bits, and float32 rounds least."""
 
 _SIDE_FILE: Final = "seedgrid.json"
 
@@ -80,7 +77,7 @@ def make_card(ref: ModelRef, files: ModelFiles) -> ModelCard:
         guidance_scale=family.guidance_scale,
         scheduler=schedulers.own_name(family, own),
         schedulers=schedulers.names_for(family.sampling),
-        dtype=_dtype(files.num_parameters),
+        dtype=choose_dtype(likely_device_type(), files.num_parameters).dtype,
         fragile=family.fragile,
     )
     return _own_first(_with_side_file(card, files.folder))
@@ -91,12 +88,6 @@ def _max_steps(sampling: str, config: dict[str, Any]) -> int:
     if sampling == "consistency":
         return min(MAX_STEPS, int(config.get("original_inference_steps", 50)))
     return min(MAX_STEPS, int(config.get("num_train_timesteps", 1000)) - 1)
-
-
-def _dtype(num_parameters: int) -> DType:
-    """Choose 16 bits for a big model where a GPU of NVIDIA's seems to be; torch is not asked."""
-    has_gpu = Path("/dev/nvidia0").exists() or shutil.which("nvidia-smi") is not None
-    return "bfloat16" if has_gpu and num_parameters > SMALL_MODEL_PARAMETERS else "float32"
 
 
 def _with_side_file(card: ModelCard, folder: Path) -> ModelCard:

@@ -1,9 +1,9 @@
 """Find models by name, on this machine only. Nothing is fetched here but by `download`.
 
-A model is `bundled`, a folder in the diffusers layout, a hub id (`org/name`, `org/name@revision`)
-that is in the Hugging Face cache, or the name of a folder that was used before or lies in one of
-the folders of `SEEDGRID_MODELS`. A recipe holds the name and the digest, never a path. Needs no
-torch.
+A model is `bundled`, a folder in the diffusers layout, a single .safetensors file, a hub id
+(`org/name`, `org/name@revision`) that is in the Hugging Face cache, or the name of a folder or file
+that was used before or lies in one of the folders of `SEEDGRID_MODELS`. A recipe holds the name and
+the digest, never a path. Needs no torch.
 
     find("bundled").card.schedulers
 """
@@ -20,6 +20,7 @@ from typing import Final
 from seedgrid.backend.cache import recall, remember
 from seedgrid.backend.cards import make_card
 from seedgrid.backend.modelfiles import PICKLE_SUFFIXES, ModelFiles, read_folder
+from seedgrid.backend.singlefile import configuration_source, read_single_file
 from seedgrid.errors import ModelError
 from seedgrid.recipe import ModelRef
 from seedgrid.request import ModelCard
@@ -54,7 +55,15 @@ class Model:
         Raises:
             ModelError: The model is damaged, or not safe to load.
         """
-        return read_folder(self.path)
+        if self.path.is_dir():
+            return read_folder(self.path)
+        source = configuration_source(self.path)
+        if isinstance(source, Path):
+            return read_single_file(self.path, source)
+        try:
+            return read_single_file(self.path, _find_in_hub_cache(source, None).path)
+        except ModelError as error:
+            raise ModelError("model_configs", value=self.id, hub_id=source) from error
 
     @cached_property
     def card(self) -> ModelCard:
@@ -93,22 +102,25 @@ def find_recorded(ref: ModelRef) -> Model:
     """Find the very model that a recipe names: the same name and the same weights.
 
     Raises:
-        ModelError: `model_missing`, or `model_changed` when the name now means other weights.
+        ModelError: `model_missing`, `model_changed` when the name now means other weights, or
+            what is wrong with the model of that name.
     """
-    candidates = [path for path in _known_places(ref.id) if path.is_dir()]
-    hub = _HUB_ID.fullmatch(ref.id)
     if ref.id == BUNDLED:
         models = [find(BUNDLED)]
-    elif hub is not None:
+    elif _HUB_ID.fullmatch(ref.id):
         models = [_find_in_hub_cache(ref.id, ref.revision if ref.revision != "local" else None)]
     else:
-        models = [_as_model(path) for path in candidates]
+        places = _known_places(ref.id)
+        models = [_as_model(path) for path in places if _may_be_model(path)]
+    problem = ModelError("model_missing", value=ref.id)
     for model in models:
-        if model.card.ref.weights_sha256 == ref.weights_sha256:
-            return model
-    if not models:
-        raise ModelError("model_missing", value=ref.id)
-    raise ModelError("model_changed", value=ref.id)
+        try:
+            if model.card.ref.weights_sha256 == ref.weights_sha256:
+                return model
+            problem = ModelError("model_changed", value=ref.id)
+        except ModelError as error:  # Another model of that name may still be the one.
+            problem = error
+    raise problem
 
 
 def installed() -> tuple[Model, ...]:
@@ -120,9 +132,9 @@ def installed() -> tuple[Model, ...]:
     folders += [Path(place) for places in recall(_PLACES).values() for place in places]
     folders += _hub_snapshots()
     models = {BUNDLED: find(BUNDLED)} if bundled_folder().is_dir() else {}
-    for folder in folders:
-        if (folder / "model_index.json").is_file():
-            model = _as_model(folder)
+    for path in folders:
+        if (path / "model_index.json").is_file() or (path.is_file() and _may_be_model(path)):
+            model = _as_model(path)
             models.setdefault(model.id, model)
     return tuple(models.values())
 
@@ -172,24 +184,28 @@ def download(hub_id: str) -> Model:
 
 
 def _find_local(wanted: str) -> Model | None:
-    """Return the folder of that path, or of that name where models are kept."""
+    """Return the folder or file of that path, or of that name where models are kept."""
     path = Path(wanted).expanduser()
-    if path.is_dir():
+    if _may_be_model(path):
         model = _as_model(path.resolve())
         _remember_place(model)
         return model
     for place in _known_places(wanted):
-        if place.is_dir():
+        if _may_be_model(place):
             return _as_model(place)
     return None
 
 
-def _as_model(folder: Path) -> Model:
-    """Name a folder: a snapshot of the hub's cache by its hub id, any other by its own name."""
-    match = _SNAPSHOT.search(folder.as_posix())
+def _may_be_model(path: Path) -> bool:
+    return path.is_dir() or (path.suffix == ".safetensors" and path.is_file())
+
+
+def _as_model(path: Path) -> Model:
+    """Name a model: a snapshot of the hub's cache by its hub id, any other by its own name."""
+    match = _SNAPSHOT.search(path.as_posix())
     if match is not None:
-        return Model(id=f"{match['org']}/{match['name']}", revision=match["hash"], path=folder)
-    return Model(id=folder.name, revision="local", path=folder)
+        return Model(id=f"{match['org']}/{match['name']}", revision=match["hash"], path=path)
+    return Model(id=path.name, revision="local", path=path)
 
 
 def _known_places(name: str) -> list[Path]:

@@ -1,4 +1,4 @@
-"""Which device computes, in which number format, and how a model that is too big is placed on it.
+"""Which device computes, and how a model is placed on it, also one that is too big for it.
 
 What was asked for is what is used: a device that is not there is an error that lists those that
 are, never a fallback. Knows nothing of recipes; diffusers' pipelines are only told where to go.
@@ -20,13 +20,6 @@ from seedgrid.errors import DeviceError
 from seedgrid.recipe import DType
 
 ORDER: Final = ("cuda", "xpu", "mps", "cpu")
-
-_FORMATS: Final[dict[str, tuple[DType, str]]] = {
-    "cuda": ("bfloat16", "half the memory and twice the speed, with the range of float32"),
-    "xpu": ("bfloat16", "half the memory and twice the speed, with the range of float32"),
-    "mps": ("float32", "float16 gives NaN in many VAEs on Apple GPUs, bfloat16 is incomplete"),
-    "cpu": ("float32", "a CPU gains little from 16 bits, and float32 rounds least"),
-}
 
 
 def available_devices() -> tuple[str, ...]:
@@ -53,18 +46,6 @@ def pick_device(wanted: str) -> torch.device:
         if wanted in (name, name.partition(":")[0]):
             return torch.device(name)
     raise DeviceError("device_missing", value=wanted, choices=", ".join(there))
-
-
-def choose_dtype(device: torch.device) -> tuple[DType, str]:
-    """Return the number format that suits a device, and why.
-
-    A model small enough to gain nothing from 16 bits should stay in float32 everywhere; its card
-    says so.
-    """
-    dtype, reason = _FORMATS[device.type]
-    if device.type == "cuda" and torch.cuda.get_device_capability(device) < (8, 0):
-        return "float16", "this GPU is older than Ampere and has no bfloat16 units"
-    return dtype, reason
 
 
 def torch_dtype(dtype: DType) -> torch.dtype:

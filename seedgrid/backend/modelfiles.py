@@ -10,6 +10,7 @@ opened, so they are never opened. A folder that names code of its own is refused
 from __future__ import annotations
 
 import json
+import math
 import re
 import struct
 from dataclasses import dataclass
@@ -41,6 +42,7 @@ class ModelFiles:
         variant: The file name's part that diffusers calls variant, None for the plain files.
         files: Everything that is loaded, by its name within the folder.
         num_parameters: Over all weight files.
+        checkpoint: The one file that holds all weights, where they are not in the folder.
     """
 
     folder: Path
@@ -49,14 +51,19 @@ class ModelFiles:
     variant: str | None
     files: dict[str, Path]
     num_parameters: int
+    checkpoint: Path | None = None
 
     def digest(self) -> str:
         """Return the SHA-256 over weights and configurations, in order of their names."""
         return files_digest(self.files)
 
 
-def read_folder(folder: Path) -> ModelFiles:
+def read_folder(folder: Path, *, needs_weights: bool = True) -> ModelFiles:
     """Check a model's folder.
+
+    Args:
+        folder: In the diffusers layout.
+        needs_weights: False when only its configurations will be used.
 
     Raises:
         ModelError: `model_not_one` without a readable `model_index.json`, `model_family`,
@@ -74,7 +81,7 @@ def read_folder(folder: Path) -> ModelFiles:
     num_parameters = 0
     for name in components:
         found = _component_files(folder, name, variant)
-        if name in weighted:
+        if name in weighted and needs_weights:
             num_parameters += _check_weights(folder, name, found)
         files |= {f"{name}/{path.name}": path for path in found}
     return ModelFiles(
@@ -110,6 +117,11 @@ def read_header(path: Path, shown: str) -> dict[str, Any]:
     if end != size - 8 - length:
         raise ModelError("model_damaged", value=shown, file=path.name)
     return dict(header)
+
+
+def count_parameters(header: dict[str, Any]) -> int:
+    """Return the number of values in all tensors of a safetensors header."""
+    return sum(math.prod(entry.get("shape", ())) for entry in header.values())
 
 
 def _read_json(path: Path, folder: Path) -> dict[str, Any]:
@@ -188,18 +200,7 @@ def _check_weights(folder: Path, name: str, found: list[Path]) -> int:
         missing = shards - {path.name for path in weights}
         if missing:
             raise ModelError("model_damaged", value=folder.name, file=f"{name}/{min(missing)}")
-    return sum(
-        _size(entry.get("shape", ()))
-        for path in weights
-        for entry in read_header(path, folder.name).values()
-    )
-
-
-def _size(shape: list[int]) -> int:
-    count = 1
-    for length in shape:
-        count *= length
-    return count
+    return sum(count_parameters(read_header(path, folder.name)) for path in weights)
 
 
 def _configs(folder: Path, components: dict[str, str]) -> Configs:

@@ -86,20 +86,11 @@ def _key(recipe: Recipe, placement: Placement) -> tuple[object, ...]:
 
 
 def _load(recipe: Recipe, placement: Placement) -> Loaded:
-    import diffusers
-
     device = pick_device(placement.device)
     files = catalog.find_recorded(recipe.model).files
-    pipeline_class = getattr(diffusers, files.family.pipeline)
     try:
         with quiet_diffusers():
-            pipeline = pipeline_class.from_pretrained(
-                files.folder,
-                dtype=torch_dtype(recipe.dtype),
-                variant=files.variant,
-                use_safetensors=True,
-                local_files_only=True,
-            )
+            pipeline = _read_pipeline(files, torch_dtype(recipe.dtype))
     except (OSError, ValueError, RuntimeError, TypeError, KeyError, AttributeError) as error:
         # What a damaged or contradictory configuration makes diffusers raise is not documented.
         reason = str(error).split("\n")[0][:200]
@@ -113,6 +104,23 @@ def _load(recipe: Recipe, placement: Placement) -> Loaded:
         device=device,
         scheduler_config=dict(pipeline.scheduler.config),
         preview=preview,
+    )
+
+
+def _read_pipeline(files: ModelFiles, dtype: torch.dtype) -> Any:
+    import diffusers
+
+    pipeline_class = getattr(diffusers, files.family.pipeline)
+    if files.checkpoint is not None:
+        return pipeline_class.from_single_file(
+            str(files.checkpoint), config=str(files.folder), dtype=dtype, local_files_only=True
+        )
+    return pipeline_class.from_pretrained(
+        files.folder,
+        dtype=dtype,
+        variant=files.variant,
+        use_safetensors=True,
+        local_files_only=True,
     )
 
 

@@ -7,6 +7,7 @@ much as a step; it is fitted once, when a model is loaded. Pixel-space models ne
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -85,7 +86,7 @@ def expected_clean(state: StepState) -> torch.Tensor:
         return sample - state.sigma * output
     last = len(state.alphas_cumprod) - 1
     alpha_squared = float(state.alphas_cumprod[min(max(round(state.timestep), 0), last)])
-    alpha, sigma = alpha_squared**0.5, (1 - alpha_squared) ** 0.5
+    alpha, sigma = math.sqrt(alpha_squared), math.sqrt(1 - alpha_squared)
     if TABLE[state.scheduler].variance_exploding:
         sample = sample * alpha
     if state.prediction_type == "v_prediction":
