@@ -1,0 +1,88 @@
+"""The README keeps its word: its code runs, its commands exist, its files are there."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+FRONT, BODY = README.removeprefix("---\n").split("\n---\n", 1)
+
+
+def _blocks(language: str) -> list[str]:
+    """Return what stands between fences of a language, in order."""
+    fenced = re.findall(r"^```(\w*)\n(.*?)^```$", BODY, flags=re.DOTALL | re.MULTILINE)
+    return [text for name, text in fenced if name == language]
+
+
+def test_the_python_lines_of_the_readme_run(tmp_path: Path) -> None:
+    """The four lines make a grid, refine a picture, and save one, on the bundled model."""
+    (code,) = _blocks("python")
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env={"SEEDGRID_LIBRARY": str(tmp_path / "library"), "PYTHONPATH": str(ROOT), **_path()},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "labrador.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_every_command_of_the_readme_exists() -> None:
+    """Each `python -m seedgrid COMMAND` in the README is a command of the program."""
+    commands = set(re.findall(r"python -m seedgrid (\w+)", BODY))
+    assert {"grid", "refine", "show", "doctor"} <= commands
+    for command in sorted(commands):
+        done = subprocess.run(
+            [sys.executable, "-m", "seedgrid", command, "--help"],
+            cwd=ROOT,
+            capture_output=True,
+            check=False,
+        )
+        assert done.returncode == 0, command
+
+
+@pytest.mark.parametrize("line", [line.split() for line in _blocks("")[-1].splitlines()], ids=str)
+def test_every_file_in_the_readme_is_there(line: list[str]) -> None:
+    """The annotated tree names files and folders that exist."""
+    name = line[0]
+    assert (ROOT / name).exists() or (ROOT / "seedgrid" / name).exists(), name
+
+
+def test_every_picture_and_link_to_a_file_is_there() -> None:
+    """No picture or relative link of the README is broken."""
+    targets = re.findall(r"\]\(([^)#]+)\)", BODY)
+    broken = [t for t in targets if not t.startswith("http") and not (ROOT / t).exists()]
+    assert not broken
+
+
+def test_the_space_front_matter_fits_the_requirements() -> None:
+    """The Space installs the gradio that the requirements pin, and runs app.py."""
+    keys = dict(line.split(": ", 1) for line in FRONT.splitlines())
+    pins = (ROOT / "requirements.txt").read_text()
+    assert f"gradio=={keys['sdk_version']}\n" in pins
+    assert keys["app_file"] == "app.py"
+    assert len(keys["short_description"]) <= 60
+    assert keys["license"] == "apache-2.0"
+
+
+def test_each_dependency_has_a_range_and_a_pin() -> None:
+    """What pyproject.toml asks for, requirements.txt pins, and nothing else."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    ranges = {re.split(r"[<>=]", item)[0] for item in project["dependencies"]}
+    lines = (ROOT / "requirements.txt").read_text().splitlines()
+    pins = {re.split(r"[<>=]", line)[0] for line in lines if line and not line.startswith("#")}
+    assert ranges == pins
+
+
+def _path() -> dict[str, str]:
+    return {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
