@@ -3,6 +3,8 @@
 Knows nothing of components; `texts.py` hands them to the page.
 """
 
+# ruff: noqa: E501 (a sentence stays on its line; Chinese and Korean letters count twice)
+
 from __future__ import annotations
 
 from typing import Final, NamedTuple
@@ -86,5 +88,207 @@ ERROR_TEXTS: Final[dict[str, ErrorWords]] = {
     ),
     "recipe_invalid": ErrorWords(
         "这个配方不能用：{reason}。", "이 레시피는 쓸 수 없습니다: {reason}."
+    ),
+    "model_missing": ErrorWords(
+        "没有名为“{value}”的模型：请看 `seedgrid models`，或写一个文件夹。",
+        "“{value}” 모델이 없습니다: `seedgrid models`를 보거나 폴더를 적으세요.",
+    ),
+    "run_cancelled": ErrorWords(
+        "已停止，已完成的画面都保留着。", "중지했습니다. 완성된 그림은 남아 있습니다."
+    ),
+    "picture_nan": ErrorWords(
+        "模型没有给出画面（NaN）：请试试数值格式 float32。",
+        "모델이 그림을 내지 못했습니다(NaN): 수 형식 float32를 써 보세요.",
+    ),
+    "run_unexpected": ErrorWords(
+        "运行意外失败（{reason}）：日志里有说明。",
+        "실행이 뜻밖에 실패했습니다({reason}): 로그를 보세요.",
+    ),
+    "too_many_runs": ErrorWords(
+        "已有 {limit} 个任务在排队或运行：请停止一个，或稍等。",
+        "이미 {limit}개 작업이 대기 또는 실행 중입니다: 하나를 멈추거나 기다리세요.",
+    ),
+    "engine_closed": ErrorWords(
+        "SeedGrid 正在关闭：请重新启动。", "SeedGrid가 닫히는 중입니다: 다시 시작하세요."
+    ),
+    "model_name": ErrorWords(
+        "“{value}”不是模型名：请看 `seedgrid models`。",
+        "“{value}”은(는) 모델 이름이 아닙니다: `seedgrid models`를 보세요.",
+    ),
+    "model_not_downloaded": ErrorWords(
+        "模型“{value}”不在这台机器上：请先运行 `seedgrid models --download {value}`。",
+        "“{value}” 모델이 이 컴퓨터에 없습니다: 먼저 `seedgrid models --download {value}`를 실행하세요.",
+    ),
+    "model_not_one": ErrorWords(
+        "“{value}”不是模型：里面没有 model_index.json。",
+        "“{value}”은(는) 모델이 아닙니다: model_index.json이 없습니다.",
+    ),
+    "model_family": ErrorWords(
+        "模型“{value}”是 {family}，SeedGrid 不能用它作画：{choices}。",
+        "“{value}” 모델은 {family}이며 SeedGrid로 그릴 수 없습니다: {choices}.",
+    ),
+    "model_pickle": ErrorWords(
+        "模型“{value}”是 pickle 文件（{file}），可能运行代码：请用 .safetensors 版本。",
+        "“{value}” 모델은 코드를 실행할 수 있는 pickle({file})입니다: .safetensors 판을 쓰세요.",
+    ),
+    "model_code": ErrorWords(
+        "模型“{value}”想运行自己的代码（{file}）：SeedGrid 不允许。",
+        "“{value}” 모델이 자체 코드({file})를 실행하려 합니다: SeedGrid는 허용하지 않습니다.",
+    ),
+    "model_damaged": ErrorWords(
+        "模型“{value}”在 {file} 处损坏：请从原处重新获取。",
+        "“{value}” 모델의 {file}이(가) 손상되었습니다: 다시 받아 오세요.",
+    ),
+    "model_changed": ErrorWords(
+        "模型“{value}”的权重不是画出这幅画的那一份。",
+        "“{value}” 모델의 가중치가 이 그림을 만든 것과 다릅니다.",
+    ),
+    "model_configs": ErrorWords(
+        "“{value}”需要它所属系列的配置：请运行 `seedgrid models --download {hub_id}`。",
+        "“{value}”에는 해당 계열의 설정이 필요합니다: `seedgrid models --download {hub_id}`를 실행하세요.",
+    ),
+    "model_unrecognised": ErrorWords(
+        "“{value}”不是 SeedGrid 认得的 Stable Diffusion 检查点：请把它的配置放进旁边同名的文件夹。",
+        "“{value}”은(는) SeedGrid가 아는 Stable Diffusion 체크포인트가 아닙니다: 설정을 옆의 같은 이름 폴더에 넣으세요.",
+    ),
+    "download_failed": ErrorWords(
+        "模型“{value}”下载失败：{reason}。", "“{value}” 모델을 내려받지 못했습니다: {reason}."
+    ),
+    "device_missing": ErrorWords(
+        "这台机器没有设备“{value}”：请选 {choices}。",
+        "이 컴퓨터에는 “{value}” 장치가 없습니다: {choices} 중에서 고르세요.",
+    ),
+    "offload_needs_gpu": ErrorWords(
+        "卸载方式“{value}”需要 GPU：在 CPU 上请用 none。",
+        "오프로드 “{value}”에는 GPU가 필요합니다: CPU에서는 none을 쓰세요.",
+    ),
+    "attention_unknown": ErrorWords(
+        "注意力实现“{value}”未知：请选 {choices}。",
+        "어텐션 “{value}”을(를) 모릅니다: {choices} 중에서 고르세요.",
+    ),
+    "cublas_too_late": ErrorWords(
+        "严格确定性要求在 CUDA 启动前设置 CUBLAS_WORKSPACE_CONFIG=:16:8（现在是 {value}）：请设置后重启 SeedGrid，或改用“仅固定噪声”。",
+        "엄격한 결정성에는 CUDA 시작 전에 CUBLAS_WORKSPACE_CONFIG=:16:8이 필요합니다(지금은 {value}): 설정하고 SeedGrid를 다시 시작하거나 ‘시드만’을 쓰세요.",
+    ),
+    "picture_blank": ErrorWords(
+        "模型给出的画面只有一种颜色：请试试 float32 或更低的引导强度。",
+        "모델이 한 가지 색의 그림을 냈습니다: float32나 더 낮은 가이던스를 써 보세요.",
+    ),
+    "picture_withheld": ErrorWords(
+        "模型的安全检查扣下了种子 {value} 的画面。",
+        "모델의 안전 검사기가 시드 {value}의 그림을 막았습니다.",
+    ),
+    "memory_full": ErrorWords(
+        "{width}x{height}、每批 {lock_width} 幅超出了 {device} 的内存：请用更小的尺寸、卸载或更小的锁宽。",
+        "{width}x{height}, 묶음 {lock_width}은(는) {device} 메모리에 들어가지 않습니다: 더 작은 크기, 오프로드 또는 더 작은 잠금 너비를 쓰세요.",
+    ),
+    "not_deterministic": ErrorWords(
+        "这个模型需要的一种运算在这里没有确定性实现：请改用“仅固定噪声”。（{reason}）",
+        "이 모델에 필요한 연산의 결정적 형태가 여기에는 없습니다: ‘시드만’을 쓰세요. ({reason})",
+    ),
+    "noise_mix_unsupported": ErrorWords(
+        "这个模型不能混合多个种子的噪声：请去掉混合。",
+        "이 모델은 여러 시드의 노이즈를 섞을 수 없습니다: 섞지 마세요.",
+    ),
+    "pipeline_refused": ErrorWords(
+        "模型拒绝了这些设置：{reason}。", "모델이 이 설정을 거절했습니다: {reason}."
+    ),
+    "out_folder": ErrorWords(
+        "文件夹“{value}”不能用（{reason}）：请用 --out 指定另一个。",
+        "“{value}” 폴더를 쓸 수 없습니다({reason}): --out으로 다른 폴더를 지정하세요.",
+    ),
+    "language_unknown": ErrorWords(
+        "页面没有语言“{value}”：请选 {choices}。",
+        "페이지에 “{value}” 언어가 없습니다: {choices} 중에서 고르세요.",
+    ),
+    "address_refused": ErrorWords(
+        "页面不能监听 {value}（{reason}）：请换 --host 或 --port。",
+        "{value}에서 페이지를 열 수 없습니다({reason}): 다른 --host나 --port를 쓰세요.",
+    ),
+    "page_missing": ErrorWords(
+        "{value} 处没有页面：请在源码目录用 `python app.py` 启动。",
+        "{value}에 페이지가 없습니다: 소스 폴더에서 `python app.py`로 시작하세요.",
+    ),
+    "picture_missing": ErrorWords(
+        "{value} 处没有图片：请检查路径。", "{value}에 그림이 없습니다: 경로를 확인하세요."
+    ),
+    "picture_unreadable": ErrorWords(
+        "{value} 打不开（{reason}）：请检查文件及其权限。",
+        "{value}을(를) 열 수 없습니다({reason}): 파일과 권한을 확인하세요.",
+    ),
+    "picture_not_png": ErrorWords(
+        "这个文件不是 PNG：请给保存时的 PNG 原件，不要其他格式的副本。",
+        "이 파일은 PNG가 아닙니다: 다른 형식의 사본이 아니라 저장된 PNG를 주세요.",
+    ),
+    "picture_large": ErrorWords(
+        "这幅图片太大（{value}）：上限是 {limit}。",
+        "그림이 너무 큽니다({value}): 한도는 {limit}입니다.",
+    ),
+    "picture_damaged": ErrorWords(
+        "这个 PNG 已损坏：{reason}。请从原处重新获取。",
+        "이 PNG는 손상되었습니다: {reason}. 다시 받아 오세요.",
+    ),
+    "picture_text": ErrorWords(
+        "这个 PNG 在“{value}”下的文字太多：没有读取。",
+        "이 PNG의 “{value}” 글이 너무 많아 읽지 않았습니다.",
+    ),
+    "picture_without_recipe": ErrorWords(
+        "这个 PNG 里没有配方：文字已被删除，或不是 SeedGrid 所作。",
+        "이 PNG에는 레시피가 없습니다: 글이 지워졌거나 SeedGrid가 만든 것이 아닙니다.",
+    ),
+    "picture_record": ErrorWords(
+        "这个 PNG 里的配方读不出来：{reason}。", "이 PNG의 레시피를 읽을 수 없습니다: {reason}."
+    ),
+    "picture_altered": ErrorWords(
+        "这幅图片的像素与配方不符：它被修改过。",
+        "이 그림의 픽셀이 레시피와 맞지 않습니다: 편집되었습니다.",
+    ),
+    "disk_full": ErrorWords(
+        "磁盘已满：{value} 没有空间。请腾出空间，已保存的都还在。",
+        "디스크가 가득 찼습니다: {value}에 자리가 없습니다. 자리를 만드세요, 저장된 것은 그대로입니다.",
+    ),
+    "folder_read_only": ErrorWords(
+        "{value} 不能写入：请允许写入或换一个文件夹。",
+        "{value}에 쓸 수 없습니다: 쓰기를 허용하거나 다른 폴더를 고르세요.",
+    ),
+    "folder_refuses": ErrorWords(
+        "{value} 写不进去：{reason}。请换一个文件夹。",
+        "{value}에 쓸 수 없습니다: {reason}. 다른 폴더를 고르세요.",
+    ),
+    "picture_unknown": ErrorWords(
+        "作品库里没有图片“{value}”：请检查编号。",
+        "보관함에 “{value}” 그림이 없습니다: 번호를 확인하세요.",
+    ),
+    "picture_ambiguous": ErrorWords(
+        "有多幅图片以“{value}”开头：请多写几位。",
+        "“{value}”(으)로 시작하는 그림이 여럿입니다: 더 길게 쓰세요.",
+    ),
+    "picture_twice": ErrorWords(
+        "作品库里已有编号为 {value} 的另一幅图片：保留它，这一幅不收。",
+        "보관함에 번호 {value}인 다른 그림이 있습니다: 그 그림을 두고 이 그림은 넣지 않습니다.",
+    ),
+    "picture_lost": ErrorWords(
+        "图片 {value} 的文件丢失或损坏：请按配方重新生成。",
+        "그림 {value}의 파일이 없거나 손상되었습니다: 레시피로 다시 만드세요.",
+    ),
+    "library_locked": ErrorWords(
+        "作品库 {value} 正被另一个程序使用：请稍后再试。",
+        "보관함 {value}을(를) 다른 프로그램이 쓰고 있습니다: 잠시 뒤 다시 하세요.",
+    ),
+    "library_damaged": ErrorWords(
+        "作品库的数据库 {value} 已损坏：请运行 `seedgrid library check --repair`。",
+        "보관함 데이터베이스 {value}이(가) 손상되었습니다: `seedgrid library check --repair`를 실행하세요.",
+    ),
+    "library_newer": ErrorWords(
+        "作品库 {value} 由更新的 SeedGrid 创建：请升级 SeedGrid。",
+        "보관함 {value}은(는) 더 새로운 SeedGrid가 만들었습니다: SeedGrid를 업데이트하세요.",
+    ),
+    "library_rebuilt": ErrorWords(
+        "作品库的数据库丢失或损坏，已从 {value} 幅图片重建。",
+        "보관함 데이터베이스가 없거나 손상되어 그림 {value}장에서 다시 만들었습니다.",
+    ),
+    "library_mended": ErrorWords(
+        "SeedGrid 曾在保存时被中断，没有丢失任何东西。收尾：{value} 处。",
+        "SeedGrid가 저장 중에 멈췄지만 잃은 것은 없습니다. 정리한 곳: {value}.",
     ),
 }

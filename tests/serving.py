@@ -1,0 +1,66 @@
+"""The page in a process of its own, as users start it; with the fake backend unless asked not to.
+
+    with serve(tmp_path, step_delay_s=0.05) as address: ...
+
+A prompt with the word "broken" makes the fake backend fail at step 2.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+
+
+@contextlib.contextmanager
+def serve(
+    library: Path, *, step_delay_s: float = 0.0, load_delay_s: float = 0.0, real: bool = False
+) -> Iterator[str]:
+    """Start the page and give its address; stop it afterwards."""
+    command = [sys.executable, "-W", "ignore", __file__]
+    command += [str(library), str(step_delay_s), str(load_delay_s), "real" if real else "fake"]
+    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        lines: list[str] = []
+        try:
+            for line in process.stderr:
+                lines.append(line)
+                if line.startswith("SeedGrid is at "):
+                    break
+            else:
+                raise AssertionError("the page did not start:\n" + "".join(lines))
+            # Whoever is not listened to is blocked when the pipe is full.
+            drain = threading.Thread(target=lines.extend, args=(process.stderr,), daemon=True)
+            drain.start()
+            yield line.removeprefix("SeedGrid is at ").strip()
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def _main(library: str, step_delay_s: str, load_delay_s: str, kind: str) -> None:
+    sys.path.insert(0, str(ROOT))
+    import app
+    from seedgrid.backend.base import Placement, Watch
+    from seedgrid.backend.fake import FakeBackend, Fault
+    from seedgrid.picture import Pixels
+    from seedgrid.recipe import Recipe
+
+    class Brittle(FakeBackend):
+        def paint(
+            self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
+        ) -> tuple[Pixels, ...]:
+            self.faults.append(Fault(step=2) if "broken" in recipes[0].prompt else None)
+            return super().paint(recipes, placement, watch)
+
+    fake = Brittle(step_delay_s=float(step_delay_s), load_delay_s=float(load_delay_s))
+    app.main(library=library, port=0, backend=None if kind == "real" else fake)
+
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:])

@@ -1,0 +1,187 @@
+"""The served page without a browser: what is open, what is refused, what is private."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from gradio_client import Client, handle_file
+from serving import serve
+
+import app
+from seedgrid import png
+from seedgrid.errors import InputError
+from seedgrid.library import Library
+
+ROOT = Path(app.__file__).parent
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("library")
+
+
+@pytest.fixture(scope="module")
+def address(folder: Path) -> Iterator[str]:
+    with serve(folder) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def library(folder: Path, address: str) -> Iterator[Library]:
+    """The library of the page, opened from this process as well."""
+    httpx.get(address)
+    with Library(folder) as library:
+        yield library
+
+
+@pytest.fixture(scope="module")
+def client(address: str) -> Client:
+    return Client(address, verbose=False)
+
+
+def test_only_the_api_is_public(address: str) -> None:
+    """Every event but the published functions is hidden from API users."""
+    named = httpx.get(f"{address}gradio_api/info").json()["named_endpoints"]
+    assert set(named) == {"/grid", "/refine", "/recipe"}
+
+
+def test_the_api_gives_the_very_files(client: Client, library: Library) -> None:
+    """/grid hands out PNGs byte for byte as in the library, recipes inside."""
+    pictures, records = client.predict("a red fox", "3, 9", api_name="/grid")
+    for picture, record, seed in zip(pictures, records, (3, 9), strict=True):
+        given = Path(picture["image"]).read_bytes()
+        assert given == library.get(record["id"]).path.read_bytes()
+        assert png.read(given).recipe.seed == record["seed"] == seed
+
+
+def test_the_api_refines_on_the_seed(client: Client) -> None:
+    """/refine keeps the picture's seed and appends the words."""
+    _, records = client.predict("a red fox", "7", api_name="/grid")
+    _, varied = client.predict(records[0]["id"], [", artsy"], api_name="/refine")
+    assert [(r["seed"], r["prompt"]) for r in varied] == [(7, "a red fox, artsy")]
+
+
+def test_the_api_reads_a_recipe(client: Client) -> None:
+    """/recipe says what an uploaded PNG holds."""
+    pictures, records = client.predict("a red fox", "1", api_name="/grid")
+    record = client.predict(handle_file(pictures[0]["image"]), api_name="/recipe")
+    assert record["recipe"] == records[0]["recipe"]
+
+
+def test_the_api_explains_a_refusal(client: Client) -> None:
+    """An API user hears the same sentence as everybody."""
+    with pytest.raises(Exception, match="The prompt is empty"):
+        client.predict("", api_name="/grid")
+
+
+def test_a_picture_is_served_as_it_is(address: str, client: Client, library: Library) -> None:
+    """The page's address of a picture gives the file of the library, as a PNG and nothing else."""
+    _, records = client.predict("a blue fox", "1", api_name="/grid")
+    answer = httpx.get(f"{address}seedgrid/pictures/{records[0]['id']}.png")
+    assert answer.content == library.get(records[0]["id"]).path.read_bytes()
+    assert answer.headers["content-type"] == "image/png"
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    thumb = httpx.get(f"{address}seedgrid/thumbs/{records[0]['id']}.jpg")
+    assert thumb.content[:2] == b"\xff\xd8"
+    assert len(thumb.content) < 20_000
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"seedgrid/pictures/{'0' * 32}.png",
+        "seedgrid/pictures/..%2F..%2Fetc%2Fpasswd.png",
+        "seedgrid/assets/../app.py",
+        "seedgrid/assets/..%2Fapp.py",
+        "seedgrid/assets/model/model_index.json",
+        "seedgrid/assets/fonts/LICENSE.txt",
+    ],
+)
+def test_nothing_else_is_served(address: str, path: str) -> None:
+    """Unknown ids, other folders and other kinds of files are not found."""
+    assert httpx.get(address + path).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Host": "evil.example"}, 400),
+        ({"Sec-Fetch-Site": "cross-site"}, 403),
+        ({"Origin": "https://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({}, 200),
+    ],
+)
+def test_other_sites_cannot_upload(address: str, headers: dict[str, str], status: int) -> None:
+    """An upload that another site's page sends is refused before Gradio reads it."""
+    files = {"files": ("x.png", b"\x89PNG", "image/png")}
+    answer = httpx.post(f"{address}gradio_api/upload", files=files, headers=headers)
+    assert answer.status_code == status
+
+
+def test_the_head_comes_first_and_holds_no_markup_of_ours_by_accident(address: str) -> None:
+    """Words and scripts stand before Gradio's own script, and the words cannot end their script."""
+    page = httpx.get(address).text
+    assert page.index("SeedGridConfig") < page.index('type="module"')
+    config = page.split("window.SeedGridConfig = ")[1].split(";</script>")[0]
+    assert "<" not in config
+    assert json.loads(config)["texts"]["generate"]["ko"] == "만들기"
+
+
+def test_nothing_is_fetched_from_elsewhere(address: str) -> None:
+    """Styles of the page and of the theme name no other host."""
+    for path in ("theme.css", "seedgrid/assets/page.css"):
+        assert "//" not in httpx.get(address + path).text.replace("http://www.w3.org/", "")
+
+
+def test_analytics_and_history_are_off(address: str) -> None:
+    """The page reports to nobody and keeps no prompts in the browser's run history."""
+    config = httpx.get(f"{address}config").json()
+    assert config["analytics_enabled"] is False
+    assert config.get("run_history") in (False, None)
+    assert httpx.get(f"{address}gradio_api/runs").status_code == 404
+    assert httpx.get(f"{address}monitoring").status_code in (403, 404)
+
+
+def test_a_taken_port_gives_the_next_one() -> None:
+    """Two pages at once stand side by side."""
+    with socket.socket() as taken:
+        taken.bind((app.HOST, 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert port < app.find_port(app.HOST, port) < port + 100
+
+
+def test_an_address_of_another_machine_is_refused() -> None:
+    """A host that is not ours is named in the message."""
+    with pytest.raises(InputError, match=r"192\.0\.2\.1"):
+        app.find_port("192.0.2.1", 7860)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"), [(("--lang", "xx"), "xx"), (("--host", "192.0.2.1"), "192.0.2.1")]
+)
+def test_bad_arguments_exit_2_with_one_line(arguments: tuple[str, ...], word: str) -> None:
+    """The command says what is wrong and does not start."""
+    done = subprocess.run(
+        [sys.executable, ROOT / "app.py", *arguments], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert word in done.stderr.splitlines()[-1]
+    assert "Traceback" not in done.stderr
+
+
+def test_importing_the_app_builds_no_page_and_loads_no_torch() -> None:
+    """Only a Space builds the page at import; torch waits for the engine's thread."""
+    code = "import sys, app; print(hasattr(app, 'demo'), 'torch' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert done.stdout.split() == ["False", "False"]

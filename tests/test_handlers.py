@@ -1,0 +1,322 @@
+"""The page's answers: values in, values out, on the fake backend and a real library."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from seedgrid.backend.base import Placement
+from seedgrid.backend.fake import FakeBackend, Fault
+from seedgrid.studio import Studio
+from seedgrid.ui.ask import Asked
+from seedgrid.ui.handlers import Handlers, Progress, Shown
+from seedgrid.ui.tree import rounds_of
+from seedgrid.variations import GUIDE_SUFFIXES
+
+ASKED = Asked(prompt="a red fox", seeds="5-8", steps="3", size="64x64")
+
+
+@pytest.fixture
+def painter(request: pytest.FixtureRequest) -> FakeBackend:
+    return FakeBackend(step_delay_s=getattr(request, "param", 0.0))
+
+
+def slowly(step_delay_s: float) -> pytest.MarkDecorator:
+    """Let the painter take its time over each step."""
+    return pytest.mark.parametrize("painter", [step_delay_s], indirect=True, ids=["slowly"])
+
+
+@pytest.fixture
+def studio(tmp_path: Path, painter: FakeBackend) -> Iterator[Studio]:
+    with Studio(library=tmp_path, backend=painter, placement=Placement()) as studio:
+        yield studio
+
+
+@pytest.fixture
+def handlers(studio: Studio) -> Handlers:
+    return Handlers(studio)
+
+
+def kept(shown: Shown) -> dict[str, Any]:
+    assert shown.place is not None
+    return shown.place.to_browser()
+
+
+def follow(handlers: Handlers, shown: Shown) -> list[Progress]:
+    return list(handlers.follow(kept(shown)))
+
+
+def grid(handlers: Handlers, asked: Asked = ASKED) -> tuple[dict[str, Any], Progress]:
+    """Generate and wait; return the place and the last news."""
+    shown = handlers.on_generate(asked, {})
+    return kept(shown), follow(handlers, shown)[-1]
+
+
+def refine(handlers: Handlers, place: dict[str, Any], picture_id: str) -> tuple[Shown, Progress]:
+    shown = handlers.on_refine(GUIDE_SUFFIXES, "", place | {"picked": picture_id})
+    return shown, follow(handlers, shown)[-1]
+
+
+def test_generate_fills_the_stage_with_the_seeds_asked_for(handlers: Handlers) -> None:
+    """Four cells, each with the seed that made it and a picture of its own."""
+    _, news = grid(handlers)
+    cells = news.stage["cells"]
+    assert [cell["seed"] for cell in cells] == [5, 6, 7, 8]
+    assert {cell["state"] for cell in cells} == {"done"}
+    assert len({cell["id"] for cell in cells}) == 4
+    assert (news.stage["busy"], news.status["key"]) == (False, "status_done")
+
+
+@slowly(0.05)
+def test_previews_are_small_pictures_for_every_cell(handlers: Handlers) -> None:
+    """While a run goes on, each cell has a step and a JPEG of its own."""
+    shown = handlers.on_generate(ASKED, {})
+    painting = [
+        news.stage["cells"]
+        for news in handlers.follow(kept(shown))
+        if news.stage["cells"][0]["state"] == "painting"
+    ]
+    assert len(painting) >= 2
+    for cells in painting:
+        previews = [cell["preview"] for cell in cells]
+        assert all(uri.startswith("data:image/jpeg;base64,") for uri in previews)
+        assert len(set(previews)) == 4
+        assert max(map(len, previews)) < 40_000
+
+
+def test_refine_keeps_the_seed_and_shows_the_parent(handlers: Handlers) -> None:
+    """All four variations carry the picked picture's seed; the card shows the parent."""
+    place, news = grid(handlers)
+    picked = news.stage["cells"][2]
+    shown, news = refine(handlers, place, picked["id"])
+    assert [cell["seed"] for cell in news.stage["cells"]] == [7, 7, 7, 7]
+    assert [cell["words"] for cell in news.stage["cells"]] == [
+        suffix.removeprefix(", ") for suffix in GUIDE_SUFFIXES
+    ]
+    assert shown.picked is not None
+    assert (shown.picked["id"], shown.picked["note"]) == (picked["id"], "card_parent")
+
+
+def test_the_card_marks_the_words_that_were_added(handlers: Handlers) -> None:
+    """The card of a variation shows its prompt against its parent's."""
+    place, news = grid(handlers)
+    shown, news = refine(handlers, place, news.stage["cells"][0]["id"])
+    card = handlers.on_pick(news.stage["cells"][1]["id"], kept(shown)).picked
+    assert card is not None
+    assert card["pieces"] == [["same", "a red fox"], ["added", ", artsy"]]
+
+
+def test_refine_without_a_pick_starts_nothing(handlers: Handlers, painter: FakeBackend) -> None:
+    """Nothing is picked, nothing happens."""
+    place, _ = grid(handlers)
+    assert handlers.on_refine(GUIDE_SUFFIXES, "", place) == Shown()
+    assert len(painter.calls) == 1
+
+
+def test_after_four_refinements_back_leads_to_the_root(handlers: Handlers) -> None:
+    """Back goes one round up each time, with the picture picked that was gone on from."""
+    place, news = grid(handlers)
+    gone_on_from = []
+    for cell in (0, 1, 2, 3):
+        gone_on_from.append(news.stage["cells"][cell]["id"])
+        shown, news = refine(handlers, place, gone_on_from[-1])
+        place = kept(shown)
+    for expected in reversed(gone_on_from):
+        shown = handlers.on_back(place)
+        place = kept(shown)
+        assert shown.picked is not None
+        assert shown.picked["id"] == expected
+        assert shown.stage is not None
+        assert shown.stage["cells"][shown.stage["picked"]]["id"] == expected
+    assert shown.rail is not None
+    assert shown.rail["has_parent"] is False
+    assert handlers.on_back(place) == Shown()
+
+
+def test_a_branch_gets_a_lane_of_its_own(handlers: Handlers, studio: Studio) -> None:
+    """Two refinements of one round stand on two lanes, both below it."""
+    place, news = grid(handlers)
+    first, second = news.stage["cells"][0]["id"], news.stage["cells"][3]["id"]
+    refine(handlers, place, first)
+    _, news = refine(handlers, place, second)
+    assert [(r["depth"], r["lane"]) for r in news.rail["rounds"]] == [(0, 0), (1, 0), (1, 1)]
+    ringed = [cell["id"] for cell in news.rail["rounds"][0]["cells"] if cell["picked"]]
+    assert ringed == [first, second]
+    assert len(rounds_of(studio.library.work(place["work"]))) == 3
+
+
+def test_a_round_of_the_rail_can_be_gone_to(handlers: Handlers) -> None:
+    """A click on the rail shows that round with its picture."""
+    place, news = grid(handlers)
+    shown, _ = refine(handlers, place, news.stage["cells"][1]["id"])
+    back = handlers.on_go(place["round"], kept(shown))
+    assert back.stage is not None
+    assert back.stage["picked"] == 1
+    assert [cell["seed"] for cell in back.stage["cells"]] == [5, 6, 7, 8]
+
+
+def test_a_reload_shows_the_same_place(handlers: Handlers) -> None:
+    """What the browser kept is enough to show stage, rail and card again."""
+    place, news = grid(handlers)
+    again = handlers.on_load(place)
+    assert again.stage is not None
+    assert again.rail is not None
+    assert [c["id"] for c in again.stage["cells"]] == [c["id"] for c in news.stage["cells"]]
+    assert again.rail["rounds"] == news.rail["rounds"]
+
+
+@slowly(0.05)
+def test_a_reload_finds_the_run_that_goes_on(handlers: Handlers, painter: FakeBackend) -> None:
+    """A closed tab stops nothing; the next one watches the same run to its end."""
+    place = kept(handlers.on_generate(ASKED, {}))
+    reloaded = handlers.on_load(place)
+    assert reloaded.stage is not None
+    assert reloaded.stage["busy"] is True
+    assert follow(handlers, reloaded)[-1].status["key"] == "status_done"
+    assert len(painter.calls) == 1
+
+
+@pytest.mark.parametrize("rubbish", [None, [], {"visitor": "x"}, {"work": "../../etc/passwd"}, 7])
+def test_rubbish_from_a_browser_is_a_first_visit(handlers: Handlers, rubbish: object) -> None:
+    """A place that we did not write is not used."""
+    shown = handlers.on_load(rubbish)
+    assert shown.place is not None
+    assert shown.place.work is None
+    assert shown.stage is not None
+    assert {cell["state"] for cell in shown.stage["cells"]} == {"empty"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "field"),
+    [
+        ({"seeds": "abc"}, "seed_text", "seeds"),
+        ({"seeds": "1.5"}, "seed_text", "seeds"),
+        ({"seeds": "-1"}, "seed_range", "seeds"),
+        ({"seeds": "4294967296"}, "seed_range", "seeds"),
+        ({"prompt": "   "}, "prompt_empty", "prompt"),
+        ({"size": "7"}, "size_range", "size"),
+        ({"size": "100000"}, "size_range", "size"),
+        ({"size": "big"}, "size_text", "size"),
+        ({"steps": "0"}, "steps_range", "steps"),
+        ({"steps": "2.5"}, "steps_range", "steps"),
+        ({"guidance": "nan"}, "guidance_range", "guidance"),
+        ({"guidance": "much"}, "guidance_range", "guidance"),
+        ({"scheduler": "Magic"}, "scheduler_unknown", "scheduler"),
+        ({"model": "nope"}, "model_missing", "model"),
+        ({"determinism": "very"}, "determinism_unknown", "determinism"),
+    ],
+)
+def test_bad_input_is_named_at_its_field_and_loses_nothing(
+    handlers: Handlers, painter: FakeBackend, changes: dict[str, str], code: str, field: str
+) -> None:
+    """The message names the field; stage, rail and place stay as they are; nothing is painted."""
+    asked = Asked(**(vars(ASKED) | changes))
+    shown = handlers.on_generate(asked, {})
+    assert shown.status is not None
+    assert (shown.status["key"], shown.status["field"]) == (f"error_{code}", field)
+    assert (shown.place, shown.stage, shown.rail) == (None, None, None)
+    assert painter.calls == []
+
+
+def test_old_news_do_not_cover_a_message(handlers: Handlers) -> None:
+    """What a finished run says again has an older epoch than the message."""
+    place, news = grid(handlers)
+    shown = handlers.on_generate(Asked(prompt="", seeds="1"), place)
+    assert shown.status is not None
+    assert shown.status["epoch"] > news.status["epoch"]
+
+
+@slowly(0.05)
+def test_stop_keeps_what_is_done_and_leaves_others_alone(handlers: Handlers) -> None:
+    """Two visitors: one stops, the other's pictures are finished."""
+    mine = handlers.on_generate(ASKED, {})
+    yours = handlers.on_generate(ASKED, {})
+    handlers.on_stop(kept(mine))
+    stopped, done = follow(handlers, mine)[-1], follow(handlers, yours)[-1]
+    assert {cell["state"] for cell in stopped.stage["cells"]} == {"stopped"}
+    assert (stopped.status["key"], stopped.stage["busy"]) == ("status_cancelled", False)
+    assert {cell["state"] for cell in done.stage["cells"]} == {"done"}
+
+
+@slowly(0.02)
+def test_stop_then_generate_runs_one_job_to_its_end(
+    handlers: Handlers, painter: FakeBackend
+) -> None:
+    """The stopped run ends stopped, the new one done, and both were never painted together."""
+    first = handlers.on_generate(ASKED, {})
+    handlers.on_stop(kept(first))
+    second = handlers.on_generate(ASKED, kept(first))
+    assert follow(handlers, second)[-1].status["key"] == "status_done"
+    assert follow(handlers, first)[-1].status["key"] == "status_cancelled"
+    assert len({call.thread for call in painter.calls}) == 1
+
+
+@slowly(0.1)
+def test_the_position_in_the_queue_is_shown(handlers: Handlers) -> None:
+    """The third visitor hears how many are before."""
+    runs = [handlers.on_generate(ASKED, {}) for _ in range(3)]
+    news = next(handlers.follow(kept(runs[-1])))
+    assert (news.status["key"], news.status["data"]) == ("status_queued", {"number": 1})
+    for run in runs:
+        handlers.on_stop(kept(run))
+
+
+def test_a_failed_run_says_why_and_the_next_one_works(
+    handlers: Handlers, painter: FakeBackend
+) -> None:
+    """The sentence comes by its code; the engine stays usable."""
+    painter.faults.append(Fault(step=2))
+    _, failed = grid(handlers)
+    assert failed.status["key"] == "error_picture_nan"
+    assert {cell["state"] for cell in failed.stage["cells"]} == {"stopped"}
+    assert grid(handlers)[1].status["key"] == "status_done"
+
+
+def test_the_page_says_that_the_model_loads(tmp_path: Path) -> None:
+    """An open page hears of the loading, and then that all is ready."""
+    backend = FakeBackend(load_delay_s=0.4)
+    with Studio(library=tmp_path, backend=backend, placement=Placement()) as studio:
+        studio.engine.warm()
+        keys = [news.status["key"] for news in Handlers(studio).follow({})]
+    assert keys == ["status_warming", "status_ready"]
+
+
+def test_the_device_that_was_chosen_is_used(handlers: Handlers, painter: FakeBackend) -> None:
+    """Generate and Refine compute where the settings say."""
+    asked = Asked(**(vars(ASKED) | {"device": "cuda:1"}))
+    place, news = grid(handlers, asked)
+    picked = {"picked": news.stage["cells"][0]["id"]}
+    follow(handlers, handlers.on_refine(GUIDE_SUFFIXES, "cpu", place | picked))
+    assert [call.placement.device for call in painter.calls] == ["cuda:1", "cpu"]
+
+
+def test_a_favourite_is_kept(handlers: Handlers, studio: Studio) -> None:
+    """The star goes to the library and comes back in the card."""
+    place, news = grid(handlers)
+    picture_id = news.stage["cells"][1]["id"]
+    shown = handlers.on_favourite(picture_id, True, place)
+    assert shown.picked is not None
+    assert shown.picked["favourite"] is True
+    assert studio.library.get(picture_id).favourite is True
+
+
+def test_one_visitor_may_wait_with_few_runs(tmp_path: Path) -> None:
+    """A third run of one visitor is refused with advice."""
+    backend = FakeBackend(step_delay_s=0.1)
+    with Studio(
+        library=tmp_path, backend=backend, placement=Placement(), runs_per_owner=2
+    ) as studio:
+        handlers = Handlers(studio)
+        place = kept(handlers.on_generate(ASKED, {}))
+        place = kept(handlers.on_generate(ASKED, place))
+        refused = handlers.on_generate(ASKED, place)
+    assert refused.status is not None
+    assert refused.status["key"] == "error_too_many_runs"
+
+
+def test_following_ends_at_once_when_nothing_runs(handlers: Handlers) -> None:
+    """A visitor without a run holds no thread."""
+    assert list(handlers.follow({})) == []
