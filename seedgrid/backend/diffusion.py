@@ -27,6 +27,8 @@ from seedgrid.backend.devices import empty_cache
 from seedgrid.backend.generators import fresh_generators, mix_noise
 from seedgrid.backend.models import Loaded, Shelf, quiet_diffusers
 from seedgrid.backend.passport import current_passport
+from seedgrid.backend.probe import run_probe
+from seedgrid.backend.proof import ProbeReport, keep_report, recall_report
 from seedgrid.backend.schedulers import TABLE, make_scheduler
 from seedgrid.backend.steps import follow
 from seedgrid.errors import InputError, RunCancelled, RunError
@@ -79,20 +81,48 @@ class DiffusersBackend:
             pictures: dict[int, Pixels] = {}
             for places in _calls(recipes, loaded):
                 part = [recipes[place] for place in places]
-                pictures |= zip(places, self._paint_call(part, loaded, watch), strict=True)
+                images = self._call(part, loaded, watch, decode=True)[1]
+                pictures |= zip(places, _to_pixels(images[: len(part)]), strict=True)
             return tuple(pictures[place] for place in range(len(recipes)))
+
+    def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport:
+        """Tell whether the lock holds for recipes like this one, here; remembered by passport.
+
+        Raises:
+            RunCancelled: `watch.cancelled` became true.
+            RunError: A batch could not be computed.
+            ModelError: As `prepare`.
+            DeviceError: As `prepare`.
+        """
+        passport = self.prepare(recipe, placement)
+        known = recall_report(recipe, passport)
+        if known is not None:
+            return known
+        with _scope(recipe, placement):
+            loaded = self._shelf.get(recipe, placement)
+
+            def compute(recipes: Sequence[Recipe], *, decode: bool) -> list[torch.Tensor]:
+                return self._call(recipes, loaded, watch, decode=decode)
+
+            report = run_probe(recipe, compute)
+        keep_report(recipe, passport, report)
+        return report
 
     def close(self) -> None:
         """Let go of models and memory."""
         self._shelf.clear()
         gc.collect()
 
-    def _paint_call(
-        self, recipes: Sequence[Recipe], loaded: Loaded, watch: Watch
-    ) -> tuple[Pixels, ...]:
-        """Make one pipeline call and translate what diffusers and torch raise."""
+    def _call(
+        self, recipes: Sequence[Recipe], loaded: Loaded, watch: Watch, *, decode: bool
+    ) -> list[torch.Tensor]:
+        """Make one pipeline call and translate what diffusers and torch raise.
+
+        Returns:
+            The last latents and, if decoded, the pictures (W, 3, height, width) in 0 … 1.
+        """
         try:
-            return _call(recipes, loaded, watch)
+            return _call_pipeline(recipes, loaded, watch, decode=decode)
         except (torch.OutOfMemoryError, MemoryError):
             pass
         except RuntimeError as error:
@@ -128,30 +158,34 @@ def _calls(recipes: Sequence[Recipe], loaded: Loaded) -> list[list[int]]:
     return list(groups.values())
 
 
-def _call(recipes: Sequence[Recipe], loaded: Loaded, watch: Watch) -> tuple[Pixels, ...]:
+def _call_pipeline(
+    recipes: Sequence[Recipe], loaded: Loaded, watch: Watch, *, decode: bool
+) -> list[torch.Tensor]:
     """Call the pipeline with W cells: the recipes, padded with repeats of them."""
     first = recipes[0]
+    family = loaded.files.family
     cells = [recipes[place % len(recipes)] for place in range(first.lock_width)]
     if watch.cancelled:
         raise RunCancelled("run_cancelled")
     scheduler = make_scheduler(first.scheduler, loaded.scheduler_config)
-    follow(scheduler, first, loaded, watch, num_pictures=len(recipes))
+    followed = follow(scheduler, first, loaded, watch, num_pictures=len(recipes))
     loaded.pipeline.scheduler = scheduler
-    arguments = loaded.files.family.call_arguments(cells, loaded.files.configs)
     try:
         with _mixed_noise(loaded.pipeline, cells):
             output = loaded.pipeline(
-                **arguments,
+                **family.call_arguments(cells, loaded.files.configs),
                 generator=fresh_generators([cell.seed for cell in cells]),
-                output_type="pt",
+                output_type="pt" if decode or not family.has_prompt else "latent",
             )
     finally:
         loaded.pipeline.maybe_free_model_hooks()
+    if not decode:
+        return [followed.latents]
     withheld = getattr(output, "nsfw_content_detected", None) or []
     for recipe, flag in zip(recipes, withheld, strict=False):
         if flag:
             raise RunError("picture_withheld", value=recipe.seed)
-    return _to_pixels(output.images[: len(recipes)])
+    return [followed.latents, output.images]
 
 
 def _to_pixels(images: torch.Tensor) -> tuple[Pixels, ...]:

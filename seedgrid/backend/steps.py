@@ -20,9 +20,19 @@ from seedgrid.picture import Pixels
 from seedgrid.recipe import Recipe
 
 
+class Followed:
+    """What came out of the last step.
+
+    Attributes:
+        latents: One row a cell; pictures in -1 … 1 where a model has no latents.
+    """
+
+    latents: torch.Tensor
+
+
 def follow(
     scheduler: Any, recipe: Recipe, loaded: Loaded, watch: Watch, *, num_pictures: int
-) -> None:
+) -> Followed:
     """Make a scheduler tell `watch` of each of its steps.
 
     Args:
@@ -32,11 +42,15 @@ def follow(
         watch: Who is told, and asked whether to go on.
         num_pictures: How many rows of the batch are wanted; the rest is padding.
 
+    Returns:
+        A place where the last step's latents are put.
+
     Raises:
         RunCancelled: Out of the pipeline's call, at the first step after the wish.
         RunError: `picture_nan`, out of the pipeline's call, after the last step.
     """
     original = scheduler.step
+    followed = Followed()
     number = 0
 
     # diffusers reads the signature to see whether a scheduler takes generators: wraps keeps it.
@@ -49,7 +63,9 @@ def follow(
         number += 1
         total = len(scheduler.timesteps)
         if number == total:
-            _check_finite(result)
+            followed.latents = result[0] if isinstance(result, tuple) else result.prev_sample
+            if not torch.isfinite(followed.latents).all():
+                raise RunError("picture_nan")
         state = _state(scheduler, recipe, loaded, (model_output, float(timestep), sample))
 
         def previews() -> tuple[Pixels, ...]:
@@ -61,12 +77,7 @@ def follow(
         return result
 
     scheduler.step = step
-
-
-def _check_finite(result: Any) -> None:
-    latents = result[0] if isinstance(result, tuple) else result.prev_sample
-    if not torch.isfinite(latents).all():
-        raise RunError("picture_nan")
+    return followed
 
 
 def _state(
