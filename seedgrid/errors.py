@@ -132,6 +132,26 @@ MESSAGES: Final[dict[str, str]] = {
     "library_mended": (
         "SeedGrid was stopped while it saved; nothing is lost. Loose ends tied up: {value}."
     ),
+    "imported": (
+        "From {tool}, filled in as far as it goes; the same picture will not come out: {reasons}."
+    ),
+    "import_seed_missing": "it names no seed",
+    "import_seed": "seed {value} is beyond 32 bits, {instead} draws the same noise",
+    "import_text": "{value} characters that a prompt here cannot hold were left out",
+    "import_number": "{name} {value} became {instead}",
+    "import_size": "size {value} became {instead}, which this model can paint",
+    "import_sampler": "the sampler “{value}” is not offered here, the model's own is used",
+    "import_schedule": "the noise levels “{value}” are not offered with {sampler}",
+    "import_loras": "LoRAs are not taken along ({value})",
+    "import_extras": "there is no such setting here: {value}",
+    "import_model": "its model “{value}” must be chosen here, if you have it",
+    "import_noise": "{tool} draws its noise elsewhere",
+    "import_arithmetic": "its arithmetic is another program's",
+    "import_weights": "{tool}'s marks for weighting words are plain words here",
+    "import_second_pass": "a second pass (hires fix, refiner or upscaling) was run over it",
+    "import_first_picture": "it was made from another picture, not from noise alone",
+    "import_batch": "it is one of {value} drawn in one go, and the file does not say which",
+    "picture_foreign": "The settings in this picture cannot be read: {reason}.",
 }
 
 

@@ -339,7 +339,8 @@ class Library:
 
     @contextlib.contextmanager
     def _traced(self) -> Iterator[None]:
-        """Remember that a write failed: the next start looks at what it left."""
+        """Leave a trace while writing: what a kill or a failure leaves, the next start mends."""
+        self._shelf.objects.open_session()
         try:
             yield
         except LibraryError:

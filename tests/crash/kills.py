@@ -48,7 +48,7 @@ def _kill_one(library: Path, journal: Path, *, seed: int, after_s: float) -> Non
     if child == 0:
         try:
             worker.live(library, Journal(journal), seed)
-        except BaseException:
+        except BaseException:  # noqa: BLE001 - the outermost edge of a process
             traceback.print_exc()
         finally:
             os._exit(1)

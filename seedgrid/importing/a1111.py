@@ -1,0 +1,152 @@
+"""Settings as AUTOMATIC1111, Forge and SD.Next write them: the text `parameters`.
+
+    a red fox
+    Negative prompt: blurry
+    Steps: 20, Sampler: Euler a, CFG scale: 7, Seed: 42, Size: 512x512, Model: …, Version: …
+
+Source: https://github.com/AUTOMATIC1111/stable-diffusion-webui, modules/infotext_utils.py
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from seedgrid.importing.imported import Found
+from seedgrid.importing.samplers import A1111_AUTOMATIC
+from seedgrid.notices import Notice
+
+_SETTING: Final = re.compile(r'\s*(\w[\w \-/.]{0,80}):\s*("(?:\\.|[^\\"])*"|[^,]*)(?:,|$)')
+_NEGATIVE: Final = "Negative prompt:"
+_NETWORK: Final = re.compile(r"<(?:lora|lyco|hypernet):([^:>]{1,200})(?::[^>]{0,200})?>", re.I)
+_WEIGHT: Final = re.compile(r"[(\[][^()\[\]]+:\s*-?\d*\.?\d+\s*[)\]]|\bBREAK\b|\bAND\b")
+_MIN_SETTINGS: Final = 3
+_EXTRAS: Final = (
+    "Clip skip",
+    "ENSD",
+    "VAE",
+    "Refiner",
+    "Token merging ratio",
+    "Tiling",
+    "Face restoration",
+    "Styles",
+    "Style Selector Style",
+    "TI hashes",
+    "Hypernet",
+    "NGMS",
+    "Distilled CFG Scale",
+    "Seed resize from",
+    "Eta",
+    "ADetailer model",
+    "Sharpness",
+    "Dynamic thresholding enabled",
+)
+
+
+def read(texts: Mapping[str, str]) -> Found | None:
+    """Read the settings, or return None when this is not how they are written.
+
+    Args:
+        texts: A PNG's texts by key.
+    """
+    text = texts.get("parameters", "")
+    lines = text.strip().split("\n")
+    settings = _settings(lines[-1])
+    if len(settings) < _MIN_SETTINGS:
+        # Without a line of settings all of it may be the words, when the tool says so itself.
+        return None
+    prompt, negative = _prompts(lines[:-1])
+    prompt, loras = _without_networks(prompt)
+    width, _, height = settings.get("Size", "").partition("x")
+    tool = _tool(settings)
+    return Found(
+        tool=tool,
+        prompt=prompt,
+        negative_prompt=negative,
+        seed=settings.get("Seed"),
+        width=width,
+        height=height,
+        steps=settings.get("Steps"),
+        guidance=settings.get("CFG scale", settings.get("CFG Scale")),
+        sampler=settings.get("Sampler", ""),
+        schedule=_schedule(settings),
+        model=settings.get("Model", settings.get("Model hash", "")),
+        mix=_mix(settings),
+        is_cpu_noise=settings.get("RNG") == "CPU",
+        extras=_extras(settings),
+        loras=(*loras, *_hashed_names(settings.get("Lora hashes", ""))),
+        reasons=_reasons(settings, prompt + negative, tool),
+    )
+
+
+def _settings(line: str) -> dict[str, str]:
+    return {name: _unquoted(value) for name, value in _SETTING.findall(line)}
+
+
+def _unquoted(value: str) -> str:
+    if value.startswith('"') and value.endswith('"') and len(value) > 1:
+        try:
+            return str(json.loads(value))
+        except ValueError:
+            return value
+    return value.strip()
+
+
+def _prompts(lines: list[str]) -> tuple[str, str]:
+    """Split the words: what follows the line that begins with "Negative prompt:" is negative."""
+    for number, line in enumerate(lines):
+        if line.strip().startswith(_NEGATIVE):
+            first = line.strip().removeprefix(_NEGATIVE).strip()
+            return "\n".join(lines[:number]).strip(), "\n".join([first, *lines[number + 1 :]])
+    return "\n".join(lines).strip(), ""
+
+
+def _without_networks(prompt: str) -> tuple[str, tuple[str, ...]]:
+    names = tuple(match[1] for match in _NETWORK.finditer(prompt))
+    return (_NETWORK.sub("", prompt).strip(), names) if names else (prompt, ())
+
+
+def _hashed_names(text: str) -> tuple[str, ...]:
+    """Read names from `name: hash, name: hash`."""
+    return tuple(part.partition(":")[0].strip() for part in text.split(",") if ":" in part)
+
+
+def _schedule(settings: Mapping[str, str]) -> str:
+    schedule = settings.get("Schedule type", "")
+    if schedule.casefold() == "automatic":
+        return A1111_AUTOMATIC.get(settings.get("Sampler", "").casefold(), "")
+    return schedule
+
+
+def _mix(settings: Mapping[str, str]) -> tuple[object, object] | None:
+    if "Variation seed" not in settings:
+        return None
+    return settings["Variation seed"], settings.get("Variation seed strength", "")
+
+
+def _extras(settings: Mapping[str, str]) -> tuple[str, ...]:
+    controls = (name for name in settings if name.startswith("ControlNet"))
+    return (*(name for name in _EXTRAS if name in settings), *controls)
+
+
+def _reasons(settings: Mapping[str, str], words: str, tool: str) -> tuple[Notice, ...]:
+    reasons = []
+    if any(name.startswith("Hires") for name in settings):
+        reasons.append(Notice("import_second_pass"))
+    elif "Denoising strength" in settings or "Mask blur" in settings:
+        reasons.append(Notice("import_first_picture"))
+    if tool != "SeedGrid" and _WEIGHT.search(words):
+        reasons.append(Notice("import_weights", tool=tool))
+    return tuple(reasons)
+
+
+def _tool(settings: Mapping[str, str]) -> str:
+    version, app = settings.get("Version", ""), settings.get("App", "")
+    for name in ("SeedGrid", "Fooocus", "ComfyUI", "SD.Next"):
+        if name.casefold() in f"{version} {app}".casefold():
+            return name
+    if re.match(r"f\d|neo|forge|classic", version, re.I) or "forge" in app.casefold():
+        return "Forge"
+    return "AUTOMATIC1111"

@@ -1,0 +1,38 @@
+"""Read another tool's picture: which tool it was is told by the keys of its texts.
+
+read_foreign(Path("00012-1234.png")).request.prompt
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from seedgrid import png
+from seedgrid.errors import PictureError
+from seedgrid.importing import a1111, comfyui, fooocus, invokeai, novelai, swarmui
+from seedgrid.importing.imported import Found, Imported, to_imported
+
+_READERS: Final[tuple[Callable[[Mapping[str, str]], Found | None], ...]] = (
+    invokeai.read,
+    swarmui.read,
+    fooocus.read,
+    a1111.read,
+    novelai.read,
+    comfyui.read,
+)
+
+
+def read_foreign(source: png.Source) -> Imported:
+    """Turn another tool's picture into a request, with what cannot come along.
+
+    Raises:
+        PictureError: The file is missing or damaged; `picture_without_recipe` when it says
+            nothing of how it was made; `picture_foreign` when what it says cannot be read.
+    """
+    texts = png.read_texts(source)
+    for read in _READERS:
+        found = read(texts)
+        if found is not None:
+            return to_imported(found)
+    raise PictureError("picture_without_recipe")

@@ -1,0 +1,106 @@
+"""Settings as InvokeAI writes them: `invokeai_metadata` (3 and newer), `sd-metadata` (2).
+
+Source: https://github.com/invoke-ai/InvokeAI, invokeai/app/invocations/metadata.py
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from seedgrid.importing.imported import Found
+from seedgrid.importing.json_texts import as_dict, as_list, as_text, read_object
+from seedgrid.notices import Notice
+
+_TOOL = "InvokeAI"
+_EXTRAS = {
+    "controlnets": "ControlNet",
+    "ipAdapters": "IP-Adapter",
+    "t2iAdapters": "T2I-Adapter",
+    "refiner_model": "refiner",
+    "vae": "VAE",
+    "seamless_x": "seamless",
+    "seamless_y": "seamless",
+    "regions": "regions",
+    "ref_images": "reference images",
+    "control_layers": "control layers",
+}
+
+
+def read(texts: Mapping[str, str]) -> Found | None:
+    """Read the settings, or return None when InvokeAI did not write this picture."""
+    if "invokeai_metadata" in texts:
+        return _current(read_object(texts["invokeai_metadata"]))
+    if "sd-metadata" in texts:
+        return _version_2(read_object(texts["sd-metadata"]))
+    return None
+
+
+def _current(data: dict[str, Any]) -> Found:
+    model = as_dict(data.get("model"))
+    loras = [as_dict(lora) for lora in as_list(data.get("loras"))]
+    extras = [name for key, name in _EXTRAS.items() if data.get(key)]
+    if data.get("clip_skip"):
+        extras.append("CLIP skip")
+    if as_text(data.get("positive_style_prompt")) not in ("", as_text(data.get("positive_prompt"))):
+        extras.append("style prompt")
+    return Found(
+        tool=_TOOL,
+        prompt=data.get("positive_prompt", ""),
+        negative_prompt=data.get("negative_prompt") or "",
+        seed=data.get("seed"),
+        width=data.get("width"),
+        height=data.get("height"),
+        steps=data.get("steps"),
+        guidance=data.get("cfg_scale", data.get("guidance")),
+        sampler=as_text(data.get("scheduler")),
+        model=as_text(model.get("name") or model.get("model_name")),
+        is_cpu_noise=data.get("rand_device") == "cpu",
+        extras=tuple(extras),
+        loras=tuple(_name_of(lora) for lora in loras),
+        reasons=_reasons(data),
+    )
+
+
+def _name_of(lora: dict[str, Any]) -> str:
+    model = as_dict(lora.get("model") or lora.get("lora"))
+    return as_text(model.get("name") or model.get("model_name")) or "LoRA"
+
+
+def _reasons(data: dict[str, Any]) -> tuple[Notice, ...]:
+    mode = as_text(data.get("generation_mode"))
+    reasons = []
+    if "img2img" in mode or "paint" in mode or data.get("init_image"):
+        reasons.append(Notice("import_first_picture"))
+    if data.get("hrf_enabled"):
+        reasons.append(Notice("import_second_pass"))
+    words = as_text(data.get("positive_prompt")) + as_text(data.get("negative_prompt"))
+    if re.search(r"\)\s*[+\-\d]|\w[+\-]{1,4}(?:[\s,]|$)|\.(?:and|blend|swap)\(", words):
+        reasons.append(Notice("import_weights", tool=_TOOL))
+    return tuple(reasons)
+
+
+def _version_2(data: dict[str, Any]) -> Found:
+    image = as_dict(data.get("image"))
+    prompt = image.get("prompt", "")
+    if isinstance(prompt, list):
+        prompt = ", ".join(as_text(as_dict(part).get("prompt")) for part in prompt)
+    # Version 2 wrote the negative prompt in square brackets inside the prompt.
+    negatives = re.findall(r"\[([^\[\]]*)\]", as_text(prompt))
+    mixes = as_list(image.get("variations"))
+    first = as_dict(mixes[0]) if mixes else {}
+    return Found(
+        tool=_TOOL,
+        prompt=re.sub(r"\s*\[[^\[\]]*\]", "", as_text(prompt)).strip(),
+        negative_prompt=", ".join(negatives),
+        seed=image.get("seed"),
+        width=image.get("width"),
+        height=image.get("height"),
+        steps=image.get("steps"),
+        guidance=image.get("cfg_scale"),
+        sampler=as_text(image.get("sampler")),
+        model=as_text(data.get("model_weights")),
+        mix=(first.get("seed"), first.get("weight")) if first else None,
+        reasons=(Notice("import_first_picture"),) if image.get("type") == "img2img" else (),
+    )

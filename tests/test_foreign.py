@@ -1,0 +1,699 @@
+"""Other tools' pictures become requests, with an honest sentence about what cannot come along."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image, PngImagePlugin
+
+from seedgrid.backend.fake import FAKE_CARD
+from seedgrid.backend.schedulers import TABLE
+from seedgrid.errors import InputError, PictureError
+from seedgrid.importing.foreign import read_foreign
+from seedgrid.importing.imported import Found, Imported, fit, to_imported
+from seedgrid.importing.samplers import OUR_NAMES
+from seedgrid.png import parameters_text
+from seedgrid.recipe import NoiseShare
+from seedgrid.request import Request, resolve
+
+
+def file_with(**texts: str) -> bytes:
+    """Write a PNG as the other tools do: with Pillow."""
+    info = PngImagePlugin.PngInfo()
+    for key, text in texts.items():
+        info.add_text(key.replace("__", "-"), text)
+    buffer = io.BytesIO()
+    Image.new("RGB", (8, 8)).save(buffer, "PNG", pnginfo=info)
+    return buffer.getvalue()
+
+
+def imported(**texts: str) -> Imported:
+    return read_foreign(file_with(**texts))
+
+
+def codes(found: Imported) -> set[str]:
+    return {reason.code for reason in found.reasons}
+
+
+A1111 = """masterpiece, (best quality:1.2), a red fox <lora:foxes_v2:0.8>
+in the snow
+Negative prompt: lowres, bad anatomy,
+blurry
+Steps: 28, Sampler: DPM++ 2M, Schedule type: Karras, CFG scale: 7.5, Seed: 3141592653, \
+Size: 512x768, Model hash: 6ce0161689, Model: v1-5-pruned-emaonly, Clip skip: 2, \
+Lora hashes: "foxes_v2: 1a2b3c4d5e6f", Version: v1.10.1"""
+
+
+def test_automatic1111() -> None:
+    """Words, seed, size, steps, guidance and sampler come along; LoRA and clip skip are named."""
+    found = imported(parameters=A1111)
+
+    assert found.tool == "AUTOMATIC1111"
+    assert found.request == Request(
+        prompt="masterpiece, (best quality:1.2), a red fox \nin the snow",
+        negative_prompt="lowres, bad anatomy,\nblurry",
+        seeds=(3141592653,),
+        width=512,
+        height=768,
+        num_inference_steps=28,
+        guidance_scale=7.5,
+        scheduler="DPM++ 2M Karras",
+    )
+    assert codes(found) == {
+        "import_weights",
+        "import_loras",
+        "import_extras",
+        "import_model",
+        "import_noise",
+        "import_arithmetic",
+    }
+
+
+def test_the_sentence_is_one_sentence() -> None:
+    """What cannot come along is said in one go, with the names that were found."""
+    sentence = str(imported(parameters=A1111).notice)
+
+    assert sentence.startswith("From AUTOMATIC1111")
+    for part in ("foxes_v2", "Clip skip", "v1-5-pruned-emaonly", "draws its noise elsewhere"):
+        assert part in sentence
+    assert sentence.count(". ") == 0
+    assert sentence.endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("settings", "scheduler"),
+    [
+        ("Sampler: Euler a", "Euler a"),
+        ("Sampler: DPM++ 2M Karras", "DPM++ 2M Karras"),
+        ("Sampler: DPM++ 2M, Schedule type: Automatic", "DPM++ 2M Karras"),
+        ("Sampler: DPM++ 2M, Schedule type: Uniform", "DPM++ 2M"),
+        ("Sampler: DPM++ 2M, Schedule type: SGM Uniform", "DPM++ 2M"),
+        ("Sampler: Euler, Schedule type: Automatic", "Euler"),
+        ("Sampler: PLMS", "PNDM"),
+        ("Sampler: DDIM", "DDIM"),
+        ("Sampler: UniPC", "UniPC"),
+        ("Sampler: LCM", "LCM"),
+        ("Sampler: Restart", None),
+        ("Sampler: DPM adaptive", None),
+    ],
+)
+def test_samplers_of_automatic1111(settings: str, scheduler: str | None) -> None:
+    """Each name of a sampler becomes ours, or is honestly left to the model."""
+    text = f"fox\nSteps: 20, {settings}, CFG scale: 7, Seed: 1, Size: 512x512"
+
+    found = imported(parameters=text)
+
+    assert found.request.scheduler == scheduler
+    assert ("import_sampler" in codes(found)) == (scheduler is None)
+    assert ("import_schedule" in codes(found)) == ("SGM" in settings)
+
+
+def test_every_sampler_we_name_is_one_we_have() -> None:
+    """The table of other tools' names leads only to schedulers of the backend."""
+    assert set(OUR_NAMES.values()) <= set(TABLE)
+
+
+def test_a_variation_seed_becomes_a_noise_mix() -> None:
+    """ "A little of another seed" is the same spherical mix here."""
+    found = imported(
+        parameters="fox\nSteps: 20, Sampler: Euler, CFG scale: 7, Seed: 1, Size: 512x512, "
+        "Variation seed: 99, Variation seed strength: 0.15, RNG: CPU"
+    )
+
+    assert found.request.noise_mix == (NoiseShare(seed=99, weight=0.15),)
+    assert "import_noise" not in codes(found)
+
+
+@pytest.mark.parametrize(
+    ("settings", "code"),
+    [
+        ("Denoising strength: 0.7, Hires upscale: 2, Hires upscaler: Latent", "import_second_pass"),
+        ("Denoising strength: 0.7", "import_first_picture"),
+        ('ControlNet 0: "Module: canny, Model: x [1]"', "import_extras"),
+        ("Seed: -1", "import_seed_missing"),
+        ("Seed: 4294967296", "import_seed"),
+        ("Steps: 500", "import_number"),
+        ("CFG scale: 99", "import_number"),
+        ("Size: 8192x8192", "import_number"),
+    ],
+)
+def test_what_cannot_come_along_is_named(settings: str, code: str) -> None:
+    """Second passes, first pictures, networks and values out of range each have their words."""
+    text = "fox\nSteps: 20, Sampler: Euler, CFG scale: 7, Seed: 1, Size: 512x512, " + settings
+
+    assert code in codes(imported(parameters=text))
+
+
+def test_a_seed_beyond_32_bits_draws_the_same_noise() -> None:
+    """Torch uses the low 32 bits, so those are the seed here, and it is said."""
+    found = imported(
+        parameters="fox\nSteps: 20, Sampler: Euler, CFG scale: 7, Seed: 4294967303, Size: 64x64"
+    )
+
+    assert found.request.seeds == (7,)
+    assert "import_seed" in codes(found)
+
+
+def test_a_prompt_of_commas_and_colons_stays_whole() -> None:
+    """Only the last line is settings, whatever the words look like."""
+    words = "a fox, Steps: many, Seed: of a pine, Size: huge\nratio 16:9, NSFW: no"
+
+    found = imported(
+        parameters=f"{words}\nSteps: 20, Sampler: Euler, CFG scale: 7, Seed: 1, Size: 64x64"
+    )
+
+    assert found.request.prompt == words
+
+
+def test_words_without_a_prompt() -> None:
+    """An empty prompt, or a negative one alone, is read as such."""
+    settings = "Steps: 20, Sampler: Euler, CFG scale: 7, Seed: 1, Size: 64x64"
+
+    assert imported(parameters=settings).request.prompt == ""
+    found = imported(parameters=f"Negative prompt: blurry\n{settings}").request
+    assert (found.prompt, found.negative_prompt) == ("", "blurry")
+
+
+@pytest.mark.parametrize(
+    ("version", "tool"),
+    [
+        ("Version: v1.9.4", "AUTOMATIC1111"),
+        ("Version: f2.0.1v1.10.1-previous-665-gae278f79", "Forge"),
+        ("Version: neo-2.3", "Forge"),
+        ("App: SD.Next, Version: 0eb4a98", "SD.Next"),
+        ("Version: ComfyUI", "ComfyUI"),
+        ("Version: Fooocus v2.5.5", "Fooocus"),
+        ("", "AUTOMATIC1111"),
+    ],
+)
+def test_the_tools_that_write_parameters_are_told_apart(version: str, tool: str) -> None:
+    """The version names the tool."""
+    settings = "Steps: 20, Sampler: Euler a, CFG scale: 7, Seed: 1, Size: 64x64"
+
+    assert imported(parameters=f"fox\n{settings}, {version}").tool == tool
+
+
+def test_our_own_parameters_come_back() -> None:
+    """A picture of ours that lost its recipe but kept `parameters` gives the same request."""
+    (recipe,) = resolve(
+        Request(prompt="a fox,\nrunning", negative_prompt="blur: yes", seeds=(11,)), FAKE_CARD
+    )
+
+    found = imported(parameters=parameters_text(recipe))
+
+    assert found.tool == "SeedGrid"
+    assert "import_noise" not in codes(found)
+    (again,) = resolve(found.request, FAKE_CARD)
+    assert again == recipe
+
+
+INVOKE: dict[str, Any] = {
+    "generation_mode": "txt2img",
+    "positive_prompt": "a red fox",
+    "negative_prompt": "blurry",
+    "width": 768,
+    "height": 512,
+    "seed": 1234567890,
+    "rand_device": "cpu",
+    "cfg_scale": 6.5,
+    "cfg_rescale_multiplier": 0.0,
+    "steps": 30,
+    "scheduler": "dpmpp_2m_k",
+    "clip_skip": 0,
+    "model": {
+        "key": "e1",
+        "hash": "blake3:abc",
+        "name": "Dreamshaper 8",
+        "base": "sd-1",
+        "type": "main",
+    },
+    "controlnets": [],
+    "loras": [],
+    "app_version": "4.2.8",
+}
+
+
+def test_invokeai() -> None:
+    """InvokeAI draws the first noise on the CPU too; its model is named."""
+    found = imported(invokeai_metadata=json.dumps(INVOKE))
+
+    assert found.tool == "InvokeAI"
+    assert found.request == Request(
+        prompt="a red fox",
+        negative_prompt="blurry",
+        seeds=(1234567890,),
+        width=768,
+        height=512,
+        num_inference_steps=30,
+        guidance_scale=6.5,
+        scheduler="DPM++ 2M Karras",
+    )
+    assert codes(found) == {"import_model", "import_arithmetic"}
+    assert "Dreamshaper 8" in str(found.notice)
+
+
+def test_invokeai_3_and_its_loras() -> None:
+    """Version 3 names models otherwise, and a LoRA is named with what cannot come along."""
+    data = INVOKE | {
+        "model": {"model_name": "stable-diffusion-v1-5", "base_model": "sd-1"},
+        "loras": [{"lora": {"model_name": "LowRA"}, "weight": 0.5}],
+        "generation_mode": "img2img",
+        "rand_device": "cuda",
+    }
+
+    found = imported(invokeai_metadata=json.dumps(data))
+
+    assert {"import_loras", "import_first_picture", "import_noise"} <= codes(found)
+    assert "LowRA" in str(found.notice)
+    assert "stable-diffusion-v1-5" in str(found.notice)
+
+
+def test_invokeai_2() -> None:
+    """Version 2 had `sd-metadata`, with the negative words in brackets."""
+    data = {
+        "model": "stable diffusion",
+        "model_weights": "stable-diffusion-1.5",
+        "app_id": "invoke-ai/InvokeAI",
+        "app_version": "2.3.5",
+        "image": {
+            "prompt": [{"prompt": "a red fox [blurry]", "weight": 1.0}],
+            "steps": 50,
+            "cfg_scale": 7.5,
+            "height": 512,
+            "width": 512,
+            "seed": 42,
+            "type": "txt2img",
+            "sampler": "k_euler_a",
+            "variations": [{"seed": 5, "weight": 0.2}],
+        },
+    }
+
+    found = imported(sd__metadata=json.dumps(data)).request
+
+    assert (found.prompt, found.negative_prompt) == ("a red fox", "blurry")
+    assert (found.seeds, found.scheduler) == ((42,), "Euler a")
+    assert found.noise_mix == (NoiseShare(seed=5, weight=0.2),)
+
+
+def node(kind: str, **inputs: object) -> dict[str, object]:
+    return {"class_type": kind, "inputs": inputs, "_meta": {"title": kind}}
+
+
+COMFY = {
+    "3": node(
+        "KSampler",
+        seed=156680208700286,
+        steps=20,
+        cfg=8.0,
+        sampler_name="dpmpp_2m",
+        scheduler="karras",
+        denoise=1.0,
+        model=["10", 0],
+        positive=["6", 0],
+        negative=["7", 0],
+        latent_image=["5", 0],
+    ),
+    "4": node("CheckpointLoaderSimple", ckpt_name="v1-5-pruned-emaonly.safetensors"),
+    "5": node("EmptyLatentImage", width=512, height=640, batch_size=1),
+    "6": node("CLIPTextEncode", text="a red fox", clip=["10", 1]),
+    "7": node("CLIPTextEncode", text="text, watermark", clip=["10", 1]),
+    "8": node("VAEDecode", samples=["3", 0], vae=["4", 2]),
+    "9": node("SaveImage", filename_prefix="ComfyUI", images=["8", 0]),
+    "10": node("LoraLoader", lora_name="fox.safetensors", model=["4", 0], clip=["4", 1]),
+}
+
+
+def test_comfyui() -> None:
+    """The links lead from the saved picture to sampler, words, size, model and LoRA."""
+    found = imported(prompt=json.dumps(COMFY), workflow="{}")
+
+    assert found.tool == "ComfyUI"
+    assert found.request == Request(
+        prompt="a red fox",
+        negative_prompt="text, watermark",
+        seeds=(156680208700286 % 2**32,),
+        width=512,
+        height=640,
+        num_inference_steps=20,
+        guidance_scale=8.0,
+        scheduler="DPM++ 2M Karras",
+    )
+    assert codes(found) == {"import_seed", "import_loras", "import_model", "import_arithmetic"}
+
+
+def test_comfyui_with_custom_sampling() -> None:
+    """Flux and SD3 workflows spread the settings over nodes of their own."""
+    graph = {
+        "1": node("UNETLoader", unet_name="flux1-dev.safetensors", weight_dtype="default"),
+        "2": node("CLIPTextEncodeFlux", clip_l="a fox", t5xxl="a fox", guidance=3.5, clip=["9", 0]),
+        "3": node("BasicGuider", model=["1", 0], conditioning=["2", 0]),
+        "4": node("RandomNoise", noise_seed=7),
+        "5": node("KSamplerSelect", sampler_name="euler"),
+        "6": node("BasicScheduler", scheduler="simple", steps=20, denoise=1.0, model=["1", 0]),
+        "7": node("EmptySD3LatentImage", width=["11", 0], height=1024, batch_size=4),
+        "8": node(
+            "SamplerCustomAdvanced",
+            noise=["4", 0],
+            guider=["3", 0],
+            sampler=["5", 0],
+            sigmas=["6", 0],
+            latent_image=["7", 0],
+        ),
+        "10": node("VAEDecode", samples=["8", 0], vae=["12", 0]),
+        "11": node("PrimitiveInt", value=768),
+        "13": node("SaveImage", images=["10", 0]),
+    }
+
+    found = imported(prompt=json.dumps(graph))
+
+    assert found.request == Request(
+        prompt="a fox",
+        seeds=(7,),
+        width=768,
+        height=1024,
+        num_inference_steps=20,
+        scheduler="Euler",
+    )
+    assert {"import_batch", "import_schedule"} <= codes(found)
+
+
+def test_comfyui_follows_the_first_of_two_passes() -> None:
+    """In a hires workflow the first sampler decides the composition, and the second is named."""
+    graph = COMFY | {
+        "20": node("LatentUpscale", samples=["3", 0], width=1024, height=1280),
+        "21": node(
+            "KSampler",
+            seed=5,
+            steps=10,
+            cfg=4.0,
+            sampler_name="euler",
+            scheduler="normal",
+            denoise=0.5,
+            model=["4", 0],
+            positive=["6", 0],
+            negative=["7", 0],
+            latent_image=["20", 0],
+        ),
+        "8": node("VAEDecode", samples=["21", 0], vae=["4", 2]),
+    }
+
+    found = imported(prompt=json.dumps(graph))
+
+    assert (found.request.num_inference_steps, found.request.width) == (20, 512)
+    assert {"import_second_pass", "import_extras"} <= codes(found)
+
+
+def test_comfyui_words_behind_other_nodes() -> None:
+    """Combined conditionings, and words that come out of text nodes, are found."""
+    graph = COMFY | {
+        "6": node("ConditioningCombine", conditioning_1=["30", 0], conditioning_2=["31", 0]),
+        "30": node("CLIPTextEncode", text=["32", 0], clip=["4", 1]),
+        "31": node("CLIPTextEncodeSDXL", text_g="oil painting", text_l="oil painting"),
+        "32": node("StringConcatenate", string_a="a red", string_b=["33", 0], delimiter=" "),
+        "33": node("PrimitiveString", value="fox"),
+    }
+
+    assert imported(prompt=json.dumps(graph)).request.prompt == "a red fox, oil painting"
+
+
+def test_comfyui_from_a_picture() -> None:
+    """Without an empty latent the picture was made from another one."""
+    graph = COMFY | {
+        "5": node("VAEEncode", pixels=["40", 0], vae=["4", 2]),
+        "40": node("LoadImage", image="fox.png"),
+    }
+
+    assert "import_first_picture" in codes(imported(prompt=json.dumps(graph)))
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        "{}",
+        "[]",
+        "{",
+        '{"1": 2}',
+        "[" * 100_000,
+        '{"1":' * 20_000,
+        '{"seed": ' + "9" * 6000 + "}",
+        json.dumps({"1": node("SaveImage", images=["1", 0])}),
+        json.dumps({"1": node("SaveImage", images=["2", 0]), "2": {"class_type": 5}}),
+    ],
+)
+def test_a_damaged_graph_gives_one_sentence(graph: str) -> None:
+    """No sampler, no graph, endless links: one kind of error."""
+    with pytest.raises(PictureError) as caught:
+        imported(prompt=graph)
+
+    assert caught.value.code == "picture_foreign"
+
+
+def test_endless_links_end() -> None:
+    """Nodes that are linked in a circle do not hang the importer."""
+    graph = {
+        "1": node(
+            "KSampler",
+            seed=["1", 0],
+            steps=["2", 0],
+            cfg=1,
+            positive=["2", 0],
+            negative=["2", 0],
+            latent_image=["3", 0],
+            model=["3", 0],
+        ),
+        "2": node("ConditioningCombine", conditioning_1=["2", 0], conditioning_2=["3", 0]),
+        "3": node("LatentUpscale", samples=["1", 0], text=["3", 0], value=["2", 0]),
+    }
+
+    found = imported(prompt=json.dumps(graph))
+
+    assert found.request.prompt == ""
+    assert "import_seed_missing" in codes(found)
+
+
+SWARM = {
+    "sui_image_params": {
+        "prompt": "a red fox",
+        "negativeprompt": "blurry",
+        "model": "OfficialStableDiffusion/sd_xl_base_1.0",
+        "seed": 1812281846,
+        "steps": 20,
+        "cfgscale": 7.0,
+        "aspectratio": "1:1",
+        "width": 1024,
+        "height": 1024,
+        "sampler": "euler_ancestral",
+        "scheduler": "normal",
+        "variationseed": 3,
+        "variationseedstrength": 0.25,
+        "loras": ["fox_style"],
+        "loraweights": ["0.8"],
+        "swarm_version": "0.9.3.1",
+    },
+    "sui_extra_data": {"date": "2025-01-01", "generation_time": "1 sec"},
+}
+
+
+def test_swarmui() -> None:
+    """SwarmUI writes JSON under A1111's key; its variation seed is a noise mix."""
+    found = imported(parameters=json.dumps(SWARM, indent=2))
+
+    assert found.tool == "SwarmUI"
+    assert found.request == Request(
+        prompt="a red fox",
+        negative_prompt="blurry",
+        seeds=(1812281846,),
+        width=1024,
+        height=1024,
+        num_inference_steps=20,
+        guidance_scale=7.0,
+        scheduler="Euler a",
+        noise_mix=(NoiseShare(seed=3, weight=0.25),),
+    )
+    assert codes(found) == {"import_loras", "import_model", "import_arithmetic"}
+
+
+FOOOCUS = {
+    "adm_guidance": "(1.5, 0.8, 0.3)",
+    "base_model": "juggernautXL_v8Rundiffusion",
+    "base_model_hash": "aeb7e9e689",
+    "clip_skip": 2,
+    "guidance_scale": 4,
+    "lora_combined_1": "sd_xl_offset_example-lora_1.0.safetensors : 0.1",
+    "metadata_scheme": "fooocus",
+    "negative_prompt": "blurry",
+    "performance": "Speed",
+    "prompt": "a red fox",
+    "prompt_expansion": "a red fox, intricate",
+    "refiner_model": "None",
+    "resolution": "(1152, 896)",
+    "sampler": "dpmpp_2m_sde_gpu",
+    "scheduler": "karras",
+    "seed": "7427598543437316352",
+    "sharpness": 2,
+    "steps": 30,
+    "styles": "['Fooocus V2', 'Fooocus Enhance']",
+    "version": "Fooocus v2.5.5",
+}
+
+
+def test_fooocus() -> None:
+    """Fooocus's own scheme; its styles and its prompt expansion are named."""
+    found = imported(parameters=json.dumps(FOOOCUS), fooocus_scheme="fooocus")
+
+    assert found.tool == "Fooocus"
+    assert found.request == Request(
+        prompt="a red fox",
+        negative_prompt="blurry",
+        seeds=(7427598543437316352 % 2**32,),
+        width=1152,
+        height=896,
+        num_inference_steps=30,
+        guidance_scale=4.0,
+        scheduler="DPM++ 2M SDE Karras",
+    )
+    assert {"import_seed", "import_loras", "import_extras"} <= codes(found)
+    assert "styles" in str(found.notice)
+
+
+NOVELAI = {
+    "prompt": "{masterpiece}, 1girl, red fox",
+    "steps": 28,
+    "height": 1216,
+    "width": 832,
+    "scale": 5.0,
+    "uncond_scale": 1.0,
+    "cfg_rescale": 0.0,
+    "seed": 3509481094,
+    "n_samples": 1,
+    "noise_schedule": "karras",
+    "sampler": "k_dpmpp_2m",
+    "sm": False,
+    "uc": "lowres",
+    "request_type": "PromptGenerateRequest",
+    "signed_hash": "x",
+}
+
+
+def test_novelai() -> None:
+    """NovelAI keeps its settings in `Comment`; its model runs nowhere else, and it says so."""
+    found = imported(
+        Title="NovelAI generated image",
+        Software="NovelAI",
+        Source="NovelAI Diffusion V3 C1E1DE52",
+        Description=NOVELAI["prompt"],
+        Comment=json.dumps(NOVELAI),
+    )
+
+    assert found.tool == "NovelAI"
+    assert found.request == Request(
+        prompt="{masterpiece}, 1girl, red fox",
+        negative_prompt="lowres",
+        seeds=(3509481094,),
+        width=832,
+        height=1216,
+        num_inference_steps=28,
+        guidance_scale=5.0,
+        scheduler="DPM++ 2M Karras",
+    )
+    assert codes(found) == {"import_weights", "import_model", "import_noise", "import_arithmetic"}
+
+
+def test_novelai_4_and_its_characters() -> None:
+    """Version 4's characters follow the words."""
+    caption = {"base_caption": "a forest", "char_captions": [{"char_caption": "fox"}]}
+    comment = NOVELAI | {"v4_prompt": {"caption": caption}}
+
+    found = imported(Software="NovelAI", Comment=json.dumps(comment))
+
+    assert found.request.prompt == "a forest, fox"
+
+
+def test_a_picture_that_says_nothing_has_no_recipe() -> None:
+    """A photograph, or words that are no settings, are no import."""
+    for texts in ({}, {"parameters": "just words"}, {"Software": "GIMP"}, {"Comment": "hello"}):
+        with pytest.raises(PictureError) as caught:
+            imported(**texts)
+        assert caught.value.code == "picture_without_recipe"
+
+
+def test_a_workflow_without_its_values_says_so() -> None:
+    """ComfyUI's picture of the graph alone does not hold what was run."""
+    with pytest.raises(PictureError, match="without the values"):
+        imported(workflow="{}")
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
+        max_leaves=10,
+    )
+)
+def test_values_of_any_type_give_a_request(value: Any) -> None:
+    """Whatever stands where a number or a text should be, it is left out or refused by name."""
+    documents = [
+        {"invokeai_metadata": json.dumps(dict.fromkeys(INVOKE, value))},
+        {
+            "parameters": json.dumps(
+                {"sui_image_params": dict.fromkeys(SWARM["sui_image_params"], value)}
+            )
+        },
+        {"parameters": json.dumps(dict.fromkeys(FOOOCUS, value)), "fooocus_scheme": "fooocus"},
+        {"Software": "NovelAI", "Comment": json.dumps(dict.fromkeys(NOVELAI, value))},
+        {
+            "prompt": json.dumps(
+                {
+                    key: node(str(part["class_type"]), **dict.fromkeys(part["inputs"], value))
+                    for key, part in COMFY.items()
+                }
+            )
+        },
+    ]
+    for texts in documents:
+        try:
+            found = imported(**texts)
+        except InputError:
+            continue
+        assert isinstance(found.request, Request)
+
+
+@given(st.text(max_size=300))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    """No text under any key does anything but give a request or one kind of error."""
+    text = "".join(letter for letter in text if not "\ud800" <= letter <= "\udfff")
+    for key in ("parameters", "prompt", "invokeai_metadata", "sd-metadata", "workflow"):
+        for content in (text, f"{text}\nSteps: 1, Seed: {text}, Size: {text}, Sampler: x"):
+            try:
+                found = imported(**{key.replace("-", "__"): content})
+            except PictureError:
+                continue
+            assert isinstance(found.request, Request)
+
+
+def test_a_model_gets_only_what_it_can_paint() -> None:
+    """Size, sampler and steps are fitted to the model, and each change is said."""
+    found = to_imported(
+        Found(tool="X", prompt="fox", seed=1, width=511, height=30, steps=99, sampler="heun")
+    )
+    card = FAKE_CARD
+
+    fitted = fit(found, card)
+
+    assert (fitted.request.width, fitted.request.height) == (512, 32)
+    assert fitted.request.scheduler is None
+    assert {"import_size", "import_sampler"} <= codes(fitted)
+    assert resolve(fitted.request, card)
+
+
+def test_text_that_a_prompt_cannot_hold_is_left_out() -> None:
+    """A NUL or 6,000 letters become what a prompt can hold, and it is said."""
+    found = to_imported(Found(tool="X", prompt="a\0b" + "c" * 6000))
+
+    assert found.request.prompt == "ab" + "c" * 4998
+    assert "import_text" in codes(found)
