@@ -152,6 +152,8 @@ MESSAGES: Final[dict[str, str]] = {
     "import_first_picture": "it was made from another picture, not from noise alone",
     "import_batch": "it is one of {value} drawn in one go, and the file does not say which",
     "picture_foreign": "The settings in this picture cannot be read: {reason}.",
+    "bundle_large": "The bundle {value} is too large: at most 10,000 files and 4 GB unpacked.",
+    "bundle_damaged": "The bundle {value} cannot be read: {reason}.",
 }
 
 

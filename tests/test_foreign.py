@@ -119,7 +119,7 @@ def test_every_sampler_we_name_is_one_we_have() -> None:
 
 
 def test_a_variation_seed_becomes_a_noise_mix() -> None:
-    """ "A little of another seed" is the same spherical mix here."""
+    """A little of another seed is the same spherical mix here."""
     found = imported(
         parameters="fox\nSteps: 20, Sampler: Euler, CFG scale: 7, Seed: 1, Size: 512x512, "
         "Variation seed: 99, Variation seed strength: 0.15, RNG: CPU"
