@@ -154,6 +154,7 @@ MESSAGES: Final[dict[str, str]] = {
     "picture_foreign": "The settings in this picture cannot be read: {reason}.",
     "bundle_large": "The bundle {value} is too large: at most 10,000 files and 4 GB unpacked.",
     "bundle_damaged": "The bundle {value} cannot be read: {reason}.",
+    "link_invalid": "This link cannot be used ({reason}): “{value}”.",
 }
 
 

@@ -1,0 +1,123 @@
+"""A recipe goes into a link and comes back; what strangers put into a link is refused by field."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pictures import make_recipe
+
+from seedgrid.backend.fake import FAKE_CARD
+from seedgrid.errors import InputError
+from seedgrid.links import link_query, read_link
+from seedgrid.recipe import ModelRef, NoiseShare
+from seedgrid.request import Request, resolve
+
+WORDS = st.text(st.characters(exclude_categories=["Cs", "Cc"]) | st.just("\n"), min_size=1)
+
+
+@given(
+    prompt=WORDS.filter(str.strip),
+    negative=WORDS,
+    seed=st.integers(0, 2**32 - 1),
+    guidance=st.floats(0, 30).map(lambda value: round(value, 12) + 0.0),
+    weight=st.floats(1e-9, 1),
+)
+def test_a_recipe_comes_back_from_its_link(
+    prompt: str, negative: str, seed: int, guidance: float, weight: float
+) -> None:
+    """Every word, digit and setting survives, so that the same picture comes out."""
+    (recipe,) = resolve(
+        Request(
+            prompt=prompt,
+            negative_prompt=negative,
+            seeds=(seed,),
+            guidance_scale=guidance if guidance > 1e-4 else 0.0,
+            noise_mix=(NoiseShare(seed=5, weight=round(weight, 16)),),
+        ),
+        FAKE_CARD,
+    )
+
+    request = read_link(link_query(recipe))
+
+    assert request is not None
+    assert resolve(request, FAKE_CARD) == (recipe,)
+
+
+def test_a_link_may_say_little() -> None:
+    """What is not said is left to the model's card; other people's parameters are left alone."""
+    request = read_link("__theme=dark&prompt=a+red+fox&seeds=7,11&logs=container")
+
+    assert request == Request(prompt="a red fox", seeds=(7, 11))
+
+
+@pytest.mark.parametrize("query", ["", "__theme=dark", "utm_source=x&lang=ko"])
+def test_a_link_without_a_recipe_is_none(query: str) -> None:
+    """An ordinary address fills in nothing."""
+    assert read_link(query) is None
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ("seeds=-1", "seeds"),
+        ("seeds=abc", "seeds"),
+        ("seeds=4294967296", "seeds"),
+        ("steps=1.5", "steps"),
+        ("steps=-1", "steps"),
+        ("steps=٣", "steps"),
+        ("steps=" + "9" * 5000, "steps"),
+        ("guidance=nan", "guidance"),
+        ("guidance=1e999", "guidance"),
+        ("guidance=inf", "guidance"),
+        ("size=big", "size"),
+        ("width=x", "width"),
+        ("model=/etc/passwd", "model"),
+        ("model=../../x", "model"),
+        ("model=a/b/c", "model"),
+        ("model=C:\\x", "model"),
+        ("model=a/..", "model"),
+        ("model=http://x/y", "model"),
+        ("mix=5", "mix"),
+        ("mix=5:2", "mix"),
+        ("mix=5:0.0", "mix"),
+        ("mix=4294967296:.5", "seeds"),
+        ("prompt=a%00b", "prompt"),
+        ("prompt=" + "x" * 5001, "prompt"),
+        ("prompt=a&prompt=b", "prompt"),
+        ("prompt=%ff", "link"),
+        ("prompt=" + "x" * 70_000, "prompt"),
+        ("&".join(f"a{number}=1" for number in range(200)), "link"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_field(query: str, field: str) -> None:
+    """Each value has its own check, before anything is filled in."""
+    with pytest.raises(InputError) as caught:
+        read_link(query)
+
+    assert caught.value.field == field
+
+
+@given(st.text(max_size=200))
+def test_no_link_crashes(query: str) -> None:
+    """Any text is a request, nothing, or one kind of error."""
+    try:
+        request = read_link(query)
+    except InputError:
+        return
+    assert request is None or isinstance(request, Request)
+
+
+def test_a_hub_model_goes_with_its_revision() -> None:
+    """The commit is part of the model's name in a link."""
+    model = ModelRef(id="org/name", revision="abc123", weights_sha256="ab" * 32)
+
+    request = read_link(link_query(make_recipe(model=model)))
+
+    assert request is not None
+    assert request.model == "org/name@abc123"
+
+
+def test_a_link_can_be_read_by_people() -> None:
+    """The names are those of the command line."""
+    assert link_query(make_recipe()).startswith("prompt=a+red+fox&seeds=7&size=64x48&steps=8")
