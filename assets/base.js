@@ -13,6 +13,9 @@ window.SeedGrid = (() => {
   Object.defineProperty(navigator, "language", { get: () => locales[language] });
   document.documentElement.lang = locales[language];
 
+  // Gradio's own stream is cut when the page is left, and it logs that as an error: nobody is there.
+  addEventListener("beforeunload", () => (console.error = () => undefined));
+
   /** The sentence for a key in the visitor's language, filled in; data are shown as text only. */
   function text(key, data = {}) {
     const sentence = config.texts[key]?.[language] ?? config.texts[key]?.en;

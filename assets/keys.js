@@ -21,7 +21,9 @@
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
       event.preventDefault();
       event.stopPropagation();
-      return press("sg-generate");
+      document.activeElement?.blur(); // the next key picks a picture
+      if (!document.documentElement.classList.contains("sg-busy")) press("sg-generate");
+      return;
     }
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     if (event.key === "Escape" && !document.querySelector("dialog[open]")) {

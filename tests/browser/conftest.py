@@ -1,0 +1,91 @@
+"""A real Chromium and the page on the fake backend. A console error fails the test it is in."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+from serving import serve
+
+DESKTOP = {"width": 1400, "height": 900}
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+FLAGS = ("--no-sandbox", "--disable-dev-shm-usage")
+SOON_MS = 20_000
+
+OpenPage = Callable[..., Page]
+
+expect.set_options(timeout=SOON_MS)
+
+
+def find_browser() -> str | None:
+    """Return the browser's path: `SEEDGRID_BROWSER`, or the first on the search path."""
+    named = os.environ.get("SEEDGRID_BROWSER")
+    return named or next((path for path in map(shutil.which, NAMES) if path), None)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    path = find_browser()
+    if path is None:
+        advice = "no browser here: apt-get install chromium (or name one in SEEDGRID_BROWSER)"
+        if os.environ.get("SEEDGRID_REQUIRE_BROWSER"):
+            pytest.fail(advice)
+        pytest.skip(advice)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def address(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:  # noqa: ARG001 (no browser, no page)
+    """The page with a painter that takes 0.03 s a step."""
+    with serve(tmp_path_factory.mktemp("library"), step_delay_s=0.03) as address:
+        yield address
+
+
+@pytest.fixture
+def open_page(browser: Browser, address: str) -> Iterator[OpenPage]:
+    """Open the page in a browser of its own: `open_page(path="?__lang=ko", locale="ko-KR")`."""
+    troubles: list[str] = []
+    contexts = []
+
+    def open_page(path: str = "", *, at: str = address, **options: Any) -> Page:
+        context = browser.new_context(**({"viewport": DESKTOP} | options))
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(SOON_MS)
+        page.on("console", lambda m: troubles.append(m.text) if m.type == "error" else None)
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page.on("request", lambda r: troubles.append(r.url) if is_elsewhere(r.url, at) else None)
+        page.goto(at + path)
+        page.locator("#sg-stage [data-cell='3']").wait_for()
+        page.locator("#sg-stage[aria-busy]").wait_for()
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert troubles == []
+
+
+@pytest.fixture
+def page(open_page: OpenPage) -> Page:
+    return open_page()
+
+
+def is_elsewhere(url: str, address: str) -> bool:
+    """Tell whether a request leaves this machine."""
+    return not url.startswith((address, "data:", "blob:"))
+
+
+@pytest.fixture
+def screenshots(request: pytest.FixtureRequest) -> Path | None:
+    """Where to put pictures of the page for people to look at, if anybody asked."""
+    folder = os.environ.get("SEEDGRID_SCREENSHOTS")
+    return Path(folder) / request.node.name if folder else None

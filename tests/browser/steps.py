@@ -1,0 +1,76 @@
+"""What a person does on the page, in words."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Locator, Page, expect
+
+CELLS = "#sg-stage [data-cell]"
+PICTURES = f"{CELLS}[data-state='done'] img"
+
+
+def prompt(page: Page) -> Locator:
+    return page.locator("#sg-prompt textarea")
+
+
+def seeds(page: Page) -> Locator:
+    return page.locator("#sg-seeds input")
+
+
+def variation(page: Page, number: int) -> Locator:
+    return page.locator(f"#sg-vary-{number} input")
+
+
+def cell(page: Page, index: int) -> Locator:
+    return page.locator(f"#sg-stage [data-cell='{index}']")
+
+
+def wait_until_done(page: Page, count: int = 4) -> None:
+    """Wait until all pictures are there and nothing is going on."""
+    expect(page.locator(PICTURES)).to_have_count(count)
+    expect(page.locator("#sg-stage")).to_have_attribute("aria-busy", "false")
+
+
+def wait_for_new_round(page: Page, before: list[str]) -> None:
+    """Wait until the stage shows other pictures than before, all finished."""
+    page.wait_for_function(
+        """before => [...document.querySelectorAll("#sg-stage [data-cell]")].every(
+            (cell) => cell.dataset.state === "done" && !before.includes(cell.dataset.pictureId))""",
+        arg=before,
+    )
+    wait_until_done(page)
+
+
+def set_steps(page: Page, steps: int) -> None:
+    """Give the run some length."""
+    box = page.locator("#sg-steps input")
+    if not box.is_visible():
+        page.locator("#sg-settings button").first.click()
+    box.fill(str(steps))
+
+
+def generate(page: Page) -> list[str]:
+    before = ids(page)
+    page.click("#sg-generate")
+    wait_for_new_round(page, before)
+    return ids(page)
+
+
+def refine(page: Page, index: int) -> list[str]:
+    before = ids(page)
+    cell(page, index).click()
+    page.click("#sg-refine")
+    wait_for_new_round(page, before)
+    return ids(page)
+
+
+def ids(page: Page) -> list[str]:
+    """The picture ids on the stage, cell by cell; empty ones where nothing is finished."""
+    return page.eval_on_selector_all(CELLS, "cells => cells.map((c) => c.dataset.pictureId)")
+
+
+def seeds_shown(page: Page) -> list[str]:
+    return page.eval_on_selector_all(CELLS, "cells => cells.map((c) => c.dataset.seed)")
+
+
+def status(page: Page) -> Locator:
+    return page.locator("#sg-status")

@@ -1,0 +1,250 @@
+"""The page around the workflow: keys, errors, languages, two visitors, phone, hostile text."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from conftest import OpenPage
+from playwright.sync_api import Browser, Page, expect
+from serving import serve
+from steps import (
+    CELLS,
+    PICTURES,
+    cell,
+    generate,
+    ids,
+    prompt,
+    refine,
+    seeds,
+    seeds_shown,
+    set_steps,
+    status,
+    wait_until_done,
+)
+
+PHONE = {
+    "viewport": {"width": 390, "height": 844},
+    "device_scale_factor": 2,
+    "is_mobile": True,
+    "has_touch": True,
+}
+
+
+def test_the_keyboard_alone_is_enough(page: Page) -> None:
+    """Ctrl+Enter, 1-4, R, B, Z, F and Esc do what their buttons do."""
+    prompt(page).press("Control+Enter")
+    wait_until_done(page)
+    first = ids(page)
+    page.locator("body").press("3")
+    expect(cell(page, 2)).to_have_attribute("aria-selected", "true")
+    page.locator("body").press("f")
+    expect(page.locator("#sg-picked .sg-star")).to_have_attribute("aria-pressed", "true")
+    page.locator("body").press("z")
+    expect(page.locator("dialog.sg-zoom")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator("dialog.sg-zoom")).to_have_count(0)
+    page.locator("body").press("r")
+    page.wait_for_function("document.querySelector(\"[data-cell='0']\").dataset.seed === '2'")
+    wait_until_done(page)
+    page.locator("body").press("b")
+    expect(cell(page, 0)).to_have_attribute("data-picture-id", first[0])
+
+
+def test_letters_typed_into_a_field_are_letters(page: Page) -> None:
+    """R, B, Z, F and digits in the prompt press nothing."""
+    generate(page)
+    prompt(page).fill("")
+    prompt(page).press_sequentially("rbzf 1234")
+    expect(prompt(page)).to_have_value("rbzf 1234")
+    expect(page.locator(f"{CELLS}[aria-selected='true']")).to_have_count(0)
+    expect(page.locator("dialog")).to_have_count(0)
+
+
+def test_escape_stops_and_keeps_the_page_usable(page: Page) -> None:
+    """Esc stops the run, also while one types; Generate is back at once and works."""
+    set_steps(page, 100)
+    page.click("#sg-generate")
+    expect(cell(page, 0)).to_have_attribute("data-state", "painting")
+    prompt(page).press("Escape")
+    expect(page.locator("#sg-generate")).to_be_visible()
+    expect(status(page)).to_contain_text("Stopped")
+    set_steps(page, 3)
+    generate(page)
+
+
+def test_stop_followed_at_once_by_generate(page: Page) -> None:
+    """The second run wins the stage; the first one's last words do not disturb it."""
+    prompt(page).fill("a fox that is stopped")
+    set_steps(page, 60)
+    page.click("#sg-generate")
+    expect(cell(page, 0)).to_have_attribute("data-state", "painting")
+    seeds(page).fill("10-13")
+    page.fill("#sg-steps input", "5")
+    page.click("#sg-stop")
+    page.click("#sg-generate")
+    expect(page.locator(PICTURES)).to_have_count(4)
+    wait_until_done(page)
+    assert seeds_shown(page) == ["10", "11", "12", "13"]
+    expect(status(page)).to_contain_text("Done")
+
+
+def test_two_visitors_do_not_meet(open_page: OpenPage) -> None:
+    """Each sees only their own pictures, and Stop in one leaves the other running."""
+    one, two = open_page(), open_page()
+    set_steps(one, 40)
+    set_steps(two, 40)
+    seeds(two).fill("20-23")
+    one.click("#sg-generate")
+    two.click("#sg-generate")
+    one.click("#sg-stop")
+    wait_until_done(two)
+    assert seeds_shown(two) == ["20", "21", "22", "23"]
+    expect(status(one)).to_contain_text("Stopped")
+    expect(one.locator(PICTURES)).to_have_count(0)
+    expect(one.locator("#sg-lineage .sg-round")).to_have_count(0)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("seeds", "abc", "not a list of seeds"),
+        ("seeds", "4294967296", "out of range"),
+        ("prompt", "", "prompt is empty"),
+        ("steps", "0", "0 steps do not work"),
+        ("size", "7", "7x7 does not work"),
+        ("guidance", "31", "Guidance 31"),
+        ("model", "no-such-model", "no model"),
+    ],
+)
+def test_a_mistake_is_explained_at_its_field(
+    page: Page, field: str, value: str, words: str
+) -> None:
+    """The message stands at the field, goes when one types, and nothing is lost."""
+    first = generate(page)
+    box = page.locator(f"#sg-{field}").locator("input, textarea").first
+    if not box.is_visible():
+        page.locator("#sg-settings button").first.click()
+    box.fill(value)
+    page.click("#sg-generate")
+    message = page.locator(f"#sg-{field} [role=alert]")
+    expect(message).to_contain_text(words)
+    expect(box).to_have_attribute("aria-invalid", "true")
+    assert ids(page) == first
+    box.press("x")
+    expect(message).to_have_count(0)
+
+
+def test_a_failed_run_says_what_to_do(page: Page) -> None:
+    """The engine's error is on the page, and the next run works."""
+    prompt(page).fill("something broken")
+    page.click("#sg-generate")
+    expect(status(page)).to_contain_text("try number format float32")
+    expect(page.locator("#sg-generate")).to_be_visible()
+    prompt(page).fill("a red fox")
+    generate(page)
+
+
+@pytest.mark.parametrize(
+    ("options", "path", "button", "untranslated"),
+    [
+        ({"locale": "ko-KR"}, "", "만들기", r"Pick a|Seeds|Settings|Refine|Zoom|Compare"),
+        ({"locale": "zh-CN"}, "", "生成", r"Pick a|Seeds|Settings|Refine|Zoom|Compare"),
+        ({"locale": "zh-HK"}, "", "生成", r"Pick a|Seeds|Settings|Refine|Zoom|Compare"),
+        ({"locale": "fr-FR"}, "", "Generate", r"[\u3131-\ud7a3\u4e00-\u9fff]"),
+        ({"locale": "en-US"}, "?__lang=ko", "만들기", r"Pick a|Seeds|Settings|Refine|Zoom"),
+    ],
+)
+def test_the_page_speaks_the_visitors_language(
+    open_page: OpenPage, options: dict[str, str], path: str, button: str, untranslated: str
+) -> None:
+    """Labels, what Python says at run time, and errors are all in one language."""
+    page = open_page(path, **options)
+    expect(page.locator("#sg-generate")).to_have_text(button)
+    generate(page)
+    refine(page, 0)
+    page.locator("#sg-settings button").first.click()
+    seeds(page).fill("abc")
+    page.click("#sg-generate")
+    expect(page.locator("#sg-seeds [role=alert]")).to_be_visible()
+    assert not re.search(untranslated, page.locator("#sg-page").inner_text())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<img src=x onerror=\"document.title='owned'\">",
+        "${document.title='owned'}",
+        "{{value}} {{#each value}}x{{/each}}",
+        "</script><script>document.title='owned'</script>",
+        "`+alert(1)+`",
+        "\u202eright to left",
+    ],
+)
+def test_a_prompt_is_shown_and_never_run(page: Page, text: str) -> None:
+    """Hostile words appear letter by letter, in the card, the stage and the rail."""
+    prompt(page).fill(text)
+    generate(page)
+    refine(page, 1)
+    expect(page.locator("#sg-picked .sg-words")).to_have_text(text)
+    assert page.title() == "SeedGrid"
+    assert page.locator("#sg-stage [data-cell] img[src='x']").count() == 0
+
+
+def test_a_phone_scrolls_one_way_only(open_page: OpenPage) -> None:
+    """No sideways scroll at any moment; Refine stays at the thumb; fields do not zoom the page."""
+    page = open_page(**PHONE)
+    sideways = "document.documentElement.scrollWidth - innerWidth"
+    assert page.evaluate(sideways) <= 0
+    generate(page)
+    refine(page, 2)
+    cell(page, 0).tap()
+    assert page.evaluate(sideways) <= 0
+    box = page.locator("#sg-refine").bounding_box()
+    assert box is not None
+    assert box["y"] + box["height"] <= 844
+    sizes = page.eval_on_selector_all(
+        "#sg-bar :is(input, textarea), #sg-variations input",
+        "all => all.map((i) => parseFloat(getComputedStyle(i).fontSize))",
+    )
+    assert min(sizes) >= 16
+
+
+def test_the_stage_is_as_tall_as_the_window_and_no_taller(page: Page) -> None:
+    """On a desktop the whole grid is in sight without scrolling."""
+    generate(page)
+    box = page.locator("#sg-stage .sg-grid").bounding_box()
+    assert box is not None
+    assert box["y"] + box["height"] <= 900
+    assert box["height"] > 700
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 6, 9])
+def test_any_number_of_seeds_fills_the_stage(page: Page, count: int) -> None:
+    """As many cells as seeds, all in sight."""
+    seeds(page).fill(f"1-{count}" if count > 1 else "1")
+    page.click("#sg-generate")
+    wait_until_done(page, count)
+    expect(page.locator(CELLS)).to_have_count(count)
+
+
+def test_light_and_dark_follow_the_system(open_page: OpenPage) -> None:
+    """The ground is light in a light system and dark in a dark one."""
+    for scheme, is_light in (("light", True), ("dark", False)):
+        page = open_page(color_scheme=scheme)
+        colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        level = int(re.findall(r"\d+", colour)[0])
+        assert (level > 128) is is_light
+
+
+def test_the_page_is_open_while_the_model_loads(
+    browser: Browser, open_page: OpenPage, tmp_path: Path
+) -> None:
+    """It says so, and Generate may be pressed already."""
+    assert browser.is_connected()
+    with serve(tmp_path, load_delay_s=8.0) as address:
+        page = open_page(at=address)
+        expect(status(page)).to_contain_text("Loading the model")
+        page.click("#sg-generate")
+        wait_until_done(page)
