@@ -88,8 +88,9 @@ class Recipe(Value):
     prompt: PromptText
     negative_prompt: PromptText
     seed: Seed
-    width: Annotated[int, Field(ge=MIN_SIZE_PX, le=MAX_SIZE_PX)]
-    height: Annotated[int, Field(ge=MIN_SIZE_PX, le=MAX_SIZE_PX)]
+    # Unconditional models of one size may be smaller than what can be asked for (MIN_SIZE_PX).
+    width: Annotated[int, Field(ge=1, le=MAX_SIZE_PX)]
+    height: Annotated[int, Field(ge=1, le=MAX_SIZE_PX)]
     num_inference_steps: Annotated[int, Field(ge=1, le=MAX_STEPS)]
     guidance_scale: Annotated[float, Field(ge=0, le=MAX_GUIDANCE)]
     scheduler: Annotated[str, StringConstraints(min_length=1, max_length=60)]

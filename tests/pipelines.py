@@ -275,6 +275,117 @@ def pixart() -> Any:
     )
 
 
+def pixart_sigma() -> Any:
+    """Build PixArt Sigma's shape: PixArt with another table of sizes."""
+    alpha = pixart()
+    return diffusers.PixArtSigmaPipeline(
+        transformer=alpha.transformer,
+        scheduler=alpha.scheduler,
+        vae=alpha.vae,
+        text_encoder=alpha.text_encoder,
+        tokenizer=alpha.tokenizer,
+    )
+
+
+def sana() -> Any:
+    """Build Sana's shape: a language model reads the prompt, linear attention, 32x latents."""
+    words = ["<pad>", "<eos>", "<bos>", "<unk>", "▁", *VOCABULARY.strip()]
+    tokenizer = transformers.GemmaTokenizer(
+        vocab={word: number for number, word in enumerate(words)}, merges=[]
+    )
+    config = transformers.Gemma2Config(
+        head_dim=16,
+        hidden_size=32,
+        intermediate_size=64,
+        max_position_embeddings=600,
+        num_attention_heads=2,
+        num_hidden_layers=1,
+        num_key_value_heads=2,
+        vocab_size=len(words),
+        query_pre_attn_scalar=16,
+        pad_token_id=0,
+        eos_token_id=1,
+        bos_token_id=2,
+    )
+    transformer = diffusers.SanaTransformer2DModel(
+        patch_size=1,
+        in_channels=4,
+        out_channels=4,
+        num_layers=1,
+        num_attention_heads=2,
+        attention_head_dim=16,
+        num_cross_attention_heads=2,
+        cross_attention_head_dim=16,
+        cross_attention_dim=32,
+        caption_channels=32,
+        sample_size=8,
+    )
+    autoencoder = diffusers.AutoencoderDC(
+        in_channels=3,
+        latent_channels=4,
+        attention_head_dim=2,
+        encoder_block_types=("ResBlock", "EfficientViTBlock"),
+        decoder_block_types=("ResBlock", "EfficientViTBlock"),
+        encoder_block_out_channels=(8, 8),
+        decoder_block_out_channels=(8, 8),
+        encoder_qkv_multiscales=((), (5,)),
+        decoder_qkv_multiscales=((), (5,)),
+        encoder_layers_per_block=(1, 1),
+        decoder_layers_per_block=(1, 1),
+        downsample_block_type="conv",
+        upsample_block_type="interpolate",
+        decoder_norm_types="rms_norm",
+        decoder_act_fns="silu",
+    )
+    return diffusers.SanaPipeline(
+        transformer=seeded(transformer, 26),
+        scheduler=diffusers.FlowMatchEulerDiscreteScheduler(shift=7.0),
+        vae=seeded(autoencoder, 27),
+        text_encoder=seeded(transformers.Gemma2Model(config), 28),
+        tokenizer=tokenizer,
+    )
+
+
+def stable_unclip() -> Any:
+    """Build Stable unCLIP's shape: a prior imagines an embedding, a second model paints it."""
+    from diffusers.pipelines.stable_diffusion.stable_unclip_image_normalizer import (
+        StableUnCLIPImageNormalizer,
+    )
+
+    prior = diffusers.PriorTransformer(
+        num_attention_heads=2,
+        attention_head_dim=16,
+        embedding_dim=32,
+        num_layers=1,
+    )
+    unet = text_unet(
+        31,
+        attention_head_dim=(2, 4),
+        class_embed_type="projection",
+        projection_class_embeddings_input_dim=64,
+        use_linear_projection=True,
+    )
+    return diffusers.StableUnCLIPPipeline(
+        prior_tokenizer=clip_tokenizer(),
+        prior_text_encoder=clip_text(29, projection=True),
+        prior=seeded(prior, 30),
+        prior_scheduler=diffusers.DDPMScheduler(
+            variance_type="fixed_small_log",
+            prediction_type="sample",
+            clip_sample=True,
+            clip_sample_range=5.0,
+            beta_schedule="squaredcos_cap_v2",
+        ),
+        image_normalizer=seeded(StableUnCLIPImageNormalizer(embedding_dim=32), 32),
+        image_noising_scheduler=diffusers.DDPMScheduler(beta_schedule="squaredcos_cap_v2"),
+        tokenizer=clip_tokenizer(),
+        text_encoder=clip_text(33),
+        unet=unet,
+        scheduler=ddim_scheduler(prediction_type="v_prediction"),
+        vae=vae(34),
+    )
+
+
 def latent_consistency() -> Any:
     """Build a latent consistency model's shape: guidance as an embedding, LCM's scheduler."""
     return diffusers.LatentConsistencyModelPipeline(
@@ -314,6 +425,9 @@ BUILDERS: dict[str, Callable[[], Any]] = {
     "sd3": stable_diffusion_3,
     "flux": flux,
     "pixart": pixart,
+    "pixart-sigma": pixart_sigma,
+    "sana": sana,
+    "stable-unclip": stable_unclip,
     "lcm": latent_consistency,
     "ddpm": ddpm,
     "ddim": ddim,

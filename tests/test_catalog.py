@@ -45,6 +45,9 @@ def code_of(model: str | Path) -> str:
         ("lcm", 64, 8, "LCM", False),
         ("ddpm", 32, 1, "DDPM", False),
         ("ddim", 32, 1, "DDIM", False),
+        ("pixart-sigma", 32, 8, "DPM++ 2M", True),
+        ("sana", 32, 32, "Flow Euler", True),
+        ("stable-unclip", 64, 8, "DDIM", True),
     ],
 )
 def test_a_card_says_what_a_model_can_do(

@@ -15,7 +15,7 @@ from seedgrid.backend.diffusion import DiffusersBackend
 from seedgrid.picture import Pixels, pixels_sha256
 from seedgrid.recipe import Recipe, canonical_json
 
-FAMILIES = ("sd", "sd-v", "sdxl", "sd3", "flux", "pixart", "lcm", "ddpm", "ddim")
+FAMILIES = ("sd", "sdxl", "sd3", "flux", "pixart", "sana", "lcm", "stable-unclip", "ddpm", "ddim")
 NOISY_SCHEDULERS = ("DDPM", "Euler a", "DPM2 a", "DPM++ 2M SDE", "DPM++ SDE Karras", "LCM")
 LONG = " ".join(["an enormous landscape with foxes"] * 60)  # 300 words
 

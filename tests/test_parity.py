@@ -13,10 +13,25 @@ from painting import paint, plain_call, recipes_for
 
 from seedgrid.backend.diffusion import DiffusersBackend
 
-FAMILIES = ("sd", "sd-v", "sdxl", "sd3", "flux", "pixart", "lcm", "ddpm", "ddim")
+FAMILIES = (
+    "sd",
+    "sd-v",
+    "sdxl",
+    "sd3",
+    "flux",
+    "pixart",
+    "pixart-sigma",
+    "sana",
+    "lcm",
+    "stable-unclip",
+    "ddpm",
+    "ddim",
+)
 
-# PixArt's table of aspect ratios has no row for a model this small.
-EXTRA: dict[str, dict[str, Any]] = {"pixart": {"use_resolution_binning": False}}
+# Their tables of aspect ratios have no row for models this small.
+EXTRA: dict[str, dict[str, Any]] = {
+    name: {"use_resolution_binning": False} for name in ("pixart", "pixart-sigma", "sana")
+}
 
 # Written by hand from diffusers' own table of names, not from SeedGrid's.
 SCHEDULERS: dict[str, Callable[[Any], Any]] = {

@@ -16,7 +16,7 @@ from seedgrid.backend import schedulers
 from seedgrid.backend.formats import choose_dtype, likely_device_type
 from seedgrid.backend.modelfiles import ModelFiles
 from seedgrid.errors import ModelError
-from seedgrid.recipe import MAX_STEPS, DType, ModelRef
+from seedgrid.recipe import MAX_STEPS, MIN_SIZE_PX, DType, ModelRef
 from seedgrid.request import ModelCard
 
 _SIDE_FILE: Final = "seedgrid.json"
@@ -59,6 +59,8 @@ def make_card(ref: ModelRef, files: ModelFiles) -> ModelCard:
     try:
         width, height = family.size(configs)
         size_multiple = family.size_multiple(configs)
+        if family.has_prompt:
+            width, height = (_round_up(side, size_multiple) for side in (width, height))
     except (KeyError, TypeError) as error:
         raise ModelError(
             "model_damaged", value=ref.id, file=f"{family.denoiser}/config.json"
@@ -81,6 +83,11 @@ def make_card(ref: ModelRef, files: ModelFiles) -> ModelCard:
         fragile=family.fragile,
     )
     return _own_first(_with_side_file(card, files.folder))
+
+
+def _round_up(side: int, multiple: int) -> int:
+    """Return the nearest size that can be asked for, at least as large."""
+    return max(-(-side // multiple), -(-MIN_SIZE_PX // multiple)) * multiple
 
 
 def _max_steps(sampling: str, config: dict[str, Any]) -> int:

@@ -75,7 +75,7 @@ def _small(width: int) -> dict[str, object]:
 
 
 def _company(recipe: Recipe) -> list[Recipe]:
-    """Return a full batch around the cell, its second: other seeds, the long prompt, a short one."""
+    """Return a full batch around the cell, its second: other seeds and prompts."""
     words = (_LONG_PROMPT, recipe.prompt, "fox")
     return [
         recipe.model_copy(
