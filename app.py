@@ -28,6 +28,7 @@ from seedgrid.errors import InputError, SeedGridError
 from seedgrid.studio import Studio
 from seedgrid.ui import server
 from seedgrid.ui.page import build_app, make_i18n
+from seedgrid.ui.shelves import OneShelf, Shelves, VisitorShelves
 from seedgrid.ui.theme import make_theme
 
 logger = logging.getLogger("seedgrid")
@@ -71,25 +72,25 @@ def main(
         free = find_port(host, port)
         if port and free != port:
             _say(f"Port {port} is in use, taking {free}.")
-        options = launch_options(studio, language=language, host=host)
+        options = launch_options(OneShelf(studio), language=language, host=host)
         demo.launch(server_name=host, server_port=free, prevent_thread_lock=True, **options)
         _say(f"SeedGrid is at {demo.local_url}")
         threading.Thread(target=warm, args=(studio,), name="seedgrid-warm", daemon=True).start()
         demo.block_thread()
 
 
-def launch_options(studio: Studio, *, language: str | None, host: str | None) -> dict[str, Any]:
+def launch_options(shelves: Shelves, *, language: str | None, host: str | None) -> dict[str, Any]:
     """Return what `Blocks.launch` is told.
 
     Args:
-        studio: Model, engine and library behind the page.
+        shelves: Where the pictures are that may be asked for by their id.
         language: The page's language; None leaves it to the browser.
         host: The address that is listened on; None on a Space.
     """
     hosts = None if host is None else _known_hosts(host)
     return {
         "app_kwargs": {
-            "routes": server.routes(lambda: studio.library),
+            "routes": server.routes(shelves.find),
             "middleware": server.middleware(language=language, hosts=hosts),
         },
         "i18n": make_i18n(),
@@ -164,12 +165,13 @@ def _read_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def _build_space() -> gr.Blocks:
-    """Build the page of a Space; its library lives as long as the Space does."""
-    folder = os.environ.get("SEEDGRID_LIBRARY") or tempfile.mkdtemp(prefix="seedgrid-")
-    studio = _make_studio(None, folder)
-    space = build_app(studio)
+    """Build the page of a Space; each visitor's library is deleted when they stay away."""
+    folder = Path(tempfile.mkdtemp(prefix="seedgrid-"))
+    studio = _make_studio(None, folder / "api")
+    shelves = VisitorShelves(folder / "visitors")
+    space = build_app(studio, shelves=shelves)
     threading.Thread(target=warm, args=(studio,), name="seedgrid-warm", daemon=True).start()
-    space.launch(**launch_options(studio, language=None, host=None))
+    space.launch(**launch_options(shelves, language=None, host=None))
     return space
 
 

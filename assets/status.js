@@ -11,6 +11,7 @@ SeedGrid.status = ({ element, props, watch }) => {
     line.textContent = value.key ? text(value.key, value.data) : "";
     line.dataset.kind = value.kind;
     line.dataset.key = value.key ?? "";
+    document.documentElement.classList.toggle("sg-remembered", value.kind === "remembered");
     clearFields();
     if (value.field) complain(value.field, text(value.key, value.data));
   }

@@ -5,7 +5,7 @@
   /** A modal dialog over the page; Esc, the cross and a click beside it close it. */
   function open(kind, ...children) {
     document.querySelector("dialog.sg-overlay")?.remove();
-    const dialog = make("dialog", { class: `sg-overlay sg-${kind}` });
+    const dialog = make("dialog", { class: `sg-overlay sg-${kind}`, tabindex: "-1" });
     const close = make("button", {
       type: "button",
       class: "sg-close",
@@ -20,6 +20,7 @@
     });
     document.body.append(dialog);
     dialog.showModal();
+    dialog.focus();
     return dialog;
   }
 

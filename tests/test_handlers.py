@@ -13,6 +13,7 @@ from seedgrid.backend.fake import FakeBackend, Fault
 from seedgrid.studio import Studio
 from seedgrid.ui.ask import Asked
 from seedgrid.ui.handlers import Handlers, Progress, Shown
+from seedgrid.ui.shelves import OneShelf
 from seedgrid.ui.tree import rounds_of
 from seedgrid.variations import GUIDE_SUFFIXES
 
@@ -37,7 +38,7 @@ def studio(tmp_path: Path, painter: FakeBackend) -> Iterator[Studio]:
 
 @pytest.fixture
 def handlers(studio: Studio) -> Handlers:
-    return Handlers(studio)
+    return Handlers(studio, OneShelf(studio))
 
 
 def kept(shown: Shown) -> dict[str, Any]:
@@ -280,7 +281,7 @@ def test_the_page_says_that_the_model_loads(tmp_path: Path) -> None:
     backend = FakeBackend(load_delay_s=0.4)
     with Studio(library=tmp_path, backend=backend, placement=Placement()) as studio:
         studio.engine.warm()
-        keys = [news.status["key"] for news in Handlers(studio).follow({})]
+        keys = [news.status["key"] for news in Handlers(studio, OneShelf(studio)).follow({})]
     assert keys == ["status_warming", "status_ready"]
 
 
@@ -291,6 +292,20 @@ def test_the_device_that_was_chosen_is_used(handlers: Handlers, painter: FakeBac
     picked = {"picked": news.stage["cells"][0]["id"]}
     follow(handlers, handlers.on_refine(GUIDE_SUFFIXES, "cpu", place | picked))
     assert [call.placement.device for call in painter.calls] == ["cuda:1", "cpu"]
+
+
+def test_what_is_remembered_is_said_and_can_be_made_again(
+    handlers: Handlers, painter: FakeBackend
+) -> None:
+    """The second run is marked as remembered; "again" paints the same round once more."""
+    grid(handlers)
+    place, news = grid(handlers)
+    assert (news.status["key"], news.status["data"]) == ("status_remembered", {"number": 4})
+    assert len(painter.calls) == 1
+    again = follow(handlers, handlers.on_again(place))[-1]
+    assert again.status["key"] == "status_done"
+    assert [c["seed"] for c in again.stage["cells"]] == [5, 6, 7, 8]
+    assert len(painter.calls) == 2
 
 
 def test_a_favourite_is_kept(handlers: Handlers, studio: Studio) -> None:
@@ -309,7 +324,7 @@ def test_one_visitor_may_wait_with_few_runs(tmp_path: Path) -> None:
     with Studio(
         library=tmp_path, backend=backend, placement=Placement(), runs_per_owner=2
     ) as studio:
-        handlers = Handlers(studio)
+        handlers = Handlers(studio, OneShelf(studio))
         place = kept(handlers.on_generate(ASKED, {}))
         place = kept(handlers.on_generate(ASKED, place))
         refused = handlers.on_generate(ASKED, place)

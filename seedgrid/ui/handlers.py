@@ -14,7 +14,7 @@ from typing import Final
 from seedgrid import request as requests
 from seedgrid.engine import Job, Run
 from seedgrid.errors import InputError, SeedGridError
-from seedgrid.events import Event, Step
+from seedgrid.events import Event, Finished, Step
 from seedgrid.library.entry import Entry
 from seedgrid.plan import plan_grid, plan_refine
 from seedgrid.studio import Studio
@@ -22,6 +22,7 @@ from seedgrid.ui import show
 from seedgrid.ui.ask import Asked, read_request
 from seedgrid.ui.offer import Offer, offer
 from seedgrid.ui.place import Place, read_place
+from seedgrid.ui.shelves import Shelves
 from seedgrid.ui.tree import Round, path_to, rounds_of
 
 _POLL_S: Final = 0.2
@@ -50,15 +51,16 @@ class Progress:
 class Handlers:
     """The page's answers. Safe from any thread: all state is in the place and the library."""
 
-    def __init__(self, studio: Studio) -> None:
+    def __init__(self, studio: Studio, shelves: Shelves) -> None:
         self._studio = studio
+        self._shelves = shelves
 
     def on_load(self, kept: object) -> Shown:
         """Open the page where this browser left it."""
         place = read_place(kept).move()
         if place.work is None or not (self._rounds(place) or self._run(place)):
             place = place.move(work=None, round=None, picked=None, run=None)
-        return self._show(place)
+        return self.show_place(place)
 
     def on_generate(self, asked: Asked, kept: object) -> Shown:
         """Start a new work: one prompt, several seeds."""
@@ -76,10 +78,24 @@ class Handlers:
         if place.picked is None:
             return Shown()
         try:
-            parent = self._studio.library.get(place.picked)
+            parent = self._shelves.of(place.visitor).get(place.picked)
             recipes = requests.refine(parent.recipe, suffixes)
             jobs = plan_refine(parent, recipes)
             return self._start(jobs, place, picked=parent.id, device=device)
+        except SeedGridError as error:
+            return self._refuse(place, error)
+
+    def on_again(self, kept: object) -> Shown:
+        """Make the round on the stage once more, though the library remembers its pictures."""
+        place = read_place(kept)
+        here = self._round(place)
+        if here is None:
+            return Shown()
+        recipes = [entry.recipe for entry in here.entries]
+        parent = self._find(here.parent_id, place)
+        try:
+            jobs = plan_refine(parent, recipes) if parent else plan_grid(recipes)
+            return self._start(jobs, place, picked=here.parent_id, device="", fresh=True)
         except SeedGridError as error:
             return self._refuse(place, error)
 
@@ -103,22 +119,22 @@ class Handlers:
         if wanted is None:
             return Shown()
         picked = _gone_on_from(wanted, rounds) or wanted.parent_id
-        return self._show(place.move(round=wanted.id, picked=picked))
+        return self.show_place(place.move(round=wanted.id, picked=picked))
 
     def on_back(self, kept: object) -> Shown:
         """Go to the round before, with the picture picked that was gone on from."""
         place = read_place(kept)
         parent_id = self._parent_of_stage(place)
-        parent = self._find(parent_id) if parent_id else None
+        parent = self._find(parent_id, place)
         if parent is None:
             return Shown()
-        return self._show(place.move(round=parent.lineage.round_id, picked=parent.id))
+        return self.show_place(place.move(round=parent.lineage.round_id, picked=parent.id))
 
     def on_favourite(self, picture_id: object, favourite: object, kept: object) -> Shown:
         """Mark a picture as a favourite, or not."""
         place = read_place(kept)
         try:
-            self._studio.library.set_favourite(str(picture_id), favourite=bool(favourite))
+            self._shelves.of(place.visitor).set_favourite(str(picture_id), bool(favourite))
         except SeedGridError as error:
             return Shown(status=show.complain(place.epoch, error))
         return Shown(picked=self._card(str(picture_id), place))
@@ -139,18 +155,19 @@ class Handlers:
             yield from self._follow_warming(place)
             return
         steps: dict[int, show.Json] = {}
+        remembered: set[int] = set()
         since, has_ended = 0, False
         while not has_ended:
             has_ended = run.has_ended
             events, since = run.next_events(since, _POLL_S)
             for event in events:
                 _remember_step(steps, event)
+                if isinstance(event, Finished) and event.remembered:
+                    remembered.add(event.cell)
             if events:
-                yield Progress(
-                    stage=self._stage(place, run, steps),
-                    status=show.status_of(place.epoch, events[-1]),
-                    rail=self._rail(place),
-                )
+                status = show.status_of(place.epoch, events[-1], num_remembered=len(remembered))
+                stage = self._stage(place, run, steps)
+                yield Progress(stage=stage, status=status, rail=self._rail(place))
 
     def _follow_warming(self, place: Place) -> Iterator[Progress]:
         stage, rail = self._stage(place, None, {}), self._rail(place)
@@ -169,17 +186,30 @@ class Handlers:
             yield Progress(stage=stage, status=show.say(place.epoch, "status_ready"), rail=rail)
 
     def _start(
-        self, jobs: Sequence[Job], place: Place, *, picked: str | None, device: str
+        self,
+        jobs: Sequence[Job],
+        place: Place,
+        *,
+        picked: str | None,
+        device: str,
+        fresh: bool = False,
     ) -> Shown:
         engine = self._studio.engine
         placement = replace(engine.placement, device=device or engine.placement.device)
-        run = engine.submit(jobs, owner=place.visitor, placement=placement)
+        run = engine.submit(
+            jobs,
+            owner=place.visitor,
+            placement=placement,
+            library=self._shelves.of(place.visitor),
+            fresh=fresh,
+        )
         lineage = jobs[0].lineage
-        return self._show(
+        return self.show_place(
             place.move(work=lineage.work_id, round=lineage.round_id, picked=picked, run=run.id)
         )
 
-    def _show(self, place: Place) -> Shown:
+    def show_place(self, place: Place) -> Shown:
+        """Show a place: its round on the stage, its work on the rail, its pick in the card."""
         run = self._run(place)
         is_over = run is None or run.has_ended
         return Shown(
@@ -210,11 +240,10 @@ class Handlers:
         return show.rail(place.epoch, rounds, current=place.round, has_parent=has_parent)
 
     def _card(self, picture_id: str | None, place: Place) -> show.Json:
-        entry = self._find(picture_id) if picture_id else None
+        entry = self._find(picture_id, place)
         if entry is None:
             return show.no_picture()
-        parent_id = entry.lineage.parent_id
-        parent = self._find(parent_id) if parent_id else None
+        parent = self._find(entry.lineage.parent_id, place)
         note = None if entry.lineage.round_id == place.round else "card_parent"
         return show.card(entry, parent, note=note)
 
@@ -225,10 +254,12 @@ class Handlers:
         path = path_to(self._rounds(place), place.round or "")
         return path[-1].parent_id if path else None
 
-    def _find(self, picture_id: str) -> Entry | None:
+    def _find(self, picture_id: str | None, place: Place) -> Entry | None:
         """A picture, unless it was deleted for good or never was."""
+        if picture_id is None:
+            return None
         try:
-            return self._studio.library.get(picture_id)
+            return self._shelves.of(place.visitor).get(picture_id)
         except InputError:
             return None
 
@@ -236,7 +267,7 @@ class Handlers:
         return next((each for each in self._rounds(place) if each.id == place.round), None)
 
     def _rounds(self, place: Place) -> tuple[Round, ...]:
-        return rounds_of(self._studio.library.work(place.work)) if place.work else ()
+        return rounds_of(self._shelves.of(place.visitor).work(place.work)) if place.work else ()
 
     def _run(self, place: Place) -> Run | None:
         return self._studio.engine.run(place.run) if place.run else None

@@ -11,6 +11,7 @@ import gradio as gr
 from seedgrid.studio import Studio
 from seedgrid.ui.api import publish
 from seedgrid.ui.handlers import Handlers
+from seedgrid.ui.shelves import OneShelf, Shelves
 from seedgrid.ui.texts import labels
 from seedgrid.ui.view import build_view
 from seedgrid.ui.wiring import wire
@@ -19,18 +20,21 @@ _CACHE_S = (3600, 86400)
 _MAX_WAITING = 100
 
 
-def build_app(studio: Studio, *, language: str | None = None) -> gr.Blocks:
+def build_app(
+    studio: Studio, *, shelves: Shelves | None = None, language: str | None = None
+) -> gr.Blocks:
     """Build the page.
 
     Args:
         studio: Model, engine and library behind it.
+        shelves: Whose pictures are whose; the studio's library for everybody by default.
         language: The page's language; None leaves it to the browser.
     """
     with gr.Blocks(
         title="SeedGrid", analytics_enabled=False, delete_cache=_CACHE_S, fill_width=True
     ) as demo:
         view = build_view(make_i18n())
-        wire(view, Handlers(studio), demo, language=language)
+        wire(view, Handlers(studio, shelves or OneShelf(studio)), demo, language=language)
         publish(studio)
     demo.queue(max_size=_MAX_WAITING, default_concurrency_limit=None)
     return demo

@@ -13,7 +13,7 @@ import json
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 from urllib.parse import urlsplit
 
 from PIL import Image
@@ -25,7 +25,6 @@ from starlette.responses import FileResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from seedgrid.errors import SeedGridError
 from seedgrid.library.entry import Entry
 from seedgrid.ui.texts import page_texts
 
@@ -56,30 +55,22 @@ _TYPES: Final = {
 }
 
 
-class Pictures(Protocol):
-    """What is needed of a library here."""
-
-    def get(self, picture_id: str) -> Entry:
-        """Return a picture by its own id."""
-        ...
-
-
-def routes(library: Callable[[], Pictures]) -> list[Route]:
+def routes(find: Callable[[str], Entry | None]) -> list[Route]:
     """Return the routes of our own, all under `/seedgrid/`.
 
     Args:
-        library: Gives the library; called at each request, so that nothing is opened at start.
+        find: Gives a picture by its id.
     """
 
     def picture(request: Request) -> Response:
-        entry = _find(library(), request.path_params["id"])
-        if entry is None:
+        entry = find(request.path_params["id"])
+        if entry is None or not entry.path.is_file():
             return PlainTextResponse("there is no such picture", status_code=404)
         return FileResponse(entry.path, media_type="image/png", headers=_FOREVER | _HARMLESS)
 
     def thumb(request: Request) -> Response:
-        entry = _find(library(), request.path_params["id"])
-        if entry is None:
+        entry = find(request.path_params["id"])
+        if entry is None or not entry.path.is_file():
             return PlainTextResponse("there is no such picture", status_code=404)
         data = _thumb(entry.path, entry.file_sha256)
         return Response(data, media_type="image/jpeg", headers=_FOREVER | _HARMLESS)
@@ -198,14 +189,6 @@ def _is_foreign(headers: Headers) -> bool:
         return True
     origin = headers.get("origin")
     return origin is not None and urlsplit(origin).netloc != headers.get("host")
-
-
-def _find(library: Pictures, picture_id: str) -> Entry | None:
-    try:
-        entry = library.get(picture_id)
-    except SeedGridError:
-        return None
-    return entry if entry.path.is_file() else None
 
 
 @lru_cache(maxsize=4096)

@@ -123,8 +123,14 @@ def no_picture() -> Json:
     return {"id": None}
 
 
-def status_of(epoch: int, event: Event) -> Json:
-    """What the status line says after an event of a run."""
+def status_of(epoch: int, event: Event, *, num_remembered: int = 0) -> Json:
+    """What the status line says after an event of a run.
+
+    Args:
+        epoch: Of the place that is shown.
+        event: The newest.
+        num_remembered: How many pictures the library knew and nobody painted.
+    """
     match event:
         case Queued(position=0):
             return say(epoch, "status_next")
@@ -138,6 +144,8 @@ def status_of(epoch: int, event: Event) -> Json:
             return say(epoch, "status_step", number=number, total=total)
         case Step() | Finished():
             return say(epoch, "status_saving")
+        case Done() if num_remembered:
+            return say(epoch, "status_remembered", kind="remembered", number=num_remembered)
         case Done(elapsed_s=elapsed_s):
             return say(epoch, "status_done", kind="done", seconds=f"{elapsed_s:.1f}")
         case Cancelled():

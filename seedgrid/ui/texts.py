@@ -93,6 +93,12 @@ TEXTS: Final[dict[str, Words]] = {
     ),
     "status_saving": Words("Saving…", "正在保存…", "저장하는 중…"),
     "status_done": Words("Done in {seconds} s", "完成，用时 {seconds} 秒", "완료, {seconds}초"),
+    "status_remembered": Words(
+        "From the library: {number} were made before, bit for bit",
+        "取自作品库：有 {number} 幅早已画过，逐位相同",
+        "보관함에서 가져옴: {number}장은 이미 만든 그림이며 비트까지 같습니다",
+    ),
+    "again": Words("Make it again", "重新生成", "다시 만들기"),
     "status_cancelled": Words(
         "Stopped. What was finished is kept.",
         "已停止，已完成的画面都保留着。",
@@ -149,12 +155,8 @@ TEXTS: Final[dict[str, Words]] = {
     "model_label": Words("Model", "模型", "모델"),
     "device_label": Words("Device", "设备", "장치"),
     "determinism_label": Words("Determinism", "确定性", "결정성"),
-    "determinism_strict": Words(
-        "Strict: equal to the bit", "严格：逐位相同", "엄격: 비트까지 동일"
-    ),
-    "determinism_seeded": Words(
-        "Seeded: only the noise is fixed", "仅固定噪声", "시드만: 노이즈만 고정"
-    ),
+    "determinism_strict": Words("Strict", "严格", "엄격"),
+    "determinism_seeded": Words("Seeded", "仅固定噪声", "시드만"),
     "determinism_off": Words("Off", "关闭", "끔"),
     # Fields, as errors name them
     "field_prompt": Words("prompt", "提示词", "프롬프트"),

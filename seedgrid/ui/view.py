@@ -57,6 +57,7 @@ class View:
     hints: gr.HTML
     stage: gr.HTML
     status: gr.HTML
+    again: gr.Button
     back: gr.Button
     rail: gr.HTML
     picked: gr.HTML
@@ -86,7 +87,9 @@ def build_view(i18n: gr.I18n) -> View:
                 rail = _script(EMPTY_RAIL, "sg-lineage", _RAIL_JS)
             with gr.Column(elem_id="sg-centre"):
                 stage = _script(stage_of_noise(), "sg-stage", _STAGE_JS)
-                status = _script({"epoch": 0, "key": None}, "sg-status", _STATUS_JS)
+                with gr.Row(elem_id="sg-below"):
+                    status = _script({"epoch": 0, "key": None}, "sg-status", _STATUS_JS)
+                    again = _quiet_button(i18n("again"), "sg-again")
             with gr.Column(elem_id="sg-panel"):
                 with gr.Column(elem_id="sg-card"):
                     picked = _script(no_picture(), "sg-picked", _PICKED_JS)
@@ -106,6 +109,7 @@ def build_view(i18n: gr.I18n) -> View:
         hints=hints,
         stage=stage,
         status=status,
+        again=again,
         back=back,
         rail=rail,
         picked=picked,

@@ -68,6 +68,9 @@ def _wire_places(view: View, handlers: Handlers, demo: gr.Blocks) -> None:
     def on_back(kept: object) -> Updates:
         return _updates(handlers.on_back(kept))
 
+    def on_again(kept: object) -> Updates:
+        return _updates(handlers.on_again(kept))
+
     def on_go(kept: object, event: gr.EventData) -> Updates:
         return _updates(handlers.on_go(event._data.get("round"), kept))
 
@@ -89,6 +92,7 @@ def _wire_places(view: View, handlers: Handlers, demo: gr.Blocks) -> None:
     show_place(refine, on_refine, view.settings.device, *view.vary)
     show_place(view.back.click, on_back)
     show_place(view.rail.go, on_go)
+    show_place(view.again.click, on_again)
 
 
 def _wire_card(view: View, handlers: Handlers) -> None:

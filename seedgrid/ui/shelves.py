@@ -1,0 +1,105 @@
+"""Whose pictures are whose: one library for the person at this machine, or one a visitor.
+
+On a public Space each visitor has a library of their own that is deleted when they have been away
+for a while; here at home there is one, and it is kept. Knows no component.
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Protocol
+
+from seedgrid.errors import InputError
+from seedgrid.library import Library
+from seedgrid.library.entry import Entry
+from seedgrid.studio import Studio
+
+AWAY_S: Final = 6 * 3600.0
+
+
+class Shelves(Protocol):
+    """Where the page finds a visitor's library."""
+
+    def of(self, visitor: str) -> Library:
+        """Return the library of a visitor.
+
+        Raises:
+            LibraryError: Its folder or database refuses.
+        """
+        ...
+
+    def find(self, picture_id: str) -> Entry | None:
+        """Return a picture of anybody's by its id, which only they were told."""
+        ...
+
+
+class OneShelf:
+    """The studio's own library for everybody; opened when it is first needed."""
+
+    def __init__(self, studio: Studio) -> None:
+        self._studio = studio
+
+    def of(self, visitor: str) -> Library:  # noqa: ARG002 (everybody's)
+        """Return the studio's library."""
+        return self._studio.library
+
+    def find(self, picture_id: str) -> Entry | None:
+        """Return a picture of it."""
+        return _find(self._studio.library, picture_id)
+
+
+@dataclass
+class _Shelf:
+    library: Library
+    used_at_s: float = field(default_factory=time.monotonic)
+
+
+class VisitorShelves:
+    """A library for each visitor, in a folder of its own, deleted when they stay away.
+
+    Args:
+        folder: Holds the libraries.
+        away_s: How long a visitor may be away.
+    """
+
+    def __init__(self, folder: Path, *, away_s: float = AWAY_S) -> None:
+        self._folder = folder
+        self._away_s = away_s
+        self._lock = threading.Lock()
+        self._shelves: dict[str, _Shelf] = {}
+
+    def of(self, visitor: str) -> Library:
+        """Return the visitor's library, a new one at the first visit."""
+        with self._lock:
+            self._forget_who_is_away()
+            shelf = self._shelves.get(visitor)
+            if shelf is None:
+                shelf = _Shelf(Library(self._folder / visitor))
+                self._shelves[visitor] = shelf
+            shelf.used_at_s = time.monotonic()
+            return shelf.library
+
+    def find(self, picture_id: str) -> Entry | None:
+        """Look for a picture in all of them."""
+        with self._lock:
+            libraries = [shelf.library for shelf in self._shelves.values()]
+        found = (_find(library, picture_id) for library in libraries)
+        return next((entry for entry in found if entry is not None), None)
+
+    def _forget_who_is_away(self) -> None:
+        limit_s = time.monotonic() - self._away_s
+        for visitor in [v for v, shelf in self._shelves.items() if shelf.used_at_s < limit_s]:
+            library = self._shelves.pop(visitor).library
+            library.close()
+            shutil.rmtree(library.folder, ignore_errors=True)
+
+
+def _find(library: Library, picture_id: str) -> Entry | None:
+    try:
+        return library.get(picture_id)
+    except InputError:
+        return None
