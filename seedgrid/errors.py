@@ -83,6 +83,7 @@ MESSAGES: Final[dict[str, str]] = {
         " seeded. ({reason})"
     ),
     "noise_mix_unsupported": "This model cannot mix the noise of several seeds: leave the mix out.",
+    "child_failed": "The process with other instruction limits failed: {reason}",
     "pipeline_refused": "The model refused these settings: {reason}.",
     "out_folder": "The folder “{value}” cannot be used ({reason}): name another with --out.",
     "language_unknown": "There is no language “{value}” on the page: use one of {choices}.",
@@ -155,6 +156,8 @@ MESSAGES: Final[dict[str, str]] = {
     "bundle_large": "The bundle {value} is too large: at most 10,000 files and 4 GB unpacked.",
     "bundle_damaged": "The bundle {value} cannot be read: {reason}.",
     "link_invalid": "This link cannot be used ({reason}): “{value}”.",
+    "export_nothing": "There is no picture to export: name at least one.",
+    "export_loras": "Picture {value} was made with a LoRA: a script for it cannot be written yet.",
 }
 
 

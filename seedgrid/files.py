@@ -15,7 +15,7 @@ import os
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from seedgrid.errors import LibraryError
 
@@ -38,12 +38,27 @@ def write_atomically(path: Path, data: bytes, *, temporary_folder: Path | None =
     Raises:
         LibraryError: `disk_full`, `folder_read_only` or `folder_refuses`; nothing is left behind.
     """
+    with open_atomically(path, temporary_folder=temporary_folder) as file:
+        file.write(data)
+
+
+@contextlib.contextmanager
+def open_atomically(path: Path, *, temporary_folder: Path | None = None) -> Iterator[BinaryIO]:
+    """Open a file to write piece by piece; it gets its name when the block ends, or never.
+
+    Args:
+        path: As in `write_atomically`.
+        temporary_folder: As in `write_atomically`.
+
+    Raises:
+        LibraryError: `disk_full`, `folder_read_only` or `folder_refuses`; nothing is left behind.
+    """
     name = f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}{TEMPORARY_SUFFIX}"
     temporary = (temporary_folder or path.parent) / name
     with refusals(path):
         try:
             with temporary.open("xb") as file:
-                file.write(data)
+                yield file
                 file.flush()
                 os.fsync(file.fileno())
             temporary.replace(path)

@@ -1,0 +1,273 @@
+"""The exported script makes the very pictures with nothing but diffusers; the bundle holds all."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pictures import make_lineage, make_picture
+
+from seedgrid import export
+from seedgrid.backend.base import Placement
+from seedgrid.backend.diffusion import DiffusersBackend
+from seedgrid.errors import InputError, LibraryError
+from seedgrid.importing.take_in import take_in
+from seedgrid.library import Library
+from seedgrid.library.entry import Entry
+from seedgrid.picture import Picture
+from seedgrid.recipe import Lora, NoiseShare, Passport, Recipe, read_recipe
+from seedgrid.request import Request, resolve
+
+
+class NoWatch:
+    """Nobody watches and nobody cancels."""
+
+    cancelled = False
+
+    def step(self, number: int, total: int, previews: Callable[[], object]) -> None:
+        pass
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Iterator[Library]:
+    with Library(tmp_path / "library") as library:
+        yield library
+
+
+@pytest.fixture(scope="module")
+def backend() -> Iterator[DiffusersBackend]:
+    backend = DiffusersBackend()
+    yield backend
+    backend.close()
+
+
+def paint(
+    backend: DiffusersBackend,
+    library: Library,
+    recipes: Sequence[Recipe],
+    placement: Placement | None = None,
+) -> list[Entry]:
+    """Paint recipes of one batch for real and keep them."""
+    placement = placement or Placement(device="cpu", previews=False)
+    passport = backend.prepare(recipes[0], placement)
+    pixels = backend.paint(recipes, placement, NoWatch())
+    return [
+        library.add(
+            Picture(pixels=picture, recipe=recipe, passport=passport, lineage=make_lineage())
+        )
+        for picture, recipe in zip(pixels, recipes, strict=True)
+    ]
+
+
+def run_scripts(folder: Path, scripts: Sequence[tuple[str, str]]) -> str:
+    """Run scripts in one new process that can import nothing of ours, and return what they say."""
+    driver = ["import runpy, sys", "sys.modules['seedgrid'] = None"]
+    for number, (program, model) in enumerate(scripts):
+        path = folder / f"reproduce-{number}.py"
+        path.write_text(program, encoding="utf-8")
+        driver += [
+            f"sys.argv = [{str(path)!r}, '--model', {model!r}]",
+            "try:",
+            f"    runpy.run_path({str(path)!r}, run_name='__main__')",
+            "except SystemExit as end:",
+            "    print('exit', end.code)",
+        ]
+    finished = subprocess.run(
+        [sys.executable, "-c", "\n".join(driver)],
+        cwd=folder,
+        env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert finished.returncode == 0, finished.stderr
+    return finished.stdout
+
+
+def test_the_script_repeats_the_bundled_models_pictures(
+    backend: DiffusersBackend, library: Library, tmp_path: Path
+) -> None:
+    """Grid, refinement and noise mix of the real model come out bit for bit in a new process."""
+    request = Request(prompt="a red fox", seeds=(7,), num_inference_steps=2, lock_width=2)
+    mixed = replace(request, noise_mix=(NoiseShare(seed=9, weight=0.2),))
+    card = backend.card("bundled")
+    entries = paint(backend, library, resolve(request, card) + resolve(mixed, card))
+    model = str(Path(__file__).parents[1] / "assets" / "model")
+
+    said = run_scripts(tmp_path, [(export.script(entries), model)])
+
+    assert said.count("identical  seed 7") == 2, said
+    assert said.endswith("all identical\nexit 0\n")
+
+
+def test_the_script_repeats_every_kind_of_pipeline_and_finds_a_wrong_one(
+    backend: DiffusersBackend,
+    library: Library,
+    model_folder: Callable[[str], Path],
+    tmp_path: Path,
+) -> None:
+    """Prompts and none, negatives and none, odd sizes of batch, schedulers that draw again."""
+    scripts = []
+    for name, changes in {
+        "sd": {"scheduler": "DPM++ 2M SDE Karras", "negative_prompt": "blur", "seeds": (1, 2, 3)},
+        "sdxl": {"scheduler": "Euler a", "seeds": (1, 2)},
+        "flux": {"seeds": (5,), "noise_mix": (NoiseShare(seed=2, weight=0.5),)},
+        "pixart": {"seeds": (6, 6)},
+        "ddpm": {"seeds": (8, 9)},
+    }.items():
+        folder = model_folder(name)
+        card = backend.card(str(folder))
+        request = Request(prompt="a fox", num_inference_steps=2, **changes)
+        entries = paint(backend, library, resolve(request, card))
+        scripts.append((export.script(entries), str(folder)))
+    # The last one lies about its seed: it must be found out.
+    wrong = replace(entries[0], recipe=entries[0].recipe.replace(seed=2))
+    scripts.append((export.script([wrong]), str(folder)))
+
+    said = run_scripts(tmp_path, scripts)
+
+    assert said.count("all identical\nexit 0\n") == len(scripts) - 1, said
+    assert "DIFFERENT  seed 2" in said
+    assert said.endswith("1 different\nexit 1\n")
+
+
+def test_the_script_names_nothing_of_ours() -> None:
+    """Its imports are the standard library, torch, diffusers, transformers, NumPy and Pillow."""
+    program = export.script([as_entry(make_picture())])
+    imported = {line.split()[1].split(".")[0] for line in program.split("\n") if is_import(line)}
+
+    assert imported == {
+        *("argparse", "contextlib", "hashlib", "inspect", "os", "pathlib", "sys"),
+        *("PIL", "diffusers", "numpy", "torch", "transformers"),
+    }
+
+
+def is_import(line: str) -> bool:
+    return line.startswith(("import ", "from "))
+
+
+def as_entry(picture: Picture) -> Entry:
+    return Entry(
+        path=Path("nowhere.png"),
+        recipe=picture.recipe,
+        passport=picture.passport,
+        lineage=picture.lineage,
+        pixels_sha256=picture.pixels_sha256,
+        file_sha256="00" * 32,
+    )
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        '"""; import os; os.abort() #',
+        "'''\n\\",
+        "\\N{BULLET} %s {x}",
+        "# <data>\n",
+        "狐狸 🦊 \u202e",
+    ],
+)
+def test_words_cannot_break_out_of_the_script(words: str) -> None:
+    """Whatever a prompt says, in the script it is a text and nothing else."""
+    program = export.script([as_entry(make_picture(prompt=words, negative_prompt=words))])
+
+    names: dict[str, object] = {}
+    data = program.split("\nBATCHES = ")[1].split("\n# cuBLAS")[0]
+    exec(f"BATCHES = {data}", names)  # noqa: S102 - just the data, to see that it is data
+
+    (batch,) = names["BATCHES"]
+    assert batch["pictures"][0]["prompt"] == words
+    compile(program, "reproduce.py", "exec")
+
+
+def test_pictures_of_one_kind_share_batches_of_the_locks_width() -> None:
+    """Five cells of width four are two batches; other settings are batches of their own."""
+    entries = [as_entry(make_picture(seed=seed)) for seed in range(5)]
+    entries.append(as_entry(make_picture(num_inference_steps=9)))
+    entries.append(as_entry(make_picture(negative_prompt="blur")))
+
+    groups = export._groups(entries)
+
+    assert [len(group) for group in groups] == [4, 1, 1, 1]
+
+
+def test_requirements_are_pinned_to_what_computed() -> None:
+    """A local build's suffix is left out, since no index has it."""
+    passports = (
+        Passport(torch="2.9.1+cpu", diffusers="0.38.0", transformers="4.51.0"),
+        Passport(torch="2.13.0+cpu", diffusers="0.42.1", transformers="5.1.0"),
+    )
+
+    assert export.requirements(passports).split() == [
+        "torch==2.13.0",
+        "diffusers==0.42.1",
+        "transformers==5.1.0",
+    ]
+
+
+def test_a_bundle_holds_all_and_comes_in_again(library: Library, tmp_path: Path) -> None:
+    """Pictures byte by byte, recipes, passports, script and pins; another library takes it in."""
+    entries = [library.add(make_picture(seed=seed)) for seed in range(3)]
+    model = tmp_path / "model"
+    (model / "unet").mkdir(parents=True)
+    (model / "unet" / "config.json").write_text("{}")
+
+    export.write_bundle(entries, tmp_path / "art.zip", model=model)
+
+    with zipfile.ZipFile(tmp_path / "art.zip") as bundle:
+        names = set(bundle.namelist())
+        recipes = json.loads(bundle.read("recipes.json"))
+        kept = [bundle.read(recipe["picture"]) for recipe in recipes]
+        assert bundle.testzip() is None
+    assert names >= {
+        *("reproduce.py", "requirements.txt", "README.txt", "passports.json"),
+        "model/unet/config.json",
+    }
+    assert kept == [entry.path.read_bytes() for entry in entries]
+    read = [read_recipe(json.dumps(recipe["recipe"])) for recipe in recipes]
+    assert read == [entry.recipe for entry in entries]
+    with Library(tmp_path / "another") as another:
+        taken = list(take_in(another, [tmp_path / "art.zip"]))
+        assert {one.entry.id for one in taken if one.entry} == {entry.id for entry in entries}
+
+
+def test_equal_bundles_are_equal_files(library: Library, tmp_path: Path) -> None:
+    """Nothing in a bundle depends on when or where it was written."""
+    entry = library.add(make_picture())
+
+    for name in ("first.zip", "second.zip"):
+        export.write_bundle([entry], tmp_path / name)
+
+    assert (tmp_path / "first.zip").read_bytes() == (tmp_path / "second.zip").read_bytes()
+
+
+def test_a_bundle_is_whole_or_not_there(library: Library, tmp_path: Path) -> None:
+    """A missing picture is told, and no half bundle is left behind."""
+    entries = [library.add(make_picture(seed=seed)) for seed in range(2)]
+    entries[1].path.unlink()
+
+    with pytest.raises(LibraryError) as caught:
+        export.write_bundle(entries, tmp_path / "art.zip")
+
+    assert caught.value.code == "picture_lost"
+    assert [path.name for path in tmp_path.iterdir()] == ["library"]
+
+
+def test_what_cannot_be_exported_is_told() -> None:
+    """No picture, a LoRA, a scheduler of another release: each has its sentence."""
+    lora = Lora(id="x", weights_sha256="ab" * 32)
+    for entries, code in (
+        ([], "export_nothing"),
+        ([as_entry(make_picture(loras=(lora,)))], "export_loras"),
+        ([as_entry(make_picture(scheduler="Nonsense"))], "scheduler_unknown"),
+    ):
+        with pytest.raises(InputError) as caught:
+            export.script(entries)
+        assert caught.value.code == code
