@@ -424,7 +424,41 @@ def test_fresh_paints_again(
     assert [e.pixels_sha256 for e in again] == [e.pixels_sha256 for e in first]
 
 
-# Warming, closing
+# Borrowing, warming, closing
+
+
+def test_the_backend_can_be_borrowed(
+    backend: FakeBackend, engine: Engine, make_recipes: MakeRecipes
+) -> None:
+    """A task runs on the engine's thread, between runs; what it gives or raises comes back."""
+    engine.submit(plan_grid(make_recipes()), owner="me").result(SOON_S)
+    lent, thread = engine.borrow(lambda it: (it, threading.get_ident())).result(SOON_S)
+    assert lent is backend
+    assert thread == backend.calls[0].thread
+    with pytest.raises(ZeroDivisionError):
+        engine.borrow(lambda _: 1 / 0).result(SOON_S)
+    assert engine.borrow(lambda _: "again").result(SOON_S) == "again"
+
+
+def test_borrowers_and_runs_take_turns(slow: Engine, make_recipes: MakeRecipes) -> None:
+    """A task waits for one run at most, however many are waiting."""
+    runs = [slow.submit(plan_grid(make_recipes(steps=5)), owner="me") for _ in range(4)]
+    slow.borrow(lambda _: None).result(SOON_S)
+    assert sum(run.has_ended for run in runs) <= 2
+    for run in runs:
+        run.result(SOON_S)
+
+
+def test_borrowers_are_told_when_it_closes(make_recipes: MakeRecipes) -> None:
+    """A task that did not get its turn is cancelled; later ones are refused."""
+    engine = Engine(FakeBackend(step_delay_s=0.02), MemoryStore())
+    run = engine.submit(plan_grid(make_recipes(steps=100)), owner="me")
+    wait_for(run, Step)
+    future = engine.borrow(lambda _: None)
+    engine.close()
+    assert future.cancelled()
+    with pytest.raises(RunError):
+        engine.borrow(lambda _: None)
 
 
 def test_warming_loads_beside_the_page(make_recipes: MakeRecipes) -> None:

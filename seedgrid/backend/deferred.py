@@ -7,19 +7,26 @@ import takes are paid on the engine's own thread.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from seedgrid.backend import catalog
-from seedgrid.backend.base import Backend, Placement, Watch
+from seedgrid.backend.base import Placement, Watch
+from seedgrid.backend.memory import keep_freed_memory
+from seedgrid.backend.proof import ProbeReport
 from seedgrid.picture import Pixels
 from seedgrid.recipe import Passport, Recipe
 from seedgrid.request import ModelCard
+
+if TYPE_CHECKING:
+    from seedgrid.backend.diffusion import DiffusersBackend
 
 
 class DeferredBackend:
     """See `base.Backend` for what each method promises."""
 
     def __init__(self) -> None:
-        self._backend: Backend | None = None
+        self._backend: DiffusersBackend | None = None
+        keep_freed_memory()
 
     def card(self, model: str | None) -> ModelCard:
         """Find a model and say what it can do, without loading it and without torch."""
@@ -39,12 +46,16 @@ class DeferredBackend:
         """Compute up to W recipes of one `batch_key` in a batch of exactly W cells."""
         return self._painter().paint(recipes, placement, watch)
 
+    def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport:
+        """Tell whether the lock holds for recipes like this one, here; remembered by passport."""
+        return self._painter().probe(recipe, placement, watch)
+
     def close(self) -> None:
         """Let go of models and memory."""
         if self._backend is not None:
             self._backend.close()
 
-    def _painter(self) -> Backend:
+    def _painter(self) -> DiffusersBackend:
         if self._backend is None:
             from seedgrid.backend.diffusion import DiffusersBackend
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import atexit
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Final, Literal, Self
+from typing import Any, Final, Literal, Self, TypeVar
 
 from seedgrid.backend.base import Backend, Placement
 from seedgrid.engine.fair_queue import FairQueue
@@ -22,6 +23,8 @@ from seedgrid.request import ModelCard, Request, resolve
 logger = logging.getLogger(__name__)
 
 _NUM_KEPT: Final = 64
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +66,7 @@ class Engine:
         self._runs: dict[str, Run] = {}
         self._lock = threading.Lock()
         self._warmth = Warmth()
+        self._borrowed: list[Future[Any]] = []
         self._queue = FairQueue()
         self._lane = Lane(backend, self._queue)
         atexit.register(self.close)
@@ -132,6 +136,32 @@ class Engine:
         with self._lock:
             return self._runs.get(run_id)
 
+    def borrow(self, task: Callable[[Backend], Result]) -> Future[Result]:
+        """Have the engine's own thread do something with the backend, between two runs.
+
+        Returns:
+            What the task returns or raises; it is cancelled when the engine closes before.
+
+        Raises:
+            RunError: `engine_closed`.
+        """
+        future: Future[Result] = Future()
+
+        def errand() -> None:
+            if not future.set_running_or_notify_cancel():
+                return
+            try:
+                future.set_result(task(self._backend))
+            except Exception as error:  # noqa: BLE001 (the thread's edge: the future raises it)
+                future.set_exception(error)
+
+        with self._lock:
+            if not self._queue.put_errand(errand):
+                raise RunError("engine_closed")
+            self._borrowed = [other for other in self._borrowed if not other.done()]
+            self._borrowed.append(future)
+        return future
+
     def warm(self, model: str | None = None) -> None:
         """Load a model in the background, when no run waits; `warmth` tells how far it is.
 
@@ -156,6 +186,8 @@ class Engine:
         for run in runs:
             run.cancel()
         self._lane.join()
+        for future in self._borrowed:
+            future.cancel()
         atexit.unregister(self.close)
 
     def _on_cancel(self, run: Run) -> None:

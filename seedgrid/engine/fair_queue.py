@@ -1,6 +1,6 @@
 """Who is next: owners take turns, and everybody who waits is told the position.
 
-One errand (warming up) may wait beside the runs; it is taken when no run waits.
+Errands (loading ahead, verifying) wait beside the runs; while both wait, they take turns.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ class FairQueue:
         self._changed = threading.Condition()
         self._by_owner: OrderedDict[str, deque[Run]] = OrderedDict()  # the next owner first
         self._positions: dict[str, int] = {}
-        self._errand: Errand | None = None
+        self._errands: deque[Errand] = deque()
+        self._owes_an_errand = False
         self._closed = False
 
     def put(self, run: Run) -> bool:
@@ -36,21 +37,25 @@ class FairQueue:
             self._changed.notify_all()
             return True
 
-    def put_errand(self, errand: Errand) -> None:
-        """Let an errand wait until no run does; it takes the place of one that waits already."""
+    def put_errand(self, errand: Errand) -> bool:
+        """Let an errand wait for its turn; False when the queue is closed."""
         with self._changed:
-            self._errand = errand
+            if self._closed:
+                return False
+            self._errands.append(errand)
             self._changed.notify_all()
+            return True
 
     def take(self) -> Run | Errand | None:
         """Wait for the next run or errand and take it out; None when the queue is closed."""
         with self._changed:
-            self._changed.wait_for(lambda: self._by_owner or self._errand or self._closed)
+            self._changed.wait_for(lambda: self._by_owner or self._errands or self._closed)
             if self._closed:
                 return None
-            if not self._by_owner:
-                errand, self._errand = self._errand, None
-                return errand
+            if self._errands and (self._owes_an_errand or not self._by_owner):
+                self._owes_an_errand = False
+                return self._errands.popleft()
+            self._owes_an_errand = True
             owner, runs = next(iter(self._by_owner.items()))
             run = runs.popleft()
             self._by_owner.move_to_end(owner)
@@ -73,6 +78,7 @@ class FairQueue:
             waiting = self._in_order()
             self._closed = True
             self._by_owner.clear()
+            self._errands.clear()
             self._changed.notify_all()
             return waiting
 
