@@ -133,6 +133,7 @@ MESSAGES: Final[dict[str, str]] = {
     "library_mended": (
         "SeedGrid was stopped while it saved; nothing is lost. Loose ends tied up: {value}."
     ),
+    "import_nothing": "There is no PNG and no ZIP among these files: drop pictures or bundles.",
     "imported": (
         "From {tool}, filled in as far as it goes; the same picture will not come out: {reasons}."
     ),
@@ -158,6 +159,7 @@ MESSAGES: Final[dict[str, str]] = {
     "link_invalid": "This link cannot be used ({reason}): “{value}”.",
     "export_nothing": "There is no picture to export: name at least one.",
     "export_loras": "Picture {value} was made with a LoRA: a script for it cannot be written yet.",
+    "sheet_suffix": "A contact sheet is a PNG or a PDF: “{value}” should end in .png or .pdf.",
 }
 
 

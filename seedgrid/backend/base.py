@@ -7,13 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol
 
 from seedgrid.picture import Pixels
 from seedgrid.recipe import Passport, Recipe
 from seedgrid.request import ModelCard
 
 Offload = Literal["none", "model", "group", "sequential"]
+
+ATTENTION_NAMES: Final = ("default", "sliced", "math", "flash", "efficient", "cudnn")
+"""What `Placement.attention` may be: torch's choice, diffusers' slices, or one kernel of torch."""
+
+PreviewMaker = Callable[[], tuple[Pixels, ...]]
+"""Gives one small RGB picture a recipe, in order."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +30,8 @@ class Placement:
         device: `"auto"` (cuda, xpu, mps, cpu, the first there is), or `"cpu"`, `"cuda:1"`, …
         threads: Threads of one operation; None is torch's own choice.
         previews: Whether to hand small pictures to `Watch.step`.
+        switches: Torch's switches to set beforehand, as a passport names them, for verifying;
+            the recipe's determinism level comes after them.
     """
 
     device: str = "auto"
@@ -34,6 +42,7 @@ class Placement:
     attention: str = "default"
     threads: int | None = None
     previews: bool = True
+    switches: tuple[tuple[str, str], ...] = ()
 
 
 class Watch(Protocol):

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -28,6 +28,7 @@ from seedgrid.recipe import Determinism
 
 CUBLAS_VARIABLE: Final = "CUBLAS_WORKSPACE_CONFIG"
 CUBLAS_VALUE: Final = ":16:8"
+_PRECISIONS: Final = ("none", "ieee", "tf32", "bf16", "highest", "high", "medium")
 _CUBLAS_HOLDS: Final = (":16:8", ":4096:8")
 
 
@@ -59,6 +60,35 @@ def determinism(level: Determinism) -> Iterator[None]:
     finally:
         for switch, value in before:
             switch.set(value)
+
+
+@contextmanager
+def restored(states: Sequence[tuple[str, str]]) -> Iterator[None]:
+    """Set switches as `in_force` once told them, and put them back.
+
+    Args:
+        states: Names and values; unknown names and values of another kind are left out.
+    """
+    wanted = dict(states)
+    before = [(switch, switch.read()) for switch in _switches() if switch.name in wanted]
+    try:
+        for switch, value in before:
+            old = _parsed(wanted[switch.name], like=value)
+            if old is not None and old != value:
+                switch.set(old)
+        yield
+    finally:
+        for switch, value in before:
+            switch.set(value)
+
+
+def _parsed(text: str, *, like: object) -> bool | int | str | None:
+    """Return a switch's value from its text; None when it is no value of that kind."""
+    if isinstance(like, bool):
+        return {"true": True, "false": False}.get(text)
+    if isinstance(like, int):
+        return int(text) if text in {"0", "1", "2"} else None
+    return text if text in _PRECISIONS else None
 
 
 def in_force() -> dict[str, str]:

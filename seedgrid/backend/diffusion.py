@@ -21,8 +21,8 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from seedgrid.backend import catalog
-from seedgrid.backend.base import Placement, Watch
-from seedgrid.backend.determinism import determinism
+from seedgrid.backend.base import ATTENTION_NAMES, Placement, Watch
+from seedgrid.backend.determinism import determinism, restored
 from seedgrid.backend.devices import empty_cache
 from seedgrid.backend.generators import fresh_generators, mix_noise
 from seedgrid.backend.models import Loaded, Shelf, quiet_diffusers
@@ -36,15 +36,12 @@ from seedgrid.picture import Pixels
 from seedgrid.recipe import Passport, Recipe
 from seedgrid.request import ModelCard
 
-ATTENTION: Final = {
-    "default": None,
-    "sliced": None,
+_KERNELS: Final = {
     "math": SDPBackend.MATH,
     "flash": SDPBackend.FLASH_ATTENTION,
     "efficient": SDPBackend.EFFICIENT_ATTENTION,
     "cudnn": SDPBackend.CUDNN_ATTENTION,
 }
-"""The names of `Placement.attention`, and the kernel that each allows; None is torch's choice."""
 
 
 class DiffusersBackend:
@@ -255,14 +252,15 @@ def _mix_rows(drawn: Any, other: Any, weights: Sequence[float]) -> Any:
 @contextmanager
 def _scope(recipe: Recipe, placement: Placement) -> Iterator[None]:
     """Hold determinism, threads and attention for one computation, and put them back."""
-    if placement.attention not in ATTENTION:
-        choices = ", ".join(ATTENTION)
+    if placement.attention not in ATTENTION_NAMES:
+        choices = ", ".join(ATTENTION_NAMES)
         raise InputError(
             "attention_unknown", field="attention", value=placement.attention, choices=choices
         )
-    kernel = ATTENTION[placement.attention]
+    kernel = _KERNELS.get(placement.attention)
     threads = torch.get_num_threads()
     with ExitStack() as stack:
+        stack.enter_context(restored(placement.switches))
         stack.enter_context(determinism(recipe.determinism))
         stack.enter_context(quiet_diffusers())
         if kernel is not None:

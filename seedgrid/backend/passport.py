@@ -16,21 +16,12 @@ import torch
 import seedgrid
 from seedgrid.backend import determinism
 from seedgrid.backend.base import Placement
+from seedgrid.backend.child import LIMIT_NAMES
 from seedgrid.backend.devices import device_name
 from seedgrid.recipe import Passport
 
-INSTRUCTION_LIMITS: Final = (
-    "ATEN_CPU_CAPABILITY",
-    "ONEDNN_MAX_CPU_ISA",
-    "DNNL_MAX_CPU_ISA",
-    "MKL_CBWR",
-    "MKL_ENABLE_INSTRUCTIONS",
-)
-"""Variables that limit the vector instructions; libraries read them once, at their start."""
-
-_LIMITS_AT_START: Final = {
-    name: os.environ[name] for name in INSTRUCTION_LIMITS if name in os.environ
-}
+# Libraries read them once, at their start; what is set later is not in force.
+_LIMITS_AT_START: Final = {name: os.environ[name] for name in LIMIT_NAMES if name in os.environ}
 
 
 def current_passport(device: torch.device, placement: Placement) -> Passport:

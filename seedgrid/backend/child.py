@@ -1,0 +1,108 @@
+"""Paint in a new process, whose libraries start under other instruction limits.
+
+The limits are environment variables that torch, oneDNN and MKL read once, at their start; so a
+picture made under other limits can only be made again in another process. No torch needed here;
+the child imports it. Files in a temporary folder carry the work there and back.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from seedgrid.backend.base import Placement, PreviewMaker
+from seedgrid.errors import RunError, SeedGridError
+from seedgrid.picture import Pixels
+from seedgrid.recipe import Passport, Recipe, read_recipe
+
+LIMIT_NAMES: Final = (
+    "ATEN_CPU_CAPABILITY",
+    "ONEDNN_MAX_CPU_ISA",
+    "DNNL_MAX_CPU_ISA",
+    "MKL_CBWR",
+    "MKL_ENABLE_INSTRUCTIONS",
+)
+"""The variables that limit the vector instructions of a CPU's libraries."""
+
+_PACKAGE_PARENT: Final = Path(__file__).resolve().parents[2]
+
+
+def paint_in_child(
+    recipes: Sequence[Recipe], placement: Placement, limits: Mapping[str, str]
+) -> tuple[tuple[Pixels, ...], Passport]:
+    """Paint one batch in a process of its own.
+
+    Args:
+        recipes: As for `Backend.paint`.
+        placement: As for `Backend.paint`.
+        limits: The only instruction limits that the child has.
+
+    Returns:
+        The pictures, and the passport under which the child made them.
+
+    Raises:
+        RunError: `child_failed` with the last thing it said.
+    """
+    environment = {name: value for name, value in os.environ.items() if name not in LIMIT_NAMES}
+    path = os.pathsep.join([str(_PACKAGE_PARENT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    with tempfile.TemporaryDirectory(prefix="seedgrid-") as folder:
+        request = {
+            "recipes": [recipe.model_dump(mode="json") for recipe in recipes],
+            "placement": asdict(placement),
+        }
+        (Path(folder) / "request.json").write_text(json.dumps(request), encoding="utf-8")
+        done = subprocess.run(  # noqa: S603 (our own module)
+            [sys.executable, "-m", "seedgrid.backend.child", folder],
+            env=environment | dict(limits) | {"PYTHONPATH": path},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode != 0:
+            last = (done.stderr.strip() or "it said nothing").split("\n")[-1][:300]
+            raise RunError("child_failed", reason=last)
+        pictures = np.load(Path(folder) / "pictures.npy", allow_pickle=False)
+        passport = Passport.model_validate_json((Path(folder) / "passport.json").read_bytes())
+    return tuple(pictures), passport
+
+
+class _Unwatched:
+    """A watch that never stops anything."""
+
+    cancelled = False
+
+    def step(self, number: int, total: int, previews: PreviewMaker) -> None:
+        """Do nothing."""
+
+
+def _main(folder: Path) -> int:
+    """Be the child: read the request in a folder and leave the answer there."""
+    from seedgrid.backend.diffusion import DiffusersBackend
+
+    request = json.loads((folder / "request.json").read_text(encoding="utf-8"))
+    recipes = [read_recipe(json.dumps(recipe)) for recipe in request["recipes"]]
+    switches = tuple((name, value) for name, value in request["placement"].pop("switches"))
+    placement = Placement(**request["placement"], switches=switches)
+    backend = DiffusersBackend()
+    try:
+        passport = backend.prepare(recipes[0], placement)
+        pictures = backend.paint(recipes, placement, _Unwatched())
+    except SeedGridError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    np.save(folder / "pictures.npy", np.stack(pictures), allow_pickle=False)
+    (folder / "passport.json").write_text(passport.model_dump_json(), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(_main(Path(sys.argv[1])))

@@ -1,0 +1,31 @@
+"""Verify: run a picture's recipe again and compare, with the reason for any difference.
+
+    verdicts = verify([read_claim(Path("fox.png"))], backend)
+    verdicts[0].verdict    # "identical"
+
+claim.py       what a picture says of itself
+comparison.py  two pictures, pixel by pixel
+restoring.py   a passport made true again here, as far as it can be
+reasons.py     what there is to say, in words
+verifying.py   the work itself
+"""
+
+from seedgrid.verify.claim import Claim, claim_of, read_claim
+from seedgrid.verify.comparison import Comparison, compare_pixels, difference_picture
+from seedgrid.verify.reasons import Reason, passport_differences
+from seedgrid.verify.verifying import Verdict, verify, verify_each, verify_files
+
+__all__ = [
+    "Claim",
+    "Comparison",
+    "Reason",
+    "Verdict",
+    "claim_of",
+    "compare_pixels",
+    "difference_picture",
+    "passport_differences",
+    "read_claim",
+    "verify",
+    "verify_each",
+    "verify_files",
+]

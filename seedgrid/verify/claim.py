@@ -1,0 +1,60 @@
+"""A claim: pixels, and the recipe and passport that are said to have made them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from seedgrid import png
+from seedgrid.picture import Pixels, pixels_sha256
+from seedgrid.recipe import Passport, Recipe
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """What is to be verified.
+
+    Attributes:
+        name: A path or an id, for the report.
+        pixels: As they are now.
+        pixels_sha256: As they were when the picture was made.
+    """
+
+    name: str
+    pixels: Pixels = field(repr=False, compare=False)
+    pixels_sha256: str
+    recipe: Recipe
+    passport: Passport
+
+    @property
+    def is_altered(self) -> bool:
+        """Whether the pixels were changed after the picture was made."""
+        return pixels_sha256(self.pixels) != self.pixels_sha256
+
+
+def read_claim(path: Path) -> Claim:
+    """Read what a PNG file says of itself, and its pixels.
+
+    Raises:
+        PictureError: The file is missing or damaged, or holds no recipe that can be read.
+    """
+    data = png.read_bytes(path)
+    record = png.read(data)
+    return Claim(
+        name=str(path),
+        pixels=png.read_pixels(data),
+        pixels_sha256=record.pixels_sha256,
+        recipe=record.recipe,
+        passport=record.passport,
+    )
+
+
+def claim_of(name: str, pixels: Pixels, recipe: Recipe, passport: Passport) -> Claim:
+    """Make a claim of a picture that was just made, or that a library holds."""
+    return Claim(
+        name=name,
+        pixels=pixels,
+        pixels_sha256=pixels_sha256(pixels),
+        recipe=recipe,
+        passport=passport,
+    )

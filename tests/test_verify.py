@@ -1,0 +1,336 @@
+"""Verify: the right verdict with the right reason, on real small pipelines."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from painting import PLACEMENT, SilentWatch, recipes_for
+from pictures import make_lineage
+
+from seedgrid import png
+from seedgrid.backend.base import Placement
+from seedgrid.backend.diffusion import DiffusersBackend
+from seedgrid.errors import RunCancelled
+from seedgrid.picture import Picture
+from seedgrid.recipe import Passport
+from seedgrid.verify import (
+    Claim,
+    Verdict,
+    claim_of,
+    compare_pixels,
+    difference_picture,
+    passport_differences,
+    read_claim,
+    verify,
+    verify_files,
+)
+
+
+@pytest.fixture(scope="module")
+def backend() -> DiffusersBackend:
+    return DiffusersBackend()
+
+
+@pytest.fixture(scope="module")
+def grid(backend: DiffusersBackend, model_folder: Callable[[str], Path]) -> tuple[Claim, ...]:
+    """Four pictures as they came out, on one thread."""
+    return paint_claims(backend, model_folder("sd"), PLACEMENT)
+
+
+def paint_claims(
+    backend: DiffusersBackend, folder: Path, placement: Placement, **changes: Any
+) -> tuple[Claim, ...]:
+    recipes = recipes_for(backend, folder, **changes)
+    passport = backend.prepare(recipes[0], placement)
+    pictures = backend.paint(recipes, placement, SilentWatch())
+    return tuple(
+        claim_of(f"picture {place}", pixels, recipe, passport)
+        for place, (pixels, recipe) in enumerate(zip(pictures, recipes, strict=True))
+    )
+
+
+def verify_one(backend: DiffusersBackend, claim: Claim) -> Verdict:
+    return verify([claim], backend)[0]
+
+
+def sentences(verdict: Verdict) -> str:
+    return "\n".join(str(item) for item in verdict.reasons)
+
+
+def test_a_grid_is_identical_in_one_batch(
+    backend: DiffusersBackend, grid: tuple[Claim, ...]
+) -> None:
+    """Four pictures of one grid cost one grid, and every bit is equal."""
+    watch = SilentWatch()
+    verdicts = verify(grid, backend, watch=watch)
+    assert [verdict.verdict for verdict in verdicts] == ["identical"] * 4
+    assert [verdict.max_abs_diff for verdict in verdicts] == [0] * 4
+    assert watch.steps == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_each_picture_alone_is_identical_too(
+    backend: DiffusersBackend, grid: tuple[Claim, ...]
+) -> None:
+    """The lock: a picture is verified without its neighbours."""
+    assert verify_one(backend, grid[2]).verdict == "identical"
+
+
+def test_one_altered_pixel_is_found_and_said(
+    backend: DiffusersBackend, grid: tuple[Claim, ...]
+) -> None:
+    """One step of one colour of one pixel is an edit, which no tolerance excuses."""
+    pixels = grid[0].pixels.copy()
+    pixels[5, 7, 1] ^= 1
+    verdict = verify_one(backend, replace(grid[0], pixels=pixels))
+    assert verdict.verdict == "drifted"
+    assert (verdict.max_abs_diff, verdict.differing_pixels) == (1, 1)
+    assert "changed after the picture was made" in sentences(verdict)
+    assert "made again, bit for bit" in sentences(verdict)
+
+
+@pytest.mark.parametrize(
+    "change", [{"seed": 9}, {"prompt": "a green fox"}, {"guidance_scale": 3.0}]
+)
+def test_an_altered_recipe_drifts(
+    backend: DiffusersBackend, grid: tuple[Claim, ...], change: dict[str, Any]
+) -> None:
+    """The pixels are as they were saved and the passport fits, so the recipe is to blame."""
+    verdict = verify_one(backend, replace(grid[0], recipe=grid[0].recipe.replace(**change)))
+    assert verdict.verdict == "drifted"
+    assert "recipe was altered" in sentences(verdict)
+
+
+def test_other_threads_are_restored(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path]
+) -> None:
+    """A picture made on three threads is made on three threads again."""
+    claims = paint_claims(backend, model_folder("ddim"), Placement(threads=3))
+    verdict = verify_one(backend, claims[0])
+    assert verdict.verdict == "identical"
+    assert "threads 3" in sentences(verdict)
+    assert verdict.passport is not None
+    assert verdict.passport.threads == 3
+
+
+@pytest.mark.parametrize(
+    ("placement", "words"),
+    [
+        (replace(PLACEMENT, channels_last=True), "channels last"),
+        (replace(PLACEMENT, attention="math"), "attention math"),
+        (replace(PLACEMENT, vae_slicing=True), "vae slicing"),
+        (replace(PLACEMENT, switches=(("onednn_matmul_precision", "bf16"),)), "bf16"),
+    ],
+)
+def test_what_changes_bits_is_restored(
+    backend: DiffusersBackend,
+    model_folder: Callable[[str], Path],
+    placement: Placement,
+    words: str,
+) -> None:
+    """Memory format, attention, slicing and precision come from the passport."""
+    claims = paint_claims(backend, model_folder("sd"), placement, determinism="off")
+    verdict = verify_one(backend, claims[0])
+    assert verdict.verdict == "identical"
+    assert words in sentences(verdict)
+
+
+def test_other_instruction_limits_are_restored_in_a_child_process(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """Libraries read their limits once, so only another process can have other ones."""
+    folder = model_folder("sd")
+    program = (
+        "import sys; sys.path[:0] = sys.argv[1:3]\n"
+        "from pathlib import Path\n"
+        "from test_verify import *\n"
+        "backend = DiffusersBackend()\n"
+        "claim = paint_claims(backend, Path(sys.argv[3]), PLACEMENT)[0]\n"
+        "Path(sys.argv[4]).write_bytes(png.encode(Picture(pixels=claim.pixels,\n"
+        "    recipe=claim.recipe, passport=claim.passport, lineage=make_lineage())))\n"
+    )
+    tests = Path(__file__).parent
+    path = tmp_path / "limited.png"
+    subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program, tests, tests.parent, folder, path],
+        env=os.environ | {"ATEN_CPU_CAPABILITY": "default"},
+        check=True,
+    )
+    claim = read_claim(path)
+    assert claim.passport.cpu_capability == "DEFAULT"
+    verdict = verify_one(backend, claim)
+    assert verdict.verdict == "identical", sentences(verdict)
+    assert "ATEN_CPU_CAPABILITY=default" in sentences(verdict)
+
+
+def test_other_weights_are_impossible(backend: DiffusersBackend, grid: tuple[Claim, ...]) -> None:
+    """A model of the same name with other weights does not make this picture."""
+    model = grid[0].recipe.model.model_copy(update={"weights_sha256": "0" * 64})
+    verdict = verify_one(backend, replace(grid[0], recipe=grid[0].recipe.replace(model=model)))
+    assert verdict.verdict == "impossible"
+    assert verdict.max_abs_diff is None
+    assert "are not those that made this picture" in sentences(verdict)
+
+
+def test_a_missing_model_is_impossible(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """Nothing is fetched and nothing else is used instead."""
+    copy = Path(shutil.copytree(model_folder("ddpm"), tmp_path / "soon gone"))
+    claim = paint_claims(backend, copy, PLACEMENT)[0]
+    shutil.rmtree(copy)
+    fresh = DiffusersBackend()
+    verdict = verify_one(fresh, claim)
+    assert verdict.verdict == "impossible"
+    assert "soon gone" in sentences(verdict)
+
+
+def test_a_missing_device_is_impossible_unless_another_is_asked_for(
+    backend: DiffusersBackend, grid: tuple[Claim, ...]
+) -> None:
+    """A picture from an XPU is not quietly computed on a CPU."""
+    passport = grid[0].passport.model_copy(update={"device": "xpu:0", "device_name": "Arc"})
+    claim = replace(grid[0], passport=passport)
+    assert verify_one(backend, claim).verdict == "impossible"
+    assert verify([claim], backend, device="cpu")[0].verdict == "identical"
+
+
+def test_another_release_is_named_when_the_bits_differ(
+    backend: DiffusersBackend, grid: tuple[Claim, ...]
+) -> None:
+    """Passport differences come first, in words."""
+    pixels = grid[0].pixels.copy()
+    pixels[::9, ::7] ^= 1
+    passport = grid[0].passport.model_copy(update={"torch": "2.8.0"})
+    claim = claim_of("old", pixels, grid[0].recipe, passport)
+    verdict = verify_one(backend, claim)
+    assert verdict.verdict == "close"
+    first = verdict.reasons[0]
+    assert first.is_difference
+    assert str(first).startswith("torch: made with 2.8.0, here ")
+
+
+def test_a_picture_without_a_passport_can_still_be_verified(
+    backend: DiffusersBackend, grid: tuple[Claim, ...]
+) -> None:
+    """Nobody knows where it was made, which is said; identical or close is found all the same."""
+    verdict = verify_one(backend, replace(grid[0], passport=Passport()))
+    assert verdict.verdict in {"identical", "close"}
+
+
+def test_a_passport_from_a_stranger_can_do_no_harm(
+    backend: DiffusersBackend, grid: tuple[Claim, ...]
+) -> None:
+    """Absurd values are left out, not obeyed."""
+    strange = Passport(
+        threads=10**9,
+        attention="<script>",
+        offload="everywhere",
+        precision={"matmul_precision": "; rm -rf /", "nonsense": "x"},
+        determinism={"cudnn_benchmark": "perhaps", "deterministic_algorithms": "99"},
+        instruction_limits={"LD_PRELOAD": "evil.so", "MKL_CBWR": "$(evil)"},
+        cpu_capability=grid[0].passport.cpu_capability,
+    )
+    verdict = verify_one(backend, replace(grid[0], passport=strange))
+    assert verdict.verdict in {"identical", "close"}
+
+
+def test_a_fragile_kind_of_model_is_named(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path]
+) -> None:
+    """UnCLIP reproduces only on the same hardware and versions, so a drift says that."""
+    claim = paint_claims(backend, model_folder("stable-unclip"), PLACEMENT)[0]
+    assert verify_one(backend, claim).verdict == "identical"
+    other = replace(claim, recipe=claim.recipe.replace(seed=5))
+    assert "same hardware" in sentences(verify_one(backend, other))
+
+
+def test_files_are_verified_and_bad_ones_are_impossible(
+    backend: DiffusersBackend, grid: tuple[Claim, ...], tmp_path: Path
+) -> None:
+    """A stripped chunk, something that is no PNG and a file that is not there: each is told."""
+    claim = grid[1]
+    picture = Picture(
+        pixels=claim.pixels,
+        recipe=claim.recipe,
+        passport=claim.passport,
+        lineage=make_lineage(),
+    )
+    good = tmp_path / "good.png"
+    good.write_bytes(png.encode(picture))
+    from PIL import Image
+
+    stripped = tmp_path / "stripped.png"
+    Image.open(good).save(stripped)
+    text = tmp_path / "text.png"
+    text.write_text("hello")
+    paths = [good, stripped, text, tmp_path / "nowhere.png"]
+    verdicts = {verdict.name: verdict for verdict in verify_files(paths, backend)}
+    words = [verdicts[str(path)].verdict for path in paths]
+    assert words == ["identical", "impossible", "impossible", "impossible"]
+    assert "no recipe" in sentences(verdicts[str(stripped)])
+    line = json.loads(json.dumps(verdicts[str(good)].as_json()))
+    assert line.keys() >= {"path", "verdict", "max_abs_diff", "psnr_db", "reasons"}
+
+
+def test_a_mixture_of_models_and_grids_keeps_its_order(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path], grid: tuple[Claim, ...]
+) -> None:
+    """Verdicts come back in the order of the claims, whatever shares a batch."""
+    others = paint_claims(backend, model_folder("ddpm"), PLACEMENT)
+    mixture = [grid[0], others[3], grid[2], others[1]]
+    verdicts = verify(mixture, backend)
+    assert [verdict.name for verdict in verdicts] == [claim.name for claim in mixture]
+    assert {verdict.verdict for verdict in verdicts} == {"identical"}
+
+
+def test_it_can_be_stopped(backend: DiffusersBackend, grid: tuple[Claim, ...]) -> None:
+    """Stop works within a step, as for any run."""
+    with pytest.raises(RunCancelled):
+        verify(grid, backend, watch=SilentWatch(stop_after=1))
+
+
+def test_comparison_counts_pixels_not_colours() -> None:
+    """Two colours of one pixel are one differing pixel; the largest difference is of a colour."""
+    one = np.zeros((4, 4, 3), np.uint8)
+    other = one.copy()
+    other[0, 0] = (1, 3, 0)
+    comparison = compare_pixels(one, other)
+    assert comparison is not None
+    assert (comparison.max_abs_diff, comparison.differing_pixels) == (3, 1)
+    assert comparison.psnr_db == pytest.approx(10 * np.log10(255**2 / (10 / 48)), abs=0.01)
+
+
+def test_differences_below_zero_are_differences() -> None:
+    """Unsigned numbers wrap round: 0 - 255 is not 1."""
+    black, white = np.zeros((2, 2, 3), np.uint8), np.full((2, 2, 3), 255, np.uint8)
+    for pair in ((black, white), (white, black)):
+        comparison = compare_pixels(*pair)
+        assert comparison is not None
+        assert comparison.max_abs_diff == 255
+        assert difference_picture(*pair).min() == 255
+
+
+def test_pictures_of_other_sizes_are_not_compared() -> None:
+    """There is no difference to tell, and no crash."""
+    assert compare_pixels(np.zeros((2, 2, 3), np.uint8), np.zeros((2, 3, 3), np.uint8)) is None
+
+
+def test_equal_passports_have_no_differences(grid: tuple[Claim, ...]) -> None:
+    """And a difference deep in a field is found."""
+    passport = grid[0].passport
+    assert passport_differences(passport, passport) == ()
+    precision = passport.precision | {"matmul_precision": "tf32"}
+    (difference,) = passport_differences(
+        passport.model_copy(update={"precision": precision}), passport
+    )
+    assert str(difference) == "precision matmul precision: made with tf32, here ieee"
