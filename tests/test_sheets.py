@@ -1,0 +1,213 @@
+"""Contact sheets show every picture in its place, with labels that can be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pictures import make_lineage, make_picture
+from PIL import Image
+
+from seedgrid import labels
+from seedgrid.contact_sheets import is_matrix, make_pages, write_sheet
+from seedgrid.errors import InputError, LibraryError
+from seedgrid.labels import Block, Cell, draw, wrap
+from seedgrid.library import Library
+from seedgrid.library.entry import Entry
+from seedgrid.picture import Lineage, Picture, new_id
+from seedgrid.sheets import make_grid, make_sheet
+
+COLOURS = ((200, 30, 30), (30, 200, 30), (30, 30, 200), (200, 200, 30))
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Iterator[Library]:
+    with Library(tmp_path / "library") as library:
+        yield library
+
+
+def add(library: Library, colour: tuple[int, int, int], **changes: object) -> Entry:
+    picture = make_picture(**changes)
+    pixels = np.broadcast_to(np.uint8(colour), picture.pixels.shape).copy()
+    return library.add(
+        Picture(
+            pixels=pixels,
+            recipe=picture.recipe,
+            passport=picture.passport,
+            lineage=picture.lineage,
+        )
+    )
+
+
+def in_round(round_id: str, work_id: str, cell: int, **changes: object) -> Lineage:
+    return make_lineage(round_id=round_id, work_id=work_id, cell=cell, **changes)
+
+
+def a_grid(library: Library) -> list[Entry]:
+    round_, work = new_id(), new_id()
+    return [
+        add(library, colour, seed=seed, width=64, height=64, lineage=in_round(round_, work, seed))
+        for seed, colour in enumerate(COLOURS)
+    ]
+
+
+def colours_of(page: Image.Image) -> list[tuple[int, int, int]]:
+    """Return which of the test's colours are on a page, by their first place, row by row."""
+    pixels = np.asarray(page)
+    places = {
+        colour: np.argwhere((pixels == np.uint8(colour)).all(-1)).min(0).tolist()
+        for colour in COLOURS
+        if (pixels == np.uint8(colour)).all(-1).any()
+    }
+    return sorted(places, key=lambda colour: places[colour])
+
+
+def test_four_pictures_make_two_by_two() -> None:
+    """As `make_image_grid` of diffusers does it."""
+    images = [Image.new("RGB", (4, 2), colour) for colour in COLOURS]
+
+    sheet = make_sheet(images)
+
+    assert sheet.size == (8, 4)
+    assert [sheet.getpixel(place) for place in ((0, 0), (4, 0), (0, 2), (4, 2))] == list(COLOURS)
+
+
+def test_a_grid_needs_cells_for_all() -> None:
+    """More pictures than cells, or none, is a mistake of the caller."""
+    for images in ([], [Image.new("RGB", (1, 1))] * 5):
+        with pytest.raises(ValueError, match="do not fit"):
+            make_grid(images, 2, 2)
+
+
+def test_a_grid_is_drawn_in_its_order(library: Library) -> None:
+    """Four cells, two by two, the first one at the top left."""
+    (page,) = make_pages(a_grid(library))
+
+    assert colours_of(page) == list(COLOURS)
+    assert page.width == 2 * labels.CELL_PX + 60
+
+
+def test_labels_leave_ink_under_each_picture(library: Library) -> None:
+    """Under every cell something is written."""
+    entries = a_grid(library)[:1]
+
+    (page,) = make_pages(entries)
+
+    below = np.asarray(page.convert("L"))[-80:]
+    assert (below < 128).any()
+
+
+def test_prompts_times_seeds_are_a_matrix(library: Library) -> None:
+    """One row a prompt, one column a seed, whatever order they come in."""
+    entries = [
+        add(library, colour, prompt=prompt, seed=seed)
+        for colour, (prompt, seed) in zip(
+            COLOURS, [("a fox", 42), ("a cat", 7), ("a cat", 42), ("a fox", 7)], strict=True
+        )
+    ]
+
+    assert is_matrix(entries)
+    (page,) = make_pages(entries)
+
+    red, green, blue, yellow = COLOURS
+    assert colours_of(page) == [red, yellow, blue, green]
+
+
+def test_a_row_or_a_gap_is_no_matrix(library: Library) -> None:
+    """One prompt, one seed, or a missing cell are drawn as a grid."""
+    fox = [add(library, COLOURS[0], prompt="a fox", seed=seed) for seed in (1, 2)]
+    cat = add(library, COLOURS[1], prompt="a cat", seed=1)
+
+    assert not is_matrix(fox)
+    assert not is_matrix([fox[0], cat])
+    assert not is_matrix([*fox, cat])
+
+
+def test_a_lineage_shows_its_rounds_and_who_was_chosen(library: Library) -> None:
+    """Rounds lie under each other; the picture that was refined has a coloured frame."""
+    grid = a_grid(library)
+    round_, work = new_id(), grid[0].lineage.work_id
+    child = add(
+        library,
+        (10, 10, 10),
+        prompt="a red fox, artsy",
+        lineage=in_round(round_, work, 0, parent_id=grid[2].id, change=", artsy"),
+    )
+
+    (page,) = make_pages([*grid, child])
+
+    pixels = np.asarray(page)
+    frame = np.argwhere((pixels == np.uint8((217, 72, 15))).all(-1))
+    blue = np.argwhere((pixels == np.uint8(COLOURS[2])).all(-1))
+    dark = np.argwhere((pixels == np.uint8((10, 10, 10))).all(-1))
+    assert abs(frame.mean(0) - blue.mean(0)).max() < 2
+    assert dark[:, 0].min() > blue[:, 0].max()
+
+
+def test_a_missing_picture_keeps_its_place(library: Library) -> None:
+    """A file that is gone leaves an empty frame, and the others where they are."""
+    entries = a_grid(library)
+    entries[0].path.unlink()
+
+    (page,) = make_pages(entries)
+
+    assert colours_of(page) == list(COLOURS[1:])
+
+
+def test_a_sheet_is_written_as_png_and_as_pdf(library: Library, tmp_path: Path) -> None:
+    """Both are whole files of their kind; a long lineage takes several pages of the PDF."""
+    work, parent = new_id(), None
+    entries = []
+    for _ in range(9):
+        lineage = in_round(new_id(), work, 0, parent_id=parent)
+        entries.append(add(library, COLOURS[0], prompt="한국어 fox 狐狸", lineage=lineage))
+        parent = entries[-1].id
+
+    write_sheet(entries, tmp_path / "sheet.png")
+    write_sheet(entries, tmp_path / "sheet.PDF")
+
+    with Image.open(tmp_path / "sheet.png") as image:
+        assert image.height > 9 * labels.CELL_PX
+    pdf = (tmp_path / "sheet.PDF").read_bytes()
+    assert pdf.startswith(b"%PDF-")
+    assert pdf.count(b"/Type /Page\n") > 1
+
+
+def test_what_cannot_be_drawn_is_told(library: Library, tmp_path: Path) -> None:
+    """No picture, another suffix, a folder that is not there: each has its sentence."""
+    entries = a_grid(library)
+    for chosen, name, code in (
+        ([], "sheet.png", "export_nothing"),
+        (entries, "sheet.jpg", "sheet_suffix"),
+        (entries, "nowhere/sheet.png", "folder_refuses"),
+    ):
+        with pytest.raises((InputError, LibraryError)) as caught:
+            write_sheet(chosen, tmp_path / name)
+        assert caught.value.code == code
+    assert [path.name for path in tmp_path.iterdir()] == ["library"]
+
+
+def test_long_words_are_broken_and_cut() -> None:
+    """Every line fits, all is kept while there is room, and the rest ends in an ellipsis."""
+    font = labels._font("x", 15)
+    for text in ("word " * 200, "狐" * 300, "x" * 3000, "a b"):
+        lines = wrap(text, 15, 250, 2)
+        assert len(lines) <= 2
+        assert all(labels._font(line, 15).getlength(line) <= 251 for line in lines)
+    assert wrap("a red fox", 15, 500, 2) == ["a red fox"]
+    assert wrap("", 15, 500, 2) == []
+    assert wrap("word " * 200, 15, 250, 2)[1].endswith("…")
+    assert font.getlength("x") > 0
+
+
+def test_a_page_is_never_too_high_to_be_drawn() -> None:
+    """Blocks that do not fit on one page go on on the next."""
+    image = Image.new("RGB", (8, 8), COLOURS[0])
+    blocks = [Block(heading="a fox", cells=(Cell(image=image, caption="seed 1"),))] * 5
+
+    pages = draw(blocks, columns=1, page_height=800)
+
+    assert len(pages) == 3
+    assert all(page.height <= 800 for page in pages)
