@@ -79,7 +79,7 @@ def test_the_sentence_is_one_sentence() -> None:
     sentence = str(imported(parameters=A1111).notice)
 
     assert sentence.startswith("From AUTOMATIC1111")
-    for part in ("foxes_v2", "Clip skip", "v1-5-pruned-emaonly", "draws its noise elsewhere"):
+    for part in ("foxes_v2", "Clip skip", "v1-5-pruned-emaonly", "noise is drawn elsewhere"):
         assert part in sentence
     assert sentence.count(". ") == 0
     assert sentence.endswith(".")

@@ -41,7 +41,8 @@ class Imported:
     @property
     def notice(self) -> Notice:
         """The one sentence; its `reasons` are in English, translate `Imported.reasons` instead."""
-        return Notice("imported", tool=self.tool, reasons="; ".join(map(str, self.reasons)))
+        clauses = [_as_clause(str(reason)) for reason in self.reasons]
+        return Notice("imported", tool=self.tool, reasons="; ".join(clauses))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,6 +216,10 @@ class _Reasons:
         if not found.is_cpu_noise:
             self.said.append(Notice("import_noise", tool=found.tool))
         self.said.append(Notice("import_arithmetic"))
+
+
+def _as_clause(sentence: str) -> str:
+    return sentence[0].lower() + sentence[1:].rstrip(".")
 
 
 def _is_text(letter: str) -> bool:
