@@ -5,10 +5,19 @@ Knows Pillow and nothing of recipes or of the library.
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
 
 from PIL import Image
+from PIL.PngImagePlugin import PngInfo
+
+from seedgrid import png
+from seedgrid.errors import PictureError
+
+_SOFTWARE: Final = "SeedGrid sheet"
 
 
 def make_grid(images: Sequence[Image.Image], rows: int, columns: int) -> Image.Image:
@@ -38,3 +47,20 @@ def make_sheet(images: Sequence[Image.Image]) -> Image.Image:
     """Paste images of one size as square as can be: four make 2x2, five to nine 3 columns."""
     columns = math.isqrt(len(images) - 1) + 1 if images else 1
     return make_grid(images, -(-len(images) // columns), columns)
+
+
+def encode(sheet: Image.Image) -> bytes:
+    """Write a sheet as a PNG file that `is_sheet` knows again."""
+    texts = PngInfo()
+    texts.add_text("Software", _SOFTWARE)
+    buffer = io.BytesIO()
+    sheet.save(buffer, "PNG", pnginfo=texts, compress_level=1)
+    return buffer.getvalue()
+
+
+def is_sheet(path: Path) -> bool:
+    """Tell whether a PNG file is a sheet: it has no recipe, and nobody should miss one."""
+    try:
+        return png.read_texts(path).get("Software") == _SOFTWARE
+    except PictureError:
+        return False

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
 import seedgrid.backend.deferred
 from seedgrid import png
@@ -243,7 +247,8 @@ def test_diff_says_how_pictures_differ(capsys: pytest.CaptureFixture[str]) -> No
     assert difference["max_abs_diff"] == np.abs(before - after).max()
     main(["diff", parent["path"], parent["path"], "--json"])
     (same,) = rows(capsys.readouterr().out)
-    assert same == {"recipe": {}, "passport": {}, "max_abs_diff": 0, "different_pixels": 0}
+    assert same["recipe"] == same["passport"] == {}
+    assert (same["max_abs_diff"], same["differing_pixels"]) == (0, 0)
 
 
 @pytest.mark.usefixtures("fake")
@@ -287,6 +292,84 @@ def test_models_lists_the_bundled_one(capsys: pytest.CaptureFixture[str]) -> Non
     bundled = next(row for row in rows(capsys.readouterr().out) if row["id"] == "bundled")
     assert bundled["family"] == "StableDiffusionPipeline"
     assert "problem" not in bundled
+
+
+def test_verify_says_what_became_of_pictures(
+    fake: FakeBackend, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Whole pictures are identical, an altered one is not (exit 1); sheets are left out."""
+    main(["grid", "a fox", "--out", str(tmp_path / "out"), "--json", *SMALL])
+    grid = rows(capsys.readouterr().out)
+    fake.calls.clear()
+    assert main(["verify", str(tmp_path / "out"), "--json"]) == 0
+    verdicts = rows(capsys.readouterr().out)
+    assert sorted(v["path"] for v in verdicts) == sorted(row["path"] for row in grid)
+    assert {v["verdict"] for v in verdicts} == {"identical"}
+    assert len(fake.calls) == 1
+    path = Path(grid[0]["path"])
+    path.write_bytes(_with_one_pixel_changed(path))
+    assert main(["verify", str(path), grid[1]["picture_id"]]) == 1
+    words = capsys.readouterr().out.split()
+    assert (words[0], "identical" in words) == ("drifted", True)
+
+
+def _with_one_pixel_changed(path: Path) -> bytes:
+    record, pixels = png.read(path), png.read_pixels(path)
+    pixels[0, 0, 0] ^= 1
+    image, buffer, texts = Image.fromarray(pixels), io.BytesIO(), PngInfo()
+    for key, text in png.read_texts(path).items():
+        texts.add_itxt(key, text)
+    image.save(buffer, "PNG", pnginfo=texts)
+    assert png.read(buffer.getvalue()) == record
+    return buffer.getvalue()
+
+
+@pytest.mark.usefixtures("fake")
+def test_export_writes_what_was_asked_for(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """A script, a bundle and a sheet of the whole round, found by one of its pictures."""
+    main(["grid", "a fox", "--json", *SMALL])
+    row = rows(capsys.readouterr().out)[0]
+    files = {name: tmp_path / f"a{name}" for name in (".py", ".zip", ".png")}
+    options = ["--script", str(files[".py"]), "--bundle", str(files[".zip"])]
+    options += ["--sheet", str(files[".png"]), "--round"]
+    assert main(["export", row["picture_id"], *options]) == 0
+    compile(files[".py"].read_text(), "a.py", "exec")
+    assert len([n for n in zipfile.ZipFile(files[".zip"]).namelist() if n.endswith(".png")]) == 4
+    assert png.read_pixels(files[".png"]).shape[:2] >= (128, 128)
+    assert main(["export", row["path"]]) == 0
+    assert row["pixels_sha256"] in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("fake")
+def test_import_takes_pictures_in(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """A folder joins another library; the second time all is known; a bad file is one line."""
+    out, other = tmp_path / "out", ["--library", str(tmp_path / "other")]
+    main(["grid", "a fox", "--out", str(out), *SMALL])
+    (sheet,) = out.glob("sheet-*")
+    sheet.unlink()
+    capsys.readouterr()
+    for is_new in (True, False):
+        assert main(["import", str(out), "--json", *other]) == 0
+        taken = rows(capsys.readouterr().out)
+        assert [row["is_new"] for row in taken] == [is_new] * 4
+    assert main(["library", "--json", *other]) == 0
+    assert len(rows(capsys.readouterr().out)) == 4
+    (out / "torn.png").write_bytes(b"torn")
+    assert main(["import", str(out), *other]) == 1
+    assert main(["import", str(out / "torn.png"), *other]) == 2
+    assert capsys.readouterr().err.count("\n") == 2
+
+
+def test_probe_proves_the_lock_on_the_bundled_model(capsys: pytest.CaptureFixture[str]) -> None:
+    """The lock holds here at the default width; the answer is remembered."""
+    arguments = ["probe", "--size", "64", "--json"]
+    assert main(arguments) == 0
+    (report,) = rows(capsys.readouterr().out)
+    assert (report["holds"], report["proven_width"]) == (True, 4)
+    main(arguments)
+    assert rows(capsys.readouterr().out)[0]["remembered"] is True
 
 
 @pytest.mark.usefixtures("fake")

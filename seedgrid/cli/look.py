@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 from pydantic import BaseModel
 
@@ -14,6 +13,7 @@ from seedgrid.cli import options
 from seedgrid.cli.output import picture_row, say, say_json, say_table
 from seedgrid.studio import Studio
 from seedgrid.variations import compare_words
+from seedgrid.verify.comparison import compare_pixels
 
 Picture = Annotated[str, typer.Argument(help="A SeedGrid PNG file, or an id in the library.")]
 Differences = dict[str, tuple[Any, Any]]
@@ -66,12 +66,13 @@ def _compare(first: BaseModel, second: BaseModel) -> Differences:
 
 
 def _compare_pixels(first: Path, second: Path) -> dict[str, Any]:
-    """Return the largest difference, 0 … 255, and how many pixels differ; None for other sizes."""
-    before, after = png.read_pixels(first), png.read_pixels(second)
-    if before.shape != after.shape:
-        return {"max_abs_diff": None, "different_pixels": None}
-    distance = np.abs(before.astype(np.int16) - after.astype(np.int16)).max(axis=2)  # (H, W)
-    return {"max_abs_diff": int(distance.max()), "different_pixels": int((distance > 0).sum())}
+    """Return the largest difference, PSNR and how many differ; None for other sizes."""
+    found = compare_pixels(png.read_pixels(first), png.read_pixels(second))
+    return {
+        "max_abs_diff": found.max_abs_diff if found else None,
+        "psnr_db": found.psnr_db if found else None,
+        "differing_pixels": found.differing_pixels if found else None,
+    }
 
 
 def _in_words(name: str, before: Any, after: Any) -> str:  # noqa: ANN401 (any JSON value)

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -64,10 +64,10 @@ def complain(text: str) -> None:
     sys.stderr.flush()
 
 
-class ProgressLine:
-    """One line on a terminal that says how far a run is; silent when nobody watches."""
+class TerminalLine:
+    """One line on a terminal that says how far something is; silent when nobody watches."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self) -> None:
         self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -79,18 +79,13 @@ class ProgressLine:
             # Rich would send our standard output to its console, which is standard error.
             redirect_stdout=False,
         )
-        self._num_pictures = len(run.jobs)
-        self._num_finished = 0
-        total = sum(job.recipe.num_inference_steps for job in run.jobs)
-        self._steps_of = [job.recipe.num_inference_steps for job in run.jobs]
-        self._steps_done = [0] * self._num_pictures
-        self._task = self._progress.add_task("waiting", total=total)
 
-    @contextmanager
-    def shown(self) -> Iterator[ProgressLine]:
-        """Show the line while the block runs."""
-        with self._progress:
-            yield self
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
 
     @contextmanager
     def aside(self) -> Iterator[None]:
@@ -101,6 +96,34 @@ class ProgressLine:
         self._progress.stop()
         yield
         self._progress.start()
+
+
+class CountLine(TerminalLine):
+    """So many of so many are done."""
+
+    def __init__(self, what: str, total: int) -> None:
+        super().__init__()
+        self._task = self._progress.add_task(what, total=total)
+
+    @contextmanager
+    def advanced(self) -> Iterator[None]:
+        """Count one, and take the line away while the block prints."""
+        self._progress.advance(self._task)
+        with self.aside():
+            yield
+
+
+class RunLine(TerminalLine):
+    """How far a run is."""
+
+    def __init__(self, run: Run) -> None:
+        super().__init__()
+        self._num_pictures = len(run.jobs)
+        self._num_finished = 0
+        total = sum(job.recipe.num_inference_steps for job in run.jobs)
+        self._steps_of = [job.recipe.num_inference_steps for job in run.jobs]
+        self._steps_done = [0] * self._num_pictures
+        self._task = self._progress.add_task("waiting", total=total)
 
     def show(self, event: Event) -> None:
         """Move on by one event."""

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from seedgrid.cli import options
-from seedgrid.cli.output import ProgressLine, complain, picture_row, say, say_json
+from seedgrid.cli.output import RunLine, complain, picture_row, say, say_json
 from seedgrid.engine import Run
 from seedgrid.errors import InputError
 from seedgrid.events import Cancelled, Failed, Finished
@@ -146,8 +146,7 @@ def _follow(run: Run, out: Path | None, *, as_json: bool) -> None:
         SeedGridError: What made the run fail.
         typer.Exit: 130 when it was stopped.
     """
-    progress = ProgressLine(run)
-    with _stop_on_interrupt(run), progress.shown():
+    with _stop_on_interrupt(run), RunLine(run) as progress:
         for event in run.events():
             progress.show(event)
             if isinstance(event, Finished):
@@ -188,8 +187,6 @@ def _write_sheet(run: Run, out: Path | None, rows: int | None = None) -> None:
     """Write all pictures of a round in one file beside the copies."""
     if out is None or len(run.jobs) < 2:
         return
-    import io
-
     from PIL import Image
 
     from seedgrid import png, sheets
@@ -201,9 +198,7 @@ def _write_sheet(run: Run, out: Path | None, rows: int | None = None) -> None:
         sheet = sheets.make_sheet(images)
     else:
         sheet = sheets.make_grid(images, rows, len(images) // rows)
-    buffer = io.BytesIO()
-    sheet.save(buffer, "PNG")
-    write_atomically(out / f"sheet-{entries[0].lineage.round_id[:12]}.png", buffer.getvalue())
+    write_atomically(out / f"sheet-{entries[0].lineage.round_id[:12]}.png", sheets.encode(sheet))
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, cast
 import typer
 
 import seedgrid
-from seedgrid.cli import keep, look, machine, page, paint
+from seedgrid.cli import check, keep, look, machine, page, paint, share
 from seedgrid.cli.output import complain
 from seedgrid.errors import SeedGridError
 
@@ -31,8 +31,12 @@ app.command("ui")(page.ui)
 app.command("grid")(paint.grid)
 app.command("refine")(paint.refine)
 app.command("matrix")(paint.matrix)
+app.command("verify")(check.verify)
 app.command("show")(look.show)
 app.command("diff")(look.diff)
+app.command("probe")(check.probe)
+app.command("export")(share.export)
+app.command("import")(share.import_)
 app.add_typer(keep.app, name="library")
 app.command("models")(machine.models)
 app.command("doctor")(machine.doctor)

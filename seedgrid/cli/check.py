@@ -1,0 +1,121 @@
+"""The commands that check promises: verify pictures, probe the lock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from seedgrid.backend.base import Placement, PreviewMaker
+from seedgrid.cli import options
+from seedgrid.cli.output import CountLine, complain, say, say_json, say_table
+from seedgrid.errors import PictureError
+from seedgrid.request import Request, parse_size, resolve
+from seedgrid.sheets import is_sheet
+from seedgrid.studio import Studio
+
+_AT_ONCE: Final = 64
+"""So many pictures are in memory together."""
+
+
+def verify(
+    pictures: Annotated[
+        list[str], typer.Argument(metavar="PATH…", help="PNG files, folders, or library ids.")
+    ],
+    device: Annotated[
+        str | None, typer.Option(help="Where to compute; default: as in the passport.")
+    ] = None,
+    library: options.Library = None,
+    json: options.Json = False,
+) -> None:
+    """Run the recipes again and compare. Exit 1 when a picture is not what its recipe makes."""
+    from seedgrid.backend.deferred import DeferredBackend
+    from seedgrid.verify import verify_files
+
+    with Studio(library=library) as studio:
+        paths = [path for name in pictures for path in _expand(studio, name)]
+    backend = DeferredBackend()
+    counts = {"identical": 0, "close": 0, "drifted": 0, "impossible": 0}
+    with CountLine("verifying", len(paths)) as line:
+        for start in range(0, len(paths), _AT_ONCE):
+            for verdict in verify_files(paths[start : start + _AT_ONCE], backend, device=device):
+                counts[verdict.verdict] += 1
+                with line.advanced():
+                    if json:
+                        say_json(verdict.as_json())
+                    else:
+                        reasons = "; ".join(str(reason) for reason in verdict.reasons)
+                        say(f"{verdict.verdict:<10}  {verdict.name}  {reasons}".rstrip())
+    backend.close()
+    if len(paths) > 1 and not json:
+        say(", ".join(f"{count} {word}" for word, count in counts.items() if count))
+    if counts["drifted"] or counts["impossible"]:
+        raise typer.Exit(1)
+
+
+def probe(
+    model: options.Model = None,
+    size: options.Size = None,
+    scheduler: options.Scheduler = None,
+    dtype: options.DType = None,
+    width: options.Width = None,
+    determinism: options.Determinism = None,
+    device: options.Device = "auto",
+    json: options.Json = False,
+) -> None:
+    """Find out whether the lock holds here for a model and a size. Exit 1 when it does not."""
+    from seedgrid.backend.deferred import DeferredBackend
+
+    size_px = parse_size(size) if size is not None else (None, None)
+    backend = DeferredBackend()
+    request = Request(
+        prompt="a picture",
+        seeds=(0,),
+        width=size_px[0],
+        height=size_px[1],
+        scheduler=scheduler,
+        dtype=dtype,
+        lock_width=width,
+        determinism=determinism,
+    )
+    recipe = resolve(request, Studio(model, backend=backend).card())[0]
+    report = backend.probe(recipe, Placement(device=device, previews=False), _Unwatched())
+    backend.close()
+    if json:
+        say_json({"holds": report.holds, **report.model_dump(mode="json")})
+    else:
+        rows = report.model_dump(mode="json", exclude={"checks"})
+        say_table("the lock holds" if report.holds else "the lock does NOT hold", rows)
+        for check in report.checks:
+            bits = "all bits equal" if check.holds else f"{check.differing} values differ"
+            say(f"  W={check.lock_width}  {check.name:<40} {bits}")
+    if not report.holds:
+        complain(
+            f"The lock holds at width {report.proven_width}: use --width {report.proven_width}."
+        )
+        raise typer.Exit(1)
+
+
+class _Unwatched:
+    """A watch that never stops anything."""
+
+    cancelled = False
+
+    def step(self, number: int, total: int, previews: PreviewMaker) -> None:
+        """Do nothing."""
+
+
+def _expand(studio: Studio, name: str) -> Iterator[Path]:
+    """Return the files that a name means: all PNG files of a folder but contact sheets."""
+    path = Path(name).expanduser()
+    if path.is_dir():
+        found: Sequence[Path] = sorted(path.rglob("*.png"))
+        if not found:
+            raise PictureError("picture_missing", value=f"{name}/*.png")
+        yield from (file for file in found if not is_sheet(file))
+    elif path.is_file():
+        yield path
+    else:
+        yield studio.find(name).path

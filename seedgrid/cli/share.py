@@ -1,0 +1,124 @@
+"""The commands that let pictures out and in: export, import."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from seedgrid.cli import options
+from seedgrid.cli.output import complain, picture_row, say, say_json
+from seedgrid.files import write_atomically
+from seedgrid.library.entry import Entry
+from seedgrid.studio import Studio
+
+if TYPE_CHECKING:
+    from seedgrid.importing.imported import Imported
+    from seedgrid.importing.take_in import Taken
+
+
+def export(
+    pictures: Annotated[
+        list[str], typer.Argument(metavar="PICTURE…", help="SeedGrid PNG files, or library ids.")
+    ],
+    script: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A program that needs only diffusers.")
+    ] = None,
+    bundle: Annotated[
+        Path | None, typer.Option(metavar="FILE.zip", help="Pictures and all that makes them.")
+    ] = None,
+    sheet: Annotated[
+        Path | None, typer.Option(metavar="FILE.png", help="All pictures in one.")
+    ] = None,
+    whole_round: Annotated[
+        bool, typer.Option("--round", help="All pictures of the same click, from the library.")
+    ] = False,
+    whole_work: Annotated[
+        bool, typer.Option("--work", help="The whole tree of choices, from the library.")
+    ] = False,
+    library: options.Library = None,
+) -> None:
+    """Write a script, a bundle or a sheet; without an option, print the script."""
+    from seedgrid import export as out
+
+    with Studio(library=library) as studio:
+        entries = _entries(studio, pictures, whole_round=whole_round, whole_work=whole_work)
+        if script is not None:
+            write_atomically(script, out.script(entries).encode())
+        if bundle is not None:
+            out.write_bundle(entries, bundle)
+        if sheet is not None:
+            _write_sheet(entries, sheet)
+    if script is bundle is sheet is None:
+        say(out.script(entries).rstrip("\n"))
+
+
+def import_(
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="PATH…", help="PNG files, folders, ZIP bundles.")
+    ],
+    library: options.Library = None,
+    json: options.Json = False,
+) -> None:
+    """Take pictures into the library; of another tool's picture, print what to ask for here."""
+    from seedgrid.importing.take_in import take_in
+
+    num_taken = num_failed = 0
+    with Studio(library=library) as studio:
+        for taken in take_in(studio.library, paths):
+            if taken.error is not None:
+                num_failed += 1
+                complain(f"{taken.name}: {taken.error}")
+                continue
+            num_taken += 1
+            if json:
+                say_json(_row(taken))
+            else:
+                say(f"{taken.name}: {_words(taken)}")
+    if num_failed:
+        raise typer.Exit(1 if num_taken else 2)
+
+
+def _row(taken: Taken) -> dict[str, Any]:
+    if taken.imported is not None:
+        return {"source": taken.name} | _request_row(taken.imported)
+    assert taken.entry is not None
+    return {"source": taken.name, "is_new": taken.is_new} | picture_row(taken.entry)
+
+
+def _words(taken: Taken) -> str:
+    if taken.imported is not None:
+        return str(taken.imported.notice)
+    return "taken in" if taken.is_new else "known already"
+
+
+def _request_row(imported: Imported) -> dict[str, Any]:
+    """Return what another tool's picture asks for; what its file does not say is left out."""
+    said = {name: value for name, value in asdict(imported.request).items() if value is not None}
+    return {"tool": imported.tool, "request": said, "notice": str(imported.notice)}
+
+
+def _entries(
+    studio: Studio, pictures: list[str], *, whole_round: bool, whole_work: bool
+) -> list[Entry]:
+    """Find the pictures, and what belongs to them; each once, in order."""
+    found: dict[str, Entry] = {}
+    for name in pictures:
+        entry = studio.find(name)
+        group: tuple[Entry, ...] = (entry,)
+        if whole_work:
+            group = studio.library.work(entry.lineage.work_id) or group
+        elif whole_round:
+            group = studio.library.round(entry.lineage.round_id) or group
+        found |= {one.id: one for one in group}
+    return list(found.values())
+
+
+def _write_sheet(entries: list[Entry], path: Path) -> None:
+    from seedgrid import sheets
+    from seedgrid.album import StudioPicture
+
+    sheet = sheets.make_sheet([StudioPicture(entry).image for entry in entries])
+    write_atomically(path, sheets.encode(sheet))
