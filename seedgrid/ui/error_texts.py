@@ -291,4 +291,100 @@ ERROR_TEXTS: Final[dict[str, ErrorWords]] = {
         "SeedGrid 曾在保存时被中断，没有丢失任何东西。收尾：{value} 处。",
         "SeedGrid가 저장 중에 멈췄지만 잃은 것은 없습니다. 정리한 곳: {value}.",
     ),
+    "imported": ErrorWords(
+        "来自 {tool}，能填的都填好了；不会得到同一幅图片：{reasons}。",
+        "{tool}에서 가져와 가능한 만큼 채웠습니다. 같은 그림이 나오지는 않습니다: {reasons}.",
+    ),
+    "import_seed_missing": ErrorWords(
+        "文件没有写明种子。",
+        "파일에 시드가 없습니다.",
+    ),
+    "import_seed": ErrorWords(
+        "种子 {value} 超过 32 位，{instead} 画出同样的噪声。",
+        "시드 {value}은(는) 32비트를 넘습니다, {instead}이(가) 같은 노이즈를 그립니다.",
+    ),
+    "import_text": ErrorWords(
+        "文字去掉了提示词容纳不了的 {value} 个字符。",
+        "프롬프트가 담을 수 없는 글자 {value}개를 뺐습니다.",
+    ),
+    "import_number": ErrorWords(
+        "{name} 的值 {value} 改为 {instead}。",
+        "{name} 값 {value}을(를) {instead}(으)로 바꾸었습니다.",
+    ),
+    "import_size": ErrorWords(
+        "尺寸 {value} 改为这个模型能画的 {instead}。",
+        "크기 {value}을(를) 이 모델이 그릴 수 있는 {instead}(으)로 바꾸었습니다.",
+    ),
+    "import_sampler": ErrorWords(
+        "这里没有采样器“{value}”，改用模型自带的。",
+        "샘플러 “{value}”은(는) 여기 없어 모델의 것을 씁니다.",
+    ),
+    "import_schedule": ErrorWords(
+        "{sampler} 没有噪声表“{value}”。",
+        "{sampler}에는 노이즈 단계 “{value}”이(가) 없습니다.",
+    ),
+    "import_loras": ErrorWords(
+        "LoRA 不会一起带来：{value}。",
+        "LoRA는 함께 오지 않습니다: {value}.",
+    ),
+    "import_extras": ErrorWords(
+        "这里没有这些设置：{value}。",
+        "여기에는 이런 설정이 없습니다: {value}.",
+    ),
+    "import_model": ErrorWords(
+        "模型“{value}”需在这里自行选择，如果你有的话。",
+        "모델 “{value}”이(가) 있다면 여기서 직접 골라야 합니다.",
+    ),
+    "import_noise": ErrorWords(
+        "{tool} 在别处产生噪声。",
+        "{tool}은(는) 노이즈를 다른 곳에서 만듭니다.",
+    ),
+    "import_arithmetic": ErrorWords(
+        "运算来自另一个程序。",
+        "계산은 다른 프로그램의 것입니다.",
+    ),
+    "import_weights": ErrorWords(
+        "{tool} 的加权记号在这里只是普通文字。",
+        "{tool}의 가중치 기호는 여기서 보통 글자입니다.",
+    ),
+    "import_second_pass": ErrorWords(
+        "它还经过第二遍处理（高清修复、精修或放大）。",
+        "두 번째 단계를 거쳤습니다(고해상도 보정, 리파이너 또는 확대).",
+    ),
+    "import_first_picture": ErrorWords(
+        "它由另一幅图片生成，不只来自噪声。",
+        "노이즈만이 아니라 다른 그림에서 만들어졌습니다.",
+    ),
+    "import_batch": ErrorWords(
+        "它是一次画出的 {value} 幅之一，文件没有写明是哪一幅。",
+        "한 번에 그린 {value}개 중 하나인데 몇 번째인지 파일에 없습니다.",
+    ),
+    "picture_foreign": ErrorWords(
+        "这幅图片里的设置读不出来：{reason}。",
+        "이 그림의 설정을 읽을 수 없습니다: {reason}.",
+    ),
+    "bundle_large": ErrorWords(
+        "压缩包 {value} 太大：最多 10,000 个文件，解开后最多 4 GB。",
+        "묶음 {value}이(가) 너무 큽니다: 파일 10,000개, 풀어서 4 GB까지입니다.",
+    ),
+    "bundle_damaged": ErrorWords(
+        "压缩包 {value} 读不出来：{reason}。",
+        "묶음 {value}을(를) 읽을 수 없습니다: {reason}.",
+    ),
+    "link_invalid": ErrorWords(
+        "这个链接不能用（{reason}）：“{value}”。",
+        "이 링크는 쓸 수 없습니다({reason}): “{value}”.",
+    ),
+    "export_nothing": ErrorWords(
+        "没有要导出的图片：请至少选一幅。",
+        "내보낼 그림이 없습니다: 하나 이상 고르세요.",
+    ),
+    "export_loras": ErrorWords(
+        "图片 {value} 用了 LoRA：还不能为它写脚本。",
+        "그림 {value}은(는) LoRA로 만들어졌습니다: 아직 스크립트를 쓸 수 없습니다.",
+    ),
+    "sheet_suffix": ErrorWords(
+        "目录页是 PNG 或 PDF：“{value}”应以 .png 或 .pdf 结尾。",
+        "목록 시트는 PNG 또는 PDF입니다: “{value}”은(는) .png나 .pdf로 끝나야 합니다.",
+    ),
 }
