@@ -30,7 +30,8 @@ def export(
         Path | None, typer.Option(metavar="FILE.zip", help="Pictures and all that makes them.")
     ] = None,
     sheet: Annotated[
-        Path | None, typer.Option(metavar="FILE.png", help="All pictures in one.")
+        Path | None,
+        typer.Option(metavar="FILE", help="All pictures labelled, in one .png or .pdf."),
     ] = None,
     whole_round: Annotated[
         bool, typer.Option("--round", help="All pictures of the same click, from the library.")
@@ -42,6 +43,7 @@ def export(
 ) -> None:
     """Write a script, a bundle or a sheet; without an option, print the script."""
     from seedgrid import export as out
+    from seedgrid.contact_sheets import write_sheet
 
     with Studio(library=library) as studio:
         entries = _entries(studio, pictures, whole_round=whole_round, whole_work=whole_work)
@@ -50,7 +52,7 @@ def export(
         if bundle is not None:
             out.write_bundle(entries, bundle)
         if sheet is not None:
-            _write_sheet(entries, sheet)
+            write_sheet(entries, sheet)
     if script is bundle is sheet is None:
         say(out.script(entries).rstrip("\n"))
 
@@ -114,11 +116,3 @@ def _entries(
             group = studio.library.round(entry.lineage.round_id) or group
         found |= {one.id: one for one in group}
     return list(found.values())
-
-
-def _write_sheet(entries: list[Entry], path: Path) -> None:
-    from seedgrid import sheets
-    from seedgrid.album import StudioPicture
-
-    sheet = sheets.make_sheet([StudioPicture(entry).image for entry in entries])
-    write_atomically(path, sheets.encode(sheet))
