@@ -25,8 +25,9 @@ window.SeedGrid = (() => {
     );
   }
 
-  /** Some data are words of ours: the name of a field, the kind of a device. */
+  /** Some data are words of ours: the name of a field, or a list of whole clauses. */
   function word(name, value) {
+    if (Array.isArray(value)) return value.map((part) => text(part.key, part.data)).join("; ");
     return config.texts[`${name}_${value}`]?.[language] ?? String(value);
   }
 
@@ -98,6 +99,7 @@ window.SeedGrid = (() => {
     const canGoOn = Boolean(card) && !isForming;
     allow("sg-refine", canGoOn);
     allow("sg-save", canGoOn);
+    allow("sg-link", canGoOn);
     allow("sg-compare", canGoOn && Boolean(card.parent));
     allow("sg-zoom", Boolean(stage?.cells?.some((cell) => cell.state === "done")));
   }

@@ -1,6 +1,6 @@
 /* The card of the picked picture: its seed behind a lock, its words against its parent's, the facts
    of its recipe. Nothing here can change the seed. */
-SeedGrid.picked = ({ element, props, watch, favourite }) => {
+SeedGrid.picked = ({ element, props, watch, favourite, note }) => {
   const { make, text, icon, words, thumbUrl } = SeedGrid;
   let now = null;
 
@@ -9,8 +9,8 @@ SeedGrid.picked = ({ element, props, watch, favourite }) => {
     const card = now ? full(value) : empty();
     card.classList.add("sg-card-head");
     const facts = now ? make("p", { class: "sg-facts", text: factsOf(value) }) : null;
-    const note = value.note ? make("p", { class: "sg-note", text: text(value.note) }) : null;
-    element.replaceChildren(...[card, facts, note].filter(Boolean));
+    const hint = value.hint ? make("p", { class: "sg-hint", text: text(value.hint) }) : null;
+    element.replaceChildren(...[card, facts, now && noteField(value), hint].filter(Boolean));
     element.dataset.pictureId = value.id ?? "";
     SeedGrid.refresh();
   }
@@ -49,6 +49,17 @@ SeedGrid.picked = ({ element, props, watch, favourite }) => {
       make("div", { class: "sg-card-text" }, lock, words(value.pieces)),
       star,
     );
+  }
+
+  function noteField(value) {
+    return make("input", {
+      class: "sg-note",
+      maxlength: "2000",
+      value: value.note,
+      placeholder: text("note_placeholder"),
+      "aria-label": text("note_placeholder"),
+      onchange: (event) => note({ id: value.id, note: event.target.value }),
+    });
   }
 
   function factsOf(value) {

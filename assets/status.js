@@ -4,6 +4,10 @@ SeedGrid.status = ({ element, props, watch }) => {
   const line = make("p", { class: "sg-status-line", role: "status", "aria-live": "polite" });
   element.replaceChildren(line);
   let epoch = -1;
+  // The fields of the page; an error about anything else stands in the status line alone.
+  const PLACES = new Set(
+    "prompt seeds vary negative steps guidance size scheduler model device determinism drop".split(" "),
+  );
 
   function show(value) {
     if (value.epoch < epoch) return;
@@ -13,7 +17,7 @@ SeedGrid.status = ({ element, props, watch }) => {
     line.dataset.key = value.key ?? "";
     document.documentElement.classList.toggle("sg-remembered", value.kind === "remembered");
     clearFields();
-    if (value.field) complain(value.field, text(value.key, value.data));
+    if (PLACES.has(value.field)) complain(value.field, text(value.key, value.data));
   }
 
   function clearFields() {
@@ -24,19 +28,22 @@ SeedGrid.status = ({ element, props, watch }) => {
     }
   }
 
-  /** Put the sentence at its field, open what hides the field, and take it away when one types. */
-  function complain(name, sentence) {
-    const field = byId(`sg-${name}`) ?? byId("sg-prompt");
+  /** Put the sentence at its field; a folded field is opened first, and needs a moment for that. */
+  function complain(name, sentence, isOpened = false) {
+    const field = byId(`sg-${name === "vary" ? "vary-1" : name}`);
+    if (field?.offsetParent) return mark(field, sentence);
+    if (isOpened) return undefined; // the status line says it as well
+    byId("sg-settings").querySelector("button").click();
+    setTimeout(() => complain(name, sentence, true), 120);
+  }
+
+  function mark(field, sentence) {
     const input = field.querySelector("input, textarea");
-    const settings = byId("sg-settings");
-    if (settings.contains(field) && field.offsetParent === null) {
-      settings.querySelector("button")?.click();
-    }
     field.dataset.sgWrong = "";
     field.append(make("p", { class: "sg-field-error", role: "alert", text: sentence }));
     input?.setAttribute("aria-invalid", "true");
     input?.addEventListener("input", clearFields, { once: true });
-    setTimeout(() => input?.focus(), 60); // the fold needs a moment to open
+    input?.focus();
   }
 
   SeedGrid.follow(props, watch, show);

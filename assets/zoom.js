@@ -116,11 +116,22 @@
     link.remove();
   };
 
+  /** Copy an address that opens the page with this recipe filled in. */
+  SeedGrid.copyLink = async (button) => {
+    const now = SeedGrid.pickedNow();
+    if (!now) return;
+    const label = button.textContent;
+    await navigator.clipboard.writeText(`${location.origin}${location.pathname}?${now.link}`);
+    button.textContent = text("link_copied");
+    setTimeout(() => (button.textContent = label), 1500);
+  };
+
   document.addEventListener("click", (event) => {
-    const button = event.target.closest?.("#sg-zoom, #sg-save, #sg-compare");
+    const button = event.target.closest?.("#sg-zoom, #sg-save, #sg-compare, #sg-link");
     if (!button || button.disabled) return;
     if (button === byId("sg-zoom")) SeedGrid.toggleZoom();
     if (button === byId("sg-save")) SeedGrid.save();
     if (button === byId("sg-compare")) SeedGrid.compare();
+    if (button === byId("sg-link")) SeedGrid.copyLink(button);
   });
 })();

@@ -98,7 +98,7 @@ def test_refine_keeps_the_seed_and_shows_the_parent(handlers: Handlers) -> None:
         suffix.removeprefix(", ") for suffix in GUIDE_SUFFIXES
     ]
     assert shown.picked is not None
-    assert (shown.picked["id"], shown.picked["note"]) == (picked["id"], "card_parent")
+    assert (shown.picked["id"], shown.picked["hint"]) == (picked["id"], "card_parent")
 
 
 def test_the_card_marks_the_words_that_were_added(handlers: Handlers) -> None:

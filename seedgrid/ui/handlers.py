@@ -154,6 +154,8 @@ class Handlers:
         if run is None:
             yield from self._follow_warming(place)
             return
+        if run.has_ended and not _is_on_stage(run, place):
+            return
         steps: dict[int, show.Json] = {}
         remembered: set[int] = set()
         since, has_ended = 0, False
@@ -226,7 +228,7 @@ class Handlers:
 
     def _stage(self, place: Place, run: Run | None, steps: dict[int, show.Json]) -> show.Json:
         """The round of this place, forming or finished."""
-        if run is not None and run.jobs[0].lineage.round_id == place.round:
+        if run is not None and _is_on_stage(run, place):
             return show.stage_of_run(place.epoch, run, steps, picked=place.picked)
         here = self._round(place)
         busy = run is not None and not run.has_ended
@@ -244,12 +246,12 @@ class Handlers:
         if entry is None:
             return show.no_picture()
         parent = self._find(entry.lineage.parent_id, place)
-        note = None if entry.lineage.round_id == place.round else "card_parent"
-        return show.card(entry, parent, note=note)
+        hint = None if entry.lineage.round_id == place.round else "card_parent"
+        return show.card(entry, parent, hint=hint)
 
     def _parent_of_stage(self, place: Place) -> str | None:
         run = self._run(place)
-        if run is not None and run.jobs[0].lineage.round_id == place.round:
+        if run is not None and _is_on_stage(run, place):
             return run.jobs[0].lineage.parent_id
         path = path_to(self._rounds(place), place.round or "")
         return path[-1].parent_id if path else None
@@ -271,6 +273,10 @@ class Handlers:
 
     def _run(self, place: Place) -> Run | None:
         return self._studio.engine.run(place.run) if place.run else None
+
+
+def _is_on_stage(run: Run, place: Place) -> bool:
+    return run.jobs[0].lineage.round_id == place.round
 
 
 def _gone_on_from(here: Round, rounds: Sequence[Round]) -> str | None:

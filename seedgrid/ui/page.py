@@ -11,10 +11,12 @@ import gradio as gr
 from seedgrid.studio import Studio
 from seedgrid.ui.api import publish
 from seedgrid.ui.handlers import Handlers
+from seedgrid.ui.keep import Keep
 from seedgrid.ui.shelves import OneShelf, Shelves
 from seedgrid.ui.texts import labels
 from seedgrid.ui.view import build_view
 from seedgrid.ui.wiring import wire
+from seedgrid.ui.wiring_keep import wire_keep
 
 _CACHE_S = (3600, 86400)
 _MAX_WAITING = 100
@@ -30,11 +32,14 @@ def build_app(
         shelves: Whose pictures are whose; the studio's library for everybody by default.
         language: The page's language; None leaves it to the browser.
     """
+    shelves = shelves or OneShelf(studio)
     with gr.Blocks(
         title="SeedGrid", analytics_enabled=False, delete_cache=_CACHE_S, fill_width=True
     ) as demo:
         view = build_view(make_i18n())
-        wire(view, Handlers(studio, shelves or OneShelf(studio)), demo, language=language)
+        handlers = Handlers(studio, shelves)
+        offers = wire(view, handlers, demo, language=language)
+        wire_keep(view, handlers, Keep(studio, shelves, handlers), offers)
         publish(studio)
     demo.queue(max_size=_MAX_WAITING, default_concurrency_limit=None)
     return demo

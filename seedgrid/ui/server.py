@@ -36,10 +36,12 @@ SCRIPTS: Final = (
     "picked.js",
     "status.js",
     "hints.js",
+    "library.js",
     "zoom.js",
+    "drop.js",
     "keys.js",
 )
-_STYLES: Final = ("page.css", "panel.css", "overlay.css")
+_STYLES: Final = ("page.css", "panel.css", "library.css", "overlay.css")
 _THUMB_PX: Final = 192
 _THUMB_QUALITY: Final = 80
 _FOREVER: Final = {"Cache-Control": "private, max-age=31536000, immutable"}

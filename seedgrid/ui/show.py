@@ -17,6 +17,8 @@ from seedgrid.engine import Run
 from seedgrid.errors import InputError, SeedGridError
 from seedgrid.events import Cancelled, Done, Event, Failed, Finished, Loading, Queued, Started, Step
 from seedgrid.library.entry import Entry
+from seedgrid.links import link_query
+from seedgrid.notices import Notice
 from seedgrid.picture import Pixels
 from seedgrid.seeds import next_seeds
 from seedgrid.ui.tree import Round
@@ -26,6 +28,7 @@ Json = dict[str, Any]
 
 MAX_PREVIEW_PX: Final = 256
 _PREVIEW_QUALITY: Final = 72
+EMPTY_SHELF: Final[Json] = {"number": 0, "items": [], "after": None, "is_more": False}
 EMPTY_RAIL: Final[Json] = {"epoch": 0, "rounds": [], "current": None, "has_parent": False}
 
 
@@ -95,7 +98,7 @@ def rail(epoch: int, rounds: Sequence[Round], *, current: str | None, has_parent
     return {"epoch": epoch, "rounds": shown, "current": current, "has_parent": has_parent}
 
 
-def card(entry: Entry, parent: Entry | None, *, note: str | None = None) -> Json:
+def card(entry: Entry, parent: Entry | None, *, hint: str | None = None) -> Json:
     """The picked picture: its seed, its words against its parent's, the facts of its recipe."""
     recipe = entry.recipe
     before = parent.recipe.prompt if parent else recipe.prompt
@@ -114,7 +117,26 @@ def card(entry: Entry, parent: Entry | None, *, note: str | None = None) -> Json
         "model": recipe.model.id,
         "negative": recipe.negative_prompt,
         "favourite": entry.favourite,
-        "note": note,
+        "note": entry.note,
+        "hint": hint,
+        "link": link_query(recipe),
+    }
+
+
+def shelf_item(entry: Entry, count: int | None = None) -> Json:
+    """A picture in the library, or a work by its newest picture.
+
+    Args:
+        entry: The picture.
+        count: How many pictures the work has.
+    """
+    return {
+        "id": entry.id,
+        "work": entry.lineage.work_id,
+        "prompt": entry.recipe.prompt,
+        "seed": entry.recipe.seed,
+        "favourite": entry.favourite,
+        "count": count,
     }
 
 
@@ -159,9 +181,21 @@ def say(epoch: int, key: str | None, *, kind: str = "going", **data: object) -> 
     return {"epoch": epoch, "key": key, "kind": kind, "data": data}
 
 
-def complain(epoch: int, error: SeedGridError) -> Json:
-    """An error for the status line, and for the field it is about."""
-    field = error.field if isinstance(error, InputError) else None
+def notice(said: Notice) -> Json:
+    """A notice as a part of a sentence."""
+    data = {name: str(value) for name, value in said.data.items()}
+    return {"key": f"error_{said.code}", "data": data | {"message": str(said)}}
+
+
+def complain(epoch: int, error: SeedGridError, *, field: str | None = None) -> Json:
+    """An error for the status line, and for the field it is about.
+
+    Args:
+        epoch: Of the place that is shown, or later.
+        error: What hinders.
+        field: Which field, when it is not the error's own.
+    """
+    field = field or (error.field if isinstance(error, InputError) else None)
     data = {name: str(value) for name, value in error.data.items()} | {"message": str(error)}
     return {
         "epoch": epoch,

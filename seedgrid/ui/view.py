@@ -11,7 +11,7 @@ from typing import Final
 import gradio as gr
 
 from seedgrid.ui.place import NOWHERE
-from seedgrid.ui.show import EMPTY_RAIL, no_picture, stage_of_noise
+from seedgrid.ui.show import EMPTY_RAIL, EMPTY_SHELF, no_picture, stage_of_noise
 from seedgrid.variations import GUIDE_PROMPT, GUIDE_SUFFIXES
 
 GUIDE_SEEDS: Final = "0-3"
@@ -21,7 +21,13 @@ GUIDE_SEEDS: Final = "0-3"
 _STAGE_JS: Final = "SeedGrid.stage({element, props, watch, pick: (data) => trigger('pick', data)})"
 _RAIL_JS: Final = "SeedGrid.rail({element, props, watch, go: (data) => trigger('go', data)})"
 _PICKED_JS: Final = (
-    "SeedGrid.picked({element, props, watch, favourite: (data) => trigger('favourite', data)})"
+    "SeedGrid.picked({element, props, watch, favourite: (data) => trigger('favourite', data),"
+    " note: (data) => trigger('note', data)})"
+)
+_LIBRARY_JS: Final = (
+    "SeedGrid.library({element, props, watch, search: (data) => trigger('search', data),"
+    " open: (data) => trigger('open', data), trash: (data) => trigger('trash', data),"
+    " empty: (data) => trigger('empty', data)})"
 )
 _STATUS_JS: Final = "SeedGrid.status({element, props, watch})"
 _HINTS_JS: Final = "SeedGrid.hints({element, props, watch})"
@@ -66,7 +72,10 @@ class View:
     zoom: gr.Button
     save: gr.Button
     compare: gr.Button
+    link: gr.Button
     settings: Settings
+    drop: gr.File
+    library: gr.HTML
 
 
 def build_view(i18n: gr.I18n) -> View:
@@ -81,6 +90,7 @@ def build_view(i18n: gr.I18n) -> View:
         with gr.Row(elem_id="sg-top"):
             gr.HTML(_BRAND_HTML, elem_id="sg-brand", js_on_load=None, apply_default_css=False)
             prompt, seeds, generate, stop, hints = _build_bar(i18n)
+            _quiet_button(i18n("library_open"), "sg-library-open")
         with gr.Row(elem_id="sg-main"):
             with gr.Column(elem_id="sg-rail"):
                 back = _quiet_button(i18n("back"), "sg-back")
@@ -99,7 +109,18 @@ def build_view(i18n: gr.I18n) -> View:
                         zoom = _quiet_button(i18n("zoom"), "sg-zoom")
                         save = _quiet_button(i18n("save"), "sg-save")
                         compare = _quiet_button(i18n("compare"), "sg-compare")
+                        link = _quiet_button(i18n("copy_link"), "sg-link")
                 settings = _build_settings(i18n)
+        with gr.Column(elem_id="sg-keep"):
+            drop = gr.File(
+                label=i18n("drop_label"),
+                elem_id="sg-drop",
+                file_count="multiple",
+                file_types=[".png", ".zip"],
+                type="filepath",
+                height=54,
+            )
+            library = _script(EMPTY_SHELF, "sg-library", _LIBRARY_JS)
     return View(
         place=place,
         prompt=prompt,
@@ -118,7 +139,10 @@ def build_view(i18n: gr.I18n) -> View:
         zoom=zoom,
         save=save,
         compare=compare,
+        link=link,
         settings=settings,
+        drop=drop,
+        library=library,
     )
 
 

@@ -7,7 +7,7 @@ part that is skipped later would lose its value, and one that is repeated would 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 from functools import partial
 from typing import Any, Final
@@ -26,7 +26,7 @@ from seedgrid.ui.view import View
 Updates = tuple[object, ...]
 Trigger = Callable[..., Any]
 
-_PRIVATE: Final[dict[str, Any]] = {
+PRIVATE: Final[dict[str, Any]] = {
     "api_visibility": "private",
     "show_progress": "hidden",
     "concurrency_limit": None,
@@ -37,62 +37,86 @@ _LEVELS: Final = ("strict", "seeded", "off")
 _WITH_PICK_JS: Final = "(place, ...rest) => [SeedGrid.withPick(place), ...rest]"
 
 
-def wire(view: View, handlers: Handlers, demo: gr.Blocks, *, language: str | None) -> None:
+def wire(
+    view: View, handlers: Handlers, demo: gr.Blocks, *, language: str | None
+) -> gr.events.Dependency:
     """Connect the components with the handlers.
 
     Args:
         view: The components.
-        handlers: What answers.
+        handlers: What answers on stage, rail and card.
         demo: The page, for its load event.
         language: The page's language; None leaves it to the browser.
+
+    Returns:
+        The event after which the settings hold what the model starts with.
     """
     _wire_places(view, handlers, demo)
     _wire_card(view, handlers)
-    _wire_settings(view, handlers, demo, language)
+    return _wire_settings(view, handlers, demo, language)
 
 
 def _wire_places(view: View, handlers: Handlers, demo: gr.Blocks) -> None:
     """Connect what starts a run or goes to another place."""
 
     def on_load(kept: object) -> Updates:
-        return _updates(handlers.on_load(kept))
+        return updates(handlers.on_load(kept))
 
     def on_generate(kept: object, *texts: str | None) -> Updates:
         names = [field.name for field in fields(Asked)]
         values = {name: text or "" for name, text in zip(names, texts, strict=True)}
-        return _updates(handlers.on_generate(Asked(**values), kept))
+        return updates(handlers.on_generate(Asked(**values), kept))
 
     def on_refine(kept: object, device: str | None, *suffixes: str) -> Updates:
-        return _updates(handlers.on_refine(suffixes, device or "", kept))
+        return updates(handlers.on_refine(suffixes, device or "", kept))
 
     def on_back(kept: object) -> Updates:
-        return _updates(handlers.on_back(kept))
+        return updates(handlers.on_back(kept))
 
     def on_again(kept: object) -> Updates:
-        return _updates(handlers.on_again(kept))
+        return updates(handlers.on_again(kept))
 
     def on_go(kept: object, event: gr.EventData) -> Updates:
-        return _updates(handlers.on_go(event._data.get("round"), kept))
+        return updates(handlers.on_go(event._data.get("round"), kept))
+
+    place = partial(show_place, view, handlers)
+    generate = partial(gr.on, [view.generate.click, view.prompt.submit, view.seeds.submit])
+    refine = partial(view.refine.click, js=_WITH_PICK_JS)
+    place(demo.load, on_load)
+    place(generate, on_generate, *_asked(view))
+    place(refine, on_refine, view.settings.device, *view.vary)
+    place(view.back.click, on_back)
+    place(view.rail.go, on_go)
+    place(view.again.click, on_again)
+
+
+def show_place(
+    view: View,
+    handlers: Handlers,
+    trigger: Trigger,
+    handler: Callable[..., Updates],
+    *inputs: object,
+    also: Sequence[object] = (),
+) -> None:
+    """Show the place that a handler answers with, then follow its run.
+
+    Args:
+        view: The components.
+        handlers: What follows.
+        trigger: The event.
+        handler: Answers with values for place, stage, status, rail and card, and for `also`.
+        *inputs: What it is told beside the place.
+        also: More components that it fills.
+    """
 
     def follow(kept: object) -> Iterator[Updates]:
         for progress in handlers.follow(kept):
             yield progress.stage, progress.status, progress.rail
 
-    def show_place(trigger: Trigger, handler: Callable[..., Updates], *inputs: object) -> None:
-        """Show the place that a handler answers with, then follow its run."""
-        shown = [view.place, view.stage, view.status, view.rail, view.picked]
-        trigger(handler, [view.place, *inputs], shown, **_PRIVATE).then(
-            follow, view.place, [view.stage, view.status, view.rail], **_PRIVATE
-        )
-
-    generate = partial(gr.on, [view.generate.click, view.prompt.submit, view.seeds.submit])
-    refine = partial(view.refine.click, js=_WITH_PICK_JS)
-    show_place(demo.load, on_load)
-    show_place(generate, on_generate, *_asked(view))
-    show_place(refine, on_refine, view.settings.device, *view.vary)
-    show_place(view.back.click, on_back)
-    show_place(view.rail.go, on_go)
-    show_place(view.again.click, on_again)
+    shown = [view.place, view.stage, view.status, view.rail, view.picked, *also]
+    trigger(handler, [view.place, *inputs], shown, **PRIVATE).then(
+        follow, view.place, [view.stage, view.status, view.rail], **PRIVATE
+    )
 
 
 def _wire_card(view: View, handlers: Handlers) -> None:
@@ -109,12 +133,14 @@ def _wire_card(view: View, handlers: Handlers) -> None:
         return _card(handlers.on_favourite(data.get("id"), data.get("favourite"), kept))
 
     card = [view.status, view.picked]
-    view.stop.click(on_stop, view.place, None, **_PRIVATE)
-    view.stage.pick(on_pick, view.place, card, **_PRIVATE)
-    view.picked.favourite(on_favourite, view.place, card, **_PRIVATE)
+    view.stop.click(on_stop, view.place, None, **PRIVATE)
+    view.stage.pick(on_pick, view.place, card, **PRIVATE)
+    view.picked.favourite(on_favourite, view.place, card, **PRIVATE)
 
 
-def _wire_settings(view: View, handlers: Handlers, demo: gr.Blocks, language: str | None) -> None:
+def _wire_settings(
+    view: View, handlers: Handlers, demo: gr.Blocks, language: str | None
+) -> gr.events.Dependency:
     """Connect what a model offers: at the start, and when another is chosen."""
 
     def on_model(kept: object, model: str | None, request: gr.Request) -> Updates:
@@ -139,8 +165,8 @@ def _wire_settings(view: View, handlers: Handlers, demo: gr.Blocks, language: st
         settings.model,
         settings.device,
     ]
-    demo.load(on_model, [view.place, settings.model], offered, **_PRIVATE)
-    settings.model.input(on_model, [view.place, settings.model], offered, **_PRIVATE)
+    settings.model.input(on_model, [view.place, settings.model], offered, **PRIVATE)
+    return demo.load(on_model, [view.place, settings.model], offered, **PRIVATE)
 
 
 def _offer(offer: Offer, language: Language) -> Updates:
@@ -159,21 +185,27 @@ def _offer(offer: Offer, language: Language) -> Updates:
     )
 
 
-def _updates(shown: Shown) -> Updates:
+def updates(shown: Shown) -> Updates:
+    """Values for place, stage, status, rail and card."""
     place = None if shown.place is None else shown.place.to_browser()
     parts = (place, shown.stage, shown.status, shown.rail, shown.picked)
-    return tuple(_or_skip(part) for part in parts)
+    return tuple(or_skip(part) for part in parts)
 
 
 def _card(shown: Shown) -> Updates:
-    return _or_skip(shown.status), _or_skip(shown.picked)
+    return or_skip(shown.status), or_skip(shown.picked)
 
 
-def _or_skip(value: object) -> object:
+def or_skip(value: object) -> object:
+    """Leave a component as it is when there is nothing to say."""
     return gr.skip() if value is None else value
 
 
 def _asked(view: View) -> list[object]:
     """The components behind the fields of `Asked`, in their order."""
-    by_name = {"prompt": view.prompt, "seeds": view.seeds} | vars(view.settings)
-    return [by_name[field.name] for field in fields(Asked)]
+    return [fields_by_name(view)[field.name] for field in fields(Asked)]
+
+
+def fields_by_name(view: View) -> dict[str, gr.Component]:
+    """Return the components behind the fields of `Asked`, by name."""
+    return {"prompt": view.prompt, "seeds": view.seeds} | vars(view.settings)

@@ -109,7 +109,7 @@ def test_the_parent_stays_in_view_and_can_be_refined_again(page: Page) -> None:
     """With nothing picked among the variations, Refine makes another branch of their parent."""
     generate(page)
     refine(page, 1)
-    expect(page.locator("#sg-picked .sg-note")).to_be_visible()
+    expect(page.locator("#sg-picked .sg-hint")).to_be_visible()
     variation(page, 1).fill(", in the fog")
     before = ids(page)
     page.click("#sg-refine")

@@ -1,0 +1,197 @@
+/* The library: all works or what was searched for, newest first, loaded as one scrolls. A click goes
+   to a picture's place in its work; what is thrown away can be taken back. */
+SeedGrid.library = ({ element, props, watch, search, open, trash, empty }) => {
+  const { make, text, icon, thumbUrl, byId } = SeedGrid;
+  const asked = { text: "", model: "", seed: null, since: "", until: "", favourite: false, trashed: false };
+  let number = 0;
+  let after = null;
+  let isWaiting = false;
+
+  const words = field("search", "library_search", (value) => (asked.text = value));
+  const seed = field("text", "library_seed", (value) => (asked.seed = readSeed(value)));
+  const model = field("text", "library_model", (value) => (asked.model = value));
+  const since = field("date", "library_since", (value) => (asked.since = value));
+  const until = field("date", "library_until", (value) => (asked.until = value ? dayAfter(value) : ""));
+  const more = make("div", { class: "sg-filters", hidden: "" }, seed, model, labelled(since), labelled(until));
+  const favourites = toggle("library_favourites", (isOn) => (asked.favourite = isOn));
+  const thrown = toggle("library_trash", (isOn) => (asked.trashed = isOn));
+  const filter = make("button", {
+    type: "button",
+    class: "sg-pill",
+    text: text("library_filter"),
+    "aria-expanded": "false",
+    onclick: () => {
+      more.hidden = !more.hidden;
+      filter.setAttribute("aria-expanded", String(!more.hidden));
+    },
+  });
+  const emptyTrash = make("button", {
+    type: "button",
+    class: "sg-pill sg-danger",
+    hidden: "",
+    text: text("library_empty_trash"),
+    onclick: () => {
+      if (confirm(text("library_empty_sure"))) empty({});
+    },
+  });
+  const shelf = make("div", { class: "sg-shelf" });
+  const nothing = make("p", { class: "sg-quiet sg-shelf-empty", hidden: "" });
+  const end = make("div", { class: "sg-shelf-end" });
+  const undo = make("div", { class: "sg-undo", role: "status", hidden: "" });
+  element.replaceChildren(
+    make(
+      "div",
+      { class: "sg-library-head" },
+      make("h2", { text: text("library_title") }),
+      words,
+      favourites,
+      thrown,
+      filter,
+      emptyTrash,
+    ),
+    more,
+    shelf,
+    nothing,
+    end,
+    undo,
+  );
+
+  function field(type, key, change) {
+    const input = make("input", {
+      type,
+      class: "sg-field",
+      placeholder: text(key),
+      "aria-label": text(key),
+      maxlength: "200",
+    });
+    let timer = 0;
+    input.addEventListener("input", () => {
+      change(input.value.trim());
+      clearTimeout(timer);
+      timer = setTimeout(ask, 150);
+    });
+    return input;
+  }
+
+  function labelled(input) {
+    return make("label", { class: "sg-dated" }, make("span", { text: input.ariaLabel }), input);
+  }
+
+  function toggle(key, change) {
+    const button = make("button", {
+      type: "button",
+      class: "sg-pill",
+      text: text(key),
+      "aria-pressed": "false",
+      onclick: () => {
+        const isOn = button.getAttribute("aria-pressed") !== "true";
+        button.setAttribute("aria-pressed", String(isOn));
+        change(isOn);
+        ask();
+      },
+    });
+    return button;
+  }
+
+  const readSeed = (value) => (/^\d{1,10}$/.test(value) && Number(value) < 2 ** 32 ? Number(value) : null);
+
+  function dayAfter(day) {
+    const next = new Date(`${day}T00:00:00Z`);
+    next.setUTCDate(next.getUTCDate() + 1);
+    return next.toISOString().slice(0, 10);
+  }
+
+  /** Ask from the beginning. */
+  function ask() {
+    number += 1;
+    isWaiting = true;
+    emptyTrash.hidden = !asked.trashed;
+    search({ ...asked, number, after: null });
+  }
+
+  function askMore() {
+    if (isWaiting || after === null) return;
+    isWaiting = true;
+    search({ ...asked, number, after });
+  }
+
+  function show(value) {
+    if (value.number !== number) return;
+    isWaiting = false;
+    after = value.after;
+    const cards = value.items.map(card);
+    if (value.is_more) shelf.append(...cards);
+    else shelf.replaceChildren(...cards);
+    nothing.hidden = shelf.children.length > 0;
+    nothing.textContent = text(isOpen() ? "library_nothing" : "library_not_found");
+    if (after !== null && isNear(end)) askMore();
+  }
+
+  const isOpen = () => !(asked.text || asked.model || asked.since || asked.until || asked.favourite || asked.trashed || asked.seed !== null);
+  const isNear = (node) => node.getBoundingClientRect().top < innerHeight + 900;
+
+  function card(item) {
+    const image = make("img", { src: thumbUrl(item.id), alt: "", loading: "lazy", draggable: "false" });
+    const opener = make(
+      "button",
+      {
+        type: "button",
+        class: "sg-item-open",
+        title: item.prompt,
+        "aria-label": text("library_go", { words: item.prompt, seed: item.seed }),
+        "data-picture-id": item.id,
+        onclick: () => {
+          open({ id: item.id });
+          scrollTo({ top: 0, behavior: "smooth" });
+        },
+      },
+      image,
+    );
+    if (item.favourite) opener.append(icon("star"));
+    if (item.count) opener.append(make("span", { class: "sg-item-count", text: item.count }));
+    const remove = make("button", {
+      type: "button",
+      class: "sg-item-remove",
+      title: text(asked.trashed ? "library_restore" : "library_remove"),
+      "aria-label": text(asked.trashed ? "library_restore" : "library_remove"),
+      onclick: () => change(node, item, !asked.trashed),
+    });
+    remove.append(asked.trashed ? document.createTextNode("↺") : icon("close"));
+    const caption = make("p", {}, make("bdi", { text: item.prompt }));
+    const node = make("article", { class: "sg-item" }, opener, remove, caption);
+    return node;
+  }
+
+  /** Throw away or take back, at once for the eye; the undo is one click. */
+  function change(node, item, isTrashed) {
+    const wanted = item.count ? { work: item.work } : { pictures: [item.id] };
+    trash({ ...wanted, trashed: isTrashed });
+    node.remove();
+    if (!isTrashed) return;
+    undo.replaceChildren(
+      make("span", { text: text("library_removed") }),
+      make("button", {
+        type: "button",
+        text: text("library_undo"),
+        onclick: () => {
+          trash({ ...wanted, trashed: false });
+          undo.hidden = true;
+        },
+      }),
+    );
+    undo.hidden = false;
+    clearTimeout(undo.timer);
+    undo.timer = setTimeout(() => (undo.hidden = true), 8000);
+  }
+
+  new IntersectionObserver((seen) => seen.at(-1).isIntersecting && ask(), {
+    rootMargin: "200px",
+  }).observe(words);
+  addEventListener("scroll", () => isNear(end) && askMore(), { passive: true });
+  SeedGrid.askLibrary = () => number > 0 && ask();
+  document.addEventListener("click", (event) => {
+    if (!event.target.closest?.("#sg-library-open")) return;
+    byId("sg-library").scrollIntoView({ behavior: "smooth", block: "start" });
+  });
+  SeedGrid.follow(props, watch, show);
+};
