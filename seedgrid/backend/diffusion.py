@@ -24,6 +24,7 @@ from seedgrid.backend import catalog
 from seedgrid.backend.base import ATTENTION_NAMES, Placement, Watch
 from seedgrid.backend.determinism import determinism, restored
 from seedgrid.backend.devices import empty_cache
+from seedgrid.backend.embeddings import TextMemory
 from seedgrid.backend.generators import fresh_generators, mix_noise
 from seedgrid.backend.models import Loaded, Shelf, quiet_diffusers
 from seedgrid.backend.passport import current_passport
@@ -49,6 +50,7 @@ class DiffusersBackend:
 
     def __init__(self) -> None:
         self._shelf = Shelf()
+        self._texts = TextMemory()
 
     def card(self, model: str | None) -> ModelCard:
         """Find a model and say what it can do, without loading it."""
@@ -76,10 +78,11 @@ class DiffusersBackend:
             loaded = self._shelf.get(first, placement)
             _check_settings(first, loaded)
             pictures: dict[int, Pixels] = {}
-            for places in _calls(recipes, loaded):
-                part = [recipes[place] for place in places]
-                images = self._call(part, loaded, watch, decode=True)[1]
-                pictures |= zip(places, _to_pixels(images[: len(part)]), strict=True)
+            with self._texts.used_by(loaded.pipeline, _text_context(first, loaded, placement)):
+                for places in _calls(recipes, loaded):
+                    part = [recipes[place] for place in places]
+                    images = self._call(part, loaded, watch, decode=True)[1]
+                    pictures |= zip(places, _to_pixels(images[: len(part)]), strict=True)
             return tuple(pictures[place] for place in range(len(recipes)))
 
     def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport:
@@ -108,6 +111,7 @@ class DiffusersBackend:
     def close(self) -> None:
         """Let go of models and memory."""
         self._shelf.clear()
+        self._texts.clear()
         gc.collect()
 
     def _call(
@@ -130,6 +134,7 @@ class DiffusersBackend:
         # Only out here, where the exception and the tensors its traceback holds are gone, can the
         # memory be given back (https://github.com/pytorch/pytorch/issues/18853).
         self._shelf.clear()
+        self._texts.clear()
         gc.collect()
         empty_cache()
         first = recipes[0]
@@ -140,6 +145,13 @@ class DiffusersBackend:
             lock_width=first.lock_width,
             device=str(loaded.device),
         )
+
+
+def _text_context(recipe: Recipe, loaded: Loaded, placement: Placement) -> str:
+    """Say all that may change what a text encoder makes of a text."""
+    passport = current_passport(loaded.device, placement)
+    loras = [(lora.weights_sha256, lora.scale) for lora in recipe.loras]
+    return f"{recipe.model.weights_sha256}|{recipe.dtype}|{loras}|{passport.digest}"
 
 
 def _calls(recipes: Sequence[Recipe], loaded: Loaded) -> list[list[int]]:

@@ -1,0 +1,134 @@
+"""How often the expensive parts run: what can be known is not computed again. No seconds here."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from painting import PLACEMENT, SilentWatch, paint, recipes_for
+
+from seedgrid import png
+from seedgrid.backend.diffusion import DiffusersBackend
+from seedgrid.studio import Studio
+
+ENCODERS = ("text_encoder", "text_encoder_2", "text_encoder_3")
+DENOISERS = ("unet", "transformer")
+
+
+@contextmanager
+def counted(backend: DiffusersBackend) -> Iterator[Counter[str]]:
+    """Count what the parts of the backend's only pipeline compute inside the block."""
+    (loaded,) = backend._shelf._loaded.values()
+    counts: Counter[str] = Counter()
+    with pytest.MonkeyPatch.context() as patch:
+        for name in (*ENCODERS, *DENOISERS):
+            part = getattr(loaded.pipeline, name, None)
+            if part is not None:
+                patch.setattr(part, "forward", _counting(part.forward, name, counts))
+        vae = getattr(loaded.pipeline, "vae", None)
+        if vae is not None:
+            patch.setattr(vae, "decode", _counting(vae.decode, "vae", counts))
+        yield counts
+
+
+def _counting(call: Callable[..., Any], name: str, counts: Counter[str]) -> Callable[..., Any]:
+    def counting(*args: Any, **kwargs: Any) -> Any:
+        counts[name] += 1
+        return call(*args, **kwargs)
+
+    return counting
+
+
+def encodings(counts: Counter[str]) -> int:
+    return sum(counts[name] for name in ENCODERS)
+
+
+@pytest.mark.parametrize("name", ["sd", "sdxl", "sd3", "flux", "pixart"])
+def test_known_words_are_not_encoded_again(model_folder: Callable[[str], Path], name: str) -> None:
+    """The second time no text encoder runs, and the pictures are the same to the bit."""
+    folder = model_folder(name)
+    backend = DiffusersBackend()
+    recipes = recipes_for(backend, folder, negative_prompt="fog" if name != "flux" else "")
+    first = paint(backend, recipes)
+    with counted(backend) as counts:
+        again = paint(backend, recipes[::-1])[::-1]
+    assert encodings(counts) == 0
+    np.testing.assert_array_equal(again, first)
+    np.testing.assert_array_equal(paint(DiffusersBackend(), recipes[::-1])[::-1], first)
+
+
+def test_a_refinement_encodes_new_words_only(model_folder: Callable[[str], Path]) -> None:
+    """Four new prompts are one call of the encoder; the negative prompt is known."""
+    backend = DiffusersBackend()
+    folder = model_folder("sd")
+    paint(backend, recipes_for(backend, folder))
+    prompts = ("a red fox, artsy", "a red fox, trending", "a red fox", "a red fox, colorful")
+    refined = recipes_for(backend, folder, prompts)
+    with counted(backend) as counts:
+        pictures = paint(backend, refined)
+    assert (encodings(counts), counts["unet"], counts["vae"]) == (1, 3, 1)
+    np.testing.assert_array_equal(pictures, paint(DiffusersBackend(), refined))
+
+
+@pytest.mark.parametrize("num_pictures", [1, 3, 4])
+def test_a_batch_costs_the_same_whatever_is_wanted(
+    model_folder: Callable[[str], Path], num_pictures: int
+) -> None:
+    """One call of the denoiser a step, one of the VAE, one of the encoder a prompt list."""
+    backend = DiffusersBackend()
+    recipes = recipes_for(backend, model_folder("sd"))[:num_pictures]
+    backend.prepare(recipes[0], PLACEMENT)
+    with counted(backend) as counts:
+        paint(backend, recipes)
+    assert counts == {"text_encoder": 2, "unet": 3, "vae": 1}
+
+
+def test_other_threads_are_other_words(model_folder: Callable[[str], Path]) -> None:
+    """What was encoded under another passport is not used: its last bits may differ."""
+    backend = DiffusersBackend()
+    recipes = recipes_for(backend, model_folder("sd"))
+    paint(backend, recipes)
+    with counted(backend) as counts:
+        backend.paint(recipes, PLACEMENT.__class__(threads=2), SilentWatch())
+    assert encodings(counts) == 2
+
+
+def test_the_encoder_is_given_back_as_it_was(model_folder: Callable[[str], Path]) -> None:
+    """After a batch the pipeline's encoder has no trace of the memory."""
+    backend = DiffusersBackend()
+    paint(backend, recipes_for(backend, model_folder("sd")))
+    (loaded,) = backend._shelf._loaded.values()
+    assert "forward" not in loaded.pipeline.text_encoder.__dict__
+
+
+def test_the_memory_forgets_the_oldest(model_folder: Callable[[str], Path]) -> None:
+    """It holds no more than its bytes; a forgotten text is encoded again."""
+    backend = DiffusersBackend()
+    folder = model_folder("sd")
+    recipes = recipes_for(backend, folder)
+    paint(backend, recipes)
+    one_row = max(row.num_bytes for row in backend._texts._rows.values())
+    backend._texts.clear()
+    backend._texts._max_bytes = 4 * one_row
+    paint(backend, recipes)
+    assert len(backend._texts._rows) == 4
+    with counted(backend) as counts:
+        paint(backend, recipes)
+    assert encodings(counts) > 0
+
+
+def test_each_picture_is_packed_once(
+    model_folder: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A grid is four PNG encodes; a known grid is none."""
+    counts: Counter[str] = Counter()
+    monkeypatch.setattr(png, "encode", _counting(png.encode, "png", counts))
+    with Studio(str(model_folder("sd")), tmp_path, placement=PLACEMENT) as studio:
+        for encodes in (4, 4):
+            studio.grid("a red fox", num_inference_steps=1, width=32, height=32)
+            assert counts["png"] == encodes
