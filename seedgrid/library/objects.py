@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 import re
 import secrets
 import shutil
@@ -84,22 +85,31 @@ class Objects:
 
     def names(self) -> Iterator[str]:
         """Go through the SHA-256 of all files, by name only, in no order."""
-        for path in self.paths():
-            if _NAME.fullmatch(path.name) and path.parent.name == path.name[:2]:
-                yield path.stem
+        for folder, name in self._listed():
+            if _is_ours(folder, name):
+                yield name.removesuffix(".png")
 
     def strays(self) -> Iterator[Path]:
         """Go through the files whose name or place is not one of ours."""
-        for path in self.paths():
-            if not _NAME.fullmatch(path.name) or path.parent.name != path.name[:2]:
-                yield path
+        for folder, name in self._listed():
+            if not _is_ours(folder, name):
+                yield self.folder / folder / name
 
-    def paths(self) -> Iterator[Path]:
-        """Go through everything that lies in the folder."""
-        if self.folder.is_dir():
-            with refusals(self.folder):
-                for folder in self.folder.iterdir():
-                    yield from folder.iterdir() if folder.is_dir() else [folder]
+    def _listed(self) -> Iterator[tuple[str, str]]:
+        """Go through everything that lies here: the folder's name, empty at the top, and its own.
+
+        Strings and not paths: a hundred thousand of them are listed at a start after a crash.
+        """
+        if not self.folder.is_dir():
+            return
+        with refusals(self.folder), os.scandir(self.folder) as folders:
+            for folder in folders:
+                if not folder.is_dir():
+                    yield "", folder.name
+                    continue
+                with os.scandir(folder.path) as files:
+                    for file in files:
+                        yield folder.name, file.name
 
     def is_empty(self) -> bool:
         """Tell whether there is no picture at all."""
@@ -163,3 +173,7 @@ class Objects:
         finally:
             for _, lock in found:
                 lock.release(force=True)
+
+
+def _is_ours(folder: str, name: str) -> bool:
+    return _NAME.fullmatch(name) is not None and name.startswith(folder) and len(folder) == 2

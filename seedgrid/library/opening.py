@@ -7,6 +7,7 @@ what is there is moved aside and the rows are made again from the PNG files.
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import Any
 
 import sqlalchemy as sa
@@ -57,8 +58,8 @@ def rebuild(shelf: Shelf) -> Notice:
     with shelf.database.writes() as connection:
         shelf.database.migrate(connection)
         rows = _rows_of_files(shelf, connection, history.marks)
-        for row in rows:
-            connection.execute(tables.PICTURES.insert(), row)
+        if rows:
+            connection.execute(tables.PICTURES.insert(), rows)
     return Notice("library_rebuilt", value=len(rows))
 
 
@@ -117,7 +118,7 @@ def _rows_of_files(
         said = marks.get(entry.id, Marks())
         if said.deleted or entry.id in rows:
             continue
-        marked = shelf.entry_of(file_sha256, data or b"", said)
-        tables.insert_values(connection, marked)
+        tables.insert_values(connection, entry)
+        marked = replace(entry, favourite=said.favourite, note=said.note, trashed=said.trashed)
         rows[entry.id] = tables.row_of(marked)
     return sorted(rows.values(), key=lambda row: (row["created_at"], row["cell"]))

@@ -79,6 +79,22 @@ ENTRIES: Final = (
 """What `read_entry` needs of a row; a row without its recipe is found, and found damaged."""
 
 
+def _put(table: sa.Table, key: sa.Column[str]) -> sa.Executable:
+    """Write JSON under its SHA-256; over what is there, which may be damaged."""
+    statement = sqlite.insert(table).values(
+        {key: sa.bindparam("key"), table.c.json: sa.bindparam("text")}
+    )
+    return statement.on_conflict_do_update(
+        index_elements=[key],
+        set_={"json": statement.excluded.json},
+        where=table.c.json != statement.excluded.json,
+    )
+
+
+_PUT_RECIPE: Final = _put(RECIPES, RECIPES.c.recipe_id)
+_PUT_PASSPORT: Final = _put(PASSPORTS, PASSPORTS.c.passport_id)
+
+
 class DamagedRowError(Exception):
     """A row is not what was written."""
 
@@ -98,8 +114,9 @@ def insert(connection: sa.Connection, entry: Entry, *, number: int | None = None
 
 def insert_values(connection: sa.Connection, entry: Entry) -> None:
     """Write the recipe and the passport of an entry, which others may share."""
-    _put_value(connection, RECIPES, canonical_json(entry.recipe))
-    _put_value(connection, PASSPORTS, canonical_json(entry.passport))
+    for put, value in ((_PUT_RECIPE, entry.recipe), (_PUT_PASSPORT, entry.passport)):
+        text = canonical_json(value)
+        connection.execute(put, {"key": _sha256(text), "text": text})
 
 
 def update(connection: sa.Connection, entry: Entry) -> None:
@@ -161,19 +178,6 @@ def read_entry(row: Mapping[Any, Any], path: Path) -> Entry:
         )
     except ValidationError as error:
         raise DamagedRowError(row["picture_id"]) from error
-
-
-def _put_value(connection: sa.Connection, table: sa.Table, text: str) -> None:
-    """Write JSON under its SHA-256; over what is there, which may be damaged."""
-    (key,) = table.primary_key.columns
-    statement = sqlite.insert(table).values({key: _sha256(text), table.c.json: text})
-    connection.execute(
-        statement.on_conflict_do_update(
-            index_elements=[key],
-            set_={"json": statement.excluded.json},
-            where=table.c.json != statement.excluded.json,
-        )
-    )
 
 
 def _row_sha256(row: Mapping[Any, Any]) -> str:

@@ -97,7 +97,7 @@ def _broken_library(library: Library) -> list[str]:
     with library._shelf.database.reads() as connection:
         lost = connection.exec_driver_sql("SELECT count(*) FROM pictures WHERE lost").scalar()
         rows = connection.exec_driver_sql("SELECT count(*) FROM pictures").scalar()
-    files = len(list(library._shelf.objects.paths()))
+    files = len(list((library.folder / "objects").glob("*/*")))
     if lost or rows != files:
         broken.append(f"{rows} rows, {files} files, {lost} lost")
     left = [path.name for path in (library.folder / "tmp").glob("*")]

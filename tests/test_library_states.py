@@ -1,0 +1,110 @@
+"""Any order of doings, restarts and accidents leaves a library that says what a plain dict says."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from pictures import make_lineage, make_picture
+
+from seedgrid.library import Library
+from seedgrid.library.entry import Entry
+
+
+class LibraryStates(RuleBasedStateMachine):
+    """A library beside a dict of what it must hold."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = Path(tempfile.mkdtemp())
+        self.library = Library(self.folder / "library")
+        self.left: list[Library] = []
+        self.expected: dict[str, Entry] = {}
+
+    def teardown(self) -> None:
+        for library in (self.library, *self.left):
+            library.close()
+        shutil.rmtree(self.folder)
+
+    def _pick(self, number: int) -> Entry:
+        return list(self.expected.values())[number % len(self.expected)]
+
+    @rule(seed=st.integers(0, 5))
+    def add(self, seed: int) -> None:
+        entry = self.library.add(make_picture(seed=seed, width=32, height=32))
+        self.expected[entry.id] = entry
+
+    @precondition(lambda self: self.expected)
+    @rule(number=st.integers(0, 99))
+    def add_again(self, number: int) -> None:
+        entry = self.library.add_again(self._pick(number), make_lineage())
+        self.expected[entry.id] = entry
+
+    @precondition(lambda self: self.expected)
+    @rule(number=st.integers(0, 99), favourite=st.booleans(), note=st.sampled_from(["", "später"]))
+    def mark(self, number: int, favourite: bool, note: str) -> None:
+        picture_id = self._pick(number).id
+        self.library.set_favourite(picture_id, favourite)
+        self.library.set_note(picture_id, note)
+        changed = replace(self.expected[picture_id], favourite=favourite, note=note)
+        self.expected[picture_id] = changed
+
+    @precondition(lambda self: self.expected)
+    @rule(number=st.integers(0, 99), trashed=st.booleans())
+    def trash_or_restore(self, number: int, trashed: bool) -> None:
+        picture_id = self._pick(number).id
+        (self.library.trash if trashed else self.library.restore)(picture_id)
+        self.expected[picture_id] = replace(self.expected[picture_id], trashed=trashed)
+
+    @rule()
+    def empty_trash(self) -> None:
+        self.library.empty_trash()
+        self.expected = {key: entry for key, entry in self.expected.items() if not entry.trashed}
+
+    @rule(without_database=st.booleans())
+    def restart(self, without_database: bool) -> None:
+        self.library.close()
+        if without_database:
+            (self.folder / "library" / "library.db").unlink()
+        self.library = Library(self.folder / "library")
+
+    @rule()
+    def restart_without_closing(self) -> None:
+        self.left.append(self.library)
+        self.library = Library(self.folder / "library")
+
+    @precondition(lambda self: self.expected)
+    @rule(number=st.integers(0, 99))
+    def lose_a_row(self, number: int) -> None:
+        with self.library._shelf.database.writes() as connection:
+            connection.exec_driver_sql(
+                "DELETE FROM pictures WHERE picture_id = ?", (self._pick(number).id,)
+            )
+        self.library.check(repair=True)
+
+    @precondition(lambda self: self.expected)
+    @rule(number=st.integers(0, 99))
+    def damage_a_row(self, number: int) -> None:
+        with self.library._shelf.database.writes() as connection:
+            connection.exec_driver_sql(
+                "UPDATE pictures SET seed = seed + 1 WHERE picture_id = ?",
+                (self._pick(number).id,),
+            )
+
+    @invariant()
+    def holds_what_the_dict_holds(self) -> None:
+        pages = [self.library.search(trashed=trashed, limit=500) for trashed in (False, True)]
+        found = {entry.id: entry for page in pages for entry in page.entries}
+        assert found == self.expected
+        assert self.library.check().is_clean
+
+
+LibraryStates.TestCase.settings = settings(
+    max_examples=12, stateful_step_count=12, deadline=None, derandomize=True
+)
+TestLibraryStates = LibraryStates.TestCase
