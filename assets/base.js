@@ -100,6 +100,7 @@ window.SeedGrid = (() => {
     allow("sg-refine", canGoOn);
     allow("sg-save", canGoOn);
     allow("sg-link", canGoOn);
+    allow("sg-verify", canGoOn);
     allow("sg-compare", canGoOn && Boolean(card.parent));
     allow("sg-zoom", Boolean(stage?.cells?.some((cell) => cell.state === "done")));
   }

@@ -13,6 +13,7 @@ SeedGrid.picked = ({ element, props, watch, favourite, note }) => {
     element.replaceChildren(...[card, facts, now && noteField(value), hint].filter(Boolean));
     element.dataset.pictureId = value.id ?? "";
     SeedGrid.refresh();
+    document.dispatchEvent(new CustomEvent("sg-card", { detail: value.id }));
   }
 
   function empty() {
@@ -42,6 +43,15 @@ SeedGrid.picked = ({ element, props, watch, favourite, note }) => {
     const lock = make("p", { class: "sg-lock", title: text("lock_title") }, icon("lock"));
     lock.append(make("span", { class: "sg-lock-seed", text: value.seed }));
     if (value.mix) lock.append(make("span", { class: "sg-quiet", text: value.mix }));
+    const badge = value.lock.key.replace("lock_", "");
+    lock.append(
+      make("span", {
+        class: "sg-badge",
+        "data-lock": badge,
+        title: text(`${value.lock.key}_why`, value.lock.data),
+        text: text(value.lock.key, value.lock.data),
+      }),
+    );
     return make(
       "div",
       {},

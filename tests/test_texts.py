@@ -10,13 +10,16 @@ import pytest
 from seedgrid.errors import MESSAGES
 from seedgrid.ui import server
 from seedgrid.ui.error_texts import ERROR_TEXTS
-from seedgrid.ui.texts import LOCALES, TEXTS, choose_language, labels, page_texts
+from seedgrid.ui.texts import TEXTS, choose_language, labels, page_texts
+from seedgrid.ui.words import LOCALES
+from seedgrid.verify.reasons import REASONS
 
 UI = Path(server.__file__).parent
 SCRIPTS = sorted(server.ASSETS.glob("*.js"))
 # Keys that scripts put together: text(`cell_${state}`), and the like.
 BUILT = {
     "cell_": ("empty", "waiting", "painting", "done", "stopped"),
+    "verdict_": ("identical", "close", "drifted", "impossible"),
     "hints_": ("subjects", "styles", "modifiers", "attributes"),
 }
 
@@ -53,6 +56,13 @@ def test_scripts_use_texts_that_exist(script: Path) -> None:
     for prefix in re.findall(r"\btext\(`(\w+)\$\{", script.read_text()):
         asked |= {prefix + name for name in BUILT.get(prefix, ())}
     assert asked <= set(page_texts())
+
+
+@pytest.mark.parametrize("code", REASONS)
+def test_a_reason_of_a_verdict_is_translated(code: str) -> None:
+    """Each reason is in the table, with the same data in it."""
+    words = TEXTS[f"reason_{code}"]
+    assert placeholders(words.en) == placeholders(re.sub(r":\w+}", "}", REASONS[code]))
 
 
 def test_labels_use_texts_that_exist() -> None:

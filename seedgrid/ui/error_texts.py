@@ -387,4 +387,12 @@ ERROR_TEXTS: Final[dict[str, ErrorWords]] = {
         "目录页是 PNG 或 PDF：“{value}”应以 .png 或 .pdf 结尾。",
         "목록 시트는 PNG 또는 PDF입니다: “{value}”은(는) .png나 .pdf로 끝나야 합니다.",
     ),
+    "import_nothing": ErrorWords(
+        "这些文件里没有 PNG 也没有 ZIP：请拖入图片或包。",
+        "이 파일들에는 PNG도 ZIP도 없습니다: 그림이나 묶음을 놓으세요.",
+    ),
+    "child_failed": ErrorWords(
+        "使用其他指令限制的进程失败了：{reason}",
+        "다른 명령어 제한을 쓴 프로세스가 실패했습니다: {reason}",
+    ),
 }

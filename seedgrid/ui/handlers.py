@@ -20,6 +20,7 @@ from seedgrid.plan import plan_grid, plan_refine
 from seedgrid.studio import Studio
 from seedgrid.ui import show
 from seedgrid.ui.ask import Asked, read_request
+from seedgrid.ui.lock import LockBadge
 from seedgrid.ui.offer import Offer, offer
 from seedgrid.ui.place import Place, read_place
 from seedgrid.ui.shelves import Shelves
@@ -54,6 +55,7 @@ class Handlers:
     def __init__(self, studio: Studio, shelves: Shelves) -> None:
         self._studio = studio
         self._shelves = shelves
+        self._lock = LockBadge(studio)
 
     def on_load(self, kept: object) -> Shown:
         """Open the page where this browser left it."""
@@ -170,6 +172,7 @@ class Handlers:
                 status = show.status_of(place.epoch, events[-1], num_remembered=len(remembered))
                 stage = self._stage(place, run, steps)
                 yield Progress(stage=stage, status=status, rail=self._rail(place))
+        self._lock.consider(run)
 
     def _follow_warming(self, place: Place) -> Iterator[Progress]:
         stage, rail = self._stage(place, None, {}), self._rail(place)
@@ -198,6 +201,7 @@ class Handlers:
     ) -> Shown:
         engine = self._studio.engine
         placement = replace(engine.placement, device=device or engine.placement.device)
+        self._lock.make_way()
         run = engine.submit(
             jobs,
             owner=place.visitor,
@@ -247,7 +251,7 @@ class Handlers:
             return show.no_picture()
         parent = self._find(entry.lineage.parent_id, place)
         hint = None if entry.lineage.round_id == place.round else "card_parent"
-        return show.card(entry, parent, hint=hint)
+        return show.card(entry, parent, hint=hint, lock=self._lock.of(entry))
 
     def _parent_of_stage(self, place: Place) -> str | None:
         run = self._run(place)

@@ -10,6 +10,7 @@ import gradio as gr
 
 from seedgrid.studio import Studio
 from seedgrid.ui.api import publish
+from seedgrid.ui.check import Checks
 from seedgrid.ui.handlers import Handlers
 from seedgrid.ui.keep import Keep
 from seedgrid.ui.shelves import OneShelf, Shelves
@@ -38,7 +39,7 @@ def build_app(
     ) as demo:
         view = build_view(make_i18n())
         handlers = Handlers(studio, shelves)
-        offers = wire(view, handlers, demo, language=language)
+        offers = wire(view, handlers, Checks(studio, shelves), demo, language=language)
         wire_keep(view, handlers, Keep(studio, shelves, handlers), offers)
         publish(studio)
     demo.queue(max_size=_MAX_WAITING, default_concurrency_limit=None)

@@ -34,6 +34,7 @@ SCRIPTS: Final = (
     "stage.js",
     "rail.js",
     "picked.js",
+    "verdict.js",
     "status.js",
     "hints.js",
     "library.js",

@@ -98,8 +98,15 @@ def rail(epoch: int, rounds: Sequence[Round], *, current: str | None, has_parent
     return {"epoch": epoch, "rounds": shown, "current": current, "has_parent": has_parent}
 
 
-def card(entry: Entry, parent: Entry | None, *, hint: str | None = None) -> Json:
-    """The picked picture: its seed, its words against its parent's, the facts of its recipe."""
+def card(entry: Entry, parent: Entry | None, *, hint: str | None, lock: Json) -> Json:
+    """The picked picture: its seed, its words against its parent's, the facts of its recipe.
+
+    Args:
+        entry: The picture.
+        parent: What it was refined from, if it is still there.
+        hint: A sentence for the visitor, by its key.
+        lock: What is known of the lock, as `LockBadge.of` says it.
+    """
     recipe = entry.recipe
     before = parent.recipe.prompt if parent else recipe.prompt
     mix = " + ".join(f"{share.weight:.0%} × {share.seed}" for share in recipe.noise_mix)
@@ -119,6 +126,7 @@ def card(entry: Entry, parent: Entry | None, *, hint: str | None = None) -> Json
         "favourite": entry.favourite,
         "note": entry.note,
         "hint": hint,
+        "lock": lock,
         "link": link_query(recipe),
     }
 

@@ -30,6 +30,7 @@ _LIBRARY_JS: Final = (
     " empty: (data) => trigger('empty', data)})"
 )
 _STATUS_JS: Final = "SeedGrid.status({element, props, watch})"
+_VERDICT_JS: Final = "SeedGrid.verdict({element, props, watch})"
 _HINTS_JS: Final = "SeedGrid.hints({element, props, watch})"
 _BRAND_HTML: Final = (
     '<a class="sg-brand" href="./"><span class="sg-mark" aria-hidden="true">'
@@ -72,6 +73,8 @@ class View:
     zoom: gr.Button
     save: gr.Button
     compare: gr.Button
+    verify: gr.Button
+    verdict: gr.HTML
     link: gr.Button
     settings: Settings
     drop: gr.File
@@ -109,7 +112,9 @@ def build_view(i18n: gr.I18n) -> View:
                         zoom = _quiet_button(i18n("zoom"), "sg-zoom")
                         save = _quiet_button(i18n("save"), "sg-save")
                         compare = _quiet_button(i18n("compare"), "sg-compare")
+                        verify = _quiet_button(i18n("verify"), "sg-verify")
                         link = _quiet_button(i18n("copy_link"), "sg-link")
+                    verdict = _script({}, "sg-verdict", _VERDICT_JS)
                 settings = _build_settings(i18n)
         with gr.Column(elem_id="sg-keep"):
             drop = gr.File(
@@ -139,6 +144,8 @@ def build_view(i18n: gr.I18n) -> View:
         zoom=zoom,
         save=save,
         compare=compare,
+        verify=verify,
+        verdict=verdict,
         link=link,
         settings=settings,
         drop=drop,

@@ -17,11 +17,13 @@ import gradio as gr
 from seedgrid.errors import SeedGridError
 from seedgrid.ui import show
 from seedgrid.ui.ask import Asked
+from seedgrid.ui.check import Checks
 from seedgrid.ui.handlers import Handlers, Shown
 from seedgrid.ui.offer import Offer
 from seedgrid.ui.place import read_place
-from seedgrid.ui.texts import TEXTS, Language, choose_language
+from seedgrid.ui.texts import TEXTS, choose_language
 from seedgrid.ui.view import View
+from seedgrid.ui.words import Language
 
 Updates = tuple[object, ...]
 Trigger = Callable[..., Any]
@@ -34,17 +36,19 @@ PRIVATE: Final[dict[str, Any]] = {
 }
 _LEVELS: Final = ("strict", "seeded", "off")
 # The pick is the browser's: what is ringed when the button is pressed is what is refined.
+_PICK_JS: Final = "(place) => [SeedGrid.withPick(place)]"
 _WITH_PICK_JS: Final = "(place, ...rest) => [SeedGrid.withPick(place), ...rest]"
 
 
 def wire(
-    view: View, handlers: Handlers, demo: gr.Blocks, *, language: str | None
+    view: View, handlers: Handlers, checks: Checks, demo: gr.Blocks, *, language: str | None
 ) -> gr.events.Dependency:
     """Connect the components with the handlers.
 
     Args:
         view: The components.
         handlers: What answers on stage, rail and card.
+        checks: What answers the Verify button.
         demo: The page, for its load event.
         language: The page's language; None leaves it to the browser.
 
@@ -52,7 +56,7 @@ def wire(
         The event after which the settings hold what the model starts with.
     """
     _wire_places(view, handlers, demo)
-    _wire_card(view, handlers)
+    _wire_card(view, handlers, checks)
     return _wire_settings(view, handlers, demo, language)
 
 
@@ -119,8 +123,8 @@ def show_place(
     )
 
 
-def _wire_card(view: View, handlers: Handlers) -> None:
-    """Connect what starts nothing and goes nowhere."""
+def _wire_card(view: View, handlers: Handlers, checks: Checks) -> None:
+    """Connect what starts no round and goes nowhere."""
 
     def on_stop(kept: object) -> None:
         handlers.on_stop(kept)
@@ -132,7 +136,11 @@ def _wire_card(view: View, handlers: Handlers) -> None:
         data = event._data
         return _card(handlers.on_favourite(data.get("id"), data.get("favourite"), kept))
 
+    def on_verify(kept: object) -> Iterator[object]:
+        yield from checks.on_verify(read_place(kept).picked, kept)
+
     card = [view.status, view.picked]
+    view.verify.click(on_verify, view.place, view.verdict, js=_PICK_JS, **PRIVATE)
     view.stop.click(on_stop, view.place, None, **PRIVATE)
     view.stage.pick(on_pick, view.place, card, **PRIVATE)
     view.picked.favourite(on_favourite, view.place, card, **PRIVATE)
