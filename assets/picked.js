@@ -43,15 +43,7 @@ SeedGrid.picked = ({ element, props, watch, favourite, note }) => {
     const lock = make("p", { class: "sg-lock", title: text("lock_title") }, icon("lock"));
     lock.append(make("span", { class: "sg-lock-seed", text: value.seed }));
     if (value.mix) lock.append(make("span", { class: "sg-quiet", text: value.mix }));
-    const badge = value.lock.key.replace("lock_", "");
-    lock.append(
-      make("span", {
-        class: "sg-badge",
-        "data-lock": badge,
-        title: text(`${value.lock.key}_why`, value.lock.data),
-        text: text(value.lock.key, value.lock.data),
-      }),
-    );
+    if (value.lock) lock.append(badge(value.lock));
     return make(
       "div",
       {},
@@ -59,6 +51,16 @@ SeedGrid.picked = ({ element, props, watch, favourite, note }) => {
       make("div", { class: "sg-card-text" }, lock, words(value.pieces)),
       star,
     );
+  }
+
+  /** What was measured of the lock, here; nothing before it was measured. */
+  function badge(lock) {
+    return make("span", {
+      class: "sg-badge",
+      "data-lock": lock.key.replace("lock_", ""),
+      title: text(`${lock.key}_why`, lock.data),
+      text: text(lock.key, lock.data),
+    });
   }
 
   function noteField(value) {

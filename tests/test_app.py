@@ -12,6 +12,8 @@ from pathlib import Path
 import httpx
 import pytest
 from gradio_client import Client, handle_file
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 from serving import serve
 
 import app
@@ -49,7 +51,7 @@ def client(address: str) -> Client:
 def test_only_the_api_is_public(address: str) -> None:
     """Every event but the published functions is hidden from API users."""
     named = httpx.get(f"{address}gradio_api/info").json()["named_endpoints"]
-    assert set(named) == {"/grid", "/refine", "/recipe"}
+    assert set(named) == {"/grid", "/refine", "/recipe", "/verify"}
 
 
 def test_the_api_gives_the_very_files(client: Client, library: Library) -> None:
@@ -73,6 +75,22 @@ def test_the_api_reads_a_recipe(client: Client) -> None:
     pictures, records = client.predict("a red fox", "1", api_name="/grid")
     record = client.predict(handle_file(pictures[0]["image"]), api_name="/recipe")
     assert record["recipe"] == records[0]["recipe"]
+
+
+def test_the_api_verifies(client: Client, tmp_path: Path) -> None:
+    """/verify finds a picture identical, and one with a changed pixel not."""
+    pictures, _ = client.predict("a red fox", "1", api_name="/grid")
+    path = pictures[0]["image"]
+    assert client.predict(handle_file(path), api_name="/verify")["verdict"] == "identical"
+    with Image.open(path) as image:
+        texts = PngInfo()
+        for key, text in image.text.items():
+            texts.add_itxt(key, text)
+        image.putpixel((3, 3), (1, 2, 3))
+        image.save(tmp_path / "edited.png", pnginfo=texts)
+    edited = client.predict(handle_file(str(tmp_path / "edited.png")), api_name="/verify")
+    assert edited["verdict"] == "drifted"
+    assert edited["differing_pixels"] == 1
 
 
 def test_the_api_explains_a_refusal(client: Client) -> None:

@@ -1,4 +1,6 @@
-"""The public functions of the page's server, for gradio_client and MCP: /grid, /refine, /recipe.
+"""The public functions of the page's server, for gradio_client and MCP.
+
+/grid and /refine paint, /recipe reads a picture, /verify paints it again and compares.
 
     client.predict("a red fox", "0-3", api_name="/grid")
 
@@ -25,6 +27,7 @@ from seedgrid.plan import plan_grid, plan_refine
 from seedgrid.studio import Studio
 from seedgrid.ui.ask import Asked, read_request
 from seedgrid.variations import GUIDE_SUFFIXES
+from seedgrid.verify import read_claim, verify
 
 Record = dict[str, Any]
 Answer = tuple[list[tuple[str, str]], list[Record]]
@@ -115,6 +118,24 @@ class Api:
 
         return _answer(start)
 
+    def verify(self, picture: str) -> Record:
+        """Run the recipe in a SeedGrid PNG again and compare.
+
+        Args:
+            picture: The file.
+
+        Returns:
+            verdict, max_abs_diff, psnr_db, differing_pixels and reasons, as the command prints.
+        """
+        try:
+            claim = read_claim(Path(picture))
+            task = self._studio.engine.borrow(lambda backend: verify([claim], backend)[0])
+            verdict = task.result().as_json()
+        except SeedGridError as error:
+            raise gr.Error(str(error), print_exception=False) from error
+        del verdict["path"]  # Gradio's client would take it for a file to fetch.
+        return verdict
+
     def recipe(self, picture: str) -> Record:
         """Read the recipe, passport and lineage in a SeedGrid PNG.
 
@@ -149,6 +170,7 @@ def publish(studio: Studio) -> None:
     _publish(api.grid, texts, [pictures, records])
     _publish(api.refine, [picture_id, vary], [pictures, records])
     _publish(api.recipe, [file], [records])
+    _publish(api.verify, [file], [records])
 
 
 def _publish(

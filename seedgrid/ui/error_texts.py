@@ -395,4 +395,8 @@ ERROR_TEXTS: Final[dict[str, ErrorWords]] = {
         "使用其他指令限制的进程失败了：{reason}",
         "다른 명령어 제한을 쓴 프로세스가 실패했습니다: {reason}",
     ),
+    "steps_few": ErrorWords(
+        "{value} 在这个模型上至少需要 {limit} 步：请增加步数。",
+        "{value}은(는) 이 모델에서 {limit}단계 이상 필요합니다: 단계를 늘리세요.",
+    ),
 }

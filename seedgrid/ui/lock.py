@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from concurrent.futures import Future
-from typing import Final, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from seedgrid.backend.base import Backend, Placement, PreviewMaker, Watch
 from seedgrid.backend.proof import ProbeReport, recall_report
@@ -21,8 +21,6 @@ from seedgrid.studio import Studio
 from seedgrid.ui import show
 
 logger = logging.getLogger(__name__)
-
-_NEVER_PROBED: Final = "lock_open"
 
 
 @runtime_checkable
@@ -42,11 +40,11 @@ class LockBadge:
         self._busy = threading.Lock()
         self._way = _Way()
 
-    def of(self, entry: Entry) -> show.Json:
-        """Say in one sentence what is known of the lock for this picture."""
+    def of(self, entry: Entry) -> show.Json | None:
+        """Say in one sentence what was measured of the lock for this picture, if it was."""
         report = recall_report(entry.recipe, entry.passport)
         if report is None:
-            return {"key": _NEVER_PROBED, "data": {}}
+            return None
         data = {"width": report.proven_width, "asked": report.asked_width}
         if report.holds:
             return {"key": "lock_proven", "data": data}

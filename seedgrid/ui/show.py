@@ -98,7 +98,7 @@ def rail(epoch: int, rounds: Sequence[Round], *, current: str | None, has_parent
     return {"epoch": epoch, "rounds": shown, "current": current, "has_parent": has_parent}
 
 
-def card(entry: Entry, parent: Entry | None, *, hint: str | None, lock: Json) -> Json:
+def card(entry: Entry, parent: Entry | None, *, hint: str | None, lock: Json | None) -> Json:
     """The picked picture: its seed, its words against its parent's, the facts of its recipe.
 
     Args:

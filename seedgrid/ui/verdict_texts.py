@@ -10,12 +10,6 @@ from seedgrid.ui.words import Words
 
 VERDICT_TEXTS: Final[dict[str, Words]] = {
     # The lock and the verdict
-    "lock_open": Words("Lock not probed yet", "锁尚未探测", "잠금 미확인"),
-    "lock_open_why": Words(
-        "Whether neighbours in a batch can change this picture has not been measured here yet; that is done by itself after a grid.",
-        "同批的其他画面是否会影响它，这里还没有测过；生成一组画面后会自动测量。",
-        "함께 계산된 그림이 이 그림을 바꾸는지 여기서 아직 재지 않았습니다. 한 번 그린 뒤 저절로 잽니다.",
-    ),
     "lock_proven": Words("Lock proven", "锁已证实", "잠금 증명됨"),
     "lock_proven_why": Words(
         "Measured here: computed in a batch of {width}, this picture does not depend on its slot or its neighbours, to the last bit.",
