@@ -31,6 +31,7 @@ MESSAGES: Final[dict[str, str]] = {
     "size_text": "“{value}” is not a size: write WIDTHxHEIGHT, as in 512x512.",
     "size_fixed": "Size {value} does not fit this model: it only paints {width}x{height}.",
     "steps_range": "{value} steps do not work: use a whole number from 1 to {limit}.",
+    "steps_few": "{value} needs at least {limit} steps with this model: use more.",
     "guidance_range": "Guidance {value} does not work: use a number from 0 to 30.",
     "width_range": "Lock width {value} does not work: use a whole number from 1 to 16.",
     "scheduler_unknown": "Scheduler “{value}” does not work with this model: use one of {choices}.",

@@ -415,6 +415,24 @@ def ddim() -> Any:
     return diffusers.DDIMPipeline(unet=pixel_unet(25), scheduler=diffusers.DDIMScheduler())
 
 
+def ddpm_cifar10() -> Any:
+    """Build exactly the architecture of google/ddpm-cifar10-32, which is the guide's example."""
+    unet = diffusers.UNet2DModel(
+        block_out_channels=(128, 256, 256, 256),
+        down_block_types=("DownBlock2D", "AttnDownBlock2D", "DownBlock2D", "DownBlock2D"),
+        up_block_types=("UpBlock2D", "UpBlock2D", "AttnUpBlock2D", "UpBlock2D"),
+        downsample_padding=0,
+        attention_head_dim=None,
+        flip_sin_to_cos=False,
+        freq_shift=1,
+        layers_per_block=2,
+        norm_eps=1e-6,
+        sample_size=32,
+    )
+    scheduler = diffusers.DDPMScheduler(beta_start=0.0001, beta_end=0.02, clip_sample=True)
+    return diffusers.DDPMPipeline(unet=seeded(unet, 0), scheduler=scheduler)
+
+
 BUILDERS: dict[str, Callable[[], Any]] = {
     "sd": stable_diffusion,
     "sd-v": partial(stable_diffusion, prediction_type="v_prediction"),
@@ -431,4 +449,5 @@ BUILDERS: dict[str, Callable[[], Any]] = {
     "lcm": latent_consistency,
     "ddpm": ddpm,
     "ddim": ddim,
+    "ddpm-cifar10": ddpm_cifar10,
 }

@@ -200,6 +200,17 @@ def test_lcms_scheduler_refuses_more_steps_than_it_has(
         backend.prepare(recipe, PLACEMENT)
 
 
+def test_a_scheduler_that_needs_more_steps_says_so(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path]
+) -> None:
+    """PNDM has to begin with four steps; fewer made diffusers fail with an array's shapes."""
+    recipe = recipes_for(backend, model_folder("sd"), scheduler="PNDM", num_inference_steps=3)[0]
+    with pytest.raises(InputError, match="at least 4 steps"):
+        backend.prepare(recipe, PLACEMENT)
+    enough = recipe.replace(num_inference_steps=4)
+    assert len(paint(backend, [enough])) == 1
+
+
 @pytest.mark.parametrize(
     ("placement", "error"),
     [

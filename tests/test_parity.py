@@ -111,6 +111,33 @@ def test_the_table_of_names_is_covered(
     assert set(backend.card(str(model_folder("sd"))).schedulers) == set(SCHEDULERS)
 
 
+@pytest.mark.parametrize(
+    ("name", "make"),
+    [
+        ("Flow DPM++ 2M", diffusers.DPMSolverMultistepScheduler),
+        ("Flow UniPC", diffusers.UniPCMultistepScheduler),
+    ],
+)
+@pytest.mark.parametrize("model", ["sd3", "flux", "sana"])
+def test_flow_schedulers_equal_the_plain_call(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path], model: str, name: str, make: Any
+) -> None:
+    """A flow's other solvers are set as diffusers' documentation sets them."""
+    folder = model_folder(model)
+    recipes = recipes_for(backend, folder, scheduler=name, num_inference_steps=5)
+
+    def scheduler(config: Any) -> Any:
+        return make.from_config(
+            config,
+            prediction_type="flow_prediction",
+            use_flow_sigmas=True,
+            flow_shift=config["shift"],
+        )
+
+    expected = plain_call(folder, recipes, scheduler=scheduler, **EXTRA.get(model, {}))
+    np.testing.assert_array_equal(paint(backend, recipes), expected)
+
+
 def test_ddim_on_a_ddpm_model_equals_the_guides_pipeline(
     backend: DiffusersBackend, model_folder: Callable[[str], Path]
 ) -> None:

@@ -28,9 +28,9 @@ from seedgrid.backend.embeddings import TextMemory
 from seedgrid.backend.generators import fresh_generators, mix_noise
 from seedgrid.backend.models import Loaded, Shelf, quiet_diffusers
 from seedgrid.backend.passport import current_passport
-from seedgrid.backend.probe import run_probe
+from seedgrid.backend.probe import NUM_STEPS, run_probe
 from seedgrid.backend.proof import ProbeReport, keep_report, recall_report
-from seedgrid.backend.schedulers import TABLE, make_scheduler
+from seedgrid.backend.schedulers import TABLE, make_scheduler, min_steps
 from seedgrid.backend.steps import follow
 from seedgrid.errors import InputError, RunCancelled, RunError
 from seedgrid.picture import Pixels
@@ -104,7 +104,8 @@ class DiffusersBackend:
             def compute(recipes: Sequence[Recipe], *, decode: bool) -> list[torch.Tensor]:
                 return self._call(recipes, loaded, watch, decode=decode)
 
-            report = run_probe(recipe, compute)
+            least = min_steps(recipe.scheduler, loaded.scheduler_config)
+            report = run_probe(recipe, compute, num_steps=max(NUM_STEPS, least))
         keep_report(recipe, passport, report)
         return report
 
@@ -293,6 +294,9 @@ def _check_settings(recipe: Recipe, loaded: Loaded) -> None:
         raise InputError(
             "scheduler_unknown", field="scheduler", value=recipe.scheduler, choices=choices
         )
+    least = min_steps(recipe.scheduler, loaded.scheduler_config)
+    if recipe.num_inference_steps < least:
+        raise InputError("steps_few", field="steps", value=recipe.scheduler, limit=least)
     if entry.max_steps is not None and recipe.num_inference_steps > entry.max_steps:
         steps = recipe.num_inference_steps
         raise InputError("steps_range", field="steps", value=steps, limit=entry.max_steps)

@@ -16,12 +16,13 @@ from typing import Any, Final, Literal
 
 from seedgrid.recipe import Recipe
 
-Sampling = Literal["noise", "flow", "consistency", "unscaled"]
+Sampling = Literal["noise", "flow", "consistency", "unscaled", "implicit"]
 """What a family's denoiser predicts, and so which schedulers fit it (`schedulers.TABLE`).
 
 `noise`: the noise or the velocity of a diffusion process. `flow`: a flow's velocity.
 `consistency`: the picture itself, in a loop that only LCM's scheduler fits. `unscaled`: like
 `noise`, in a loop that never calls `scale_model_input`, so only schedulers that need no scaling.
+`implicit`: the same in `DDIMPipeline`'s loop, which passes arguments that only DDIM's takes.
 """
 
 Configs = dict[str, dict[str, Any]]
@@ -174,7 +175,7 @@ _ALL: Final = (
     ),
     Family(
         pipeline="DDIMPipeline",
-        sampling="unscaled",
+        sampling="implicit",
         has_prompt=False,
         has_negative_prompt=False,
         has_guidance=False,

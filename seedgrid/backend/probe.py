@@ -17,7 +17,7 @@ import torch
 from seedgrid.backend.proof import Check, ProbeReport
 from seedgrid.recipe import Recipe
 
-PROBE_STEPS: Final = 2
+NUM_STEPS: Final = 2
 
 _LONG_PROMPT: Final = " ".join(["misty mountains above a quiet lake at dawn, painted"] * 34)
 
@@ -38,12 +38,13 @@ class Compute(Protocol):
         ...
 
 
-def run_probe(recipe: Recipe, compute: Compute) -> ProbeReport:
+def run_probe(recipe: Recipe, compute: Compute, *, num_steps: int = NUM_STEPS) -> ProbeReport:
     """Find the greatest width at which the lock holds.
 
     Args:
         recipe: Of the kind that is to be painted; its words and seed do not matter.
         compute: Runs a batch.
+        num_steps: How many steps; a few schedulers need more than two.
 
     Raises:
         RunError: A batch could not be computed.
@@ -52,12 +53,12 @@ def run_probe(recipe: Recipe, compute: Compute) -> ProbeReport:
     checks: list[Check] = []
     proven_width = 1
     for width in range(recipe.lock_width, 1, -1):
-        checks += _checks(recipe.model_copy(update=_small(width)), compute)
+        checks += _checks(_small(recipe, width, num_steps), compute)
         if all(check.holds for check in checks if check.lock_width == width):
             proven_width = width
             break
     else:
-        checks += _repeats(recipe.model_copy(update=_small(1)), compute)
+        checks += _repeats(_small(recipe, 1, num_steps), compute)
     return ProbeReport(
         model=recipe.model.id,
         dtype=recipe.dtype,
@@ -70,8 +71,9 @@ def run_probe(recipe: Recipe, compute: Compute) -> ProbeReport:
     )
 
 
-def _small(width: int) -> dict[str, object]:
-    return {"lock_width": width, "num_inference_steps": PROBE_STEPS, "noise_mix": ()}
+def _small(recipe: Recipe, width: int, num_steps: int) -> Recipe:
+    update = {"lock_width": width, "num_inference_steps": num_steps, "noise_mix": ()}
+    return recipe.model_copy(update=update)
 
 
 def _company(recipe: Recipe) -> list[Recipe]:

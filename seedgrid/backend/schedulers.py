@@ -10,7 +10,7 @@ CPU generator. Not offered, and why:
 - `LMSDiscreteScheduler`: needs SciPy, which nothing else here needs.
 - `EDM…`, `SCM…`, `TCD…`, `SASolver…`: made for models of other families.
 
-`python -m seedgrid.backend.prove` checks each against each family (docs/schedulers.md).
+`python tests/prove.py` probes each with each family and writes docs/schedulers.md.
 
     names_for("flow")   # ('Flow Euler', …)
 """
@@ -55,7 +55,11 @@ _FLOW: Final = {"use_flow_sigmas": True, "prediction_type": "flow_prediction"}
 _BOTH: Final[tuple[Sampling, ...]] = ("noise", "unscaled")
 
 _ALL: Final = (
-    Scheduler(name="DDIM", scheduler_class="DDIMScheduler", samplings=_BOTH),
+    Scheduler(
+        name="DDIM",
+        scheduler_class="DDIMScheduler",
+        samplings=("noise", "unscaled", "implicit"),
+    ),
     Scheduler(name="DDPM", scheduler_class="DDPMScheduler", samplings=_BOTH),
     Scheduler(name="PNDM", scheduler_class="PNDMScheduler"),
     Scheduler(
@@ -150,6 +154,7 @@ _FALLBACK: Final[dict[Sampling, str]] = {
     "flow": "Flow Euler",
     "consistency": "LCM",
     "unscaled": "DDPM",
+    "implicit": "DDIM",
 }
 _CLASS_DEFAULTS: Final = {
     "use_karras_sigmas": False,
@@ -186,6 +191,17 @@ def own_name(family: Family, config: Mapping[str, Any]) -> str:
     return _FALLBACK[family.sampling]
 
 
+def min_steps(name: str, config: Mapping[str, Any]) -> int:
+    """Return the fewest steps that a scheduler can take with a model's configuration.
+
+    PNDM begins with four Runge-Kutta steps unless the model says to skip them; DPM2 a takes the
+    root of a number that, at two steps, may be rounded below zero.
+    """
+    if name == "PNDM" and not config.get("skip_prk_steps", False):
+        return 4
+    return 3 if name == "DPM2 a" else 1
+
+
 def make_scheduler(name: str, config: Mapping[str, Any]) -> Any:
     """Make a new scheduler; one serves a single call, since schedulers keep state.
 
@@ -197,4 +213,8 @@ def make_scheduler(name: str, config: Mapping[str, Any]) -> Any:
 
     entry = TABLE[name]
     scheduler_class = getattr(diffusers, entry.scheduler_class)
-    return scheduler_class.from_config(dict(config), **entry.changes)
+    changes = dict(entry.changes)
+    if "use_flow_sigmas" in changes and "flow_shift" not in config:
+        # The flow's own Euler calls it `shift`; without it, the noise levels would be others.
+        changes["flow_shift"] = config.get("shift", 1.0)
+    return scheduler_class.from_config(dict(config), **changes)
