@@ -17,6 +17,7 @@ from pictures import make_lineage, make_picture
 from seedgrid import export
 from seedgrid.backend.base import Placement
 from seedgrid.backend.diffusion import DiffusersBackend
+from seedgrid.backend.families import FAMILIES
 from seedgrid.errors import InputError, LibraryError
 from seedgrid.importing.take_in import take_in
 from seedgrid.library import Library
@@ -136,6 +137,16 @@ def test_the_script_repeats_every_kind_of_pipeline_and_finds_a_wrong_one(
     assert said.count("all identical\nexit 0\n") == len(scripts) - 1, said
     assert "DIFFERENT  seed 2" in said
     assert said.endswith("1 different\nexit 1\n")
+
+
+def test_the_script_knows_the_families_with_tables_of_sizes() -> None:
+    """What the script must know of a family is what the backend knows of it."""
+    names: dict[str, object] = {}
+    program = export.script([as_entry(make_picture())])
+    table = program.split("SIZES_WITH_BINS = ")[1].split("\n}")[0] + "\n}"
+    exec(f"SIZES = {table}", names)  # noqa: S102 - a table of the script's
+
+    assert names["SIZES"] == {name: family.bins for name, family in FAMILIES.items() if family.bins}
 
 
 def test_the_script_names_nothing_of_ours() -> None:
