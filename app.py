@@ -90,7 +90,7 @@ def launch_options(shelves: Shelves, *, language: str | None, host: str | None) 
     hosts = None if host is None else _known_hosts(host)
     return {
         "app_kwargs": {
-            "routes": server.routes(shelves.find),
+            "routes": server.routes(shelves),
             "middleware": server.middleware(language=language, hosts=hosts),
         },
         "i18n": make_i18n(),

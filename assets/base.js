@@ -98,6 +98,8 @@ window.SeedGrid = (() => {
     const isForming = ringed && ringed.state !== "done";
     const canGoOn = Boolean(card) && !isForming;
     allow("sg-refine", canGoOn);
+    allow("sg-subtle", canGoOn);
+    allow("sg-strong", canGoOn);
     allow("sg-save", canGoOn);
     allow("sg-link", canGoOn);
     allow("sg-verify", canGoOn);

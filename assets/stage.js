@@ -121,14 +121,28 @@ SeedGrid.stage = ({ element, props, watch, pick }) => {
       cells.push(cell);
       grid.append(cell.node);
     }
-    const columns = Math.ceil(Math.sqrt(cells.length));
+    const columns = value.table?.seeds.length ?? Math.ceil(Math.sqrt(cells.length));
     const rows = Math.ceil(cells.length / columns);
+    head(value.table);
     const [width, height] = value.size;
+    grid.classList.toggle("sg-table", Boolean(value.table));
     cells.forEach((cell, index) => round(cell.node, index, columns, rows));
     element.style.setProperty("--sg-columns", columns);
     element.style.setProperty("--sg-ratio", (columns * width) / (rows * height));
     element.style.setProperty("--sg-cell-ratio", width / height);
     element.classList.toggle("sg-empty", value.cells.every((cell) => cell.state === "empty"));
+  }
+
+  /** In a table of seeds and prompts: the seeds above the columns, each prompt above its row. */
+  function head(table) {
+    for (const heading of grid.querySelectorAll(".sg-heading")) heading.remove();
+    if (!table) return;
+    table.prompts.forEach((prompt, row) => {
+      const heading = make("p", { class: "sg-heading sg-row-heading" }, make("bdi", { text: prompt }));
+      cells[row * table.seeds.length].node.before(heading);
+    });
+    const seeds = table.seeds.map((seed) => make("p", { class: "sg-heading", text: seed }));
+    if (table.seeds.length > 1) grid.prepend(...seeds);
   }
 
   /** The corners of the grid are the corners of its outer cells. */

@@ -33,6 +33,12 @@ from seedgrid.recipe import (
 from seedgrid.seeds import check_seed
 from seedgrid.variations import vary
 
+SUBTLE: Final = 0.1
+"""How far a subtle neighbour lies from its parent's noise, on the sphere towards the other."""
+
+STRONG: Final = 0.3
+"""How far a strong neighbour lies."""
+
 DEFAULT_DETERMINISM: Final[Determinism] = "strict"
 
 
@@ -165,6 +171,25 @@ def refine(
     return tuple(
         parent.model_copy(update={"prompt": check_prompt(text, field="vary")})
         for text in vary(base, suffixes)
+    )
+
+
+def neighbours(parent: Recipe, seeds: Sequence[int], *, weight: float) -> tuple[Recipe, ...]:
+    """Go a little way from a recipe's noise towards that of other seeds, and keep everything else.
+
+    Args:
+        parent: The recipe of the picture that was picked; its own mix stays in front.
+        seeds: One recipe for each.
+        weight: How far to go, `SUBTLE` or `STRONG` for example; above 0 and at most 1.
+
+    Returns:
+        Recipes that differ from the parent, and from each other, in their last share of noise.
+    """
+    return tuple(
+        parent.replace(
+            noise_mix=(*parent.noise_mix, NoiseShare(seed=check_seed(seed), weight=weight))
+        )
+        for seed in seeds
     )
 
 

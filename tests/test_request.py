@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 
 from seedgrid.errors import InputError
 from seedgrid.recipe import ModelRef
-from seedgrid.request import ModelCard, Request, check_prompt, parse_size, refine, resolve
+from seedgrid.request import (
+    ModelCard,
+    Request,
+    check_prompt,
+    neighbours,
+    parse_size,
+    refine,
+    resolve,
+)
 from seedgrid.variations import GUIDE_SUFFIXES
 
 CARD = ModelCard(
@@ -194,3 +202,19 @@ def test_what_resolves_is_a_recipe(prompt: str, seed: int) -> None:
     except InputError:
         return
     assert recipe.replace(seed=recipe.seed) == recipe
+
+
+def test_neighbours_keep_everything_but_the_noise() -> None:
+    """Each goes a little towards a seed of its own; words, settings and the first seed stay."""
+    parent = resolve(Request(prompt="a fox", seeds=(7,)), CARD)[0]
+    around = neighbours(parent, (1, 2), weight=0.1)
+    assert [recipe.noise_mix[-1].seed for recipe in around] == [1, 2]
+    assert {recipe.replace(noise_mix=()) for recipe in around} == {parent}
+
+
+def test_a_neighbour_of_a_neighbour_keeps_the_way_it_came() -> None:
+    """Variations of variations to any depth: shares are added, none is lost."""
+    parent = resolve(Request(prompt="a fox", seeds=(7,)), CARD)[0]
+    (first,) = neighbours(parent, (1,), weight=0.1)
+    (second,) = neighbours(first, (2,), weight=0.3)
+    assert [(share.seed, share.weight) for share in second.noise_mix] == [(1, 0.1), (2, 0.3)]

@@ -16,7 +16,11 @@ from seedgrid.seeds import parse_seeds
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """The texts of the fields, as they were when the button was pressed."""
+    """The texts of the fields, as they were when the button was pressed.
+
+    Attributes:
+        more_prompts: One a line; each is painted on every seed as well.
+    """
 
     prompt: str
     seeds: str
@@ -28,6 +32,7 @@ class Asked:
     model: str = ""
     device: str = ""
     determinism: str = ""
+    more_prompts: str = ""
 
 
 def read_request(asked: Asked) -> Request:
@@ -50,6 +55,12 @@ def read_request(asked: Asked) -> Request:
         determinism=asked.determinism or None,
         **size,
     )
+
+
+def read_prompts(asked: Asked) -> tuple[str, ...]:
+    """Return the prompt and those that are to be painted beside it, each once."""
+    more = [line.strip() for line in asked.more_prompts.splitlines() if line.strip()]
+    return tuple(dict.fromkeys([asked.prompt, *more]))
 
 
 def _whole_number(text: str) -> int | None:

@@ -17,9 +17,10 @@ from seedgrid.errors import InputError, SeedGridError
 from seedgrid.events import Event, Finished, Step
 from seedgrid.library.entry import Entry
 from seedgrid.plan import plan_grid, plan_refine
+from seedgrid.seeds import draw_seed
 from seedgrid.studio import Studio
 from seedgrid.ui import show
-from seedgrid.ui.ask import Asked, read_request
+from seedgrid.ui.ask import Asked, read_prompts, read_request
 from seedgrid.ui.lock import LockBadge
 from seedgrid.ui.offer import Offer, offer
 from seedgrid.ui.place import Place, read_place
@@ -27,6 +28,7 @@ from seedgrid.ui.shelves import Shelves
 from seedgrid.ui.tree import Round, path_to, rounds_of
 
 _POLL_S: Final = 0.2
+_NUM_NEIGHBOURS: Final = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,11 +67,17 @@ class Handlers:
         return self.show_place(place)
 
     def on_generate(self, asked: Asked, kept: object) -> Shown:
-        """Start a new work: one prompt, several seeds."""
+        """Start a new work: one prompt or several, each on every seed."""
         place = read_place(kept)
         try:
             request = read_request(asked)
-            recipes = requests.resolve(request, self._studio.card(request.model))
+            card = self._studio.card(request.model)
+            prompts = read_prompts(asked)
+            recipes = [
+                recipe
+                for prompt in prompts
+                for recipe in requests.resolve(replace(request, prompt=prompt), card)
+            ]
             return self._start(plan_grid(recipes), place, picked=None, device=asked.device)
         except SeedGridError as error:
             return self._refuse(place, error)
@@ -83,6 +91,19 @@ class Handlers:
             parent = self._shelves.of(place.visitor).get(place.picked)
             recipes = requests.refine(parent.recipe, suffixes)
             jobs = plan_refine(parent, recipes)
+            return self._start(jobs, place, picked=parent.id, device=device)
+        except SeedGridError as error:
+            return self._refuse(place, error)
+
+    def on_neighbours(self, weight: float, device: str, kept: object) -> Shown:
+        """Start a round around the picked picture's noise: its words stay as they are."""
+        place = read_place(kept)
+        if place.picked is None:
+            return Shown()
+        try:
+            parent = self._shelves.of(place.visitor).get(place.picked)
+            seeds = [draw_seed() for _ in range(_NUM_NEIGHBOURS)]
+            jobs = plan_refine(parent, requests.neighbours(parent.recipe, seeds, weight=weight))
             return self._start(jobs, place, picked=parent.id, device=device)
         except SeedGridError as error:
             return self._refuse(place, error)

@@ -48,4 +48,11 @@ LIBRARY_TEXTS: Final[dict[str, Words]] = {
     "note_placeholder": Words("Add a note", "添加备注", "메모 추가"),
     "copy_link": Words("Copy link", "复制链接", "링크 복사"),
     "link_copied": Words("Copied", "已复制", "복사됨"),
+    "export_title": Words("Export", "导出", "내보내기"),
+    "export_round": Words("This round", "这一轮", "이 라운드"),
+    "export_work": Words("The whole work", "整件作品", "작품 전체"),
+    "export_png": Words("Contact sheet", "缩略图总览", "밀착 인화"),
+    "export_pdf": Words("Sheet as PDF", "总览 PDF", "밀착 인화 PDF"),
+    "export_zip": Words("Bundle that reproduces it", "可复现的打包", "재현 묶음"),
+    "export_py": Words("Script for diffusers", "diffusers 脚本", "diffusers 스크립트"),
 }

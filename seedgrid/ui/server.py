@@ -10,13 +10,16 @@ import hashlib
 import html
 import io
 import json
-from collections.abc import Callable
+import shutil
+import tempfile
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
 from PIL import Image
+from starlette.background import BackgroundTask
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
@@ -25,7 +28,11 @@ from starlette.responses import FileResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from seedgrid.contact_sheets import write_sheet
+from seedgrid.errors import SeedGridError
+from seedgrid.export import script, write_bundle
 from seedgrid.library.entry import Entry
+from seedgrid.ui.shelves import Shelves
 from seedgrid.ui.texts import page_texts
 
 ASSETS: Final = Path(__file__).resolve().parents[2] / "assets"
@@ -35,6 +42,7 @@ SCRIPTS: Final = (
     "rail.js",
     "picked.js",
     "verdict.js",
+    "exports.js",
     "status.js",
     "hints.js",
     "library.js",
@@ -46,6 +54,7 @@ _STYLES: Final = ("page.css", "panel.css", "library.css", "overlay.css")
 _THUMB_PX: Final = 192
 _THUMB_QUALITY: Final = 80
 _FOREVER: Final = {"Cache-Control": "private, max-age=31536000, immutable"}
+EXPORTS: Final = ("png", "pdf", "zip", "py")
 _HARMLESS: Final = {
     "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "default-src 'none'",
@@ -58,12 +67,13 @@ _TYPES: Final = {
 }
 
 
-def routes(find: Callable[[str], Entry | None]) -> list[Route]:
+def routes(shelves: Shelves) -> list[Route]:
     """Return the routes of our own, all under `/seedgrid/`.
 
     Args:
-        find: Gives a picture by its id.
+        shelves: Where the pictures are that may be asked for by their id.
     """
+    find = shelves.find
 
     def picture(request: Request) -> Response:
         entry = find(request.path_params["id"])
@@ -85,7 +95,18 @@ def routes(find: Callable[[str], Entry | None]) -> list[Route]:
             return PlainTextResponse("there is no such file", status_code=404)
         return FileResponse(path, media_type=kind, headers=_FOREVER)
 
+    def export(request: Request) -> Response:
+        entries = shelves.family(request.path_params["id"], scope=request.path_params["scope"])
+        kind = request.path_params["kind"]
+        if not entries or kind not in EXPORTS:
+            return PlainTextResponse("there is nothing to export", status_code=404)
+        try:
+            return _exported(entries, kind)
+        except SeedGridError as error:
+            return PlainTextResponse(str(error), status_code=409)
+
     return [
+        Route("/seedgrid/export/{id}/{scope}.{kind}", export),
         Route("/seedgrid/pictures/{id}.png", picture),
         Route("/seedgrid/thumbs/{id}.jpg", thumb),
         Route("/seedgrid/assets/{name:path}", asset),
@@ -192,6 +213,24 @@ def _is_foreign(headers: Headers) -> bool:
         return True
     origin = headers.get("origin")
     return origin is not None and urlsplit(origin).netloc != headers.get("host")
+
+
+def _exported(entries: Sequence[Entry], kind: str) -> Response:
+    """Write an export into a folder of its own, which goes when the answer has gone."""
+    folder = Path(tempfile.mkdtemp(prefix="seedgrid-export-"))
+    path = folder / f"seedgrid-{entries[0].id[:8]}.{kind}"
+    gone = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)
+    try:
+        if kind == "zip":
+            write_bundle(entries, path)
+        elif kind == "py":
+            path.write_text(script(entries))
+        else:
+            write_sheet(entries, path)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return FileResponse(path, filename=path.name, headers=_HARMLESS, background=gone)
 
 
 @lru_cache(maxsize=4096)

@@ -36,6 +36,10 @@ class Shelves(Protocol):
         """Return a picture of anybody's by its id, which only they were told."""
         ...
 
+    def family(self, picture_id: str, *, scope: str) -> tuple[Entry, ...]:
+        """Return the pictures of the same `"round"` or `"work"`, or the `"picture"` alone."""
+        ...
+
 
 class OneShelf:
     """The studio's own library for everybody; opened when it is first needed."""
@@ -50,6 +54,10 @@ class OneShelf:
     def find(self, picture_id: str) -> Entry | None:
         """Return a picture of it."""
         return _find(self._studio.library, picture_id)
+
+    def family(self, picture_id: str, *, scope: str) -> tuple[Entry, ...]:
+        """Return pictures of it."""
+        return _family(self._studio.library, picture_id, scope)
 
 
 @dataclass
@@ -85,10 +93,17 @@ class VisitorShelves:
 
     def find(self, picture_id: str) -> Entry | None:
         """Look for a picture in all of them."""
-        with self._lock:
-            libraries = [shelf.library for shelf in self._shelves.values()]
-        found = (_find(library, picture_id) for library in libraries)
+        found = (_find(library, picture_id) for library in self._libraries())
         return next((entry for entry in found if entry is not None), None)
+
+    def family(self, picture_id: str, *, scope: str) -> tuple[Entry, ...]:
+        """Look for the pictures in all of them."""
+        found = (_family(library, picture_id, scope) for library in self._libraries())
+        return next((entries for entries in found if entries), ())
+
+    def _libraries(self) -> list[Library]:
+        with self._lock:
+            return [shelf.library for shelf in self._shelves.values()]
 
     def _forget_who_is_away(self) -> None:
         limit_s = time.monotonic() - self._away_s
@@ -103,3 +118,12 @@ def _find(library: Library, picture_id: str) -> Entry | None:
         return library.get(picture_id)
     except InputError:
         return None
+
+
+def _family(library: Library, picture_id: str, scope: str) -> tuple[Entry, ...]:
+    entry = _find(library, picture_id)
+    if entry is None:
+        return ()
+    if scope == "round":
+        return library.round(entry.lineage.round_id)
+    return library.work(entry.lineage.work_id) if scope == "work" else (entry,)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import io
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -20,6 +21,7 @@ from seedgrid.library.entry import Entry
 from seedgrid.links import link_query
 from seedgrid.notices import Notice
 from seedgrid.picture import Pixels
+from seedgrid.recipe import Recipe
 from seedgrid.seeds import next_seeds
 from seedgrid.ui.tree import Round
 from seedgrid.variations import compare_words
@@ -44,7 +46,8 @@ def stage_of_round(epoch: int, entries: Sequence[Entry], *, picked: str | None, 
     ids = [entry.id for entry in entries]
     first = entries[0].recipe
     index = ids.index(picked) if picked in ids else None
-    return _stage(epoch, cells, size=(first.width, first.height), picked=index, busy=busy)
+    stage = _stage(epoch, cells, size=(first.width, first.height), picked=index, busy=busy)
+    return stage | {"table": _table([entry.recipe for entry in entries])}
 
 
 def stage_of_run(epoch: int, run: Run, steps: Mapping[int, Json], *, picked: str | None) -> Json:
@@ -63,7 +66,7 @@ def stage_of_run(epoch: int, run: Run, steps: Mapping[int, Json], *, picked: str
             cells.append(_done_cell(finished[cell]))
             continue
         waiting = "stopped" if run.has_ended else "painting" if cell in steps else "waiting"
-        words = _caption(job.lineage.change)
+        words = _caption(job.recipe, job.lineage.change)
         base = {"state": waiting, "seed": job.recipe.seed, "prompt": job.recipe.prompt}
         locked = job.lineage.parent_id is not None
         cells.append(base | {"words": words, "locked": locked} | steps.get(cell, {}))
@@ -71,7 +74,8 @@ def stage_of_run(epoch: int, run: Run, steps: Mapping[int, Json], *, picked: str
     first = run.jobs[0].recipe
     index = ids.index(picked) if picked in ids else None
     size = (first.width, first.height)
-    return _stage(epoch, cells, size=size, picked=index, busy=not run.has_ended)
+    stage = _stage(epoch, cells, size=size, picked=index, busy=not run.has_ended)
+    return stage | {"table": _table([job.recipe for job in run.jobs])}
 
 
 def rail(epoch: int, rounds: Sequence[Round], *, current: str | None, has_parent: bool) -> Json:
@@ -239,12 +243,24 @@ def _done_cell(entry: Entry) -> Json:
         "id": entry.id,
         "seed": entry.recipe.seed,
         "prompt": entry.recipe.prompt,
-        "words": _caption(entry.lineage.change),
+        "words": _caption(entry.recipe, entry.lineage.change),
         "locked": entry.lineage.parent_id is not None,
         "favourite": entry.favourite,
     }
 
 
-def _caption(change: str) -> str:
-    """A change as a caption: without the comma that glues it to the prompt."""
+def _caption(recipe: Recipe, change: str) -> str:
+    """A change as a caption, in no language: without the comma that glues it to the prompt."""
+    if recipe.noise_mix and re.fullmatch(r"(\d+% of seed \d+( \+ )?)+", change):
+        share = recipe.noise_mix[-1]
+        return f"{share.weight:.0%} × {share.seed}"
     return change.lstrip(" ,;")[:60]
+
+
+def _table(recipes: Sequence[Recipe]) -> Json | None:
+    """Several prompts, each on the same several seeds: the headings of rows and columns."""
+    prompts = list(dict.fromkeys(recipe.prompt for recipe in recipes))
+    seeds = list(dict.fromkeys(recipe.seed for recipe in recipes))
+    pairs = [(recipe.prompt, recipe.seed) for recipe in recipes]
+    is_full = pairs == [(prompt, seed) for prompt in prompts for seed in seeds]
+    return {"prompts": prompts, "seeds": seeds} if is_full and len(prompts) > 1 else None

@@ -119,6 +119,8 @@ _PAGE: Final[dict[str, Words]] = {
     "vary_label": Words("Variation", "变体", "변형"),
     "vary_placeholder": Words(", what to add", "，添加什么", ", 무엇을 더할까요"),
     "refine": Words("Refine this seed", "细化这个种子", "이 시드 다듬기"),
+    "subtle": Words("Subtle variations", "细微变化", "은은한 변화"),
+    "strong": Words("Strong variations", "强烈变化", "강한 변화"),
     "zoom": Words("Zoom", "放大", "확대"),
     "save": Words("Save PNG", "保存 PNG", "PNG 저장"),
     "compare": Words("Compare", "对比", "비교"),
@@ -138,6 +140,14 @@ _PAGE: Final[dict[str, Words]] = {
     "negative_label": Words("Leave out", "不要出现", "제외할 것"),
     "negative_placeholder": Words(
         "What the picture should not show", "画面中不该有的东西", "그림에 없어야 할 것"
+    ),
+    "more_prompts_label": Words(
+        "Table: more prompts, one a line",
+        "表格：更多提示词，每行一个",
+        "표: 프롬프트 더하기, 한 줄에 하나",
+    ),
+    "more_prompts_placeholder": Words(
+        "Each is painted on every seed", "每个都会在所有种子上绘制", "각각 모든 시드로 그립니다"
     ),
     "steps_label": Words("Steps", "步数", "단계 수"),
     "guidance_label": Words("Guidance", "引导强度", "가이던스"),

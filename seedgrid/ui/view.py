@@ -31,6 +31,7 @@ _LIBRARY_JS: Final = (
 )
 _STATUS_JS: Final = "SeedGrid.status({element, props, watch})"
 _VERDICT_JS: Final = "SeedGrid.verdict({element, props, watch})"
+_EXPORT_JS: Final = "SeedGrid.exports({element})"
 _HINTS_JS: Final = "SeedGrid.hints({element, props, watch})"
 _BRAND_HTML: Final = (
     '<a class="sg-brand" href="./"><span class="sg-mark" aria-hidden="true">'
@@ -50,6 +51,7 @@ class Settings:
     model: gr.Dropdown
     device: gr.Dropdown
     determinism: gr.Dropdown
+    more_prompts: gr.Textbox
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +72,8 @@ class View:
     picked: gr.HTML
     vary: tuple[gr.Textbox, ...]
     refine: gr.Button
+    subtle: gr.Button
+    strong: gr.Button
     zoom: gr.Button
     save: gr.Button
     compare: gr.Button
@@ -108,6 +112,9 @@ def build_view(i18n: gr.I18n) -> View:
                     picked = _script(no_picture(), "sg-picked", _PICKED_JS)
                     vary = _build_variations(i18n)
                     refine = gr.Button(i18n("refine"), elem_id="sg-refine", variant="primary")
+                    with gr.Row(elem_id="sg-around"):
+                        subtle = _quiet_button(i18n("subtle"), "sg-subtle")
+                        strong = _quiet_button(i18n("strong"), "sg-strong")
                     with gr.Row(elem_id="sg-tools"):
                         zoom = _quiet_button(i18n("zoom"), "sg-zoom")
                         save = _quiet_button(i18n("save"), "sg-save")
@@ -115,6 +122,7 @@ def build_view(i18n: gr.I18n) -> View:
                         verify = _quiet_button(i18n("verify"), "sg-verify")
                         link = _quiet_button(i18n("copy_link"), "sg-link")
                     verdict = _script({}, "sg-verdict", _VERDICT_JS)
+                    _script({}, "sg-export", _EXPORT_JS)
                 settings = _build_settings(i18n)
         with gr.Column(elem_id="sg-keep"):
             drop = gr.File(
@@ -141,6 +149,8 @@ def build_view(i18n: gr.I18n) -> View:
         picked=picked,
         vary=vary,
         refine=refine,
+        subtle=subtle,
+        strong=strong,
         zoom=zoom,
         save=save,
         compare=compare,
@@ -207,6 +217,14 @@ def _build_settings(i18n: gr.I18n) -> Settings:
             lines=1,
             max_lines=4,
         )
+        more_prompts = gr.Textbox(
+            "",
+            label=i18n("more_prompts_label"),
+            placeholder=i18n("more_prompts_placeholder"),
+            elem_id="sg-more-prompts",
+            lines=2,
+            max_lines=8,
+        )
         with gr.Row():
             steps = _field(i18n, "steps")
             guidance = _field(i18n, "guidance")
@@ -226,6 +244,7 @@ def _build_settings(i18n: gr.I18n) -> Settings:
         model=model,
         device=device,
         determinism=determinism,
+        more_prompts=more_prompts,
     )
 
 

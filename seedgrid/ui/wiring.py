@@ -15,6 +15,7 @@ from typing import Any, Final
 import gradio as gr
 
 from seedgrid.errors import SeedGridError
+from seedgrid.request import STRONG, SUBTLE
 from seedgrid.ui import show
 from seedgrid.ui.ask import Asked
 from seedgrid.ui.check import Checks
@@ -74,6 +75,12 @@ def _wire_places(view: View, handlers: Handlers, demo: gr.Blocks) -> None:
     def on_refine(kept: object, device: str | None, *suffixes: str) -> Updates:
         return updates(handlers.on_refine(suffixes, device or "", kept))
 
+    def on_subtle(kept: object, device: str | None) -> Updates:
+        return updates(handlers.on_neighbours(SUBTLE, device or "", kept))
+
+    def on_strong(kept: object, device: str | None) -> Updates:
+        return updates(handlers.on_neighbours(STRONG, device or "", kept))
+
     def on_back(kept: object) -> Updates:
         return updates(handlers.on_back(kept))
 
@@ -89,6 +96,8 @@ def _wire_places(view: View, handlers: Handlers, demo: gr.Blocks) -> None:
     place(demo.load, on_load)
     place(generate, on_generate, *_asked(view))
     place(refine, on_refine, view.settings.device, *view.vary)
+    for button, handler in ((view.subtle, on_subtle), (view.strong, on_strong)):
+        place(partial(button.click, js=_WITH_PICK_JS), handler, view.settings.device)
     place(view.back.click, on_back)
     place(view.rail.go, on_go)
     place(view.again.click, on_again)
