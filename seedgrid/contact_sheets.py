@@ -18,7 +18,7 @@ from typing import Final
 
 from PIL import Image
 
-from seedgrid import png
+from seedgrid import png, sheets
 from seedgrid.errors import InputError, PictureError
 from seedgrid.files import write_atomically
 from seedgrid.labels import Block, Cell, draw
@@ -58,7 +58,7 @@ def write_sheet(entries: Sequence[Entry], path: Path) -> None:
             producer="SeedGrid",
         )
     else:
-        pages[0].save(buffer, "PNG", compress_level=6)
+        buffer.write(sheets.encode(pages[0]))
     write_atomically(path, buffer.getvalue())
 
 

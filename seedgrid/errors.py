@@ -161,6 +161,7 @@ MESSAGES: Final[dict[str, str]] = {
     "export_nothing": "There is no picture to export: name at least one.",
     "export_loras": "Picture {value} was made with a LoRA: a script for it cannot be written yet.",
     "sheet_suffix": "A contact sheet is a PNG or a PDF: “{value}” should end in .png or .pdf.",
+    "import_words": "The words were not found in its graph, fill them in.",
 }
 
 

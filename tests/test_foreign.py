@@ -377,6 +377,7 @@ def test_comfyui_with_custom_sampling() -> None:
         width=768,
         height=1024,
         num_inference_steps=20,
+        guidance_scale=3.5,
         scheduler="Euler",
     )
     assert {"import_batch", "import_schedule"} <= codes(found)
@@ -419,6 +420,72 @@ def test_comfyui_words_behind_other_nodes() -> None:
     }
 
     assert imported(prompt=json.dumps(graph)).request.prompt == "a red fox, oil painting"
+
+
+def test_comfyui_keeps_both_sides_apart() -> None:
+    """Nodes that hand on both conditionings, and loaders that hold both texts, are not mixed up."""
+    control = COMFY | {
+        "3": node(
+            "KSampler",
+            **(COMFY["3"]["inputs"] | {"positive": ["50", 0], "negative": ["50", 1]}),
+        ),
+        "50": node("ControlNetApplyAdvanced", positive=["6", 0], negative=["7", 0], strength=1.0),
+    }
+    loader = {
+        "1": node(
+            "Efficient Loader",
+            ckpt_name="sd15.safetensors",
+            positive="a red fox",
+            negative="blur",
+            empty_latent_width=640,
+            empty_latent_height=512,
+            batch_size=1,
+        ),
+        "2": node(
+            "KSampler (Efficient)",
+            seed=3,
+            steps=20,
+            cfg=7.0,
+            sampler_name="euler",
+            scheduler="normal",
+            positive=["1", 1],
+            negative=["1", 2],
+            latent_image=["1", 3],
+            model=["1", 0],
+        ),
+        "3": node("SaveImage", images=["2", 5]),
+    }
+
+    first = imported(prompt=json.dumps(control))
+    second = imported(prompt=json.dumps(loader))
+
+    request = first.request
+    assert (request.prompt, request.negative_prompt) == ("a red fox", "text, watermark")
+    assert "ControlNet" in str(first.notice)
+    request = second.request
+    assert (request.prompt, request.negative_prompt) == ("a red fox", "blur")
+    assert (request.width, request.height, request.seeds) == (640, 512, (3,))
+
+
+def test_comfyui_says_when_it_finds_no_words() -> None:
+    """A graph of unknown nodes is read as far as it goes, and says what is missing."""
+    graph = COMFY | {"6": node("SomebodysOwnEncoder", magic=5)}
+
+    found = imported(prompt=json.dumps(graph))
+
+    assert found.request.prompt == ""
+    assert found.request.num_inference_steps == 20
+    assert "import_words" in codes(found)
+
+
+def test_lines_after_the_settings_are_passed_over() -> None:
+    """Some extensions write lines of their own below the settings."""
+    settings = "Steps: 20, Sampler: Euler, CFG scale: 7, Seed: 5, Size: 512x512"
+
+    found = imported(parameters=f"a fox\nNegative prompt: blur\n{settings}\nTemplate: a {{x}}")
+
+    assert (found.request.prompt, found.request.negative_prompt) == ("a fox", "blur")
+    assert found.request.seeds == (5,)
 
 
 def test_comfyui_from_a_picture() -> None:

@@ -53,11 +53,11 @@ def read(texts: Mapping[str, str]) -> Found | None:
     """
     text = texts.get("parameters", "")
     lines = text.strip().split("\n")
-    settings = _settings(lines[-1])
-    if len(settings) < _MIN_SETTINGS:
-        # Without a line of settings all of it may be the words, when the tool says so itself.
+    last = _settings_line(lines)
+    if last is None:
         return None
-    prompt, negative = _prompts(lines[:-1])
+    settings = _settings(lines[last])
+    prompt, negative = _prompts(lines[:last])
     prompt, loras = _without_networks(prompt)
     width, _, height = settings.get("Size", "").partition("x")
     tool = _tool(settings)
@@ -79,6 +79,15 @@ def read(texts: Mapping[str, str]) -> Found | None:
         loras=(*loras, *_hashed_names(settings.get("Lora hashes", ""))),
         reasons=_reasons(settings, prompt + negative, tool),
     )
+
+
+def _settings_line(lines: list[str]) -> int | None:
+    """Find the last line that is a list of settings; extensions write lines of theirs after it."""
+    for number in reversed(range(len(lines))):
+        settings = _settings(lines[number])
+        if len(settings) >= _MIN_SETTINGS and ("Steps" in settings or "Seed" in settings):
+            return number
+    return None
 
 
 def _settings(line: str) -> dict[str, str]:

@@ -19,6 +19,8 @@ from seedgrid.notices import Notice
 
 _TOOL = "ComfyUI"
 _IMAGE_INPUTS = ("images", "image", "samples", "latent", "latents", "latent_image", "pixels")
+_WIDTHS = ("width", "empty_latent_width")
+_HEIGHTS = ("height", "empty_latent_height")
 _EXTRAS = {
     "ControlNet": "ControlNet",
     "IPAdapter": "IP-Adapter",
@@ -42,7 +44,7 @@ def read(texts: Mapping[str, str]) -> Found | None:
     Raises:
         PictureError: `picture_foreign` when the graph is damaged or has no sampler.
     """
-    if "prompt" not in texts:
+    if not texts.get("prompt", "").lstrip().startswith(("{", "[")):
         if "workflow" in texts:
             reason = "the picture holds ComfyUI's workflow without the values of its run"
             raise PictureError("picture_foreign", reason=reason)
@@ -86,16 +88,16 @@ def _found(graph: Graph, sampler: Node, *, num_passes: int) -> Found:
     latent = _first_latent(graph, sampler)
     used = {node for end in _ends(graph) or [sampler] for node in graph.everything_behind(end)}
     model, loras = _model(graph, guider)
-    words = (graph.words(positive), graph.words(negative))
+    words = (graph.words(positive, "positive"), graph.words(negative, "negative"))
     return Found(
         tool=_TOOL,
         prompt=words[0],
         negative_prompt=words[1],
         seed=graph.number(noise, "noise_seed", "seed"),
-        width=graph.number(latent, "width") if latent else None,
-        height=graph.number(latent, "height") if latent else None,
+        width=graph.number(latent, *_WIDTHS) if latent else None,
+        height=graph.number(latent, *_HEIGHTS) if latent else None,
         steps=graph.number(sigmas, "steps"),
-        guidance=graph.number(guider, "cfg", "cfg_conds"),
+        guidance=_distilled_guidance(graph, positive) or graph.number(guider, "cfg", "cfg_conds"),
         sampler=graph.text(kind, "sampler_name"),
         schedule=graph.text(sigmas, "scheduler"),
         model=model,
@@ -104,7 +106,7 @@ def _found(graph: Graph, sampler: Node, *, num_passes: int) -> Found:
             name for part, name in _EXTRAS.items() if any(part in node.kind for node in used)
         ),
         loras=loras,
-        reasons=_reasons(graph, latent, " ".join(words), num_passes),
+        reasons=_reasons(graph, latent, words, num_passes),
     )
 
 
@@ -114,7 +116,8 @@ def _first_latent(graph: Graph, sampler: Node) -> Node | None:
     for node in graph.walk_back(start, _IMAGE_INPUTS) if start else ():
         if "Empty" in node.kind and "Latent" in node.kind:
             return node
-        if "width" in node.inputs and "height" in node.inputs and "Upscale" not in node.kind:
+        has_size = any(name in node.inputs for name in _WIDTHS)
+        if has_size and "Upscale" not in node.kind:
             return node
     return None
 
@@ -132,14 +135,26 @@ def _model(graph: Graph, guider: Node) -> tuple[str, tuple[str, ...]]:
     return model, tuple(filter(None, loras))
 
 
-def _reasons(graph: Graph, latent: Node | None, words: str, num_passes: int) -> tuple[Notice, ...]:
+def _distilled_guidance(graph: Graph, positive: Node | None) -> object:
+    """Return the guidance that Flux models get with the words; their `cfg` is always 1."""
+    for node in graph.everything_behind(positive) if positive else ():
+        if "Flux" in node.kind and "guidance" in node.inputs:
+            return graph.number(node, "guidance")
+    return None
+
+
+def _reasons(
+    graph: Graph, latent: Node | None, words: tuple[str, str], num_passes: int
+) -> tuple[Notice, ...]:
     reasons = []
+    if not words[0].strip():
+        reasons.append(Notice("import_words"))
     if num_passes > 1:
         reasons.append(Notice("import_second_pass"))
     if latent is None:
         reasons.append(Notice("import_first_picture"))
     elif graph.number(latent, "batch_size") not in (None, 1):
         reasons.append(Notice("import_batch", value=graph.number(latent, "batch_size")))
-    if re.search(r"\([^()]+:\s*\d*\.?\d+\)|embedding:", words):
+    if re.search(r"\([^()]+:\s*\d*\.?\d+\)|embedding:", " ".join(words)):
         reasons.append(Notice("import_weights", tool=_TOOL))
     return tuple(reasons)

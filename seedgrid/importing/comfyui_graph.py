@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from seedgrid.importing.json_texts import as_dict, as_text
 
@@ -20,7 +20,6 @@ _WORDS: Final = (
     "clip_l",
     "text_l",
     "prompt",
-    "positive",
     "string",
     "value",
     "wildcard_text",
@@ -33,12 +32,13 @@ _CONDITIONING: Final = (
     "conditioning_to",
     "conditioning_2",
     "conditioning_from",
-    "positive",
     "cond",
     "cond1",
     "cond2",
 )
 _NUMBERS: Final = ("value", "int", "float", "number", "seed", "noise_seed", "Number", "cfg")
+
+Role = Literal["positive", "negative"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,25 +110,33 @@ class Graph:
         """Return the text of an input, behind links too."""
         return as_text(self._value(node.inputs.get(name), (name, *_WORDS)))
 
-    def words(self, node: Node | None) -> str:
-        """Return the words behind a conditioning: of its encoder, or joined of several."""
-        return ", ".join(dict.fromkeys(self._words(node, set()))) if node else ""
+    def words(self, node: Node | None, role: Role) -> str:
+        """Return the words behind a conditioning: of its encoder, or joined of several.
 
-    def _words(self, node: Node, seen: set[str]) -> Iterator[str]:
-        if node.id in seen:
+        Args:
+            node: What the conditioning comes out of.
+            role: Many nodes hand on both; the role says which of them is followed.
+        """
+        return ", ".join(dict.fromkeys(self._words(node, role, set()))) if node else ""
+
+    def _words(self, node: Node, role: Role, seen: set[str]) -> Iterator[str]:
+        if node.id in seen or "ZeroOut" in node.kind:
             return
         seen.add(node.id)
-        if "ZeroOut" in node.kind:
+        link = self.behind(node, role)
+        if link is not None:
+            yield from self._words(link, role, seen)
             return
-        found = [self.text(node, name) for name in _WORDS if name in node.inputs]
-        spoken = [text for text in found if text.strip()]
+        names = _names_of(role)
+        values = [self._value(node.inputs.get(name), names) for name in names]
+        spoken = [as_text(value) for value in values if as_text(value).strip()]
         if spoken:
-            yield from spoken
+            yield from spoken[:1] if role in node.inputs else spoken
             return
         for name in (*_CONDITIONING, *_PARTS):
             link = self.behind(node, name)
             if link is not None:
-                yield from self._words(link, seen)
+                yield from self._words(link, role, seen)
 
     def _value(self, value: object, names: Sequence[str]) -> object:
         """Follow links until a value is there."""
@@ -159,3 +167,7 @@ class Graph:
     def _linked(self, value: object) -> Node | None:
         is_link = isinstance(value, list) and len(value) == 2
         return self._nodes.get(str(value[0])) if is_link and isinstance(value, list) else None
+
+
+def _names_of(role: Role) -> tuple[str, ...]:
+    return (role, f"text_{role}", f"{role}_prompt", *_WORDS)

@@ -20,7 +20,7 @@ _NOTHING = ("", "None", "[]", "Default (model)", "none")
 def read(texts: Mapping[str, str]) -> Found | None:
     """Read the settings, or return None when this is not Fooocus's own scheme."""
     text = texts.get("parameters", "").strip()
-    is_ours = texts.get("fooocus_scheme") == "fooocus" or _SCHEME in text
+    is_ours = texts.get("fooocus_scheme") == "fooocus" or _SCHEME in text or "base_model" in text
     if not text.startswith("{") or not is_ours:
         return None
     data = read_object(text)

@@ -192,7 +192,7 @@ class _Reasons:
 
     def scheduler(self) -> str | None:
         sampler, schedule = self._found.sampler.strip(), self._found.schedule.strip()
-        if not sampler:
+        if sampler.casefold() in ("", "default", "none"):
             return None
         ours = OUR_NAMES.get(" ".join((sampler, schedule)).strip().casefold())
         if ours is not None:

@@ -53,7 +53,8 @@ def _current(data: dict[str, Any]) -> Found:
         width=data.get("width"),
         height=data.get("height"),
         steps=data.get("steps"),
-        guidance=data.get("cfg_scale", data.get("guidance")),
+        # Flux models are guided by `guidance`; their `cfg_scale` is 1.
+        guidance=data.get("guidance") or data.get("cfg_scale"),
         sampler=as_text(data.get("scheduler")),
         model=as_text(model.get("name") or model.get("model_name")),
         is_cpu_noise=data.get("rand_device") == "cpu",

@@ -399,4 +399,8 @@ ERROR_TEXTS: Final[dict[str, ErrorWords]] = {
         "{value} 在这个模型上至少需要 {limit} 步：请增加步数。",
         "{value}은(는) 이 모델에서 {limit}단계 이상 필요합니다: 단계를 늘리세요.",
     ),
+    "import_words": ErrorWords(
+        "图里没有找到提示词，请自行填写。",
+        "그래프에서 글을 찾지 못했습니다, 직접 채우세요.",
+    ),
 }
