@@ -58,7 +58,7 @@ SeedGrid.rail = ({ element, props, watch, go }) => {
       if (cell.picked) image.className = "sg-was-picked";
       button.append(image);
     }
-    if (round.cells.length < 2) button.classList.add("sg-single");
+    button.style.setProperty("--sg-columns", Math.ceil(Math.sqrt(round.cells.length)));
     return make("li", {}, make("span", { class: "sg-round-name", text: name }), button);
   }
 

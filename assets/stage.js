@@ -218,7 +218,9 @@ SeedGrid.stage = ({ element, props, watch, pick }) => {
     const busy = wanted && current.epoch !== stopped;
     grid.setAttribute("aria-busy", String(busy));
     byId("sg-stage")?.setAttribute("aria-busy", String(busy));
+    const was = document.documentElement.classList.contains("sg-busy");
     document.documentElement.classList.toggle("sg-busy", busy);
+    if (was && !busy) SeedGrid.askLibrary?.();
   }
 
   SeedGrid.stageNow = () => ({ ...current, picked });

@@ -85,9 +85,9 @@ _PAGE: Final[dict[str, Words]] = {
     "status_saving": Words("Saving…", "正在保存…", "저장하는 중…"),
     "status_done": Words("Done in {seconds} s", "完成，用时 {seconds} 秒", "완료, {seconds}초"),
     "status_remembered": Words(
-        "From the library: {number} were made before, bit for bit",
-        "取自作品库：有 {number} 幅早已画过，逐位相同",
-        "보관함에서 가져옴: {number}장은 이미 만든 그림이며 비트까지 같습니다",
+        "Taken from the library, bit for bit: {number}",
+        "取自作品库，逐位相同：{number} 幅",
+        "보관함에서 가져옴, 비트까지 같음: {number}장",
     ),
     "again": Words("Make it again", "重新生成", "다시 만들기"),
     "status_cancelled": Words(

@@ -1,0 +1,156 @@
+"""Verify and the lock badge on the page, on the fake backend."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from seedgrid import png
+from seedgrid.backend.base import Placement, Watch
+from seedgrid.backend.fake import FakeBackend
+from seedgrid.backend.proof import Check, ProbeReport, keep_report
+from seedgrid.errors import RunCancelled
+from seedgrid.library.entry import Entry
+from seedgrid.picture import Picture
+from seedgrid.recipe import Recipe
+from seedgrid.studio import Studio
+from seedgrid.ui.check import Checks
+from seedgrid.ui.lock import LockBadge
+from seedgrid.ui.place import Place
+from seedgrid.ui.shelves import OneShelf
+
+ME = Place(visitor="0" * 32).to_browser()
+SOON_S = 20.0
+
+
+class ProbingBackend(FakeBackend):
+    """Proves every lock, and remembers as the real one does."""
+
+    def __init__(self) -> None:
+        super().__init__(step_delay_s=0.01)
+        self.num_probes = 0
+
+    def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport:
+        if watch.cancelled:
+            raise RunCancelled("run_cancelled")
+        self.num_probes += 1
+        report = report_for(recipe, proven=recipe.lock_width)
+        keep_report(recipe, self.prepare(recipe, placement), report)
+        return report
+
+
+def report_for(recipe: Recipe, *, proven: int) -> ProbeReport:
+    check = Check(
+        name="x", lock_width=proven, holds=True, differing=0, compared=9, max_difference=0.0
+    )
+    return ProbeReport(
+        model=recipe.model.id,
+        dtype=recipe.dtype,
+        size="64x64",
+        scheduler=recipe.scheduler,
+        asked_width=recipe.lock_width,
+        proven_width=proven,
+        checks=(check,),
+        elapsed_s=0.1,
+    )
+
+
+@pytest.fixture
+def backend() -> ProbingBackend:
+    return ProbingBackend()
+
+
+@pytest.fixture
+def studio(
+    tmp_path: Path, backend: ProbingBackend, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Studio]:
+    monkeypatch.setenv("SEEDGRID_CACHE", str(tmp_path / "cache"))
+    folder = tmp_path / "library"
+    with Studio(library=folder, backend=backend, placement=Placement()) as studio:
+        yield studio
+
+
+@pytest.fixture
+def entry(studio: Studio) -> Entry:
+    run = studio.start_grid("a fox", (5,), width=64, height=64, num_inference_steps=4)
+    return run.result()[0]
+
+
+def test_a_picture_is_found_identical(studio: Studio, entry: Entry) -> None:
+    """News while it paints, the verdict at the end, and nothing to complain of."""
+    *news, verdict = Checks(studio, OneShelf(studio)).on_verify(entry.id, ME)
+    assert all(said["working"] for said in news)
+    assert (verdict["id"], verdict["verdict"]) == (entry.id, "identical")
+    assert verdict["difference"] is None
+
+
+def test_an_altered_recipe_is_found_out_with_a_picture_of_the_difference(
+    studio: Studio, entry: Entry
+) -> None:
+    """Pixels that the recipe does not give are drifted; where, is shown."""
+    liar = Picture(
+        pixels=png.read_pixels(entry.path),
+        recipe=entry.recipe.replace(seed=6),
+        passport=entry.passport,
+        lineage=entry.lineage.model_copy(update={"picture_id": "a" * 32}),
+    )
+    kept = studio.library.add(liar)
+    *_, verdict = Checks(studio, OneShelf(studio)).on_verify(kept.id, ME)
+    assert verdict["verdict"] == "drifted"
+    assert verdict["difference"].startswith("data:image/jpeg;base64,")
+    assert verdict["reasons"][0]["key"] == "reason_same_passport"
+
+
+def test_verifying_nothing_is_explained(studio: Studio) -> None:
+    """Without a picture there is one message."""
+    (news,) = Checks(studio, OneShelf(studio)).on_verify(None, ME)
+    assert news["error"]["key"] == "error_picture_unknown"
+
+
+def test_before_it_is_measured_nothing_is_claimed(studio: Studio, entry: Entry) -> None:
+    """No badge without a probe."""
+    assert LockBadge(studio).of(entry) is None
+
+
+@pytest.mark.parametrize(("proven", "key"), [(4, "lock_proven"), (1, "lock_fails")])
+def test_the_badge_says_what_was_measured(
+    studio: Studio, entry: Entry, proven: int, key: str
+) -> None:
+    """The probe's result for this model, size and machine, and no other."""
+    keep_report(entry.recipe, entry.passport, report_for(entry.recipe, proven=proven))
+    badge = LockBadge(studio).of(entry)
+    assert badge == {"key": key, "data": {"width": proven, "asked": 4}}
+
+
+def test_the_lock_is_probed_once_by_itself(
+    studio: Studio, backend: ProbingBackend, entry: Entry
+) -> None:
+    """After a finished run, and never again for the like of it."""
+    badge = LockBadge(studio)
+    for seed in (7, 8):
+        run = studio.start_grid("a fox", (seed,), width=64, height=64, num_inference_steps=1)
+        run.result(SOON_S)
+        badge.consider(run)
+        studio.engine.borrow(lambda _: None).result(SOON_S)
+    assert backend.num_probes == 1
+    said = badge.of(entry)
+    assert said is not None
+    assert said["key"] == "lock_proven"
+
+
+def test_a_probe_makes_way(studio: Studio, backend: ProbingBackend) -> None:
+    """When somebody wants to paint, a probe that waits is given up, and tried again later."""
+    badge = LockBadge(studio)
+    first = studio.start_grid("a fox", (7,), width=64, height=64, num_inference_steps=1)
+    first.result(SOON_S)
+    blocker = studio.start_grid("busy", (1,), width=64, height=64, num_inference_steps=30)
+    badge.consider(first)
+    badge.make_way()
+    blocker.result(SOON_S)
+    studio.engine.borrow(lambda _: None).result(SOON_S)
+    assert backend.num_probes == 0
+    badge.consider(first)
+    studio.engine.borrow(lambda _: None).result(SOON_S)
+    assert backend.num_probes == 1

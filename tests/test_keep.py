@@ -1,0 +1,255 @@
+"""The library page's answers: browse, search, open, throw away, take in, links."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
+
+from seedgrid.backend.base import Placement
+from seedgrid.backend.fake import FakeBackend
+from seedgrid.library.entry import Entry
+from seedgrid.links import link_query
+from seedgrid.request import Request
+from seedgrid.studio import Studio
+from seedgrid.ui.handlers import Handlers
+from seedgrid.ui.keep import PAGE_SIZE, Keep, fields_of
+from seedgrid.ui.place import Place, read_place
+from seedgrid.ui.shelves import OneShelf
+
+ME = Place(visitor="0" * 32).to_browser()
+
+
+@pytest.fixture
+def studio(tmp_path: Path) -> Iterator[Studio]:
+    folder = tmp_path / "library"
+    with Studio(library=folder, backend=FakeBackend(), placement=Placement()) as studio:
+        yield studio
+
+
+@pytest.fixture
+def keep(studio: Studio) -> Keep:
+    shelves = OneShelf(studio)
+    return Keep(studio, shelves, Handlers(studio, shelves))
+
+
+@pytest.fixture
+def works(studio: Studio) -> tuple[tuple[Entry, ...], ...]:
+    """Three works of two pictures each, the last one the newest."""
+    prompts = ("a red fox", "a blue house", "a red house")
+    return tuple(
+        studio.start_grid(prompt, (seed, 9), width=64, height=64, num_inference_steps=1).result()
+        for seed, prompt in enumerate(prompts)
+    )
+
+
+def ask(keep: Keep, **query: Any) -> dict[str, Any]:
+    answer = keep.on_search(query, ME)
+    assert answer is not None
+    return answer
+
+
+def prompts(answer: dict[str, Any]) -> list[str]:
+    return [item["prompt"] for item in answer["items"]]
+
+
+def test_without_a_question_all_works_come_newest_first(
+    keep: Keep, works: tuple[tuple[Entry, ...], ...]
+) -> None:
+    """One item a work, with how many pictures it has."""
+    assert len(works) == 3
+    answer = ask(keep, number=4)
+    assert prompts(answer) == ["a red house", "a blue house", "a red fox"]
+    assert [item["count"] for item in answer["items"]] == [2, 2, 2]
+    assert (answer["number"], answer["after"], answer["is_more"]) == (4, None, False)
+
+
+@pytest.mark.parametrize(
+    ("query", "count"),
+    [
+        ({"text": "red"}, 4),
+        ({"text": "house red"}, 2),
+        ({"seed": 9}, 3),
+        ({"seed": 1}, 1),
+        ({"model": "fake"}, 6),
+        ({"model": "other"}, 0),
+        ({"favourite": True}, 0),
+        ({"trashed": True}, 0),
+        ({"since": "2020-01-01"}, 6),
+        ({"until": "2020-01-01"}, 0),
+    ],
+)
+def test_each_filter_narrows(
+    keep: Keep, works: tuple[tuple[Entry, ...], ...], query: dict[str, Any], count: int
+) -> None:
+    """Words, seed, model, favourite, trash and dates, each by itself."""
+    assert len(works) == 3
+    assert len(ask(keep, **query)["items"]) == count
+
+
+def test_long_answers_come_in_pages(keep: Keep, studio: Studio) -> None:
+    """The second page goes on where the first ended, and says that it is one."""
+    seeds = tuple(range(PAGE_SIZE + 5))
+    studio.start_grid("many", seeds, width=32, height=32, num_inference_steps=1).result()
+    first = ask(keep, text="many")
+    second = ask(keep, text="many", after=first["after"])
+    assert (len(first["items"]), len(second["items"])) == (PAGE_SIZE, 5)
+    assert (first["is_more"], second["is_more"], second["after"]) == (False, True, None)
+    assert len({item["id"] for item in first["items"] + second["items"]}) == PAGE_SIZE + 5
+
+
+@pytest.mark.parametrize(
+    "rubbish", [None, 7, {"text": 3}, {"since": "soon"}, {"seed": -1}, {"other": 1}]
+)
+def test_what_is_no_question_gets_no_answer(keep: Keep, rubbish: object) -> None:
+    """A browser may send anything."""
+    assert keep.on_search(rubbish, ME) is None
+
+
+def test_opening_a_picture_leads_to_its_place(
+    keep: Keep, works: tuple[tuple[Entry, ...], ...]
+) -> None:
+    """Its round is on the stage, it is picked, its work is on the rail."""
+    wanted = works[1][1]
+    shown = keep.on_open(wanted.id, ME)
+    assert shown.stage is not None
+    assert shown.picked is not None
+    assert shown.place is not None
+    assert shown.stage["picked"] == 1
+    assert shown.picked["id"] == wanted.id
+    assert shown.place.work == wanted.lineage.work_id
+
+
+def test_opening_what_is_not_there_says_so(keep: Keep) -> None:
+    """An id that is no picture's is told, not raised."""
+    shown = keep.on_open("f" * 32, ME)
+    assert shown.status is not None
+    assert shown.status["key"] == "error_picture_unknown"
+
+
+def test_a_work_goes_into_the_trash_and_comes_back(
+    keep: Keep, works: tuple[tuple[Entry, ...], ...]
+) -> None:
+    """All its pictures at once; emptying the trash deletes what is still there."""
+    work = works[0][0].lineage.work_id
+    assert keep.on_trash({"work": work, "trashed": True}, ME) is None
+    assert len(ask(keep)["items"]) == 2
+    assert len(ask(keep, trashed=True)["items"]) == 2
+    assert keep.on_trash({"work": work, "trashed": False}, ME) is None
+    assert len(ask(keep)["items"]) == 3
+    keep.on_trash({"pictures": [works[0][0].id], "trashed": True}, ME)
+    assert keep.on_empty_trash(ME) is None
+    assert len(ask(keep, text="fox")["items"]) == 1
+
+
+def test_a_note_is_kept(keep: Keep, studio: Studio, works: tuple[tuple[Entry, ...], ...]) -> None:
+    """What was written is in the library; what cannot be text is refused."""
+    picture_id = works[0][0].id
+    assert keep.on_note(picture_id, "for the cover", ME) is None
+    assert studio.library.get(picture_id).note == "for the cover"
+    refused = keep.on_note(picture_id, "\x00", ME)
+    assert refused is not None
+    assert refused.code == "prompt_characters"
+
+
+def upload(tmp_path: Path, source: Path | bytes, name: str = "x.png") -> str:
+    """A file as Gradio puts it aside: in a folder of its own."""
+    folder = tmp_path / "upload"
+    folder.mkdir()
+    target = folder / name
+    if isinstance(source, bytes):
+        target.write_bytes(source)
+    else:
+        shutil.copy(source, target)
+    return str(target)
+
+
+def test_a_dropped_picture_of_ours_is_kept_and_opened(
+    keep: Keep, studio: Studio, works: tuple[tuple[Entry, ...], ...], tmp_path: Path
+) -> None:
+    """A PNG from another library comes in with its lineage; the upload itself is deleted."""
+    with Studio(library=tmp_path / "other", backend=FakeBackend()) as other:
+        (theirs,) = other.start_grid("from a friend", (5,), width=64, height=64).result()
+        file = upload(tmp_path, theirs.path)
+    assert len(works) == 3
+    shown, filled = keep.on_drop([file], ME)
+    assert shown.picked is not None
+    assert shown.picked["id"] == theirs.id
+    assert studio.library.get(theirs.id).pixels_sha256 == theirs.pixels_sha256
+    assert filled.status is not None
+    assert filled.status["key"] == "status_taken_in"
+    assert not Path(file).exists()
+
+
+def test_a_dropped_picture_of_another_tool_fills_in_the_fields(keep: Keep, tmp_path: Path) -> None:
+    """Words and numbers come along, and one sentence says what cannot."""
+    texts = PngInfo()
+    texts.add_text(
+        "parameters",
+        "a castle\nNegative prompt: fog\n"
+        "Steps: 20, Sampler: DDIM, CFG scale: 7, Seed: 42, Size: 64x64",
+    )
+    Image.new("RGB", (64, 64), "red").save(tmp_path / "a.png", pnginfo=texts)
+    shown, filled = keep.on_drop([upload(tmp_path, tmp_path / "a.png")], ME)
+    assert filled.request is not None
+    assert fields_of(filled.request) == {
+        "prompt": "a castle",
+        "seeds": "42",
+        "negative": "fog",
+        "steps": "20",
+        "guidance": "7",
+        "size": "64x64",
+        "scheduler": "DDIM",
+        "model": "",
+        "determinism": "",
+    }
+    assert shown.place is None
+    assert filled.status is not None
+    assert filled.status["data"]["reasons"]
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "code"),
+    [
+        (b"not a picture", "x.png", "picture_not_png"),
+        (b"not a bundle", "x.zip", "bundle_damaged"),
+    ],
+)
+def test_a_dropped_file_that_is_neither_is_explained(
+    keep: Keep, tmp_path: Path, content: bytes, name: str, code: str
+) -> None:
+    """One clear message at the field, and nothing else changes."""
+    shown, filled = keep.on_drop([upload(tmp_path, content, name)], ME)
+    assert filled.status is not None
+    assert (filled.status["key"], filled.status["field"]) == (f"error_{code}", "drop")
+    assert (shown.place, filled.request) == (None, None)
+
+
+def test_a_link_fills_in_the_fields(keep: Keep, works: tuple[tuple[Entry, ...], ...]) -> None:
+    """The link of a card's picture gives that recipe's words and numbers."""
+    recipe = works[2][0].recipe
+    filled = keep.on_link(link_query(recipe), ME)
+    assert filled.request is not None
+    fields = fields_of(filled.request)
+    assert (fields["prompt"], fields["seeds"]) == ("a red house", "2")
+    assert (fields["size"], fields["steps"]) == ("64x64", "1")
+
+
+def test_a_link_that_cannot_be_is_explained(keep: Keep) -> None:
+    """A stranger's link may hold anything; a message says what is wrong with it."""
+    filled = keep.on_link("prompt=a&steps=many", ME)
+    assert filled.request is None
+    assert filled.status is not None
+    assert filled.status["key"] == "error_link_invalid"
+
+
+def test_a_page_without_a_link_is_left_alone(keep: Keep) -> None:
+    """Other parameters of the address are somebody else's."""
+    assert keep.on_link("__theme=dark", ME).request is None
+    assert read_place(ME).visitor == "0" * 32
+    assert fields_of(Request(prompt="x"))["steps"] == ""
