@@ -309,6 +309,15 @@ def test_the_trash_can_be_undone_until_it_is_emptied(library: Library) -> None:
     assert library.check().is_clean
 
 
+def test_a_flipped_bit_deletes_no_picture(library: Library) -> None:
+    """A row that only seems to be in the trash is mended, not deleted."""
+    entry = library.add(make_picture())
+    change_database(library, "UPDATE pictures SET trashed = 1")
+
+    assert library.empty_trash() == 0
+    assert library.get(entry.id) == entry
+
+
 def test_trash_takes_all_pictures_or_none(library: Library) -> None:
     """An unknown picture among several leaves the others where they are."""
     entry = library.add(make_picture())

@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from seedgrid.errors import LibraryError, PictureError
 from seedgrid.files import make_folder
 from seedgrid.library import checkup, mending, tables
+from seedgrid.library.checkup import Report
 from seedgrid.library.database import HEAD
 from seedgrid.library.marks import Marks
 from seedgrid.library.shelf import Shelf
@@ -61,6 +62,18 @@ def rebuild(shelf: Shelf) -> Notice:
         if rows:
             connection.execute(tables.PICTURES.insert(), rows)
     return Notice("library_rebuilt", value=len(rows))
+
+
+def repair(shelf: Shelf, report: Report) -> None:
+    """Put right what a deep look found, a damaged database too; the caller holds the lock.
+
+    Raises:
+        LibraryError: The folder or the database refuses.
+    """
+    if report.database:
+        rebuild(shelf)
+        report = checkup.inspect(shelf, deep=True)
+    mending.mend(shelf, report)
 
 
 def _version(shelf: Shelf) -> str | None:

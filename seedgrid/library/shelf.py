@@ -26,7 +26,7 @@ from seedgrid.library.database import Database
 from seedgrid.library.entry import Entry
 from seedgrid.library.marks import Marks, MarksFile
 from seedgrid.library.objects import Objects
-from seedgrid.library.tables import ENTRIES, PICTURES
+from seedgrid.library.tables import ENTRIES, PICTURES, DamagedRowError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,6 +154,29 @@ class Shelf:
                 self.marks.append(undo)
             raise
         return after
+
+    def delete_trashed(self) -> int:
+        """Delete what is in the trash for good; the caller holds the lock.
+
+        Returns:
+            How many pictures there were.
+
+        Raises:
+            LibraryError: What is not yet deleted is deleted at the next start.
+        """
+        trashed: list[Entry] = []
+        with self.database.writes() as connection:
+            statement = ENTRIES.where(PICTURES.c.trashed == 1)
+            for row in connection.execute(statement).mappings().all():
+                # A row that is damaged may not be in the trash at all.
+                with contextlib.suppress(DamagedRowError):
+                    trashed.append(self.read(row))
+            self.marks.append((entry.id, {"deleted": True}) for entry in trashed)
+            for entry in trashed:
+                connection.execute(PICTURES.delete().where(PICTURES.c.picture_id == entry.id))
+        for entry in trashed:
+            self.objects.remove(entry.file_sha256)
+        return len(trashed)
 
     def get(self, connection: sa.Connection, picture_id: str) -> Entry:
         """Return the entry with this id.

@@ -17,7 +17,8 @@ def main() -> int:
     parser.add_argument("test", choices=["kills", "sweep"])
     parser.add_argument("--count", type=int, default=300, help="how many kills")
     parser.add_argument("--seed", type=int, default=0, help="of the moments of the kills")
-    parser.add_argument("--every", type=int, default=1, help="take every n-th point of the sweep")
+    parser.add_argument("--every", type=int, default=1, help="take every n-th fault of the sweep")
+    parser.add_argument("--start", type=int, default=0, help="the first fault of the sweep")
     parser.add_argument("--careless", action="store_true", help="the control of the sweep")
     options = parser.parse_args()
     # After each crash the library says that it was mended; here that is no news.
@@ -27,7 +28,9 @@ def main() -> int:
         if options.test == "kills":
             broken = kills.run(folder, count=options.count, seed=options.seed)
         else:
-            broken = sweep.run(folder, every=options.every, careless=options.careless)
+            broken = sweep.run(
+                folder, every=options.every, start=options.start, careless=options.careless
+            )
     for line in broken:
         print(line)  # noqa: T201
     return 1 if broken else 0

@@ -37,16 +37,17 @@ FAULTS = ("signal=KILL", "error=EIO", "error=ENOSPC")
 _CALL = re.compile(r"^(?:\d+\s+)?(\w+)\(")
 
 
-def run(folder: Path, *, every: int, careless: bool = False) -> list[str]:
+def run(folder: Path, *, every: int, start: int = 0, careless: bool = False) -> list[str]:
     """Sweep and return every broken promise.
 
     Args:
         folder: Empty.
-        every: Take every n-th point only; 1 is all.
+        every: Take every n-th fault only; 1 is all, 3 is one kind of fault at all points.
+        start: The first one.
         careless: The control: a library that writes rows first and files plainly.
     """
     points = find_points(folder / "plain", careless=careless)
-    chosen = list(itertools.product(points, FAULTS))[::every]
+    chosen = list(itertools.product(points, FAULTS))[start::every]
     broken = []
     for number, ((call, occurrence), fault) in enumerate(chosen):
         place = folder / f"fault-{number}"

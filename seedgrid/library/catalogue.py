@@ -1,0 +1,185 @@
+"""Catalogue: the questions to a library. What is found damaged is mended before it is shown.
+
+`Library` (store.py) is a catalogue that can also be written to.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Final
+
+import sqlalchemy as sa
+
+from seedgrid.errors import InputError, LibraryError
+from seedgrid.library import mending, queries
+from seedgrid.library.checkup import Report
+from seedgrid.library.entry import Entry
+from seedgrid.library.queries import Page, Rows, Search, Work, WorkPage
+from seedgrid.library.shelf import Shelf
+from seedgrid.library.tables import PICTURES, DamagedRowError
+
+MIN_ID_DIGITS: Final = 4
+
+
+class Catalogue:
+    """What is in a library.
+
+    Args:
+        shelf: Opened.
+    """
+
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
+        self._left_a_trace = False
+
+    def get(self, picture_id: str) -> Entry:
+        """Return the picture with this id.
+
+        Raises:
+            InputError: `picture_unknown`.
+        """
+        found = self._entries_where(PICTURES.c.picture_id == picture_id)
+        if not found:
+            raise InputError("picture_unknown", field="picture", value=picture_id[:80])
+        return found[0]
+
+    def find(self, text: str) -> Entry:
+        """Return the picture with this id, this recipe's id, or the beginning of one of them.
+
+        Args:
+            text: At least 4 hexadecimal digits; of several pictures of one recipe the newest.
+
+        Raises:
+            InputError: `picture_unknown`, or `picture_ambiguous` when several begin so.
+        """
+        wanted = text.strip().lower()
+        if len(wanted) < MIN_ID_DIGITS:
+            raise InputError("picture_unknown", field="picture", value=text[:80])
+        found = self._entries_where(queries.starting_with(wanted))
+        if not found:
+            raise InputError("picture_unknown", field="picture", value=text[:80])
+        exact = [entry for entry in found if entry.id == wanted]
+        if exact:
+            return exact[0]
+        if len({entry.recipe.id for entry in found}) > 1:
+            raise InputError("picture_ambiguous", field="picture", value=text[:80])
+        return found[-1]
+
+    def remembered(self, recipe_id: str, passport_digest: str) -> Entry | None:
+        """Return the newest picture of a recipe under a passport, its file proved whole."""
+        with self._shelf.database.reads() as connection:
+            rows = queries.remembered_rows(connection, recipe_id, passport_digest)
+        for entry in self._entries(rows):
+            if self._shelf.objects.read(entry.file_sha256) is not None:
+                return entry
+        return None
+
+    def round(self, round_id: str) -> tuple[Entry, ...]:
+        """Return the pictures of one click on Generate or Refine, by cell."""
+        entries = self._entries_where(PICTURES.c.round_id == round_id)
+        return tuple(sorted(entries, key=lambda entry: entry.lineage.cell))
+
+    def work(self, work_id: str) -> tuple[Entry, ...]:
+        """Return the whole tree of choices that began with one round, oldest first."""
+        return self._entries_where(PICTURES.c.work_id == work_id)
+
+    def works(self, *, limit: int = 50, after: int | None = None) -> WorkPage:
+        """Return the trees of choices, the one with the newest picture first.
+
+        Args:
+            limit: The most works of one page.
+            after: `WorkPage.after` of the page before.
+        """
+        with self._shelf.database.reads() as connection:
+            found = queries.work_rows(connection, limit, after)
+            numbers = [row["newest"] for row in found]
+            rows = queries.rows_where(connection, PICTURES.c.number.in_(numbers))
+        covers = {entry.lineage.work_id: entry for entry in self._entries(rows)}
+        works = tuple(
+            Work(
+                id=row["work_id"],
+                cover=covers[row["work_id"]],
+                num_pictures=row["num_pictures"],
+            )
+            for row in found
+            if row["work_id"] in covers
+        )
+        return WorkPage(works=works, after=numbers[-1] if len(found) == limit else None)
+
+    def search(
+        self,
+        text: str = "",
+        *,
+        model: str | None = None,
+        seed: int | None = None,
+        favourite: bool | None = None,
+        since: str | None = None,
+        until: str | None = None,
+        trashed: bool = False,
+        limit: int = 50,
+        after: int | None = None,
+    ) -> Page:
+        """Return the pictures that fit, newest first; what is left open does not matter.
+
+        Args:
+            text: Words or parts of words that the prompt must hold, all of them, in any case.
+            model: The model's id.
+            seed: The seed.
+            favourite: Only favourites, or only the others.
+            since: The earliest time, ISO 8601, or the beginning of one: `"2026-11"`.
+            until: The time before which, ISO 8601, or the beginning of one.
+            trashed: Look in the trash instead.
+            limit: The most pictures of one page.
+            after: `Page.after` of the page before.
+        """
+        wanted = Search(
+            text=text,
+            model=model,
+            seed=seed,
+            favourite=favourite,
+            since=since,
+            until=until,
+            trashed=trashed,
+        )
+        with self._shelf.database.reads() as connection:
+            rows = queries.search_rows(connection, wanted, limit, after)
+        last = rows[-1]["number"] if len(rows) == limit else None
+        return Page(entries=self._entries(rows), after=last)
+
+    def _entries_where(self, condition: sa.ColumnElement[bool]) -> tuple[Entry, ...]:
+        with self._shelf.database.reads() as connection:
+            rows = queries.rows_where(connection, condition)
+        return self._entries(rows)
+
+    def _entries(self, rows: Rows) -> tuple[Entry, ...]:
+        """Turn rows into entries; a damaged row is first made again from its PNG file."""
+        entries = []
+        for row in rows:
+            try:
+                entries.append(self._shelf.read(row))
+            except DamagedRowError:
+                entries += self._mended(row["number"])
+        return tuple(entries)
+
+    def _mended(self, number: int) -> list[Entry]:
+        """Make a row again from its file; the picture may get another id, its true one."""
+        shelf = self._shelf
+        with self._traced(), shelf.held():
+            mending.mend(shelf, Report(rows=(number,)))
+            with shelf.database.reads() as connection:
+                rows = queries.rows_where(connection, PICTURES.c.number == number)
+        return [shelf.read(row) for row in rows]
+
+    def _mend_picture(self, picture_id: str) -> None:
+        self._entries_where(PICTURES.c.picture_id == picture_id)
+
+    @contextlib.contextmanager
+    def _traced(self) -> Iterator[None]:
+        """Leave a trace while writing: what a kill or a failure leaves, the next start mends."""
+        self._shelf.objects.open_session()
+        try:
+            yield
+        except LibraryError:
+            self._left_a_trace = True
+            raise
