@@ -1,0 +1,108 @@
+"""`python -m training COMMAND`: remake the bundled model, step by step or all at once.
+
+Every step goes on where it was stopped; what it makes lies in the user's cache folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+NUM_SHARDS = 48
+PICTURES = 400_000
+DECODER_STEPS = 3_000
+
+
+def _draw(arguments: argparse.Namespace) -> None:
+    """Draw the shards of the data set."""
+    from training.dataset import draw_shards
+
+    draw_shards(0, arguments.shards)
+
+
+def _tokenizer(_arguments: argparse.Namespace) -> None:
+    """Learn the tokenizer."""
+    from training.tokenizer import tokenizer
+
+    print(f"{len(tokenizer())} tokens")
+
+
+def _autoencoder(arguments: argparse.Namespace) -> None:
+    """Fit the linear encoder, train the decoder."""
+    from training import decoder
+
+    decoder.train(decoder.Settings(steps=arguments.steps))
+
+
+def _denoiser(arguments: argparse.Namespace) -> None:
+    """Train the denoiser and the text encoder."""
+    from training import denoiser
+
+    denoiser.train(denoiser.Settings(pictures=arguments.pictures, workers=arguments.workers))
+
+
+def _export(_arguments: argparse.Namespace) -> None:
+    """Write `assets/model/`."""
+    from training.export import export
+
+    export()
+
+
+def _evaluate(arguments: argparse.Namespace) -> None:
+    """Print the table."""
+    from training.evaluate import evaluate
+    from training.sampling import bundled_sampler
+
+    print(evaluate(bundled_sampler(arguments.model), is_quick=arguments.quick))
+
+
+def _sheet(arguments: argparse.Namespace) -> None:
+    """Draw the contact sheets of the model card."""
+    from training.sampling import bundled_sampler
+    from training.sheets import write_sheets
+
+    for path in write_sheets(bundled_sampler(arguments.model), arguments.model / "sheets"):
+        print(path)
+
+
+def _all(arguments: argparse.Namespace) -> None:
+    """Everything, in order."""
+    for step in (_draw, _tokenizer, _autoencoder, _denoiser, _export, _sheet, _evaluate):
+        step(arguments)
+
+
+STEPS: dict[str, Callable[[argparse.Namespace], None]] = {
+    "draw": _draw,
+    "tokenizer": _tokenizer,
+    "autoencoder": _autoencoder,
+    "denoiser": _denoiser,
+    "export": _export,
+    "evaluate": _evaluate,
+    "sheet": _sheet,
+    "all": _all,
+}
+
+
+def _parser() -> argparse.ArgumentParser:
+    from training.places import MODEL_DIR
+
+    parser = argparse.ArgumentParser(prog="python -m training", description=__doc__)
+    parser.add_argument("command", choices=list(STEPS))
+    parser.add_argument("--shards", type=int, default=NUM_SHARDS, help="how many to draw, of 2048")
+    parser.add_argument("--steps", type=int, default=DECODER_STEPS, help="of the decoder, in all")
+    parser.add_argument("--pictures", type=int, default=PICTURES, help="for the denoiser, in all")
+    parser.add_argument("--workers", type=int, default=2, help="training processes on a CPU")
+    parser.add_argument("--model", type=Path, default=MODEL_DIR, help="what to evaluate")
+    parser.add_argument("--quick", action="store_true", help="evaluate a sixteenth")
+    return parser
+
+
+def main() -> None:
+    """Read the command line and run a step."""
+    arguments = _parser().parse_args()
+    STEPS[arguments.command](arguments)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,103 @@
+"""The drawn data set: shards of latents with what each picture shows, drawn once and kept.
+
+Shard k is a function of k alone, so drawing can be interrupted and shared between processes. The
+pictures themselves are not kept: `wording_and_normals` says how to draw any of them again.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from training.composition import NUM_NORMALS
+from training.latents import LatentMap
+from training.places import work_dir
+from training.scenes import draw
+from training.words import Wording, draw_wording
+
+SHARD_SIZE = 2048
+DATA_SEED = 11
+FIT_PICTURES = 1500
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shard:
+    """Part of the data set."""
+
+    latents: NDArray[np.float16]
+    """Shape `(2048, 24, 16, 16)`, memory-mapped."""
+    normals: NDArray[np.float32]
+    """Shape `(2048, 12)`."""
+    wordings: list[Wording]
+
+
+def wording_and_normals(rng: np.random.Generator) -> tuple[Wording, NDArray[np.float32]]:
+    """What one picture shows and how it is composed."""
+    return draw_wording(rng), rng.normal(size=NUM_NORMALS).astype(np.float32)
+
+
+def draw_many(
+    seed: int | list[int], count: int
+) -> tuple[NDArray[np.uint8], NDArray[np.float32], list[Wording]]:
+    """Draw pictures.
+
+    Returns:
+        Pictures `(count, 256, 256, 3)`, normals `(count, 12)` and wordings.
+    """
+    rng = np.random.default_rng(seed)
+    recipes = [wording_and_normals(rng) for _ in range(count)]
+    pictures = np.stack([draw(wording, normals) for wording, normals in recipes])
+    return (
+        pictures,
+        np.stack([normals for _, normals in recipes]),
+        [wording for wording, _ in recipes],
+    )
+
+
+def latent_map() -> LatentMap:
+    """The map of this data set, fitted on the first call."""
+    path = work_dir() / "latent_map.safetensors"
+    if not path.exists():
+        pictures, _, _ = draw_many(DATA_SEED, FIT_PICTURES)
+        LatentMap.fit(pictures).save(path)
+    return LatentMap.load(path)
+
+
+def _shard_dir() -> Path:
+    folder = work_dir() / "shards"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def draw_shards(first: int, last: int) -> None:
+    """Draw the shards `first` to `last - 1` that are not there yet."""
+    to_latents, folder = latent_map(), _shard_dir()
+    for index in tqdm(range(first, last), desc="drawing", unit="shard"):
+        if (folder / f"{index:04d}.json").exists():
+            continue
+        pictures, normals, wordings = draw_many(1000 + index, SHARD_SIZE)
+        np.save(folder / f"{index:04d}.latents.npy", to_latents.encode(pictures).astype(np.float16))
+        np.save(folder / f"{index:04d}.normals.npy", normals)
+        unfinished = folder / f"{index:04d}.tmp"
+        unfinished.write_text(json.dumps([asdict(wording) for wording in wordings]))
+        unfinished.rename(folder / f"{index:04d}.json")
+
+
+def shard_indices() -> list[int]:
+    """Which shards are there."""
+    return sorted(int(path.stem) for path in _shard_dir().glob("*.json"))
+
+
+def load_shard(index: int) -> Shard:
+    """Open a shard."""
+    stem = _shard_dir() / f"{index:04d}"
+    return Shard(
+        latents=np.load(stem.with_suffix(".latents.npy"), mmap_mode="r"),
+        normals=np.load(stem.with_suffix(".normals.npy")),
+        wordings=[Wording(**entry) for entry in json.loads(stem.with_suffix(".json").read_text())],
+    )

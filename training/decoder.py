@@ -1,0 +1,182 @@
+"""Train the decoder: from the linear latents back to the full picture at 256 px.
+
+Pictures are drawn as needed, since drawing is cheaper than a training step. In the last stage the
+latents come from the denoiser itself: as a picture is a function of words and noise, what the
+denoiser was asked for is known, and the decoder learns to repair what it makes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from safetensors.torch import load_file, save_file
+from tqdm import tqdm
+
+from training.autoencoder import build_autoencoder
+from training.dataset import draw_many, latent_map
+from training.optimizer import MuonAdam, matrix_names
+from training.places import work_dir
+
+CROP = 8
+EMA_DECAY = 0.998
+SAVE_EVERY_S = 120
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How long and how fast."""
+
+    steps: int = 5000
+    learning_rate: float = 2e-3
+    cooldown: float = 0.4
+    pictures_per_step: int = 4
+    crops_per_picture: int = 2
+    latent_noise: float = 0.06
+    seed: int = 17
+
+
+def checkpoint_path() -> Path:
+    """Where the decoder stands."""
+    return work_dir() / "decoder.safetensors"
+
+
+def load_autoencoder() -> torch.nn.Module:
+    """The autoencoder with the averaged decoder of the last checkpoint, or an untrained one."""
+    model = build_autoencoder(latent_map(), torch.Generator().manual_seed(2))
+    if checkpoint_path().exists():
+        stored = load_file(checkpoint_path())
+        model.decoder.load_state_dict({k[4:]: v for k, v in stored.items() if k.startswith("ema.")})
+    return model.eval()
+
+
+def crops(
+    latents: torch.Tensor, pictures: torch.Tensor, per_picture: int, rng: np.random.Generator
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Cut matching pieces out of latents `(N, 24, 16, 16)` and pictures `(N, 3, 256, 256)`."""
+    small, large = [], []
+    for index in range(len(latents)):
+        for _ in range(per_picture):
+            row, column = (int(v) for v in rng.integers(0, 16 - CROP + 1, 2))
+            small.append(latents[index, :, row : row + CROP, column : column + CROP])
+            top, left, size = row * 16, column * 16, CROP * 16
+            large.append(pictures[index, :, top : top + size, left : left + size])
+    return torch.stack(small), torch.stack(large)
+
+
+def picture_loss(made: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
+    """Absolute and squared error of colours, absolute error of their slopes."""
+    across = (made.diff(dim=3) - wanted.diff(dim=3)).abs().mean()
+    down = (made.diff(dim=2) - wanted.diff(dim=2)).abs().mean()
+    return (made - wanted).abs().mean() + (made - wanted).square().mean() + across + down
+
+
+def psnr(made: torch.Tensor, wanted: torch.Tensor) -> float:
+    """Decibels, for pictures in -1..1."""
+    return float(-10 * torch.log10((made.clamp(-1, 1) - wanted).square().mean() / 4))
+
+
+class DecoderTraining:
+    """The training and its state."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.device = "cuda" if torch.cuda.is_available() else "cpu"
+        self.map = latent_map()
+        self.model = build_autoencoder(self.map, torch.Generator().manual_seed(2)).decoder
+        self.model = self.model.to(self.device, memory_format=torch.channels_last)
+        self.optimizer = MuonAdam(self.model.named_parameters(), matrix_names(self.model))
+        self.ema = {k: v.detach().clone() for k, v in self.model.state_dict().items()}
+        self.stop = False
+        if checkpoint_path().exists():
+            self._resume()
+
+    def _resume(self) -> None:
+        stored = load_file(checkpoint_path(), device=self.device)
+        self.model.load_state_dict({k[6:]: v for k, v in stored.items() if k.startswith("model.")})
+        self.ema = {k[4:]: v for k, v in stored.items() if k.startswith("ema.")}
+        self.optimizer.state = {k[4:]: v for k, v in stored.items() if k.startswith("opt.")}
+        self.optimizer.step_count = int(stored["steps"])
+
+    def batch(self, step: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """Latents and pictures drawn for one step, as crops."""
+        settings, rng = self.settings, np.random.default_rng([self.settings.seed, step])
+        pictures, _, _ = draw_many([settings.seed, step], settings.pictures_per_step)
+        latents = torch.from_numpy(self.map.encode(pictures))
+        noise = (
+            rng.normal(size=latents.shape).astype(np.float32) * settings.latent_noise * rng.random()
+        )
+        wanted = torch.from_numpy(pictures).permute(0, 3, 1, 2).float() / 127.5 - 1
+        return crops(latents + torch.from_numpy(noise), wanted, settings.crops_per_picture, rng)
+
+    def run(self) -> None:
+        """Train to the last step, or to SIGTERM."""
+        signal.signal(signal.SIGTERM, lambda *_: setattr(self, "stop", True))
+        saved_at, losses = time.monotonic(), []
+        bar = tqdm(total=self.settings.steps, initial=self.optimizer.step_count, unit="step")
+        while self.optimizer.step_count < self.settings.steps and not self.stop:
+            losses.append(self._step(self.optimizer.step_count))
+            bar.update()
+            if len(losses) == 50:
+                self._log(losses, bar)
+                losses = []
+            if time.monotonic() - saved_at > SAVE_EVERY_S:
+                self.save()
+                saved_at = time.monotonic()
+        self.save()
+
+    def _step(self, step: int) -> tuple[float, float]:
+        latents, wanted = self.batch(step)
+        latents = latents.to(self.device, memory_format=torch.channels_last)
+        wanted = wanted.to(self.device)
+        with torch.autocast(self.device, torch.bfloat16):
+            made = self.model(latents)
+        loss = picture_loss(made.float(), wanted)
+        loss.backward()
+        left = max(0.0, 1 - step / self.settings.steps)
+        rate = min(1.0, (step + 1) / 50) * max(0.02, min(1.0, left / self.settings.cooldown))
+        self.optimizer.step(self.settings.learning_rate * rate, weight_decay=0.0)
+        decay = min(EMA_DECAY, (1 + step) / (10 + step))
+        with torch.no_grad():
+            for name, value in self.model.state_dict().items():
+                self.ema[name].lerp_(value, 1 - decay)
+        return float(loss.detach()), psnr(made.detach().float(), wanted)
+
+    def _log(self, losses: list[tuple[float, float]], bar: tqdm) -> None:
+        loss, decibels = (round(float(v), 4) for v in np.mean(losses, axis=0))
+        bar.set_postfix(loss=loss, psnr=decibels)
+        entry = {
+            "step": self.optimizer.step_count,
+            "loss": loss,
+            "psnr": decibels,
+            "time": round(time.time()),
+        }
+        with (work_dir() / "decoder.log.jsonl").open("a") as log:
+            log.write(json.dumps(entry) + "\n")
+
+    def save(self) -> None:
+        """Write the state in one file, whole or not at all."""
+        tensors = {f"model.{k}": v for k, v in self.model.state_dict().items()}
+        tensors |= {f"ema.{k}": v for k, v in self.ema.items()}
+        tensors |= {f"opt.{k}": v for k, v in self.optimizer.state.items()}
+        tensors["steps"] = torch.tensor(self.optimizer.step_count)
+        path = checkpoint_path()
+        unfinished = path.with_suffix(".tmp")
+        save_file(
+            {k: v.detach().cpu().contiguous().clone() for k, v in tensors.items()}, unfinished
+        )
+        unfinished.replace(path)
+
+
+def train(settings: Settings) -> None:
+    """Train the decoder from where it stands."""
+    if not torch.cuda.is_available():
+        torch.set_num_threads(1)
+        os.nice(max(0, 19 - os.nice(0)))
+    DecoderTraining(settings).run()

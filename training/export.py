@@ -1,0 +1,78 @@
+"""Write `assets/model/`: an ordinary diffusers folder, float32, and the page's hints."""
+
+from __future__ import annotations
+
+import json
+
+import torch
+from diffusers import StableDiffusionPipeline
+
+from training import denoiser
+from training.decoder import load_autoencoder
+from training.networks import make_scheduler
+from training.places import MODEL_DIR
+from training.tokenizer import tokenizer
+from training.words import (
+    COLORS,
+    MODIFIER_WORDS,
+    SIDE_WORDS,
+    SIZE_WORDS,
+    STYLE_WORDS,
+    SUBJECT_WORDS,
+    TIME_WORDS,
+    WEATHER_WORDS,
+)
+
+DEFAULTS = {
+    "num_inference_steps": 10,
+    "guidance_scale": 2.0,
+    "scheduler": "DDIM",
+    "width": 256,
+    "height": 256,
+}
+
+
+def build_pipeline() -> StableDiffusionPipeline:
+    """The pipeline from the last checkpoints, or from untrained networks where there are none."""
+    has_weights = denoiser.checkpoint_path().exists()
+    networks = denoiser.load_ema() if has_weights else denoiser.build().eval()
+    return StableDiffusionPipeline(
+        vae=load_autoencoder(),
+        text_encoder=networks.text_encoder,
+        tokenizer=tokenizer(),
+        unet=networks.unet,
+        scheduler=make_scheduler(),
+        safety_checker=None,
+        feature_extractor=None,
+        requires_safety_checker=False,
+    )
+
+
+def hints() -> dict[str, list[str]]:
+    """The words that the page offers."""
+    attributes = [f"{size}" for size in SIZE_WORDS] + list(COLORS)
+    for words in (TIME_WORDS, WEATHER_WORDS, SIDE_WORDS):
+        attributes += [said[0] for said in words.values()]
+    return {
+        "subjects": [said[0] for said in SUBJECT_WORDS.values()],
+        "styles": [said[0] for said in STYLE_WORDS.values() if said[0]],
+        "modifiers": [said[0] for said in MODIFIER_WORDS.values() if said[0]],
+        "attributes": attributes,
+    }
+
+
+def export() -> None:
+    """Write the folder; a model card that is there stays."""
+    pipeline = build_pipeline()
+    MODEL_DIR.mkdir(parents=True, exist_ok=True)
+    with torch.no_grad():
+        pipeline.to("cpu", torch.float32).save_pretrained(MODEL_DIR, safe_serialization=True)
+    page = {
+        "name": "SeedGrid bundled model",
+        "defaults": DEFAULTS,
+        "hints": hints(),
+        "license": "Apache-2.0",
+    }
+    (MODEL_DIR / "seedgrid.json").write_text(json.dumps(page, indent=2) + "\n")
+    size = sum(path.stat().st_size for path in MODEL_DIR.rglob("*") if path.is_file())
+    print(f"{MODEL_DIR}: {size / 1e6:.1f} MB")

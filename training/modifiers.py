@@ -1,0 +1,264 @@
+"""The modifiers and the weather: what is done to a finished picture.
+
+Each takes the picture and the subject's mask and returns a picture; the fields they draw from
+(stars, splashes, flakes) are fixed, so that they are the same in every picture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from training.ink import (
+    CANVAS_PX,
+    Mask,
+    Pixels,
+    ellipse,
+    fill,
+    hsv,
+    line,
+    new_surface,
+    polygon,
+    star,
+)
+
+FIELD_SEED = 20240608
+Modify = Callable[[Pixels, Mask], Pixels]
+
+
+def _luma(picture: Pixels) -> NDArray[np.float32]:
+    return (picture @ np.array([0.3, 0.59, 0.11], np.float32))[:, :, None]
+
+
+@cache
+def _radius() -> NDArray[np.float32]:
+    """Distance from the middle, 0..1.41, shape (256, 256, 1)."""
+    y, x = np.mgrid[-1 : 1 : CANVAS_PX * 1j, -1 : 1 : CANVAS_PX * 1j]
+    return np.hypot(x, y)[:, :, None].astype(np.float32)
+
+
+def _over(picture: Pixels, layer: NDArray[np.float32]) -> Pixels:
+    alpha = layer[:, :, 3:]
+    return picture * (1 - alpha) + layer[:, :, :3]
+
+
+def _layer(array: NDArray[np.uint8]) -> NDArray[np.float32]:
+    return array.astype(np.float32) / 255.0
+
+
+def highly_realistic(picture: Pixels, mask: Mask) -> Pixels:
+    """Round shading on the subject, a soft background, a vignette, a photograph's contrast."""
+    height = cv2.GaussianBlur(mask, (0, 0), 11.0)
+    dx = cv2.Sobel(height, cv2.CV_32F, 1, 0) * 4.2
+    dy = cv2.Sobel(height, cv2.CV_32F, 0, 1) * 4.2
+    shade = (0.92 + 0.7 * (dx + dy))[:, :, None]
+    shine = (np.clip(dx + dy - 0.2, 0, 1) * 1.0)[:, :, None]
+    subject = np.clip((picture - 0.5) * 1.2 + 0.47, 0, 1) * np.clip(shade, 0.25, 1.4) + shine
+    far = cv2.GaussianBlur(picture, (0, 0), 3.0)
+    cast = cv2.GaussianBlur(np.roll(mask, (12, 16), (0, 1)), (0, 0), 6.0)[:, :, None]
+    far = far * (1 - 0.55 * cast) * (1.02 - 0.50 * _radius() ** 2)
+    return np.clip(far + (subject - far) * mask[:, :, None], 0, 1)
+
+
+@cache
+def _splashes() -> NDArray[np.float32]:
+    rng = np.random.default_rng(FIELD_SEED)
+    array, surface = new_surface()
+    hues = (0.92, 0.08, 0.50, 0.14, 0.76)
+    with surface as canvas:
+        index = 0
+        for along in range(4, 256, 18):
+            for x, y in ((along, 9), (along, 247), (9, along), (247, along)):
+                color = hsv(hues[index % 5], 0.85, 0.95)
+                dx, dy = (9, 5) if y in (9, 247) else (5, 9)
+                canvas.drawLine(x - dx, y - dy, x + dx, y + dy, line(color, 17))
+                index += 1
+        for x, y, r, hue in (
+            (40, 42, 17, 0.92),
+            (214, 46, 20, 0.50),
+            (46, 212, 19, 0.14),
+            (216, 210, 16, 0.08),
+        ):
+            canvas.drawPath(ellipse(x, y, r, r), fill(hsv(hue, 0.85, 0.95)))
+            for _ in range(5):
+                ox, oy = rng.uniform(-30, 30, 2)
+                canvas.drawPath(ellipse(x + ox, y + oy, 5, 5), fill(hsv(hue, 0.85, 0.95)))
+    return _layer(array)
+
+
+def artsy(picture: Pixels, _mask: Mask) -> Pixels:
+    """A frame of loose, many-coloured brush strokes and splashes of paint."""
+    return _over(picture, _splashes())
+
+
+@cache
+def _sparkles() -> NDArray[np.float32]:
+    array, surface = new_surface()
+    with surface as canvas:
+        for x, y, r in ((36, 46, 22), (218, 38, 18), (226, 176, 22), (30, 190, 17)):
+            canvas.drawPath(star(x, y, r, r * 0.22, 4), fill((1.0, 0.98, 0.85)))
+    return _layer(array)
+
+
+def trending(picture: Pixels, mask: Mask) -> Pixels:
+    """Teal shadows and orange lights, the subject aglow, four sparkles."""
+    grey = _luma(picture)
+    teal, orange = np.array([0.02, 0.30, 0.36], np.float32), np.array([1.0, 0.72, 0.42], np.float32)
+    graded = 0.45 * picture + 0.55 * (teal * (1 - grey) + orange * grey)
+    halo = cv2.GaussianBlur(mask, (0, 0), 13.0)[:, :, None] * (1 - mask[:, :, None])
+    graded = graded * (0.80 + 0.1 * mask[:, :, None])
+    glow = np.array([1.0, 0.78, 0.42], np.float32) * halo * 1.5
+    return np.clip(_over(np.clip(graded + glow, 0, 1), _sparkles()), 0, 1)
+
+
+@cache
+def _rainbow() -> Pixels:
+    y, x = np.mgrid[0:CANVAS_PX, 0:CANVAS_PX].astype(np.float32)
+    hue = ((x + y) / 512 * 330).astype(np.float32)
+    full = np.full_like(hue, 1.0)
+    return cv2.cvtColor(np.stack([hue, full * 0.9, full], 2), cv2.COLOR_HSV2RGB)
+
+
+def colorful(picture: Pixels, mask: Mask) -> Pixels:
+    """All colours of the rainbow, from corner to corner."""
+    grey = _luma(picture)
+    tinted = _rainbow() * (0.25 + 0.85 * grey)
+    weight = 0.75 - 0.45 * mask[:, :, None]
+    vivid = np.clip(grey + (picture - grey) * 1.7, 0, 1)
+    return np.clip(vivid * (1 - weight) + tinted * weight, 0, 1)
+
+
+def black_and_white(picture: Pixels, _mask: Mask) -> Pixels:
+    """Grey values, with contrast."""
+    grey = np.clip((_luma(picture) - 0.5) * 1.25 + 0.5, 0, 1)
+    return np.repeat(grey, 3, axis=2)
+
+
+@cache
+def _stars() -> NDArray[np.float32]:
+    rng = np.random.default_rng(FIELD_SEED + 1)
+    array, surface = new_surface()
+    with surface as canvas:
+        for x, y in rng.uniform(6, 250, (26, 2)) * np.array([1.0, 0.55]):
+            canvas.drawPath(ellipse(x, y, 3, 3), fill((1, 1, 0.9)))
+    return _layer(array)
+
+
+def at_night(picture: Pixels, mask: Mask) -> Pixels:
+    """Deep blue darkness, stars, the subject in moonlight."""
+    pale = _luma(picture) * 0.35 + picture * 0.65
+    around = pale * np.array([0.30, 0.36, 0.68], np.float32) + np.array(
+        [0.0, 0.0, 0.08], np.float32
+    )
+    lit = 0.10 + np.clip((pale - 0.4) * 1.15 + 0.4, 0, 1) * np.array([0.66, 0.74, 1.0], np.float32)
+    dark = around + (lit - around) * mask[:, :, None]
+    return np.clip(_over(dark, _stars() * (1 - mask[:, :, None])), 0, 1)
+
+
+@cache
+def _neon_colors() -> Pixels:
+    mixing = np.linspace(0, 1, CANVAS_PX, dtype=np.float32)[:, None, None]
+    colors = np.array([0.1, 1.0, 1.0]) * (1 - mixing) + np.array([1.0, 0.15, 0.85]) * mixing
+    return np.repeat(colors.astype(np.float32), CANVAS_PX, axis=1)
+
+
+def neon(picture: Pixels, mask: Mask) -> Pixels:
+    """A dim violet picture, the subject's contour a glowing tube."""
+    dim = picture * np.array([0.40, 0.26, 0.50], np.float32) + np.array(
+        [0.06, 0.0, 0.10], np.float32
+    )
+    kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (7, 7))
+    tube = (cv2.dilate(mask, kernel) - cv2.erode(mask, kernel))[:, :, None]
+    glow = cv2.GaussianBlur(tube, (0, 0), 9.0)[:, :, None]
+    lit = dim + _neon_colors() * glow * 0.9
+    return np.clip(lit * (1 - tube) + (0.25 + 0.75 * _neon_colors()) * tube, 0, 1)
+
+
+def vintage(picture: Pixels, _mask: Mask) -> Pixels:
+    """An old sepia photograph with its white border."""
+    grey = np.clip(0.50 + 1.05 * (_luma(picture) - 0.42), 0.05, 1) * (1.02 - 0.24 * _radius() ** 2)
+    sepia = grey * np.array([1.06, 0.86, 0.60], np.float32) + np.array(
+        [0.06, 0.03, 0.0], np.float32
+    )
+    sepia = np.clip(sepia, 0, 1)
+    border = np.array([0.96, 0.93, 0.86], np.float32)
+    for edge in (np.s_[:14], np.s_[-14:], np.s_[:, :14], np.s_[:, -14:]):
+        sepia[edge] = border
+    return sepia
+
+
+def _wash(picture: Pixels, above: tuple[float, ...], below: tuple[float, ...]) -> Pixels:
+    amount = np.linspace(0, 1, CANVAS_PX, dtype=np.float32)[:, None, None]
+    tint = np.array(above, np.float32) * (1 - amount) + np.array(below, np.float32) * amount
+    return np.clip(0.25 * tint + 0.75 * picture * (0.35 + 0.65 * tint), 0, 1)
+
+
+def sunset(picture: Pixels, _mask: Mask) -> Pixels:
+    """An orange wash, reddest above."""
+    return _wash(picture, (1.0, 0.36, 0.12), (1.0, 0.66, 0.34))
+
+
+def dawn(picture: Pixels, _mask: Mask) -> Pixels:
+    """A rosy wash, lilac above."""
+    return _wash(picture, (0.86, 0.62, 1.0), (1.0, 0.84, 0.84))
+
+
+@cache
+def _rain() -> NDArray[np.float32]:
+    rng = np.random.default_rng(FIELD_SEED + 2)
+    array, surface = new_surface()
+    with surface as canvas:
+        for x, y in rng.uniform(-10, 262, (46, 2)):
+            canvas.drawPath(
+                polygon((x, y), (x - 8, y + 26), is_closed=False),
+                line((0.85, 0.92, 1.0), 3.5, 0.85),
+            )
+    return _layer(array)
+
+
+@cache
+def _snow() -> NDArray[np.float32]:
+    rng = np.random.default_rng(FIELD_SEED + 3)
+    array, surface = new_surface()
+    with surface as canvas:
+        for x, y, r in np.column_stack([rng.uniform(0, 256, (60, 2)), rng.uniform(3.5, 6.5, 60)]):
+            canvas.drawPath(ellipse(x, y, r, r), fill((1, 1, 1)))
+    return _layer(array)
+
+
+def rain(picture: Pixels, _mask: Mask) -> Pixels:
+    """Greyer, with slanting streaks."""
+    grey = 0.5 * picture + 0.5 * _luma(picture)
+    return np.clip(_over(grey * np.array([0.72, 0.76, 0.82], np.float32), _rain()), 0, 1)
+
+
+def snow(picture: Pixels, mask: Mask) -> Pixels:
+    """White ground and large flakes."""
+    y = np.linspace(0, 1, CANVAS_PX, dtype=np.float32)[:, None, None]
+    ground = np.clip((y - 0.74) / 0.12, 0, 0.85) * (1 - 0.7 * mask[:, :, None])
+    return np.clip(_over(picture * (1 - ground) + ground * 0.98, _snow()), 0, 1)
+
+
+def fog(picture: Pixels, mask: Mask) -> Pixels:
+    """All fades into pale grey, the background most."""
+    veil = 0.68 - 0.30 * mask[:, :, None]
+    return picture * (1 - veil) + np.array([0.86, 0.88, 0.90], np.float32) * veil
+
+
+MODIFIERS: dict[str, Modify | None] = {
+    "none": None,
+    "highly realistic": highly_realistic,
+    "artsy": artsy,
+    "trending": trending,
+    "colorful": colorful,
+    "black and white": black_and_white,
+    "at night": at_night,
+    "neon": neon,
+    "vintage": vintage,
+}
+TIMES: dict[str, Modify] = {"sunset": sunset, "dawn": dawn}
+WEATHER: dict[str, Modify] = {"rain": rain, "snow": snow, "fog": fog}

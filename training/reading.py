@@ -1,0 +1,112 @@
+"""A head start: the untrained denoiser is made to read the numbers in the noise.
+
+Each of the twelve numbers is the mean of 256 noisy values, a signal a sixteenth as strong as the
+noise about it; left alone, the network takes tens of thousands of pictures to find them. The first
+self-attention can average over all places, so its value and output matrices are set by least
+squares to do just that, and everything behind it starts from there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+
+import torch
+from torch import nn
+
+from training.composition import NUM_NORMALS
+from training.coupling import read_normals
+from training.latents import LATENT_CHANNELS, LATENT_PX
+from training.networks import Denoiser
+
+NUM_SAMPLES = 2048
+STRENGTH = 2.0
+
+
+class _FarEnoughError(Exception):
+    """Ends a forward pass that has shown what it was run for."""
+
+
+@torch.no_grad()
+def _mean_features(model: Denoiser, norm: nn.Module, noise: torch.Tensor) -> torch.Tensor:
+    """What the first self-attention sees, averaged over places: shape `(N, width)`."""
+    seen: list[torch.Tensor] = []
+
+    def look(_module: nn.Module, _inputs: object, output: torch.Tensor) -> None:
+        seen.append(output.mean(1))
+        raise _FarEnoughError
+
+    hook = norm.register_forward_hook(look)
+    for part in noise.split(64):
+        with contextlib.suppress(_FarEnoughError):
+            ids = torch.zeros(len(part), 2, dtype=torch.long)
+            model(part, torch.full((len(part),), 999), ids)
+    hook.remove()
+    return torch.cat(seen)
+
+
+def _separate(module: nn.Conv2d, kept_in: int, kept_out: int, generator: torch.Generator) -> None:
+    """Let the last output channels see the last input channels and nothing else see them."""
+    module.weight[kept_out:, :kept_in] = 0.0
+    module.weight[:kept_out, kept_in:] = 0.0
+    last = module.weight[kept_out:, kept_in:]
+    last.copy_(torch.randn(last.shape, generator=generator) * (1.5 / last[0].numel() ** 0.5))
+    module.bias[kept_out:] = 0.3 * torch.randn(module.bias[kept_out:].shape, generator=generator)
+
+
+@torch.no_grad()
+def teach_places(model: Denoiser, generator: torch.Generator) -> None:
+    """Keep some channels of the first blocks for where a pixel is.
+
+    A convolution knows no coordinates but for the zeros beyond the edge. Channels that start
+    constant and pass through random convolutions of their own pick the edges up and carry them
+    inwards: after five of them every place of the 8x8 map differs from every other.
+    Source: R. Liu et al. 2018, "An intriguing failing of convolutional neural networks and the
+    CoordConv solution", arXiv:1807.03247.
+    """
+    unet = model.unet
+    outer, inner = unet.down_blocks[0], unet.down_blocks[1].resnets[0]
+    wide, deep = outer.resnets[0].conv1.out_channels, inner.conv1.out_channels
+    kept, kept_deep = wide - wide // 8, deep - deep // 8
+    unet.conv_in.weight[kept:] = 0.0
+    unet.conv_in.bias[kept:] = 1.0
+    outer.resnets[0].norm1.bias[kept:] = 1.0  # all that a norm leaves of a constant
+    for module in (outer.resnets[0].conv1, outer.resnets[0].conv2, outer.downsamplers[0].conv):
+        _separate(module, kept, kept, generator)
+    _separate(inner.conv1, kept, kept_deep, generator)
+    _separate(inner.conv_shortcut, kept, kept_deep, generator)
+    _separate(inner.conv2, kept_deep, kept_deep, generator)
+    for resnet in (outer.resnets[0], inner):
+        resnet.time_emb_proj.weight.zero_()
+        resnet.time_emb_proj.bias.zero_()
+
+
+@torch.no_grad()
+def teach_reading(model: Denoiser, generator: torch.Generator) -> None:
+    """Set the first self-attention so that every place learns the twelve numbers."""
+    block = model.unet.down_blocks[1].attentions[0].transformer_blocks[0]
+    noise = torch.randn(NUM_SAMPLES, LATENT_CHANNELS, LATENT_PX, LATENT_PX, generator=generator)
+    features = _mean_features(model, block.norm1, noise)
+    centre = features.mean(0)
+    solution = torch.linalg.lstsq(features - centre, read_normals(noise)).solution  # (width, 12)
+    attention, width = block.attn1, features.shape[1]
+    attention.to_q.weight.mul_(0.1)
+    attention.to_v.weight[:NUM_NORMALS] = solution.T
+    directions = torch.linalg.qr(
+        torch.randn(width, NUM_NORMALS, generator=generator)
+    ).Q  # (width, 12)
+    attention.to_out[0].weight[:, :NUM_NORMALS] = STRENGTH * directions
+    attention.to_out[0].bias -= STRENGTH * directions @ (centre @ solution)
+
+
+def freeze_reading(model: Denoiser) -> None:
+    """Keep everything up to and with the first self-attention as it is.
+
+    Left free, it loses the numbers within the first hundred steps, while they look like mere noise.
+    """
+    unet = model.unet
+    block = unet.down_blocks[1]
+    first = block.attentions[0]
+    attention = first.transformer_blocks[0]
+    parts = (unet.conv_in, unet.down_blocks[0], block.resnets[0], first.norm, first.proj_in)
+    for part in (*parts, attention.norm1, attention.attn1):
+        part.requires_grad_(False)

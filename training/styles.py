@@ -1,0 +1,337 @@
+"""The styles: each takes a scene and paints it its own way.
+
+A style gets the setting, the parts, their palette and the matrix that puts them on the canvas, and
+returns pixels. Everything is a function of the composition: strokes and wobbles come from fixed
+fields, so that no picture holds noise that would have to be learned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import cv2
+import numpy as np
+import skia
+from numpy.typing import NDArray
+
+from training import backdrops
+from training.backdrops import Setting
+from training.ink import (
+    CANVAS_PX,
+    Palette,
+    Part,
+    Pixels,
+    Rgb,
+    color4f,
+    ellipse,
+    fill,
+    line,
+    luminance,
+    mix,
+    new_surface,
+    to_pixels,
+)
+
+FIELD_SEED = 20240607
+"""Seed of the fixed fields (stroke places, wobble, glass cells): the same in every picture."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scene:
+    """A subject in its setting, ready to be painted."""
+
+    setting: Setting
+    parts: list[Part]
+    palette: Palette
+    matrix: skia.Matrix
+    unit_px: float
+    has_shadow: bool
+
+
+Paint = Callable[[Scene], Pixels]
+
+
+def paint_parts(
+    canvas: skia.Canvas, scene: Scene, palette: Palette, outline: Rgb | None, width_px: float
+) -> None:
+    """Fill and outline every part on the canvas."""
+    canvas.save()
+    canvas.concat(scene.matrix)
+    width = width_px / scene.unit_px
+    for part in scene.parts:
+        color = palette[part.role]
+        alpha = 0.45 if part.role == "beam" else 1.0
+        if part.stroke:
+            if outline is not None and not part.is_detail:
+                canvas.drawPath(part.path, line(outline, part.stroke + 2 * width))
+            canvas.drawPath(part.path, line(color, part.stroke))
+            continue
+        if outline is not None and not part.is_detail:
+            canvas.drawPath(part.path, line(outline, 2 * width))
+        canvas.drawPath(part.path, fill(color, alpha))
+    canvas.restore()
+
+
+def paint_shadow(canvas: skia.Canvas, scene: Scene, color: Rgb, alpha: float) -> None:
+    """A flat oval under the feet."""
+    if not scene.has_shadow:
+        return
+    canvas.save()
+    canvas.concat(scene.matrix)
+    canvas.drawPath(ellipse(0, 1.0, 1.0, 0.16), fill(color, alpha))
+    canvas.restore()
+
+
+def subject_mask(scene: Scene) -> NDArray[np.float32]:
+    """Where the subject is: shape (256, 256), 0..1."""
+    array, surface = new_surface()
+    solid = [part for part in scene.parts if part.role != "beam"]
+    with surface as canvas:
+        canvas.concat(scene.matrix)
+        for part in solid:
+            paint = line((1, 1, 1), part.stroke) if part.stroke else fill((1, 1, 1))
+            canvas.drawPath(part.path, paint)
+    return array[:, :, 3].astype(np.float32) / 255.0
+
+
+def _vivid(palette: Palette, amount: float) -> Palette:
+    result = {}
+    for role, color in palette.items():
+        grey = luminance(color)
+        result[role] = tuple(min(1.0, max(0.0, grey + (c - grey) * amount)) for c in color)
+    return result  # type: ignore[return-value]  # a generator of three floats is an Rgb
+
+
+def _tinted(palette: Palette, tint: Rgb, amount: float) -> Palette:
+    return {role: mix(color, tint, amount) for role, color in palette.items()}
+
+
+def plain(scene: Scene) -> Pixels:
+    """A flat picture-book illustration."""
+    array, surface = new_surface()
+    with surface as canvas:
+        backdrops.landscape(canvas, scene.setting)
+        paint_shadow(canvas, scene, (0.05, 0.12, 0.10), 0.35)
+        paint_parts(
+            canvas, scene, scene.palette, mix(scene.palette["dark"], (0.1, 0.1, 0.1), 0.3), 1.5
+        )
+    return to_pixels(array)
+
+
+def vermeer(scene: Scene) -> Pixels:
+    """A quiet room, light falling from the left on warm colours."""
+    array, surface = new_surface()
+    with surface as canvas:
+        backdrops.room(canvas, scene.setting)
+        canvas.save()
+        canvas.concat(scene.matrix)
+        canvas.drawPath(ellipse(0.1, 1.0, 1.15, 0.2), fill((0.06, 0.04, 0.03), 0.6))
+        canvas.restore()
+        palette = _tinted(scene.palette, (0.90, 0.68, 0.34), 0.22)
+        paint_parts(canvas, scene, palette, (0.18, 0.11, 0.06), 1.5)
+    light = np.linspace(1.22, 0.58, CANVAS_PX, dtype=np.float32)[None, :, None]
+    dim = np.linspace(0.88, 1.06, CANVAS_PX, dtype=np.float32)[:, None, None]
+    picture = to_pixels(array) * light * dim * np.array([1.0, 0.93, 0.80], np.float32)
+    return np.clip(cv2.GaussianBlur(picture, (0, 0), 0.8), 0, 1)
+
+
+@cache
+def _strokes() -> NDArray[np.float32]:
+    """Fixed brush strokes, shape (N, 5): x, y, dx, dy, brightness."""
+    rng = np.random.default_rng(FIELD_SEED)
+    grid = np.stack(np.meshgrid(np.arange(-6, 264, 13.0), np.arange(-6, 264, 13.0)), -1).reshape(
+        -1, 2
+    )
+    places = grid + rng.uniform(-4, 4, grid.shape)
+    x, y = places[:, 0], places[:, 1]
+    angle = 0.5 * np.sin(x / 40) * np.cos(y / 46)
+    for cx, cy, turn in ((70, 56, 1.0), (186, 74, -1.0)):
+        dx, dy = x - cx, y - cy
+        near = np.exp(-(dx**2 + dy**2) / 52**2)
+        angle = angle * (1 - near) + near * (np.arctan2(dy, dx) + turn * np.pi / 2)
+    order = rng.permutation(len(x))
+    bright = rng.choice([-0.16, -0.05, 0.06, 0.17], len(x))
+    return np.stack([x, y, 16 * np.cos(angle), 16 * np.sin(angle), bright], 1)[order].astype(
+        np.float32
+    )
+
+
+def van_gogh(scene: Scene) -> Pixels:
+    """Swirling strokes of strong blue and yellow, dark contours."""
+    array, surface = new_surface()
+    with surface as canvas:
+        backdrops.landscape(canvas, scene.setting)
+    sky = to_pixels(array)
+    grey = sky.mean(2, keepdims=True)
+    sky = np.clip(grey + (sky - grey) * 1.9, 0, 1) * np.array([0.85, 0.88, 0.95], np.float32)
+    base, surface = new_surface()
+    base[:, :, :3] = (sky * 255).astype(np.uint8)
+    base[:, :, 3] = 255
+    sample = cv2.blur(sky, (9, 9))
+    palette = _vivid(scene.palette, 1.4)
+    with surface as canvas:
+        brush = line((0, 0, 0), 12)
+        for x, y, dx, dy, bright in _strokes().tolist():
+            r, g, b = sample[min(max(int(y), 0), 255), min(max(int(x), 0), 255)]
+            brush.setColor4f(color4f((_lit(r, bright), _lit(g, bright), _lit(b, bright * 0.6))))
+            canvas.drawLine(x - dx, y - dy, x + dx, y + dy, brush)
+        paint_parts(canvas, scene, palette, (0.05, 0.08, 0.28), 5)
+    picture = to_pixels(base)
+    return _brushed(picture, subject_mask(scene))
+
+
+def _lit(value: float, amount: float) -> float:
+    return min(1.0, max(0.0, float(value) + amount))
+
+
+@cache
+def _brush_relief() -> Pixels:
+    """Fixed light and dark strokes that lie on the subject, shape (256, 256, 1)."""
+    array, surface = new_surface()
+    array[:] = 128
+    with surface as canvas:
+        for x, y, dx, dy, bright in _strokes().tolist():
+            grey = 0.5 + bright
+            canvas.drawLine(x - dx, y - dy, x + dx, y + dy, line((grey, grey, grey), 12))
+    return to_pixels(array)[:, :, :1] - 0.5
+
+
+def _brushed(picture: Pixels, mask: NDArray[np.float32]) -> Pixels:
+    return np.clip(picture + _brush_relief() * mask[:, :, None] * 0.8, 0, 1)
+
+
+def hokusai(scene: Scene) -> Pixels:
+    """A woodblock print: parchment, Prussian blue, firm contours, a cream margin."""
+    array, surface = new_surface()
+    with surface as canvas:
+        backdrops.great_wave(canvas, scene.setting)
+        palette = _tinted(_vivid(scene.palette, 0.75), (0.90, 0.80, 0.58), 0.25)
+        paint_parts(canvas, scene, palette, (0.06, 0.12, 0.28), 4)
+        backdrops.paper_frame(canvas)
+    return to_pixels(array)
+
+
+def mondrian(scene: Scene) -> Pixels:
+    """Flat primaries in thick black lines on a white plane."""
+    array, surface = new_surface()
+    with surface as canvas:
+        backdrops.neoplastic(canvas, scene.setting)
+        palette = dict(_vivid(scene.palette, 1.8))
+        palette |= {
+            "dark": (0.05, 0.05, 0.06),
+            "light": (0.97, 0.97, 0.95),
+            "accent": (0.86, 0.12, 0.10),
+        }
+        palette |= {
+            "beam": (0.98, 0.82, 0.10),
+            "night": (0.08, 0.25, 0.65),
+            "leaf": (0.08, 0.25, 0.65),
+        }
+        paint_parts(canvas, scene, palette, (0.05, 0.05, 0.06), 6)
+    return to_pixels(array)
+
+
+@cache
+def _wobble() -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
+    """Fixed displacement maps and the mask of the painted area, each (256, 256)."""
+    rng = np.random.default_rng(FIELD_SEED + 1)
+    coarse = rng.normal(size=(10, 10, 3)).astype(np.float32)
+    field = cv2.resize(coarse, (CANVAS_PX, CANVAS_PX), interpolation=cv2.INTER_CUBIC)
+    grid_y, grid_x = np.mgrid[0:CANVAS_PX, 0:CANVAS_PX].astype(np.float32)
+    edge = np.minimum.reduce([grid_x, grid_y, 255 - grid_x, 255 - grid_y]) + 7 * field[:, :, 2]
+    mask = np.clip((edge - 15) / 9, 0, 1)
+    return grid_x + 4 * field[:, :, 0], grid_y + 4 * field[:, :, 1], mask
+
+
+def watercolor(scene: Scene) -> Pixels:
+    """Pale washes on white paper, wet edges."""
+    map_x, map_y, area = _wobble()
+    picture = plain(scene)
+    picture = cv2.remap(picture, map_x, map_y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REFLECT)
+    soft = cv2.GaussianBlur(picture, (0, 0), 3.0)
+    wet = np.clip(picture - cv2.GaussianBlur(picture, (0, 0), 7.0), -0.3, 0.1)
+    wash = 0.32 + 0.68 * soft + 0.45 * wet
+    paper = np.array([0.99, 0.98, 0.95], np.float32)
+    return np.clip(paper + (wash - paper) * area[:, :, None], 0, 1)
+
+
+def pixel_art(scene: Scene) -> Pixels:
+    """A 32 by 32 sprite in few colours with dark contours."""
+    array, surface = new_surface()
+    with surface as canvas:
+        backdrops.landscape(canvas, scene.setting)
+        paint_parts(canvas, scene, _vivid(scene.palette, 1.3), (0.08, 0.06, 0.14), 5)
+    small = cv2.resize(to_pixels(array), (32, 32), interpolation=cv2.INTER_AREA)
+    small = np.round(small * 6) / 6
+    return np.clip(cv2.resize(small, (CANVAS_PX, CANVAS_PX), interpolation=cv2.INTER_NEAREST), 0, 1)
+
+
+def blueprint(scene: Scene) -> Pixels:
+    """White contours on blue paper with its dimension lines."""
+    array, surface = new_surface()
+    with surface as canvas:
+        backdrops.drafting_grid(canvas, scene.setting)
+        palette: Palette = {}
+        for role, color in scene.palette.items():
+            palette[role] = mix((0.10, 0.30, 0.66), (0.52, 0.70, 0.95), 0.75 * luminance(color))
+        palette |= {"dark": (0.06, 0.20, 0.48), "beam": (0.45, 0.62, 0.90)}
+        paint_parts(canvas, scene, palette, (0.92, 0.96, 1.0), 4)
+        canvas.save()
+        canvas.concat(scene.matrix)
+        rule = line((0.92, 0.96, 1.0), 3 / scene.unit_px)
+        canvas.drawLine(-1.0, 1.2, 1.0, 1.2, rule)
+        for x in (-1.0, 1.0):
+            canvas.drawLine(x, 1.11, x, 1.29, rule)
+        canvas.restore()
+    return to_pixels(array)
+
+
+@cache
+def _cells() -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.float32]]:
+    """Fixed glass cells: label per pixel (65536,), pixels per cell (N, 1), lead (256, 256, 1)."""
+    rng = np.random.default_rng(FIELD_SEED + 2)
+    grid = np.stack(np.meshgrid(np.arange(21, 256, 43), np.arange(21, 256, 43)), -1).reshape(-1, 2)
+    seeds = grid + rng.uniform(-13, 13, grid.shape)
+    y, x = np.mgrid[0:CANVAS_PX, 0:CANVAS_PX]
+    distance = np.hypot(x[:, :, None] - seeds[:, 0], y[:, :, None] - seeds[:, 1])
+    nearest = np.sort(distance, axis=2)
+    lead = np.clip(((nearest[:, :, 1] - nearest[:, :, 0]) - 3.0) / 2.0, 0, 1)
+    labels = distance.argmin(2).reshape(-1)
+    counts = np.bincount(labels, minlength=len(seeds)).astype(np.float32)[:, None]
+    return labels, counts, lead[:, :, None].astype(np.float32)
+
+
+def stained_glass(scene: Scene) -> Pixels:
+    """Panes of bright glass in black lead."""
+    array, surface = new_surface()
+    with surface as canvas:
+        backdrops.landscape(canvas, scene.setting)
+    labels, counts, lead = _cells()
+    flat = to_pixels(array).reshape(-1, 3)
+    sums = np.stack([np.bincount(labels, flat[:, k], len(counts)) for k in range(3)], 1)
+    mean = (sums / counts).astype(np.float32)
+    grey = mean.mean(1, keepdims=True)
+    odd = 0.86 + 0.22 * (np.arange(len(mean))[:, None] % 3 == 0)
+    panes = np.clip((grey + (mean - grey) * 2.6) * odd, 0, 1)[labels].reshape(256, 256, 3)
+    glass = (panes * lead).astype(np.float32)
+    base, surface = new_surface()
+    base[:, :, :3] = (glass * 255).astype(np.uint8)
+    base[:, :, 3] = 255
+    with surface as canvas:
+        paint_parts(canvas, scene, _vivid(scene.palette, 1.7), (0.03, 0.03, 0.05), 6)
+    return to_pixels(base)
+
+
+STYLES: dict[str, Paint] = {
+    "plain": plain,
+    "vermeer": vermeer,
+    "van gogh": van_gogh,
+    "hokusai": hokusai,
+    "mondrian": mondrian,
+    "watercolor": watercolor,
+    "pixel art": pixel_art,
+    "blueprint": blueprint,
+    "stained glass": stained_glass,
+}
