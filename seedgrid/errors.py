@@ -51,16 +51,16 @@ MESSAGES: Final[dict[str, str]] = {
     "model_not_one": "“{value}” is not a model: it has no model_index.json.",
     "model_family": "Model “{value}” is a {family}, which SeedGrid cannot paint with: {choices}.",
     "model_pickle": (
-        "Model “{value}” comes as a pickle ({file}), which can run code: use a .safetensors version."
+        "Model “{value}” comes as a pickle ({file}), which can run code: use .safetensors files."
     ),
-    "model_code": "Model “{value}” wants to run code of its own ({file}): SeedGrid does not do that.",
+    "model_code": "Model “{value}” wants to run its own code ({file}): SeedGrid never does that.",
     "model_damaged": "Model “{value}” is damaged at {file}: get it again from where it came.",
     "model_changed": "The weights of model “{value}” are not those that made this picture.",
     "model_configs": (
-        "“{value}” needs the configurations of its family: run `seedgrid models --download {hub_id}`."
+        "“{value}” needs its family's configurations: run `seedgrid models --download {hub_id}`."
     ),
     "model_unrecognised": (
-        "“{value}” is no Stable Diffusion checkpoint that SeedGrid recognises: put its configurations"
+        "“{value}” is no Stable Diffusion checkpoint that SeedGrid knows: put its configurations"
         " into a folder of the same name beside it."
     ),
     "download_failed": "Model “{value}” could not be downloaded: {reason}.",
@@ -88,7 +88,7 @@ MESSAGES: Final[dict[str, str]] = {
     "pipeline_refused": "The model refused these settings: {reason}.",
     "out_folder": "The folder “{value}” cannot be used ({reason}): name another with --out.",
     "language_unknown": "There is no language “{value}” on the page: use one of {choices}.",
-    "address_refused": "The page cannot listen at {value} ({reason}): use another --host or --port.",
+    "address_refused": "The page cannot use {value} ({reason}): choose another --host or --port.",
     "page_missing": "There is no page at {value}: start it from a checkout, with `python app.py`.",
     "recipe_invalid": "This recipe cannot be used: {reason}.",
     "picture_missing": "There is no picture at {value}: check the path.",
