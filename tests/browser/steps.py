@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from playwright.sync_api import Locator, Page, expect
 
 CELLS = "#sg-stage [data-cell]"
@@ -45,6 +47,7 @@ def set_steps(page: Page, steps: int) -> None:
     box = page.locator("#sg-steps input")
     if not box.is_visible():
         page.locator("#sg-settings button").first.click()
+    expect(box).to_have_attribute("placeholder", re.compile(r"\d"))  # the offers have come
     box.fill(str(steps))
 
 

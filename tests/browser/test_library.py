@@ -1,0 +1,238 @@
+"""The library, dropping, links, verifying and exports in a real browser."""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from pathlib import Path
+
+import httpx
+from conftest import OpenPage
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
+from playwright.sync_api import Page, expect
+from steps import (
+    CELLS,
+    cell,
+    generate,
+    ids,
+    prompt,
+    refine,
+    seeds,
+    seeds_shown,
+    set_steps,
+    status,
+    wait_until_done,
+)
+
+ITEMS = "#sg-library .sg-item"
+
+
+def open_library(page: Page) -> None:
+    page.click("#sg-library-open")
+    expect(page.locator(ITEMS).first).to_be_visible()
+
+
+def search(page: Page, words: str) -> None:
+    page.fill("#sg-library input[type=search]", words)
+
+
+def test_a_work_is_found_and_gone_on_with(page: Page) -> None:
+    """Search, click, and the picture is on the stage at its place, ready to refine."""
+    prompt(page).fill("a zebra of the library")
+    first = generate(page)
+    refine(page, 2)
+    prompt(page).fill("something newer")
+    generate(page)
+    open_library(page)
+    search(page, "zebra library")
+    expect(page.locator(ITEMS)).to_have_count(8)
+    page.locator(f"{ITEMS} [data-picture-id='{first[1]}']").click()
+    expect(cell(page, 1)).to_have_attribute("data-picture-id", first[1])
+    expect(cell(page, 1)).to_have_attribute("aria-selected", "true")
+    expect(page.locator("#sg-lineage .sg-round")).to_have_count(2)
+    page.click("#sg-refine")
+    page.wait_for_function("document.querySelector(\"[data-cell='0']\").dataset.seed === '1'")
+
+
+def test_what_is_thrown_away_can_be_taken_back(page: Page) -> None:
+    """One click removes, one click undoes; the trash holds what is not undone."""
+    prompt(page).fill("a wombat to lose")
+    generate(page)
+    open_library(page)
+    search(page, "wombat")
+    expect(page.locator(ITEMS)).to_have_count(4)
+    page.locator(ITEMS).first.hover()
+    page.locator(f"{ITEMS} .sg-item-remove").first.click()
+    expect(page.locator(ITEMS)).to_have_count(3)
+    page.click("#sg-library .sg-undo button")
+    expect(page.locator(ITEMS)).to_have_count(4)
+    page.locator(ITEMS).first.hover()
+    page.locator(f"{ITEMS} .sg-item-remove").first.click()
+    page.get_by_role("button", name="Trash", exact=True).click()
+    expect(page.locator(ITEMS)).to_have_count(1)
+
+
+def test_favourites_and_notes_are_found_again(page: Page) -> None:
+    """The star filters the library; the note is there after a reload."""
+    prompt(page).fill("a favourite axolotl")
+    generate(page)
+    cell(page, 3).click()
+    page.click("#sg-picked .sg-star")
+    expect(page.locator("#sg-picked .sg-star")).to_have_attribute("aria-pressed", "true")
+    page.fill("#sg-picked .sg-note", "for the cover")
+    page.press("#sg-picked .sg-note", "Enter")
+    page.reload()
+    expect(page.locator("#sg-picked .sg-note")).to_have_value("for the cover")
+    open_library(page)
+    search(page, "axolotl")
+    expect(page.locator(ITEMS)).to_have_count(4)
+    page.get_by_role("button", name="Favourites", exact=True).click()
+    expect(page.locator(ITEMS)).to_have_count(1)
+
+
+def test_a_dropped_picture_opens_where_it_belongs(page: Page, tmp_path: Path) -> None:
+    """A saved PNG, dropped again, leads back to its round."""
+    prompt(page).fill("a fox that comes home")
+    first = generate(page)
+    cell(page, 2).click()
+    with page.expect_download() as download:
+        page.click("#sg-save")
+    saved = tmp_path / "saved.png"
+    download.value.save_as(saved)
+    prompt(page).fill("elsewhere")
+    generate(page)
+    page.set_input_files("#sg-drop input[type=file]", saved)
+    expect(cell(page, 2)).to_have_attribute("data-picture-id", first[2])
+    expect(cell(page, 2)).to_have_attribute("aria-selected", "true")
+    expect(status(page)).to_contain_text("Taken into the library")
+
+
+def test_another_tools_picture_fills_in_the_page(page: Page, tmp_path: Path) -> None:
+    """Words and seed are in the fields, and the status says what cannot come along."""
+    texts = PngInfo()
+    texts.add_text(
+        "parameters",
+        "a castle in the air\nNegative prompt: fog\n"
+        "Steps: 20, Sampler: Euler, CFG scale: 7, Seed: 42, Size: 64x64",
+    )
+    path = tmp_path / "a1111.png"
+    Image.new("RGB", (64, 64), "red").save(path, pnginfo=texts)
+    page.set_input_files("#sg-drop input[type=file]", path)
+    expect(prompt(page)).to_have_value("a castle in the air")
+    expect(seeds(page)).to_have_value("42")
+    expect(status(page)).to_contain_text("AUTOMATIC1111")
+
+
+def test_a_file_that_is_no_picture_is_explained(page: Page, tmp_path: Path) -> None:
+    """The message stands at the field; the stage is as it was."""
+    first = generate(page)
+    (tmp_path / "x.png").write_text("not a picture")
+    page.set_input_files("#sg-drop input[type=file]", tmp_path / "x.png")
+    expect(page.locator("#sg-drop [role=alert]")).to_contain_text("not a PNG")
+    assert ids(page) == first
+
+
+def test_a_link_opens_the_page_filled_in(open_page: OpenPage) -> None:
+    """What Copy link gives fills in prompt, seed and settings for somebody else."""
+    page = open_page(permissions=["clipboard-read", "clipboard-write"])
+    prompt(page).fill("a fox & a “link”")
+    seeds(page).fill("31")
+    set_steps(page, 5)
+    page.click("#sg-generate")
+    wait_until_done(page, 1)
+    cell(page, 0).click()
+    expect(page.locator("#sg-link")).to_be_enabled()
+    page.click("#sg-link")
+    link = page.evaluate("navigator.clipboard.readText()")
+    other = open_page("?" + link.split("?")[1])
+    expect(prompt(other)).to_have_value("a fox & a “link”")
+    expect(seeds(other)).to_have_value("31")
+
+
+def test_verify_gives_its_verdict(page: Page) -> None:
+    """Identical, said and marked; it goes with the picture it is about."""
+    generate(page)
+    cell(page, 0).click()
+    page.click("#sg-verify")
+    expect(page.locator("#sg-verdict [data-verdict='identical']")).to_contain_text("Identical")
+    cell(page, 1).click()
+    expect(page.locator("#sg-verdict .sg-verdict")).to_have_count(0)
+
+
+def test_subtle_and_strong_keep_words_and_seed(page: Page) -> None:
+    """Neighbours differ from each other and from their parent, at any depth."""
+    first = generate(page)
+    for button in ("#sg-subtle", "#sg-strong"):
+        before = ids(page)
+        cell(page, 1).click()
+        page.click(button)
+        page.wait_for_function(
+            "before => document.querySelector('[data-cell]').dataset.pictureId !== before",
+            arg=before[0],
+        )
+        wait_until_done(page)
+        assert len(set(seeds_shown(page))) == 1
+        expect(cell(page, 0)).to_contain_text("%")
+    assert not set(first) & set(ids(page))
+
+
+def test_a_table_of_seeds_and_prompts(page: Page) -> None:
+    """Each prompt on each seed, labelled; a cell is refined like any other."""
+    set_steps(page, 4)
+    prompt(page).fill("a fox in a table")
+    page.fill("#sg-more-prompts textarea", "a house in a table\n\na moon in a table")
+    seeds(page).fill("3, 9")
+    page.click("#sg-generate")
+    wait_until_done(page, 6)
+    assert seeds_shown(page) == ["3", "9"] * 3
+    headings = page.locator("#sg-stage .sg-heading")
+    expect(headings).to_have_text(
+        ["3", "9", "a fox in a table", "a house in a table", "a moon in a table"]
+    )
+    cell(page, 3).click()
+    page.click("#sg-refine")
+    expect(page.locator(CELLS)).to_have_count(4)
+    wait_until_done(page)
+    assert seeds_shown(page) == ["9"] * 4
+    expect(cell(page, 0)).to_have_attribute("title", re.compile("a house in a table"))
+
+
+def test_a_round_leaves_as_sheet_bundle_and_script(page: Page, address: str) -> None:
+    """Each link of Export gives its file."""
+    first = generate(page)
+    cell(page, 0).click()
+    page.click("#sg-export summary")
+    links = page.eval_on_selector_all("#sg-export a", "all => all.map((a) => a.href)")
+    assert len(links) == 8
+    answers = {link.rsplit(".", 1)[1]: httpx.get(link).content for link in links[::2]}
+    assert Image.open(io.BytesIO(answers["png"])).width > 256
+    assert answers["pdf"].startswith(b"%PDF")
+    assert b"DDIMScheduler" in answers["py"]
+    names = zipfile.ZipFile(io.BytesIO(answers["zip"])).namelist()
+    assert len([name for name in names if name.endswith(".png")]) == 4
+    assert {"reproduce.py", "requirements.txt", "recipes.json"} <= set(names)
+    assert httpx.get(f"{address}seedgrid/export/{first[0]}/round.exe").status_code == 404
+
+
+def test_what_is_remembered_can_be_made_again(page: Page) -> None:
+    """The second time the pictures come from the library, said and at once; a click repeats."""
+    prompt(page).fill("a fox made twice")
+    generate(page)
+    generate(page)
+    expect(status(page)).to_contain_text("Taken from the library")
+    page.click("#sg-again")
+    expect(status(page)).to_contain_text("Done")
+    wait_until_done(page)
+
+
+def test_the_library_speaks_korean(open_page: OpenPage) -> None:
+    """No English word is left in the library of a Korean visitor."""
+    page = open_page(locale="ko-KR")
+    generate(page)
+    page.click("#sg-library-open")
+    expect(page.locator(ITEMS).first).to_be_visible()
+    page.get_by_role("button", name="필터").click()
+    shown = page.locator("#sg-library .sg-library-head, #sg-library .sg-filters, #sg-drop")
+    assert not re.search(r"[A-Za-z]{4,}", "".join(shown.all_inner_texts()).replace("SeedGrid", ""))
