@@ -45,8 +45,13 @@ class Library(Catalogue):
     def __init__(self, folder: Path, *, busy_timeout_s: float = BUSY_TIMEOUT_S) -> None:
         self.folder = folder.expanduser().absolute()
         shelf = Shelf.at(self.folder, timeout_s=busy_timeout_s)
-        self.notices = opening.open_shelf(shelf)
         super().__init__(shelf)
+        try:
+            self.notices = opening.open_shelf(shelf)
+        except BaseException:
+            self._left_a_trace = True
+            self.close()
+            raise
 
     def __repr__(self) -> str:
         return f"Library({str(self.folder)!r})"
