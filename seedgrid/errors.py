@@ -83,6 +83,7 @@ MESSAGES: Final[dict[str, str]] = {
         "This model needs an operation that has no deterministic form here: use determinism"
         " seeded. ({reason})"
     ),
+    "lora_unsupported": "This release cannot mix in LoRAs ({value}): use a recipe without.",
     "noise_mix_unsupported": "This model cannot mix the noise of several seeds: leave the mix out.",
     "child_failed": "The process with other instruction limits failed: {reason}",
     "pipeline_refused": "The model refused these settings: {reason}.",

@@ -19,7 +19,7 @@ from singlefile import save_single_file
 from seedgrid.backend.base import Placement
 from seedgrid.backend.diffusion import DiffusersBackend
 from seedgrid.errors import DeviceError, InputError, ModelError, RunCancelled, RunError
-from seedgrid.recipe import NoiseShare
+from seedgrid.recipe import Lora, NoiseShare
 
 FAMILIES = ("sd", "sdxl", "sd3", "flux", "pixart", "lcm", "ddpm", "ddim")
 
@@ -176,7 +176,11 @@ def test_other_weights_under_the_same_name_are_refused(
 
 @pytest.mark.parametrize(
     ("changes", "code"),
-    [({"scheduler": "Flow Euler"}, "scheduler_unknown"), ({"scheduler": "x"}, "scheduler_unknown")],
+    [
+        ({"scheduler": "Flow Euler"}, "scheduler_unknown"),
+        ({"scheduler": "x"}, "scheduler_unknown"),
+        ({"loras": (Lora(id="x", weights_sha256="0" * 64),)}, "lora_unsupported"),
+    ],
 )
 def test_a_recipe_from_elsewhere_is_checked(
     backend: DiffusersBackend,

@@ -31,12 +31,9 @@ def arrangements(cell: Recipe, others: tuple[Recipe, ...]) -> dict[str, list[Rec
     short = [other.replace(prompt=other.prompt and "fox") for other in others]
     long = [other.replace(prompt=other.prompt and LONG) for other in others]
     return {
-        "again": [cell, one, two, three],
         "last, in reverse order": [three, two, one, cell],
-        "second slot": [three, cell, two, one],
-        "beside one-word prompts": [cell, *short],
+        "second, beside one-word prompts": [short[0], cell, *short[1:]],
         "beside prompts of 300 words": [*long, cell],
-        "beside itself": [cell, cell, one, cell],
         "alone": [cell],
         "with one other": [one, cell],
     }

@@ -118,7 +118,7 @@ def test_where_the_lock_does_not_hold_the_probe_says_so_and_one_is_safe(
     backend: DiffusersBackend, model_folder: Callable[[str], Path]
 ) -> None:
     """A text encoder of odd width computes its last values another way: the last slot differs."""
-    recipes = recipes_for(backend, model_folder("sd-odd"))
+    recipes = recipes_for(backend, model_folder("sd-odd"), lock_width=4)
     report = backend.probe(recipes[0], PLACEMENT, SilentWatch())
     assert not report.holds
     safe = [recipe.replace(lock_width=report.proven_width) for recipe in recipes]
@@ -169,3 +169,14 @@ def test_it_can_be_stopped_and_then_nothing_is_remembered(
     with pytest.raises(RunCancelled):
         backend.probe(recipe, PLACEMENT, SilentWatch(stop_after=2))
     assert not backend.probe(recipe, PLACEMENT, SilentWatch()).remembered
+
+
+def test_after_a_no_the_model_is_offered_with_a_smaller_batch(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path]
+) -> None:
+    """What the probe found is not only told: the next request is made with the width that holds."""
+    folder = model_folder("sd-odd")
+    recipe = recipes_for(backend, folder, lock_width=4)[0]
+    report = backend.probe(recipe, PLACEMENT, SilentWatch())
+    assert backend.card(str(folder)).lock_width == report.proven_width == 1
+    assert backend.card(str(model_folder("sd"))).lock_width == 4

@@ -32,7 +32,7 @@ from seedgrid.backend.probe import NUM_STEPS, run_probe
 from seedgrid.backend.proof import ProbeReport, keep_report, recall_report
 from seedgrid.backend.schedulers import TABLE, make_scheduler, min_steps
 from seedgrid.backend.steps import follow
-from seedgrid.errors import InputError, RunCancelled, RunError
+from seedgrid.errors import InputError, ModelError, RunCancelled, RunError
 from seedgrid.picture import Pixels
 from seedgrid.recipe import Passport, Recipe
 from seedgrid.request import ModelCard
@@ -294,6 +294,8 @@ def _check_settings(recipe: Recipe, loaded: Loaded) -> None:
         raise InputError(
             "scheduler_unknown", field="scheduler", value=recipe.scheduler, choices=choices
         )
+    if recipe.loras:
+        raise ModelError("lora_unsupported", value=recipe.loras[0].id)
     least = min_steps(recipe.scheduler, loaded.scheduler_config)
     if recipe.num_inference_steps < least:
         raise InputError("steps_few", field="steps", value=recipe.scheduler, limit=least)

@@ -82,7 +82,7 @@ def _key(recipe: Recipe, placement: Placement) -> tuple[object, ...]:
     device = str(pick_device(placement.device))
     parts = (placement.offload, placement.vae_slicing, placement.vae_tiling)
     layout = (placement.channels_last, placement.attention == "sliced")
-    return (recipe.model, recipe.dtype, recipe.loras, device, *parts, *layout)
+    return (recipe.model, recipe.dtype, device, *parts, *layout)
 
 
 def _load(recipe: Recipe, placement: Placement) -> Loaded:

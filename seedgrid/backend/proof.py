@@ -15,6 +15,7 @@ from seedgrid.backend.cache import recall, remember
 from seedgrid.recipe import Passport, Recipe, Value
 
 _CACHE: Final = "probes"
+_WIDTHS: Final = "widths"
 # Another way of probing must not trust what the one before it found.
 _METHOD: Final = "1"
 
@@ -77,6 +78,24 @@ def recall_report(recipe: Recipe, passport: Passport) -> ProbeReport | None:
 def keep_report(recipe: Recipe, passport: Passport, report: ProbeReport) -> None:
     """Remember what a probe found."""
     remember(_CACHE, recall(_CACHE) | {_key(recipe, passport): report.model_dump_json()})
+    if not report.holds:
+        model = f"{recipe.model.weights_sha256}|{recipe.dtype}"
+        widths = recall(_WIDTHS)
+        known = widths.get(model)
+        least = min(report.proven_width, known) if isinstance(known, int) else report.proven_width
+        remember(_WIDTHS, widths | {model: least})
+
+
+def advised_width(weights_sha256: str, dtype: str, width: int) -> int:
+    """Return the width to offer for a model: the usual one, or less where a probe said no here.
+
+    Args:
+        weights_sha256: Of the model.
+        dtype: The number format that will be used.
+        width: The usual width.
+    """
+    found = recall(_WIDTHS).get(f"{weights_sha256}|{dtype}")
+    return min(width, found) if isinstance(found, int) and found > 0 else width
 
 
 def _key(recipe: Recipe, passport: Passport) -> str:
