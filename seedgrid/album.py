@@ -5,6 +5,7 @@ Thin clothes around library entries; knows nothing of engines or models.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -112,3 +113,23 @@ class Pictures(Sequence[StudioPicture]):
         from seedgrid.sheets import make_sheet
 
         return make_sheet([picture.image for picture in self])
+
+
+def read_entry(path: Path) -> Entry:
+    """Read a SeedGrid picture that need not be in a library.
+
+    Raises:
+        PictureError: The file is missing, damaged, or holds no recipe.
+    """
+    from seedgrid import png
+
+    data = png.read_bytes(path.expanduser())
+    record = png.read(data)
+    return Entry(
+        path=path.expanduser().absolute(),
+        recipe=record.recipe,
+        passport=record.passport,
+        lineage=record.lineage,
+        pixels_sha256=record.pixels_sha256,
+        file_sha256=hashlib.sha256(data).hexdigest(),
+    )

@@ -18,13 +18,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self, TypedDict, Unpack
 
 from seedgrid import request as requests
-from seedgrid.album import Pictures, StudioPicture
+from seedgrid.album import Pictures, StudioPicture, read_entry
 from seedgrid.backend.base import Backend, Placement
 from seedgrid.engine import Engine, Run
 from seedgrid.library.entry import Entry
 from seedgrid.plan import plan_grid, plan_refine
 from seedgrid.request import ModelCard, Request
 from seedgrid.seeds import check_seed, parse_seeds
+from seedgrid.turbo import quicken
 from seedgrid.variations import GUIDE_SUFFIXES
 
 if TYPE_CHECKING:
@@ -144,6 +145,7 @@ class Studio:
         seeds: Seeds = "0-3",
         *,
         fresh: bool = False,
+        turbo: bool = False,
         **settings: Unpack[Settings],
     ) -> Pictures:
         """Paint one prompt on several seeds and wait for the pictures.
@@ -152,6 +154,7 @@ class Studio:
             prompt: The words.
             seeds: One picture for each.
             fresh: Compute even what the library remembers.
+            turbo: Answer what is left open for speed; the recipe says how.
             **settings: See `Settings`.
 
         Raises:
@@ -159,7 +162,7 @@ class Studio:
             RunError: It was started and did not succeed; finished pictures are in the library.
             LibraryError: The pictures cannot be kept.
         """
-        return _wait(self.start_grid(prompt, seeds, fresh=fresh, **settings))
+        return _wait(self.start_grid(prompt, seeds, fresh=fresh, turbo=turbo, **settings))
 
     def refine(
         self,
@@ -190,6 +193,7 @@ class Studio:
         seeds: Seeds,
         *,
         fresh: bool = False,
+        turbo: bool = False,
         **settings: Unpack[Settings],
     ) -> Pictures:
         """Paint every prompt on every seed: one row a prompt, one column a seed, row by row.
@@ -199,7 +203,7 @@ class Studio:
             RunError: It was started and did not succeed; finished pictures are in the library.
             LibraryError: The pictures cannot be kept.
         """
-        return _wait(self.start_matrix(prompts, seeds, fresh=fresh, **settings))
+        return _wait(self.start_matrix(prompts, seeds, fresh=fresh, turbo=turbo, **settings))
 
     def start_grid(
         self,
@@ -207,10 +211,11 @@ class Studio:
         seeds: Seeds = "0-3",
         *,
         fresh: bool = False,
+        turbo: bool = False,
         **settings: Unpack[Settings],
     ) -> Run:
         """Start what `grid` waits for."""
-        return self.start_matrix([prompt], seeds, fresh=fresh, **settings)
+        return self.start_matrix([prompt], seeds, fresh=fresh, turbo=turbo, **settings)
 
     def start_refine(
         self,
@@ -234,16 +239,16 @@ class Studio:
         seeds: Seeds,
         *,
         fresh: bool = False,
+        turbo: bool = False,
         **settings: Unpack[Settings],
     ) -> Run:
         """Start what `matrix` waits for."""
         chosen = _read_seeds(seeds)
         card = self.card()
-        recipes = [
-            recipe
-            for prompt in prompts
-            for recipe in requests.resolve(Request(prompt=prompt, seeds=chosen, **settings), card)
-        ]
+        wanted = [Request(prompt=prompt, seeds=chosen, **settings) for prompt in prompts]
+        if turbo:
+            wanted = [quicken(one, card, device=self._placement.device) for one in wanted]
+        recipes = [recipe for one in wanted for recipe in requests.resolve(one, card)]
         return self.engine.submit(plan_grid(recipes), owner=_OWNER, fresh=fresh)
 
     def find(self, picture: AnyPicture) -> Entry:
@@ -282,28 +287,6 @@ def default_library() -> Path:
     import platformdirs
 
     return Path(platformdirs.user_data_dir("seedgrid", appauthor=False))
-
-
-def read_entry(path: Path) -> Entry:
-    """Read a SeedGrid picture that need not be in a library.
-
-    Raises:
-        PictureError: The file is missing, damaged, or holds no recipe.
-    """
-    import hashlib
-
-    from seedgrid import png
-
-    data = png.read_bytes(path.expanduser())
-    record = png.read(data)
-    return Entry(
-        path=path.expanduser().absolute(),
-        recipe=record.recipe,
-        passport=record.passport,
-        lineage=record.lineage,
-        pixels_sha256=record.pixels_sha256,
-        file_sha256=hashlib.sha256(data).hexdigest(),
-    )
 
 
 def _looks_like_an_id(text: str) -> bool:

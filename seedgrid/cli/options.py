@@ -23,4 +23,7 @@ Determinism = Annotated[str | None, typer.Option(help="off, seeded or strict.")]
 Library = Annotated[Path | None, typer.Option(help="The folder that keeps the pictures.")]
 Out = Annotated[Path | None, typer.Option(help="Write the pictures to this folder as well.")]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Compute even what the library remembers.")]
+Turbo = Annotated[
+    bool, typer.Option("--turbo", help="Choose number format, scheduler and steps for speed.")
+]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object a line on standard output.")]

@@ -39,13 +39,14 @@ def grid(
     library: options.Library = None,
     out: options.Out = None,
     fresh: options.Fresh = False,
+    turbo: options.Turbo = False,
     json: options.Json = False,
 ) -> None:
     """Paint one prompt on several seeds."""
     settings = _settings(negative, steps, guidance, scheduler, size, dtype, width, determinism)
     folder = _make_out(out)
     with Studio(model, library, device) as studio:
-        run = studio.start_grid(prompt, seeds, fresh=fresh, **settings)
+        run = studio.start_grid(prompt, seeds, fresh=fresh, turbo=turbo, **settings)
         _follow(run, folder, as_json=json)
         _tell_notices(studio)
         _write_sheet(run, folder)
@@ -91,13 +92,14 @@ def matrix(
     library: options.Library = None,
     out: options.Out = None,
     fresh: options.Fresh = False,
+    turbo: options.Turbo = False,
     json: options.Json = False,
 ) -> None:
     """Paint every prompt on every seed."""
     settings = _settings(negative, steps, guidance, scheduler, size, dtype, width, determinism)
     folder = _make_out(out)
     with Studio(model, library, device) as studio:
-        run = studio.start_matrix(prompts, seeds, fresh=fresh, **settings)
+        run = studio.start_matrix(prompts, seeds, fresh=fresh, turbo=turbo, **settings)
         _follow(run, folder, as_json=json)
         _tell_notices(studio)
         _write_sheet(run, folder, rows=len(prompts))

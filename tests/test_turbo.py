@@ -1,0 +1,81 @@
+"""Turbo: what was left open is answered for speed, and stands in the recipe."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+import seedgrid.turbo
+from seedgrid.backend.fake import FAKE_CARD, FakeBackend
+from seedgrid.request import Request, resolve
+from seedgrid.studio import Studio
+from seedgrid.turbo import has_fast_bfloat16, quicken
+
+CARD = dataclasses.replace(
+    FAKE_CARD, schedulers=("DDIM", "DPM++ 2M"), scheduler="DDIM", num_inference_steps=25
+)
+
+
+@pytest.fixture
+def processor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A processor that says of itself what a test wants."""
+    monkeypatch.setattr(seedgrid.turbo, "_CPU_INFO", tmp_path / "cpuinfo")
+    return tmp_path / "cpuinfo"
+
+
+@pytest.mark.parametrize(
+    ("flags", "device", "is_fast"),
+    [
+        ("fpu avx512f avx512_bf16", "auto", True),
+        ("fpu amx_bf16", "cpu", True),
+        ("fpu avx2", "cpu", False),
+        ("fpu avx2", "cuda", True),
+        ("fpu avx512_bf16", "mps", False),
+    ],
+)
+def test_sixteen_bits_where_they_are_fast(
+    processor: Path, flags: str, device: str, is_fast: bool
+) -> None:
+    """The processor's own flags decide; GPUs of NVIDIA and Intel are always fast."""
+    processor.write_text(f"processor : 0\nflags : {flags}\n")
+    assert has_fast_bfloat16(device) is is_fast
+
+
+def test_an_unknown_processor_keeps_its_format(processor: Path) -> None:
+    """Without the system's word nothing is assumed."""
+    assert not processor.exists()
+    assert has_fast_bfloat16() is False
+    assert quicken(Request(prompt="a fox"), CARD).dtype is None
+
+
+def test_a_quick_recipe(processor: Path) -> None:
+    """Format, scheduler and six tenths of the steps are in the recipe."""
+    processor.write_text("flags : avx512_bf16\n")
+    recipe = resolve(quicken(Request(prompt="a fox"), CARD), CARD)[0]
+    assert (recipe.dtype, recipe.scheduler) == ("bfloat16", "DPM++ 2M")
+    assert recipe.num_inference_steps == 15
+
+
+def test_what_was_said_stays(processor: Path) -> None:
+    """Turbo answers open questions only."""
+    processor.write_text("flags : avx512_bf16\n")
+    said = Request(prompt="a", dtype="float32", scheduler="DDIM", num_inference_steps=9)
+    assert quicken(said, CARD) == said
+    steps = dataclasses.replace(said, scheduler=None)
+    assert quicken(steps, CARD).num_inference_steps == 9
+
+
+def test_a_model_without_the_scheduler_keeps_its_own() -> None:
+    """Where DPM++ 2M does not fit, scheduler and steps are the model's."""
+    quick = quicken(Request(prompt="a fox"), FAKE_CARD)
+    assert (quick.scheduler, quick.num_inference_steps) == (None, None)
+
+
+def test_a_refinement_of_a_turbo_picture_is_turbo(tmp_path: Path) -> None:
+    """The recipe carries the choices on: the children have them too."""
+    with Studio(library=tmp_path, backend=FakeBackend(card=CARD)) as studio:
+        grid = studio.grid("a fox", seeds=[1], turbo=True, width=64, height=64)
+        (child,) = studio.refine(grid[0], [", artsy"])
+    assert (child.recipe.scheduler, child.recipe.num_inference_steps) == ("DPM++ 2M", 15)
