@@ -297,3 +297,24 @@ def test_a_single_file_of_another_kind_is_refused(tmp_path: Path) -> None:
     assert code_of(path) == "model_unrecognised"
     renamed_pickle(path)
     assert code_of(path) == "model_damaged"
+
+
+def test_a_download_fetches_what_is_loaded_and_no_second_copy() -> None:
+    """Repositories hold pickles, variants and whole checkpoints beside what is needed."""
+    needed = [
+        "model_index.json",
+        "scheduler/scheduler_config.json",
+        "tokenizer/merges.txt",
+        "tokenizer_2/spiece.model",
+        "unet/config.json",
+        "unet/diffusion_pytorch_model.safetensors",
+        "vae/diffusion_pytorch_model.fp16.safetensors",
+    ]
+    needless = [
+        "README.md",
+        "sd_xl_base_1.0.safetensors",
+        "unet/diffusion_pytorch_model.bin",
+        "unet/diffusion_pytorch_model.fp16.safetensors",
+        "vae_decoder/model.onnx",
+    ]
+    assert catalog.files_to_fetch([*needed, *needless]) == needed

@@ -70,15 +70,16 @@ def test_the_noise_of_every_step_is_the_pictures_own(
     check_lock(backend, recipes_for(backend, folder, scheduler=scheduler, num_inference_steps=4))
 
 
-def test_a_neighbour_without_a_negative_prompt_changes_nothing(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path]
+@pytest.mark.parametrize("name", ["sd", "sdxl", "sd3", "pixart", "sana", "stable-unclip"])
+def test_a_neighbour_with_a_negative_prompt_changes_nothing(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path], name: str
 ) -> None:
     """SDXL reads no negative prompt and an empty one differently, and only once a batch.
 
     A batch that mixes recipes with and without one is therefore painted in two calls; in one call,
     the recipe without would be painted as if it had the empty one.
     """
-    recipes = recipes_for(backend, model_folder("sdxl"))
+    recipes = recipes_for(backend, model_folder(name))
     alone = paint(backend, recipes[:1])[0]
     mixed = [recipes[0], *(other.replace(negative_prompt="blurry") for other in recipes[1:])]
     np.testing.assert_array_equal(paint(backend, mixed)[0], alone)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -73,3 +74,11 @@ def test_only_what_fits_a_family_is_offered() -> None:
 def test_schedulers_that_ignore_generators_are_not_offered() -> None:
     """Their noise would not be the picture's own."""
     assert "DPMSolverSDEScheduler" not in {entry.scheduler_class for entry in TABLE.values()}
+
+
+def test_the_table_in_the_docs_is_of_this_table() -> None:
+    """A scheduler that is added must be proven too: `python tests/prove.py` writes the page."""
+    page = (Path(__file__).parents[1] / "docs" / "schedulers.md").read_text(encoding="utf-8")
+    rows = [line.strip("| ").split(" | ") for line in page.split("\n") if line.startswith("| ")]
+    assert [row[0] for row in rows[1:]] == list(TABLE)
+    assert {cell for row in rows[1:] for cell in row[1:]} == {"4", "·"}

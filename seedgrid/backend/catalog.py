@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +20,7 @@ from typing import Final
 
 from seedgrid.backend.cache import recall, remember
 from seedgrid.backend.cards import make_card
-from seedgrid.backend.modelfiles import PICKLE_SUFFIXES, ModelFiles, read_folder
+from seedgrid.backend.modelfiles import PICKLE_SUFFIXES, VARIANT, ModelFiles, read_folder
 from seedgrid.backend.singlefile import configuration_source, read_single_file
 from seedgrid.errors import ModelError
 from seedgrid.recipe import ModelRef
@@ -32,7 +33,7 @@ _SNAPSHOT: Final = re.compile(
     r"models--(?P<org>[^/]+?)--(?P<name>[^/]+)/snapshots/(?P<hash>\w+)/?$"
 )
 _PLACES: Final = "places"
-_WANTED: Final = ["model_index.json", "*/*.json", "*/*.txt", "*/*.model", "*/*.safetensors"]
+_WANTED: Final = re.compile(r"[a-z0-9_]+/[^/]+\.(?:json|txt|model|safetensors)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,29 +159,39 @@ def download(hub_id: str) -> Model:
     Raises:
         ModelError: `model_name`, or `download_failed` with the reason.
     """
-    from huggingface_hub import snapshot_download
+    from huggingface_hub import HfApi, snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
     match = _HUB_ID.fullmatch(hub_id)
     if match is None:
         raise ModelError("model_name", value=hub_id[:80])
+    name, revision = match["id"], match["revision"]
     try:
-        snapshot_download(
-            match["id"],
-            revision=match["revision"],
-            allow_patterns=[
-                "model_index.json",
-                "*/*.json",
-                "*/*.txt",
-                "*/*.model",
-                "*/*.safetensors",
-            ],
-            ignore_patterns=["*.non_ema.*", "*flax*", "*openvino*", "onnx/*"],
-        )
+        there = HfApi().list_repo_files(name, revision=revision)
+        snapshot_download(name, revision=revision, allow_patterns=files_to_fetch(there))
     except (OSError, ValueError, HfHubHTTPError, HFValidationError) as error:
         reason = str(error).split("\n")[0][:200]
         raise ModelError("download_failed", value=hub_id, reason=reason) from error
-    return _find_in_hub_cache(match["id"], match["revision"])
+    return _find_in_hub_cache(name, revision)
+
+
+def files_to_fetch(names: Sequence[str]) -> list[str]:
+    """Return the files of a repository that are loaded: neither pickles nor second copies.
+
+    Args:
+        names: All files of the repository, with their folders.
+
+    Returns:
+        The index, configurations, tokenizers and weights; of a variant such as fp16 only what has
+        no plain counterpart.
+    """
+    plain = set(names)
+    return [
+        name
+        for name in names
+        if (name == "model_index.json" or _WANTED.fullmatch(name))
+        and not ((variant := VARIANT.search(name)) and name.replace(f".{variant[1]}", "") in plain)
+    ]
 
 
 def _find_local(wanted: str) -> Model | None:

@@ -29,7 +29,7 @@ _MAX_HEADER_BYTES: Final = 100_000_000
 _LIBRARIES: Final = frozenset({"diffusers", "transformers", "stable_diffusion"})
 _WITHOUT_WEIGHTS: Final = re.compile(r"Tokenizer|Scheduler|Processor|FeatureExtractor")
 _DIGESTED_SUFFIXES: Final = (".json", ".txt", ".model", ".safetensors")
-_VARIANT: Final = re.compile(r"\.(fp16|bf16|fp32|non_ema)(?:[.-])")
+VARIANT: Final = re.compile(r"\.(fp16|bf16|fp32|non_ema)(?:[.-])")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,7 +164,7 @@ def _components(index: dict[str, Any], folder: Path) -> dict[str, str]:
 def _common_variant(folder: Path, weighted: list[str]) -> str | None:
     """Return the variant that every weighted component has; None, the plain files, is preferred."""
     each = [
-        {match[1] if (match := _VARIANT.search(path.name)) else None for path in paths}
+        {match[1] if (match := VARIANT.search(path.name)) else None for path in paths}
         for name in weighted
         if (paths := sorted((folder / name).glob("*.safetensors")))
     ]
@@ -179,7 +179,7 @@ def _component_files(folder: Path, name: str, variant: str | None) -> list[Path]
     paths = sorted((folder / name).iterdir()) if (folder / name).is_dir() else []
     loaded = []
     for path in paths:
-        match = _VARIANT.search(path.name)
+        match = VARIANT.search(path.name)
         accepted = {variant} if path.suffix == ".safetensors" else {variant, None}
         if path.suffix in _DIGESTED_SUFFIXES and (match[1] if match else None) in accepted:
             loaded.append(path)
