@@ -142,7 +142,7 @@ SeedGrid.stage = ({ element, props, watch, pick }) => {
       cells[row * table.seeds.length].node.before(heading);
     });
     const seeds = table.seeds.map((seed) => make("p", { class: "sg-heading", text: seed }));
-    if (table.seeds.length > 1) grid.prepend(...seeds);
+    grid.prepend(...seeds);
   }
 
   /** The corners of the grid are the corners of its outer cells. */

@@ -101,6 +101,18 @@ def test_refine_keeps_the_seed_and_shows_the_parent(handlers: Handlers) -> None:
     assert (shown.picked["id"], shown.picked["hint"]) == (picked["id"], "card_parent")
 
 
+def test_only_several_prompts_on_several_seeds_are_a_table(handlers: Handlers) -> None:
+    """A grid and a refinement are squares; a refinement was once drawn as a table of one column."""
+    place, news = grid(handlers)
+    assert news.stage["table"] is None
+    _, news = refine(handlers, place, news.stage["cells"][2]["id"])
+    assert news.stage["table"] is None
+    asked = Asked(**(vars(ASKED) | {"seeds": "1-2", "more_prompts": "a moon\n\na moon\na tree"}))
+    _, news = grid(handlers, asked)
+    assert news.stage["table"] == {"prompts": ["a red fox", "a moon", "a tree"], "seeds": [1, 2]}
+    assert [cell["seed"] for cell in news.stage["cells"]] == [1, 2] * 3
+
+
 def test_the_card_marks_the_words_that_were_added(handlers: Handlers) -> None:
     """The card of a variation shows its prompt against its parent's."""
     place, news = grid(handlers)

@@ -263,4 +263,5 @@ def _table(recipes: Sequence[Recipe]) -> Json | None:
     seeds = list(dict.fromkeys(recipe.seed for recipe in recipes))
     pairs = [(recipe.prompt, recipe.seed) for recipe in recipes]
     is_full = pairs == [(prompt, seed) for prompt in prompts for seed in seeds]
-    return {"prompts": prompts, "seeds": seeds} if is_full and len(prompts) > 1 else None
+    is_table = is_full and len(prompts) > 1 and len(seeds) > 1
+    return {"prompts": prompts, "seeds": seeds} if is_table else None

@@ -41,10 +41,12 @@ def test_generate_pick_refine_and_back(page: Page) -> None:
     """The guide's workflow by mouse, ids of the contract only."""
     first = generate(page)
     assert seeds_shown(page) == ["0", "1", "2", "3"]
-    expect(status(page)).to_have_text(re.compile("Done"))
+    assert_two_by_two(page)
+    expect(status(page)).to_have_text(re.compile("Done|library"))
     second = refine(page, 2)
     assert seeds_shown(page) == ["2"] * 4
     assert not set(first) & set(second)
+    assert_two_by_two(page)
     page.click("#sg-back")
     expect(cell(page, 2)).to_have_attribute("aria-selected", "true")
     assert ids(page) == first
@@ -218,3 +220,13 @@ def test_previews_stream_while_it_paints(page: Page) -> None:
     generate(page)
     seen = json.loads(page.evaluate("JSON.stringify([...window.seen])"))
     assert len(seen) > 3
+
+
+def assert_two_by_two(page: Page) -> None:
+    """The four cells stand in two rows of two, square, all of one size."""
+    boxes = [cell(page, index).bounding_box() for index in range(4)]
+    places = [(round(box["x"]), round(box["y"]), round(box["width"])) for box in boxes if box]
+    (left, top, side), (right, _, _), (_, bottom, _), _ = places
+    assert right > left + side - 2
+    assert bottom > top + side - 2
+    assert places[1:] == [(right, top, side), (left, bottom, side), (right, bottom, side)]
