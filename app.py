@@ -164,19 +164,19 @@ def _read_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _build_space() -> gr.Blocks:
+def _build_space() -> tuple[gr.Blocks, Studio, Shelves]:
     """Build the page of a Space; each visitor's library is deleted when they stay away."""
     folder = Path(tempfile.mkdtemp(prefix="seedgrid-"))
     studio = _make_studio(None, folder / "api")
     shelves = VisitorShelves(folder / "visitors")
-    space = build_app(studio, shelves=shelves)
-    threading.Thread(target=warm, args=(studio,), name="seedgrid-warm", daemon=True).start()
-    space.launch(**launch_options(shelves, language=None, host=None))
-    return space
+    return build_app(studio, shelves=shelves), studio, shelves
 
 
 if "SPACE_ID" in os.environ:
-    demo = _build_space()
+    demo, _studio, _shelves = _build_space()
+    threading.Thread(target=warm, args=(_studio,), name="seedgrid-warm", daemon=True).start()
+    if __name__ == "__main__":
+        demo.launch(**launch_options(_shelves, language=None, host=None))
 elif __name__ == "__main__":
     try:
         main(**vars(_read_arguments(sys.argv[1:])))

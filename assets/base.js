@@ -103,7 +103,8 @@ window.SeedGrid = (() => {
     allow("sg-save", canGoOn);
     allow("sg-link", canGoOn);
     allow("sg-verify", canGoOn);
-    allow("sg-compare", canGoOn && Boolean(card.parent));
+    const hasOthers = stage?.cells?.some((cell) => cell.state === "done" && cell.id !== card?.id);
+    allow("sg-compare", canGoOn && Boolean(card.parent || hasOthers));
     allow("sg-zoom", Boolean(stage?.cells?.some((cell) => cell.state === "done")));
   }
 

@@ -1,6 +1,6 @@
 /* The overlays: one picture as large as the window, and one picture against its parent. */
 (() => {
-  const { make, text, icon, words, pictureUrl, byId } = SeedGrid;
+  const { make, text, icon, words, pictureUrl, thumbUrl, byId } = SeedGrid;
 
   /** A modal dialog over the page; Esc, the cross and a click beside it close it. */
   function open(kind, ...children) {
@@ -45,15 +45,17 @@
     else SeedGrid.zoom();
   };
 
-  /** Slide between a picture and its parent, the words that changed above them. */
+  /** Slide between a picture and its parent, or another one of the stage, and show what changed. */
   SeedGrid.compare = () => {
     const now = SeedGrid.pickedNow();
-    if (!now?.parent) return;
-    const before = make("img", { src: pictureUrl(now.parent), alt: text("compare_before") });
+    const others = othersOf(now);
+    if (others.length === 0) return;
+    const before = make("img", { alt: text("compare_before") });
     const after = make("img", { src: pictureUrl(now.id), alt: text("compare_after") });
     const difference = make("canvas", { class: "sg-difference", hidden: "" });
     const frame = make("div", { class: "sg-slider" }, before, after, difference);
     frame.style.setProperty("--sg-cell-ratio", now.width / now.height);
+    const caption = make("figcaption");
     const range = make("input", {
       type: "range",
       min: "0",
@@ -62,6 +64,8 @@
       "aria-label": text("compare_slide"),
       oninput: () => frame.style.setProperty("--sg-cut", `${range.value}%`),
     });
+    const redraw = () => difference.hidden || drawDifference(difference, before, after);
+    before.addEventListener("load", redraw);
     const toggle = make("button", {
       type: "button",
       class: "sg-toggle",
@@ -70,20 +74,42 @@
       onclick: () => {
         difference.hidden = !difference.hidden;
         toggle.setAttribute("aria-pressed", String(!difference.hidden));
-        if (!difference.hidden) drawDifference(difference, before, after);
+        redraw();
       },
     });
+    const choices = others.map((other) => thumbOf(other, () => against(other)));
+    function against(other) {
+      before.src = pictureUrl(other.id);
+      caption.replaceChildren(other.isParent ? words(now.pieces) : make("bdi", { text: other.prompt }));
+      choices.forEach((choice, at) => choice.setAttribute("aria-pressed", String(others[at] === other)));
+    }
     frame.append(range);
     const names = make(
       "div",
       { class: "sg-compare-names" },
-      make("span", { text: text("compare_before") }),
+      make("span", { class: "sg-compare-others" }, ...choices),
       toggle,
       make("span", { text: text("compare_after") }),
     );
-    open("compare", make("figure", {}, make("figcaption", {}, words(now.pieces)), frame, names));
+    against(others[0]);
+    open("compare", make("figure", {}, caption, frame, names));
     range.focus();
   };
+
+  /** What a picture can be held against: its parent first, then the others on the stage. */
+  function othersOf(now) {
+    const parent = now.parent ? [{ id: now.parent, isParent: true, prompt: text("compare_before") }] : [];
+    const beside = SeedGrid.stageNow().cells.filter(
+      (cell) => cell.state === "done" && cell.id !== now.id && cell.id !== now.parent,
+    );
+    return [...parent, ...beside];
+  }
+
+  function thumbOf(other, choose) {
+    const button = make("button", { type: "button", title: other.prompt, "aria-label": other.prompt, onclick: choose });
+    button.append(make("img", { src: thumbUrl(other.id), alt: "" }));
+    return button;
+  }
 
   /** The largest difference of the three channels at each pixel, from black to white. */
   function drawDifference(canvas, before, after) {

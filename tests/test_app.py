@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -20,6 +21,7 @@ import app
 from seedgrid import png
 from seedgrid.errors import InputError
 from seedgrid.library import Library
+from seedgrid.ui import server
 
 ROOT = Path(app.__file__).parent
 
@@ -194,6 +196,26 @@ def test_bad_arguments_exit_2_with_one_line(arguments: tuple[str, ...], word: st
     assert done.returncode == 2
     assert word in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
+
+
+def test_a_space_builds_the_page_at_import() -> None:
+    """On a Space `demo` is there after the import, with a library for each visitor."""
+    code = "import app; print(type(app.demo).__name__, type(app._shelves).__name__)"
+    environment = os.environ | {"SPACE_ID": "someone/seedgrid"}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+        env=environment,
+    )
+    assert done.stdout.split() == ["Blocks", "VisitorShelves"]
+
+
+def test_the_language_of_the_command_wins() -> None:
+    """`--lang` reaches the scripts whatever the browser says."""
+    assert '"language": "ko"' in server.page_head("ko")
 
 
 def test_importing_the_app_builds_no_page_and_loads_no_torch() -> None:

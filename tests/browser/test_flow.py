@@ -196,8 +196,10 @@ def test_zoom_and_compare(page: Page) -> None:
     expect(page.locator("dialog.sg-zoom img")).to_have_attribute("src", re.compile(f"{second[3]}"))
     page.keyboard.press("Escape")
     page.click("#sg-compare")
-    sources = page.eval_on_selector_all("dialog.sg-compare img", "all => all.map((i) => i.src)")
-    assert [first[0] in sources[0], second[3] in sources[1]] == [True, True]
+    shown = page.locator("dialog.sg-compare .sg-slider img")
+    expect(shown.nth(0)).to_have_attribute("src", re.compile(first[0]))
+    expect(shown.nth(1)).to_have_attribute("src", re.compile(second[3]))
+    expect(page.locator("dialog.sg-compare ins")).to_have_text(", colorful")
     page.click("dialog.sg-compare .sg-toggle")
     brightest = page.evaluate(
         """() => { const c = document.querySelector("dialog.sg-compare canvas");
@@ -205,6 +207,8 @@ def test_zoom_and_compare(page: Page) -> None:
             .filter((_, at) => at % 4 === 0)); }"""
     )
     assert 0 < brightest <= 255
+    page.locator("dialog.sg-compare .sg-compare-others button").nth(2).click()
+    expect(shown.nth(0)).to_have_attribute("src", re.compile(second[1]))
 
 
 def test_previews_stream_while_it_paints(page: Page) -> None:
