@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import json
 import os
+import threading
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
@@ -57,6 +58,9 @@ class MarksFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._guard = threading.Lock()
+        self._deleted: set[str] = set()
+        self._known = (0, 0)  # The file's number and size when it was last looked at.
 
     def append(self, changes: Iterable[Change]) -> None:
         """Write changes; when this returns they are on the disk.
@@ -90,7 +94,7 @@ class MarksFile:
         Raises:
             LibraryError: The folder refuses; the old file stays.
         """
-        lines = [_line(picture_id, asdict(marks)) for picture_id, marks in history.marks.items()]
+        lines = [_line(picture_id, _said(marks)) for picture_id, marks in history.marks.items()]
         write_atomically(self.path, "".join(lines).encode())
 
     def read(self) -> History:
@@ -115,10 +119,40 @@ class MarksFile:
         return History(marks=marks, num_damaged=num_damaged)
 
     def says_deleted(self, picture_id: str) -> bool:
-        """Tell whether a picture was deleted for good; quick for the many of which nobody spoke."""
-        with refusals(self.path):
-            data = self.path.read_bytes() if self.path.exists() else b""
-        return picture_id.encode() in data and self.read().marks[picture_id].deleted
+        """Tell whether a picture was deleted for good.
+
+        Asked at every picture that is added, so only what is new in the file is read.
+
+        Raises:
+            LibraryError: The file is there and cannot be read.
+        """
+        with self._guard, refusals(self.path):
+            if not self.path.exists():
+                return False
+            status = self.path.stat()
+            if (status.st_ino, status.st_size) != self._known:
+                is_longer = status.st_ino == self._known[0] and status.st_size > self._known[1]
+                self._read_deletions(self._known[1] if is_longer else 0)
+                self._known = (status.st_ino, status.st_size)
+            return picture_id in self._deleted
+
+    def _read_deletions(self, offset: int) -> None:
+        if offset == 0:
+            self._deleted.clear()
+        with self.path.open("rb") as file:
+            file.seek(offset)
+            lines = file.read().split(b"\n")
+        for line in lines:
+            change = _change(line) if b'"deleted"' in line else None
+            if change is not None:
+                picture_id, changed = change
+                keep = self._deleted.add if changed.get("deleted") else self._deleted.discard
+                keep(picture_id)
+
+
+def _said(marks: Marks) -> dict[str, bool | str]:
+    """Return the fields that are not as they always begin."""
+    return {name: value for name, value in asdict(marks).items() if value}
 
 
 def _line(picture_id: str, change: dict[str, Any]) -> str:

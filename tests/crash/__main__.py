@@ -19,6 +19,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="of the moments of the kills")
     parser.add_argument("--every", type=int, default=1, help="take every n-th fault of the sweep")
     parser.add_argument("--start", type=int, default=0, help="the first fault of the sweep")
+    parser.add_argument("--only", default="", help="one system call of the sweep, as in: write")
     parser.add_argument("--careless", action="store_true", help="the control of the sweep")
     options = parser.parse_args()
     # After each crash the library says that it was mended; here that is no news.
@@ -29,7 +30,11 @@ def main() -> int:
             broken = kills.run(folder, count=options.count, seed=options.seed)
         else:
             broken = sweep.run(
-                folder, every=options.every, start=options.start, careless=options.careless
+                folder,
+                every=options.every,
+                start=options.start,
+                only=options.only,
+                careless=options.careless,
             )
     for line in broken:
         print(line)  # noqa: T201

@@ -37,16 +37,20 @@ FAULTS = ("signal=KILL", "error=EIO", "error=ENOSPC")
 _CALL = re.compile(r"^(?:\d+\s+)?(\w+)\(")
 
 
-def run(folder: Path, *, every: int, start: int = 0, careless: bool = False) -> list[str]:
+def run(
+    folder: Path, *, every: int, start: int = 0, only: str = "", careless: bool = False
+) -> list[str]:
     """Sweep and return every broken promise.
 
     Args:
         folder: Empty.
         every: Take every n-th fault only; 1 is all, 3 is one kind of fault at all points.
         start: The first one.
+        only: One kind of system call; all of them by default.
         careless: The control: a library that writes rows first and files plainly.
     """
     points = find_points(folder / "plain", careless=careless)
+    points = [(call, occurrence) for call, occurrence in points if only in ("", call)]
     chosen = list(itertools.product(points, FAULTS))[start::every]
     broken = []
     for number, ((call, occurrence), fault) in enumerate(chosen):
