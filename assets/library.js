@@ -187,6 +187,11 @@ SeedGrid.library = ({ element, props, watch, search, open, trash, empty }) => {
   new IntersectionObserver((seen) => seen.at(-1).isIntersecting && ask(), {
     rootMargin: "200px",
   }).observe(words);
+  // On a phone the button at the thumb belongs to the stage: it goes while one is in the library.
+  new IntersectionObserver(
+    (seen) => document.documentElement.classList.toggle("sg-in-library", seen.at(-1).isIntersecting),
+    { rootMargin: "-50% 0px -50% 0px" },
+  ).observe(element);
   addEventListener("scroll", () => isNear(end) && askMore(), { passive: true });
   SeedGrid.askLibrary = () => number > 0 && ask();
   document.addEventListener("click", (event) => {
