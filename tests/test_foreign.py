@@ -198,6 +198,22 @@ def test_the_tools_that_write_parameters_are_told_apart(version: str, tool: str)
     assert imported(parameters=f"fox\n{settings}, {version}").tool == tool
 
 
+def test_sdnext() -> None:
+    """SD.Next may leave the sampler out, and lists its networks by name."""
+    found = imported(
+        parameters="girl, line art <lora:outline:3.0>\nNegative prompt: low quality\n"
+        "Steps: 20, Size: 1312x1408, Seed: 1561296656, CFG scale: 6, CFG rescale: 0.7, "
+        "Model: hassakuXL, Model hash: 847403d47a, App: SD.Next, Version: 8b73cb6, "
+        "Pipeline: StableDiffusionXLPipeline, Operations: txt2img, LoRA networks: outline"
+    )
+
+    assert (found.tool, found.request.prompt) == ("SD.Next", "girl, line art")
+    assert (found.request.width, found.request.height) == (1312, 1408)
+    assert found.request.scheduler is None
+    assert "import_sampler" not in codes(found)
+    assert str(found.notice).count("outline") == 1
+
+
 def test_our_own_parameters_come_back() -> None:
     """A picture of ours that lost its recipe but kept `parameters` gives the same request."""
     (recipe,) = resolve(
@@ -298,6 +314,22 @@ def test_invokeai_2() -> None:
     assert (found.prompt, found.negative_prompt) == ("a red fox", "blurry")
     assert (found.seeds, found.scheduler) == ((42,), "Euler a")
     assert found.noise_mix == (NoiseShare(seed=5, weight=0.2),)
+
+
+def test_the_first_invokeai_wrote_its_command_line() -> None:
+    """`Dream` holds the command: words in quotes, switches after them."""
+    found = imported(Dream='"a \\"red\\" fox [blurry]" -s 50 -S 42 -W512 -H 640 -C7.5 -A k_euler_a')
+
+    assert found.request == Request(
+        prompt='a "red" fox',
+        negative_prompt="blurry",
+        seeds=(42,),
+        width=512,
+        height=640,
+        num_inference_steps=50,
+        guidance_scale=7.5,
+        scheduler="Euler a",
+    )
 
 
 def node(kind: str, **inputs: object) -> dict[str, object]:
@@ -583,6 +615,17 @@ def test_swarmui() -> None:
         noise_mix=(NoiseShare(seed=3, weight=0.25),),
     )
     assert codes(found) == {"import_loras", "import_model", "import_arithmetic"}
+
+
+def test_swarmui_with_comfyui_names_and_flux() -> None:
+    """Its sampler may be ComfyUI's, and Flux has a guidance of its own."""
+    changed = SWARM["sui_image_params"] | {"fluxguidancescale": 3.5, "cfgscale": 1}
+    changed = {key: value for key, value in changed.items() if key not in ("sampler", "scheduler")}
+    changed |= {"comfyuisampler": "dpmpp_2m", "comfyuischeduler": "karras"}
+
+    found = imported(parameters=json.dumps({"sui_image_params": changed})).request
+
+    assert (found.guidance_scale, found.scheduler) == (3.5, "DPM++ 2M Karras")
 
 
 FOOOCUS = {

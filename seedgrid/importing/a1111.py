@@ -76,7 +76,7 @@ def read(texts: Mapping[str, str]) -> Found | None:
         mix=_mix(settings),
         is_cpu_noise=settings.get("RNG") == "CPU",
         extras=_extras(settings),
-        loras=(*loras, *_hashed_names(settings.get("Lora hashes", ""))),
+        loras=(*loras, *_hashed_names(settings.get("Lora hashes", "")), *_networks(settings)),
         reasons=_reasons(settings, prompt + negative, tool),
     )
 
@@ -85,7 +85,8 @@ def _settings_line(lines: list[str]) -> int | None:
     """Find the last line that is a list of settings; extensions write lines of theirs after it."""
     for number in reversed(range(len(lines))):
         settings = _settings(lines[number])
-        if len(settings) >= _MIN_SETTINGS and ("Steps" in settings or "Seed" in settings):
+        enough = 2 if lines[number].lstrip().startswith("Steps:") else _MIN_SETTINGS
+        if len(settings) >= enough and ("Steps" in settings or "Seed" in settings):
             return number
     return None
 
@@ -122,8 +123,14 @@ def _hashed_names(text: str) -> tuple[str, ...]:
     return tuple(part.partition(":")[0].strip() for part in text.split(",") if ":" in part)
 
 
+def _networks(settings: Mapping[str, str]) -> tuple[str, ...]:
+    """Read the names of SD.Next's `LoRA networks`."""
+    names = re.split(r"[;\s]+", settings.get("LoRA networks", "").strip())
+    return tuple(name for name in names if name)
+
+
 def _schedule(settings: Mapping[str, str]) -> str:
-    schedule = settings.get("Schedule type", "")
+    schedule = settings.get("Schedule type", settings.get("Scheduler", ""))
     if schedule.casefold() == "automatic":
         return A1111_AUTOMATIC.get(settings.get("Sampler", "").casefold(), "")
     return schedule
@@ -144,11 +151,16 @@ def _reasons(settings: Mapping[str, str], words: str, tool: str) -> tuple[Notice
     reasons = []
     if any(name.startswith("Hires") for name in settings):
         reasons.append(Notice("import_second_pass"))
-    elif "Denoising strength" in settings or "Mask blur" in settings:
+    elif "Denoising strength" in settings or "Mask blur" in settings or _is_img2img(settings):
         reasons.append(Notice("import_first_picture"))
     if tool != "SeedGrid" and _WEIGHT.search(words):
         reasons.append(Notice("import_weights", tool=tool))
     return tuple(reasons)
+
+
+def _is_img2img(settings: Mapping[str, str]) -> bool:
+    operations = settings.get("Operations", "")
+    return "img2img" in operations or "inpaint" in operations
 
 
 def _tool(settings: Mapping[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""Settings as Fooocus writes them in its own scheme: `parameters` as JSON, `fooocus_scheme`.
+"""Settings as Fooocus writes them in its own scheme: JSON under `parameters`, `fooocus_scheme`.
 
 In its other scheme Fooocus writes AUTOMATIC1111's text, which a1111.py reads.
 
@@ -19,7 +19,8 @@ _NOTHING = ("", "None", "[]", "Default (model)", "none")
 
 def read(texts: Mapping[str, str]) -> Found | None:
     """Read the settings, or return None when this is not Fooocus's own scheme."""
-    text = texts.get("parameters", "").strip()
+    # Older forks wrote the same object under another key.
+    text = (texts.get("parameters") or texts.get("Comment", "")).strip()
     is_ours = texts.get("fooocus_scheme") == "fooocus" or _SCHEME in text or "base_model" in text
     if not text.startswith("{") or not is_ours:
         return None

@@ -1,4 +1,4 @@
-"""Settings as InvokeAI writes them: `invokeai_metadata` (3 and newer), `sd-metadata` (2).
+"""Settings as InvokeAI writes them: `invokeai_metadata` (3 and newer), `sd-metadata`, `Dream` (2).
 
 Source: https://github.com/invoke-ai/InvokeAI, invokeai/app/invocations/metadata.py
 """
@@ -34,6 +34,8 @@ def read(texts: Mapping[str, str]) -> Found | None:
         return _current(read_object(texts["invokeai_metadata"]))
     if "sd-metadata" in texts:
         return _version_2(read_object(texts["sd-metadata"]))
+    if "Dream" in texts:
+        return _command_line(texts["Dream"])
     return None
 
 
@@ -87,14 +89,13 @@ def _version_2(data: dict[str, Any]) -> Found:
     prompt = image.get("prompt", "")
     if isinstance(prompt, list):
         prompt = ", ".join(as_text(as_dict(part).get("prompt")) for part in prompt)
-    # Version 2 wrote the negative prompt in square brackets inside the prompt.
-    negatives = re.findall(r"\[([^\[\]]*)\]", as_text(prompt))
+    words, negative = _without_brackets(as_text(prompt))
     mixes = as_list(image.get("variations"))
     first = as_dict(mixes[0]) if mixes else {}
     return Found(
         tool=_TOOL,
-        prompt=re.sub(r"\s*\[[^\[\]]*\]", "", as_text(prompt)).strip(),
-        negative_prompt=", ".join(negatives),
+        prompt=words,
+        negative_prompt=negative,
         seed=image.get("seed"),
         width=image.get("width"),
         height=image.get("height"),
@@ -104,4 +105,30 @@ def _version_2(data: dict[str, Any]) -> Found:
         model=as_text(data.get("model_weights")),
         mix=(first.get("seed"), first.get("weight")) if first else None,
         reasons=(Notice("import_first_picture"),) if image.get("type") == "img2img" else (),
+    )
+
+
+def _without_brackets(prompt: str) -> tuple[str, str]:
+    """Part the words from the negative ones, which version 2 wrote in square brackets."""
+    negatives = re.findall(r"\[([^\[\]]*)\]", prompt)
+    return re.sub(r"\s*\[[^\[\]]*\]", "", prompt).strip(), ", ".join(negatives)
+
+
+def _command_line(text: str) -> Found | None:
+    """Read the command that made a picture: `"a red fox" -s50 -S42 -W512 -H512 -C7.5 -Ak_lms`."""
+    match = re.match(r'\s*"((?:\\.|[^"\\])*)"(.*)', text, re.DOTALL)
+    if match is None:
+        return None
+    words, negative = _without_brackets(match[1].replace('\\"', '"'))
+    switches = dict(re.findall(r"(?:^|\s)-([sSWHCA])\s*([\w.]+)", match[2]))
+    return Found(
+        tool=_TOOL,
+        prompt=words,
+        negative_prompt=negative,
+        seed=switches.get("S"),
+        width=switches.get("W"),
+        height=switches.get("H"),
+        steps=switches.get("s"),
+        guidance=switches.get("C"),
+        sampler=switches.get("A", ""),
     )

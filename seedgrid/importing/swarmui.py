@@ -18,7 +18,6 @@ _EXTRAS = {
     "refinermodel": "refiner",
     "vae": "VAE",
     "clipstopatlayer": "CLIP skip",
-    "fluxguidancescale": "Flux guidance",
     "ipadapterweight": "IP-Adapter",
     "seamlesstileable": "seamless",
 }
@@ -43,9 +42,10 @@ def read(texts: Mapping[str, str]) -> Found | None:
         width=data.get("width"),
         height=data.get("height"),
         steps=data.get("steps"),
-        guidance=data.get("cfgscale"),
-        sampler=as_text(data.get("sampler")),
-        schedule=as_text(data.get("scheduler")),
+        # Flux models are guided by a scale of their own; their `cfgscale` is 1.
+        guidance=data.get("fluxguidancescale") or data.get("cfgscale"),
+        sampler=as_text(data.get("sampler") or data.get("comfyuisampler")),
+        schedule=as_text(data.get("scheduler") or data.get("comfyuischeduler")),
         model=as_text(data.get("model")),
         mix=mix,
         is_cpu_noise=True,
