@@ -125,9 +125,7 @@ MESSAGES: Final[dict[str, str]] = {
         "The file of picture {value} is missing or damaged: make it again from its recipe."
     ),
     "library_locked": "The library {value} is in use by another process: try again in a moment.",
-    "library_damaged": (
-        "The library's database {value} is damaged: run `seedgrid library check --repair`."
-    ),
+    "library_damaged": ("The library's database {value} is damaged: run `seedgrid library check`."),
     "library_newer": "A later SeedGrid made the library {value}: update SeedGrid to open it.",
     "library_rebuilt": (
         "The library's database was gone or damaged; it was made again from {value} pictures."

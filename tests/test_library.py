@@ -601,6 +601,21 @@ def test_a_database_damaged_in_use_is_told_and_rebuilt(library: Library) -> None
         assert again.check().is_clean
 
 
+def test_a_crash_that_damaged_the_database_is_mended_at_the_start(library: Library) -> None:
+    """Killed and damaged at once: the library still opens, made again from its pictures."""
+    entries = [library.add(make_picture(seed=seed)) for seed in range(20)]
+    library._shelf.database.close()
+    database = library.folder / "library.db"
+    data = bytearray(database.read_bytes())
+    data[8192:-4096] = b"\xff" * (len(data) - 8192 - 4096)
+    database.write_bytes(data)
+    library._shelf.objects.close_session(leave_trace=True)
+
+    with Library(library.folder) as again:
+        assert {again.get(entry.id) == entry for entry in entries} == {True}
+        assert again.check().is_clean
+
+
 def test_threads_share_a_library(library: Library) -> None:
     """Eight threads that add, mark and search at once lose nothing."""
     errors: list[BaseException] = []

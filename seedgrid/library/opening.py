@@ -107,7 +107,7 @@ def _mend_after_crash(shelf: Shelf) -> list[Notice]:
                 return []
             with shelf.held():
                 report = checkup.inspect(shelf, deep=False)
-                mending.mend(shelf, report)
+                repair(shelf, report)
     except LibraryError as error:
         # A library that cannot be written to can still be looked at.
         if error.code != "folder_read_only":

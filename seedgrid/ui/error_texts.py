@@ -276,8 +276,8 @@ ERROR_TEXTS: Final[dict[str, ErrorWords]] = {
         "보관함 {value}을(를) 다른 프로그램이 쓰고 있습니다: 잠시 뒤 다시 하세요.",
     ),
     "library_damaged": ErrorWords(
-        "作品库的数据库 {value} 已损坏：请运行 `seedgrid library check --repair`。",
-        "보관함 데이터베이스 {value}이(가) 손상되었습니다: `seedgrid library check --repair`를 실행하세요.",
+        "作品库的数据库 {value} 已损坏：请运行 `seedgrid library check`。",
+        "보관함 데이터베이스 {value}이(가) 손상되었습니다: `seedgrid library check`를 실행하세요.",
     ),
     "library_newer": ErrorWords(
         "作品库 {value} 由更新的 SeedGrid 创建：请升级 SeedGrid。",
