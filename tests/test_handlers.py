@@ -12,8 +12,9 @@ from seedgrid.backend.base import Placement
 from seedgrid.backend.fake import FakeBackend, Fault
 from seedgrid.studio import Studio
 from seedgrid.ui.ask import Asked
-from seedgrid.ui.handlers import Handlers, Progress, Shown
+from seedgrid.ui.handlers import Handlers
 from seedgrid.ui.shelves import OneShelf
+from seedgrid.ui.shown import Progress, Shown
 from seedgrid.ui.tree import rounds_of
 from seedgrid.variations import GUIDE_SUFFIXES
 

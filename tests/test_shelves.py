@@ -10,10 +10,11 @@ from seedgrid.backend.base import Placement
 from seedgrid.backend.fake import FakeBackend
 from seedgrid.studio import Studio
 from seedgrid.ui.ask import Asked
-from seedgrid.ui.handlers import Handlers, Shown
+from seedgrid.ui.handlers import Handlers
 from seedgrid.ui.keep import Keep
 from seedgrid.ui.place import Place
 from seedgrid.ui.shelves import OneShelf, VisitorShelves
+from seedgrid.ui.shown import Shown
 
 ASKED = Asked(prompt="a red fox", seeds="5-6", steps="1", size="64x64")
 ANNA, BERT = (Place(visitor=letter * 32).to_browser() for letter in "ab")

@@ -403,4 +403,7 @@ ERROR_TEXTS: Final[dict[str, ErrorWords]] = {
         "图里没有找到提示词，请自行填写。",
         "그래프에서 글을 찾지 못했습니다, 직접 채우세요.",
     ),
+    "lora_unsupported": ErrorWords(
+        "还不能用 LoRA 作画：请去掉。", "아직 LoRA로 그릴 수 없습니다: 빼 주세요."
+    ),
 }

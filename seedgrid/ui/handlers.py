@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from seedgrid import request as requests
@@ -25,30 +25,11 @@ from seedgrid.ui.lock import LockBadge
 from seedgrid.ui.offer import Offer, offer
 from seedgrid.ui.place import Place, read_place
 from seedgrid.ui.shelves import Shelves
+from seedgrid.ui.shown import Progress, Shown
 from seedgrid.ui.tree import Round, path_to, rounds_of
 
 _POLL_S: Final = 0.2
 _NUM_NEIGHBOURS: Final = 4
-
-
-@dataclass(frozen=True, kw_only=True)
-class Shown:
-    """What a handler changes on the page; None leaves a part as it is."""
-
-    place: Place | None = None
-    stage: show.Json | None = None
-    status: show.Json | None = None
-    rail: show.Json | None = None
-    picked: show.Json | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Progress:
-    """How a run stands: what changes on the page while it goes on."""
-
-    stage: show.Json
-    status: show.Json
-    rail: show.Json
 
 
 class Handlers:

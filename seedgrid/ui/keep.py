@@ -26,9 +26,10 @@ from seedgrid.request import Request
 from seedgrid.seeds import format_seeds
 from seedgrid.studio import Studio
 from seedgrid.ui import show
-from seedgrid.ui.handlers import Handlers, Shown
+from seedgrid.ui.handlers import Handlers
 from seedgrid.ui.place import Place, read_place
 from seedgrid.ui.shelves import Shelves
+from seedgrid.ui.shown import Shown
 
 PAGE_SIZE: Final = 60
 

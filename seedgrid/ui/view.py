@@ -55,31 +55,41 @@ class Settings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class View:
-    """All components that events read or write."""
+class Bar:
+    """What is asked for, and the words the model knows."""
 
-    place: gr.BrowserState
     prompt: gr.Textbox
     seeds: gr.Textbox
     generate: gr.Button
     stop: gr.Button
     hints: gr.HTML
-    stage: gr.HTML
-    status: gr.HTML
-    again: gr.Button
-    back: gr.Button
-    rail: gr.HTML
+
+
+@dataclass(frozen=True, kw_only=True)
+class Card:
+    """The picked picture and what can be done with it, as far as Python hears of it."""
+
     picked: gr.HTML
     vary: tuple[gr.Textbox, ...]
     refine: gr.Button
     subtle: gr.Button
     strong: gr.Button
-    zoom: gr.Button
-    save: gr.Button
-    compare: gr.Button
     verify: gr.Button
     verdict: gr.HTML
-    link: gr.Button
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """All components that events read or write."""
+
+    place: gr.BrowserState
+    bar: Bar
+    back: gr.Button
+    rail: gr.HTML
+    stage: gr.HTML
+    status: gr.HTML
+    again: gr.Button
+    card: Card
     settings: Settings
     drop: gr.File
     library: gr.HTML
@@ -96,7 +106,7 @@ def build_view(i18n: gr.I18n) -> View:
     with gr.Column(elem_id="sg-page"):
         with gr.Row(elem_id="sg-top"):
             gr.HTML(_BRAND_HTML, elem_id="sg-brand", js_on_load=None, apply_default_css=False)
-            prompt, seeds, generate, stop, hints = _build_bar(i18n)
+            bar = _build_bar(i18n)
             _quiet_button(i18n("library_open"), "sg-library-open")
         with gr.Row(elem_id="sg-main"):
             with gr.Column(elem_id="sg-rail"):
@@ -108,64 +118,27 @@ def build_view(i18n: gr.I18n) -> View:
                     status = _script({"epoch": 0, "key": None}, "sg-status", _STATUS_JS)
                     again = _quiet_button(i18n("again"), "sg-again")
             with gr.Column(elem_id="sg-panel"):
-                with gr.Column(elem_id="sg-card"):
-                    picked = _script(no_picture(), "sg-picked", _PICKED_JS)
-                    vary = _build_variations(i18n)
-                    refine = gr.Button(i18n("refine"), elem_id="sg-refine", variant="primary")
-                    with gr.Row(elem_id="sg-around"):
-                        subtle = _quiet_button(i18n("subtle"), "sg-subtle")
-                        strong = _quiet_button(i18n("strong"), "sg-strong")
-                    with gr.Row(elem_id="sg-tools"):
-                        zoom = _quiet_button(i18n("zoom"), "sg-zoom")
-                        save = _quiet_button(i18n("save"), "sg-save")
-                        compare = _quiet_button(i18n("compare"), "sg-compare")
-                        verify = _quiet_button(i18n("verify"), "sg-verify")
-                        link = _quiet_button(i18n("copy_link"), "sg-link")
-                    verdict = _script({}, "sg-verdict", _VERDICT_JS)
-                    _script({}, "sg-export", _EXPORT_JS)
+                card = _build_card(i18n)
                 settings = _build_settings(i18n)
         with gr.Column(elem_id="sg-keep"):
-            drop = gr.File(
-                label=i18n("drop_label"),
-                elem_id="sg-drop",
-                file_count="multiple",
-                file_types=[".png", ".zip"],
-                type="filepath",
-                height=54,
-            )
+            drop = _build_drop(i18n)
             library = _script(EMPTY_SHELF, "sg-library", _LIBRARY_JS)
     return View(
         place=place,
-        prompt=prompt,
-        seeds=seeds,
-        generate=generate,
-        stop=stop,
-        hints=hints,
+        bar=bar,
+        back=back,
+        rail=rail,
         stage=stage,
         status=status,
         again=again,
-        back=back,
-        rail=rail,
-        picked=picked,
-        vary=vary,
-        refine=refine,
-        subtle=subtle,
-        strong=strong,
-        zoom=zoom,
-        save=save,
-        compare=compare,
-        verify=verify,
-        verdict=verdict,
-        link=link,
+        card=card,
         settings=settings,
         drop=drop,
         library=library,
     )
 
 
-def _build_bar(
-    i18n: gr.I18n,
-) -> tuple[gr.Textbox, gr.Textbox, gr.Button, gr.Button, gr.HTML]:
+def _build_bar(i18n: gr.I18n) -> Bar:
     with gr.Row(elem_id="sg-bar"):
         prompt = gr.Textbox(
             GUIDE_PROMPT,
@@ -189,7 +162,45 @@ def _build_bar(
         generate = gr.Button(i18n("generate"), elem_id="sg-generate", variant="primary", scale=0)
         stop = gr.Button(i18n("stop"), elem_id="sg-stop", variant="stop", scale=0)
         hints = _script({}, "sg-hints", _HINTS_JS)
-    return prompt, seeds, generate, stop, hints
+    return Bar(prompt=prompt, seeds=seeds, generate=generate, stop=stop, hints=hints)
+
+
+def _build_card(i18n: gr.I18n) -> Card:
+    with gr.Column(elem_id="sg-card"):
+        picked = _script(no_picture(), "sg-picked", _PICKED_JS)
+        vary = _build_variations(i18n)
+        refine = gr.Button(i18n("refine"), elem_id="sg-refine", variant="primary")
+        with gr.Row(elem_id="sg-around"):
+            subtle = _quiet_button(i18n("subtle"), "sg-subtle")
+            strong = _quiet_button(i18n("strong"), "sg-strong")
+        with gr.Row(elem_id="sg-tools"):
+            _quiet_button(i18n("zoom"), "sg-zoom")
+            _quiet_button(i18n("save"), "sg-save")
+            _quiet_button(i18n("compare"), "sg-compare")
+            verify = _quiet_button(i18n("verify"), "sg-verify")
+            _quiet_button(i18n("copy_link"), "sg-link")
+        verdict = _script({}, "sg-verdict", _VERDICT_JS)
+        _script({}, "sg-export", _EXPORT_JS)
+    return Card(
+        picked=picked,
+        vary=vary,
+        refine=refine,
+        subtle=subtle,
+        strong=strong,
+        verify=verify,
+        verdict=verdict,
+    )
+
+
+def _build_drop(i18n: gr.I18n) -> gr.File:
+    return gr.File(
+        label=i18n("drop_label"),
+        elem_id="sg-drop",
+        file_count="multiple",
+        file_types=[".png", ".zip"],
+        type="filepath",
+        height=54,
+    )
 
 
 def _build_variations(i18n: gr.I18n) -> tuple[gr.Textbox, ...]:

@@ -19,9 +19,10 @@ from seedgrid.request import STRONG, SUBTLE
 from seedgrid.ui import show
 from seedgrid.ui.ask import Asked
 from seedgrid.ui.check import Checks
-from seedgrid.ui.handlers import Handlers, Shown
+from seedgrid.ui.handlers import Handlers
 from seedgrid.ui.offer import Offer
 from seedgrid.ui.place import read_place
+from seedgrid.ui.shown import Shown
 from seedgrid.ui.texts import TEXTS, choose_language
 from seedgrid.ui.view import View
 from seedgrid.ui.words import Language
@@ -91,12 +92,14 @@ def _wire_places(view: View, handlers: Handlers, demo: gr.Blocks) -> None:
         return updates(handlers.on_go(event._data.get("round"), kept))
 
     place = partial(show_place, view, handlers)
-    generate = partial(gr.on, [view.generate.click, view.prompt.submit, view.seeds.submit])
-    refine = partial(view.refine.click, js=_WITH_PICK_JS)
+    generate = partial(
+        gr.on, [view.bar.generate.click, view.bar.prompt.submit, view.bar.seeds.submit]
+    )
+    refine = partial(view.card.refine.click, js=_WITH_PICK_JS)
     place(demo.load, on_load)
     place(generate, on_generate, *_asked(view))
-    place(refine, on_refine, view.settings.device, *view.vary)
-    for button, handler in ((view.subtle, on_subtle), (view.strong, on_strong)):
+    place(refine, on_refine, view.settings.device, *view.card.vary)
+    for button, handler in ((view.card.subtle, on_subtle), (view.card.strong, on_strong)):
         place(partial(button.click, js=_WITH_PICK_JS), handler, view.settings.device)
     place(view.back.click, on_back)
     place(view.rail.go, on_go)
@@ -126,7 +129,7 @@ def show_place(
         for progress in handlers.follow(kept):
             yield progress.stage, progress.status, progress.rail
 
-    shown = [view.place, view.stage, view.status, view.rail, view.picked, *also]
+    shown = [view.place, view.stage, view.status, view.rail, view.card.picked, *also]
     trigger(handler, [view.place, *inputs], shown, **PRIVATE).then(
         follow, view.place, [view.stage, view.status, view.rail], **PRIVATE
     )
@@ -148,11 +151,11 @@ def _wire_card(view: View, handlers: Handlers, checks: Checks) -> None:
     def on_verify(kept: object) -> Iterator[object]:
         yield from checks.on_verify(read_place(kept).picked, kept)
 
-    card = [view.status, view.picked]
-    view.verify.click(on_verify, view.place, view.verdict, js=_PICK_JS, **PRIVATE)
-    view.stop.click(on_stop, view.place, None, **PRIVATE)
+    card = [view.status, view.card.picked]
+    view.card.verify.click(on_verify, view.place, view.card.verdict, js=_PICK_JS, **PRIVATE)
+    view.bar.stop.click(on_stop, view.place, None, **PRIVATE)
     view.stage.pick(on_pick, view.place, card, **PRIVATE)
-    view.picked.favourite(on_favourite, view.place, card, **PRIVATE)
+    view.card.picked.favourite(on_favourite, view.place, card, **PRIVATE)
 
 
 def _wire_settings(
@@ -173,7 +176,7 @@ def _wire_settings(
     settings = view.settings
     offered = [
         view.status,
-        view.hints,
+        view.bar.hints,
         settings.steps,
         settings.guidance,
         settings.size,
@@ -225,4 +228,4 @@ def _asked(view: View) -> list[object]:
 
 def fields_by_name(view: View) -> dict[str, gr.Component]:
     """Return the components behind the fields of `Asked`, by name."""
-    return {"prompt": view.prompt, "seeds": view.seeds} | vars(view.settings)
+    return {"prompt": view.bar.prompt, "seeds": view.bar.seeds} | vars(view.settings)

@@ -69,7 +69,7 @@ def _wire_library(view: View, handlers: Handlers, keep: Keep) -> None:
     for trigger, handler in ((view.library.trash, on_trash), (view.library.empty, on_empty)):
         done = trigger(handler, view.place, view.status, **PRIVATE)
         done.then(None, js=_ASK_AGAIN_JS, api_visibility="private")
-    view.picked.note(on_note, view.place, view.status, **PRIVATE)
+    view.card.picked.note(on_note, view.place, view.status, **PRIVATE)
 
 
 def _wire_filling(view: View, handlers: Handlers, keep: Keep, offers: gr.events.Dependency) -> None:
