@@ -404,6 +404,7 @@ ERROR_TEXTS: Final[dict[str, ErrorWords]] = {
         "그래프에서 글을 찾지 못했습니다, 직접 채우세요.",
     ),
     "lora_unsupported": ErrorWords(
-        "还不能用 LoRA 作画：请去掉。", "아직 LoRA로 그릴 수 없습니다: 빼 주세요."
+        "这个版本不能混入 LoRA（{value}）：请用不含它的配方。",
+        "이 판은 LoRA({value})를 섞을 수 없습니다: 없는 레시피를 쓰세요.",
     ),
 }
