@@ -161,6 +161,9 @@ MESSAGES: Final[dict[str, str]] = {
     "export_loras": "Picture {value} was made with a LoRA: a script for it cannot be written yet.",
     "sheet_suffix": "A contact sheet is a PNG or a PDF: “{value}” should end in .png or .pdf.",
     "import_words": "The words were not found in its graph, fill them in.",
+    "export_models": (
+        "A bundle holds the folder of one model, this one needs {value}: leave --with-model out."
+    ),
 }
 
 

@@ -216,10 +216,12 @@ def _readme(entries: Sequence[Entry], *, has_model: bool) -> str:
     models = sorted({entry.recipe.model.id for entry in entries})
     arguments, model = "", f"Model: {', '.join(models)}, fetched by its name.\n"
     if has_model:
-        arguments, model = " --model model", "The model is in the folder model/.\n"
+        model = "The model is in the folder model/, where reproduce.py looks for it.\n"
     elif needs_model_path(entries):
         arguments = " --model FOLDER"
         model = f"FOLDER is where the model “{', '.join(models)}” lies on your machine.\n"
+        if "bundled" in models:
+            model += "SeedGrid's own model, “bundled”, is assets/model in its repository.\n"
     return _README.format(
         count=len(entries), version=seedgrid.__version__, arguments=arguments, model=model
     )

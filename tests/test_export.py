@@ -249,6 +249,31 @@ def test_a_bundle_holds_all_and_comes_in_again(library: Library, tmp_path: Path)
         assert {one.entry.id for one in taken if one.entry} == {entry.id for entry in entries}
 
 
+def test_the_script_finds_the_model_of_its_bundle(
+    backend: DiffusersBackend,
+    library: Library,
+    model_folder: Callable[[str], Path],
+    tmp_path: Path,
+) -> None:
+    """Unpacked, a bundle with its model needs no word about where the model is."""
+    folder = model_folder("sd")
+    request = Request(prompt="a fox", seeds=(1,), num_inference_steps=1, lock_width=1)
+    entries = paint(backend, library, resolve(request, backend.card(str(folder))))
+    export.write_bundle(entries, tmp_path / "art.zip", model=folder)
+    with zipfile.ZipFile(tmp_path / "art.zip") as bundle:
+        bundle.extractall(tmp_path / "art")
+
+    finished = subprocess.run(
+        [sys.executable, "reproduce.py"],
+        cwd=tmp_path / "art",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert finished.stdout.endswith("all identical\n"), finished.stdout + finished.stderr
+
+
 def test_equal_bundles_are_equal_files(library: Library, tmp_path: Path) -> None:
     """Nothing in a bundle depends on when or where it was written."""
     entry = library.add(make_picture())

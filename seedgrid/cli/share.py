@@ -10,6 +10,7 @@ import typer
 
 from seedgrid.cli import options
 from seedgrid.cli.output import complain, picture_row, say, say_json
+from seedgrid.errors import InputError
 from seedgrid.files import write_atomically
 from seedgrid.library.entry import Entry
 from seedgrid.studio import Studio
@@ -33,6 +34,9 @@ def export(
         Path | None,
         typer.Option(metavar="FILE", help="All pictures labelled, in one .png or .pdf."),
     ] = None,
+    with_model: Annotated[
+        bool, typer.Option("--with-model", help="Put the model's folder into the bundle too.")
+    ] = False,
     whole_round: Annotated[
         bool, typer.Option("--round", help="All pictures of the same click, from the library.")
     ] = False,
@@ -50,7 +54,7 @@ def export(
         if script is not None:
             write_atomically(script, out.script(entries).encode())
         if bundle is not None:
-            out.write_bundle(entries, bundle)
+            out.write_bundle(entries, bundle, model=_model_folder(entries) if with_model else None)
         if sheet is not None:
             write_sheet(entries, sheet)
     if script is bundle is sheet is None:
@@ -100,6 +104,23 @@ def _request_row(imported: Imported) -> dict[str, Any]:
     """Return what another tool's picture asks for; what its file does not say is left out."""
     said = {name: value for name, value in asdict(imported.request).items() if value is not None}
     return {"tool": imported.tool, "request": said, "notice": str(imported.notice)}
+
+
+def _model_folder(entries: list[Entry]) -> Path:
+    """Return the folder of the one model that made the pictures.
+
+    Raises:
+        InputError: `export_models` when there are several; `model_missing` when it is not here.
+    """
+    from seedgrid.backend import catalog
+
+    first, *others = {entry.recipe.model for entry in entries}
+    if others:
+        raise InputError("export_models", field="model", value=f"{len(others) + 1} models")
+    files = catalog.find_recorded(first).files
+    if files.checkpoint is not None:
+        raise InputError("export_models", field="model", value=files.checkpoint.name)
+    return files.folder
 
 
 def _entries(

@@ -407,4 +407,8 @@ ERROR_TEXTS: Final[dict[str, ErrorWords]] = {
         "这个版本不能混入 LoRA（{value}）：请用不含它的配方。",
         "이 판은 LoRA({value})를 섞을 수 없습니다: 없는 레시피를 쓰세요.",
     ),
+    "export_models": ErrorWords(
+        "包里只能放一个模型的文件夹，这里需要 {value}：请不要用 --with-model。",
+        "묶음에는 모델 폴더 하나만 담을 수 있는데 {value}이(가) 필요합니다: --with-model을 빼세요.",
+    ),
 }
