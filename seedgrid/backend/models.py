@@ -96,7 +96,7 @@ def _load(recipe: Recipe, placement: Placement) -> Loaded:
         reason = str(error).split("\n")[0][:200]
         raise ModelError("model_damaged", value=recipe.model.id, file=reason) from error
     pipeline.set_progress_bar_config(disable=True)
-    preview = make_preview(pipeline, files)
+    preview = make_preview(pipeline, files, now=placement.previews)
     place(pipeline, device, placement)
     return Loaded(
         pipeline=pipeline,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -96,14 +97,24 @@ def expected_clean(state: StepState) -> torch.Tensor:
     return (sample - sigma * output) / max(alpha, 1e-3)
 
 
-def make_preview(pipeline: Any, files: ModelFiles) -> Preview:
-    """Prepare previews for a pipeline that was just loaded and is still on the CPU."""
+def make_preview(pipeline: Any, files: ModelFiles, *, now: bool = True) -> Preview:
+    """Prepare previews for a pipeline that was just loaded and is still on the CPU.
+
+    Args:
+        pipeline: Of diffusers.
+        files: What is known of its model.
+        now: Learn how latents look at once; otherwise with the first preview, for it costs a
+            second and some memory that a run without previews has no use for.
+    """
     vae = getattr(pipeline, "vae", None)
     if vae is None:
         return Preview(to_pixels=lambda pixels: pixels, unpack=_as_they_are)
     packed = files.family.pipeline == "FluxPipeline"
     unpack = _unpacker(pipeline) if packed else _as_they_are
-    return Preview(to_pixels=_fit_patches(vae, vae_scale(files.configs)), unpack=unpack)
+    fitted = cache(lambda: _fit_patches(vae, vae_scale(files.configs)))
+    if now:
+        fitted()
+    return Preview(to_pixels=lambda latents: fitted()(latents), unpack=unpack)
 
 
 def _as_they_are(latents: torch.Tensor, height: int, width: int) -> torch.Tensor:  # noqa: ARG001
@@ -139,7 +150,7 @@ def _fit_patches(vae: Any, latent_px: int) -> ToPixels:
     coarse = torch.randn(4, channels, 4, 4, generator=generator)
     latents = torch.nn.functional.interpolate(coarse, scale_factor=3, mode="bilinear")
     with torch.no_grad():
-        rgb = _decode(vae, latents).float().nan_to_num(0)
+        rgb = _decode(vae, latents.to(vae.device)).float().cpu().nan_to_num(0)
     patches = torch.nn.functional.pixel_unshuffle(rgb, latent_px)  # (4, 3·p·p, 12, 12)
     inputs, targets = (
         # The outermost ring sees the picture's edge, where the VAE pads.
