@@ -91,6 +91,8 @@ MESSAGES: Final[dict[str, str]] = {
     "language_unknown": "There is no language “{value}” on the page: use one of {choices}.",
     "address_refused": "The page cannot use {value} ({reason}): choose another --host or --port.",
     "page_missing": "There is no page at {value}: start it from a checkout, with `python app.py`.",
+    "bench_missing": "There is no benchmark at {value}: start it from a checkout.",
+    "bench_unknown": "There is no benchmark “{value}”: use one of {choices}.",
     "recipe_invalid": "This recipe cannot be used: {reason}.",
     "picture_missing": "There is no picture at {value}: check the path.",
     "picture_unreadable": (
@@ -163,6 +165,10 @@ MESSAGES: Final[dict[str, str]] = {
     "import_words": "The words were not found in its graph, fill them in.",
     "export_models": (
         "A bundle holds the folder of one model, this one needs {value}: leave --with-model out."
+    ),
+    "library_lost": (
+        "The files of {value} pictures are gone; their recipes are kept, so they can be "
+        "painted again."
     ),
 }
 

@@ -616,6 +616,17 @@ def test_a_crash_that_damaged_the_database_is_mended_at_the_start(library: Libra
         assert again.check().is_clean
 
 
+def test_a_file_that_is_gone_after_a_crash_is_not_called_nothing(library: Library) -> None:
+    """What the start says is true: a missing file is told as one."""
+    entry = library.add(make_picture())
+    entry.path.unlink()
+    library._shelf.objects.close_session(leave_trace=True)
+
+    with Library(library.folder) as again:
+        assert [notice.code for notice in again.notices] == ["library_lost"]
+        assert again.get(entry.id).lost
+
+
 def test_threads_share_a_library(library: Library) -> None:
     """Eight threads that add, mark and search at once lose nothing."""
     errors: list[BaseException] = []

@@ -113,7 +113,11 @@ def _mend_after_crash(shelf: Shelf) -> list[Notice]:
         if error.code != "folder_read_only":
             raise
         return []
-    return [] if report.is_clean else [Notice("library_mended", value=report.num_findings)]
+    if report.is_clean:
+        return []
+    if report.missing:
+        return [Notice("library_lost", value=len(report.missing))]
+    return [Notice("library_mended", value=report.num_findings)]
 
 
 def _rows_of_files(

@@ -411,4 +411,8 @@ ERROR_TEXTS: Final[dict[str, ErrorWords]] = {
         "包里只能放一个模型的文件夹，这里需要 {value}：请不要用 --with-model。",
         "묶음에는 모델 폴더 하나만 담을 수 있는데 {value}이(가) 필요합니다: --with-model을 빼세요.",
     ),
+    "library_lost": ErrorWords(
+        "有 {value} 幅图片的文件不见了；配方还在，可以重新画出来。",
+        "그림 {value}개의 파일이 사라졌습니다. 레시피는 남아 있어 다시 그릴 수 있습니다.",
+    ),
 }
