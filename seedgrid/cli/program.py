@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, cast
 import typer
 
 import seedgrid
-from seedgrid.cli import check, keep, look, machine, page, paint, share
+from seedgrid.cli import bench, check, keep, look, machine, page, paint, share
 from seedgrid.cli.output import complain
 from seedgrid.errors import SeedGridError
 
@@ -40,6 +40,7 @@ app.command("import")(share.import_)
 app.add_typer(keep.app, name="library")
 app.command("models")(machine.models)
 app.command("doctor")(machine.doctor)
+app.command("bench")(bench.bench)
 
 
 @app.callback(invoke_without_command=True)

@@ -205,6 +205,14 @@ ERROR_TEXTS: Final[dict[str, ErrorWords]] = {
         "页面不能监听 {value}（{reason}）：请换 --host 或 --port。",
         "{value}에서 페이지를 열 수 없습니다({reason}): 다른 --host나 --port를 쓰세요.",
     ),
+    "bench_missing": ErrorWords(
+        zh="{value} 处没有基准测试：请从源码目录运行。",
+        ko="{value} 에 벤치마크가 없습니다. 소스 체크아웃에서 실행하세요.",
+    ),
+    "bench_unknown": ErrorWords(
+        zh="没有名为“{value}”的基准测试：请使用 {choices} 之一。",
+        ko="“{value}” 벤치마크는 없습니다. {choices} 중 하나를 사용하세요.",
+    ),
     "page_missing": ErrorWords(
         "{value} 处没有页面：请在源码目录用 `python app.py` 启动。",
         "{value}에 페이지가 없습니다: 소스 폴더에서 `python app.py`로 시작하세요.",

@@ -1,0 +1,8 @@
+"""SeedGrid beside plain diffusers: the same pictures, interleaved in one process, in medians.
+
+    python -m benchmarks              # or: seedgrid bench
+    python -m benchmarks --quick
+
+What is compared is what a user would write instead: `pipe(prompts, generator=[…])` and
+`image.save(…)`. Nothing here is imported by SeedGrid.
+"""

@@ -1,0 +1,148 @@
+"""The contests about painting: a grid, a refinement, a matrix; each with its plain twin.
+
+Both sides write PNG files; SeedGrid also keeps a library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.contest import Contest, Side
+from benchmarks.plain import PlainScript
+from seedgrid.backend.base import Placement
+from seedgrid.studio import Settings, Studio
+
+PROMPT = "Labrador in the style of Vermeer"
+SUFFIXES = (", highly realistic", ", artsy", ", trending", ", colorful")
+
+
+class Stage:
+    """One model and one size, loaded both ways.
+
+    Args:
+        name: Of the model in the table.
+        model: The model's folder.
+        size_px: Width and height.
+        num_steps: Of the denoiser.
+        guidance: The guidance scale.
+        scratch: A folder for what is written.
+        threads: Of torch, on both sides; None is its own choice.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        model: Path,
+        *,
+        size_px: int,
+        num_steps: int,
+        guidance: float,
+        scratch: Path,
+        threads: int | None,
+    ) -> None:
+        self._name = f"{name}, {size_px} px, {num_steps} steps"
+        self._model = model
+        self._scratch = scratch
+        self._threads = threads
+        self._plain_settings = {
+            "width": size_px,
+            "height": size_px,
+            "num_inference_steps": num_steps,
+            "guidance_scale": guidance,
+        }
+        self._settings = Settings(
+            width=size_px,
+            height=size_px,
+            num_inference_steps=num_steps,
+            guidance_scale=guidance,
+            scheduler="DDIM",
+        )
+        self._studios: list[Studio] = []
+        self._studio = self._open("quiet", Placement(previews=False, threads=threads))
+        self._plain = PlainScript(model, scratch / "plain", threads)
+
+    def close(self) -> None:
+        """Let go of both sides."""
+        for studio in self._studios:
+            studio.close()
+        self._plain.close()
+
+    def grid(self) -> Contest:
+        """A first grid: one prompt, four seeds."""
+        return self._grid_contest("grid", 1.00, self._studio)
+
+    def grid_with_previews(self) -> Contest:
+        """The same with four previews at every step."""
+        placement = Placement(previews=True, threads=self._threads)
+        return self._grid_contest("grid, previews", 1.03, self._open("previews", placement))
+
+    def refinement(self) -> Contest:
+        """Four variations of the words on one seed, other words in each round."""
+        parent = self._studio.grid(PROMPT, seeds=[2], **self._settings)[0]
+
+        def suffixes(number: int) -> list[str]:
+            return [f"{suffix} {number}" for suffix in SUFFIXES]
+
+        return Contest(
+            name=f"{self._name}: refinement",
+            target=0.97,
+            plain=self._plain_side(lambda n: [PROMPT + suffix for suffix in suffixes(n)], [2] * 4),
+            ours=Side(go=lambda n: self._studio.refine(parent, suffixes(n), fresh=True)),
+        )
+
+    def matrix(self, num_cells: int) -> Contest:
+        """Many seeds of one prompt, for plain diffusers in batches of four."""
+
+        def plain(_: int) -> None:
+            for start in range(0, num_cells, 4):
+                self._plain.paint([PROMPT] * 4, range(start, start + 4), **self._plain_settings)
+
+        seeds = range(num_cells)
+        return Contest(
+            name=f"{self._name}: matrix of {num_cells}",
+            target=1.00,
+            plain=Side(go=plain, cpu_s=self._plain.cpu_s),
+            ours=Side(go=lambda _: self._studio.grid(PROMPT, seeds, fresh=True, **self._settings)),
+        )
+
+    def known(self) -> Contest:
+        """A grid that is known already; the twin paints it again, for want of a memory."""
+        self._studio.grid(PROMPT, **self._settings)
+        return Contest(
+            name=f"{self._name}: known grid",
+            target=None,
+            plain=self._plain_side(lambda _: [PROMPT] * 4, range(4)),
+            ours=Side(go=lambda _: self._studio.grid(PROMPT, **self._settings)),
+        )
+
+    def faster(self, name: str, placement: dict[str, Any], settings: Settings) -> Contest:
+        """A grid with choices that change pixels for speed; recipe and passport hold them."""
+        studio = self._open(name, Placement(previews=False, threads=self._threads, **placement))
+        chosen = Settings(**{**self._settings, **settings})
+        return Contest(
+            name=f"{self._name}: {name}",
+            target=None,
+            plain=self._plain_side(lambda _: [PROMPT] * 4, range(4)),
+            ours=Side(go=lambda _: studio.grid(PROMPT, fresh=True, **chosen)),
+        )
+
+    def _grid_contest(self, name: str, target: float, studio: Studio) -> Contest:
+        return Contest(
+            name=f"{self._name}: {name}",
+            target=target,
+            plain=self._plain_side(lambda _: [PROMPT] * 4, range(4)),
+            ours=Side(go=lambda _: studio.grid(PROMPT, fresh=True, **self._settings)),
+        )
+
+    def _plain_side(self, prompts: Callable[[int], list[str]], seeds: Sequence[int]) -> Side:
+        return Side(
+            go=lambda n: self._plain.paint(prompts(n), seeds, **self._plain_settings),
+            cpu_s=self._plain.cpu_s,
+        )
+
+    def _open(self, name: str, placement: Placement) -> Studio:
+        studio = Studio(str(self._model), self._scratch / name, placement=placement)
+        self._studios.append(studio)
+        return studio
