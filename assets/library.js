@@ -148,7 +148,7 @@ SeedGrid.library = ({ element, props, watch, search, open, trash, empty }) => {
       image,
     );
     if (item.favourite) opener.append(icon("star"));
-    if (item.count) opener.append(make("span", { class: "sg-item-count", text: item.count }));
+    if (item.count) opener.append(make("span", { class: "sg-item-count", "aria-hidden": "true", text: item.count }));
     const remove = make("button", {
       type: "button",
       class: "sg-item-remove",

@@ -54,6 +54,10 @@ SeedGrid.rail = ({ element, props, watch, go }) => {
       onclick: () => go({ round: round.id }),
     });
     for (const cell of round.cells) {
+      if (!cell.id) {
+        button.append(make("i"));
+        continue;
+      }
       const image = make("img", { src: thumbUrl(cell.id), alt: "", loading: "lazy", "data-id": cell.id });
       if (cell.picked) image.className = "sg-was-picked";
       button.append(image);

@@ -40,8 +40,8 @@ SeedGrid.stage = ({ element, props, watch, pick }) => {
     };
     cell.node.append(
       cell.canvas,
-      make("kbd", { class: "sg-number", text: index + 1 }),
-      make("span", { class: "sg-foot" }, cell.caption, cell.seed),
+      make("kbd", { class: "sg-number", "aria-hidden": "true", text: index + 1 }),
+      make("span", { class: "sg-foot", "aria-hidden": "true" }, cell.caption, cell.seed),
       make("span", { class: "sg-bar-line" }, cell.bar),
     );
     cell.node.addEventListener("click", () => choose(index));

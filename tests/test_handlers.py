@@ -13,6 +13,7 @@ from seedgrid.backend.fake import FakeBackend, Fault
 from seedgrid.studio import Studio
 from seedgrid.ui.ask import Asked
 from seedgrid.ui.handlers import Handlers
+from seedgrid.ui.present import Presenter
 from seedgrid.ui.shelves import OneShelf
 from seedgrid.ui.shown import Progress, Shown
 from seedgrid.ui.tree import rounds_of
@@ -37,9 +38,14 @@ def studio(tmp_path: Path, painter: FakeBackend) -> Iterator[Studio]:
         yield studio
 
 
+def make_handlers(studio: Studio) -> Handlers:
+    shelves = OneShelf(studio)
+    return Handlers(studio, shelves, Presenter(studio, shelves))
+
+
 @pytest.fixture
 def handlers(studio: Studio) -> Handlers:
-    return Handlers(studio, OneShelf(studio))
+    return make_handlers(studio)
 
 
 def kept(shown: Shown) -> dict[str, Any]:
@@ -172,6 +178,24 @@ def test_a_round_of_the_rail_can_be_gone_to(handlers: Handlers) -> None:
     assert [cell["seed"] for cell in back.stage["cells"]] == [5, 6, 7, 8]
 
 
+@slowly(0.1)
+def test_one_can_go_away_from_a_run_and_come_back(handlers: Handlers) -> None:
+    """While a refinement forms, the rail shows it, Back leaves it, a click returns to it."""
+    place, news = grid(handlers)
+    picked = {"picked": news.stage["cells"][0]["id"]}
+    forming = handlers.on_refine(GUIDE_SUFFIXES, "", place | picked)
+    assert forming.rail is not None
+    first, second = forming.rail["rounds"]
+    assert (second["parent"], second["depth"], second["lane"]) == (first["id"], 1, 0)
+    assert [cell["id"] for cell in second["cells"]] == [None] * 4
+    away = handlers.on_back(kept(forming))
+    assert away.stage is not None
+    assert away.stage["busy"] is True
+    assert [cell["state"] for cell in away.stage["cells"]] == ["done"] * 4
+    again = handlers.on_go(second["id"], kept(away))
+    assert follow(handlers, again)[-1].stage["cells"][0]["state"] == "done"
+
+
 def test_a_reload_shows_the_same_place(handlers: Handlers) -> None:
     """What the browser kept is enough to show stage, rail and card again."""
     place, news = grid(handlers)
@@ -294,7 +318,7 @@ def test_the_page_says_that_the_model_loads(tmp_path: Path) -> None:
     backend = FakeBackend(load_delay_s=0.4)
     with Studio(library=tmp_path, backend=backend, placement=Placement()) as studio:
         studio.engine.warm()
-        keys = [news.status["key"] for news in Handlers(studio, OneShelf(studio)).follow({})]
+        keys = [news.status["key"] for news in make_handlers(studio).follow({})]
     assert keys == ["status_warming", "status_ready"]
 
 
@@ -337,7 +361,7 @@ def test_one_visitor_may_wait_with_few_runs(tmp_path: Path) -> None:
     with Studio(
         library=tmp_path, backend=backend, placement=Placement(), runs_per_owner=2
     ) as studio:
-        handlers = Handlers(studio, OneShelf(studio))
+        handlers = make_handlers(studio)
         place = kept(handlers.on_generate(ASKED, {}))
         place = kept(handlers.on_generate(ASKED, place))
         refused = handlers.on_generate(ASKED, place)

@@ -17,9 +17,9 @@ from seedgrid.library.entry import Entry
 from seedgrid.links import link_query
 from seedgrid.request import Request
 from seedgrid.studio import Studio
-from seedgrid.ui.handlers import Handlers
 from seedgrid.ui.keep import PAGE_SIZE, Keep, fields_of
 from seedgrid.ui.place import Place, read_place
+from seedgrid.ui.present import Presenter
 from seedgrid.ui.shelves import OneShelf
 
 ME = Place(visitor="0" * 32).to_browser()
@@ -35,7 +35,7 @@ def studio(tmp_path: Path) -> Iterator[Studio]:
 @pytest.fixture
 def keep(studio: Studio) -> Keep:
     shelves = OneShelf(studio)
-    return Keep(studio, shelves, Handlers(studio, shelves))
+    return Keep(studio, shelves, Presenter(studio, shelves))
 
 
 @pytest.fixture

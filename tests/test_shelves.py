@@ -13,6 +13,7 @@ from seedgrid.ui.ask import Asked
 from seedgrid.ui.handlers import Handlers
 from seedgrid.ui.keep import Keep
 from seedgrid.ui.place import Place
+from seedgrid.ui.present import Presenter
 from seedgrid.ui.shelves import OneShelf, VisitorShelves
 from seedgrid.ui.shown import Shown
 
@@ -38,8 +39,8 @@ def test_visitors_of_a_space_see_only_their_own(tmp_path: Path) -> None:
     backend = FakeBackend()
     shelves = VisitorShelves(tmp_path / "visitors")
     with Studio(library=tmp_path / "api", backend=backend, placement=Placement()) as studio:
-        handlers = Handlers(studio, shelves)
-        keep = Keep(studio, shelves, handlers)
+        page = Presenter(studio, shelves)
+        handlers, keep = Handlers(studio, shelves, page), Keep(studio, shelves, page)
         paint(handlers, ANNA)
         assert (count(keep, ANNA), count(keep, BERT)) == (1, 0)
         paint(handlers, BERT)
@@ -51,7 +52,7 @@ def test_a_picture_of_any_visitor_is_found_by_its_id(tmp_path: Path) -> None:
     """Who was shown an id may ask for the picture, its round and its work."""
     shelves = VisitorShelves(tmp_path / "visitors")
     with Studio(library=tmp_path / "api", backend=FakeBackend()) as studio:
-        shown = paint(Handlers(studio, shelves), ANNA)
+        shown = paint(Handlers(studio, shelves, Presenter(studio, shelves)), ANNA)
         assert shown.place is not None
         entries = shelves.of("a" * 32).work(shown.place.work or "")
         assert shelves.find(entries[1].id) == entries[1]

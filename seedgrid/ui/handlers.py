@@ -12,21 +12,20 @@ from dataclasses import replace
 from typing import Final
 
 from seedgrid import request as requests
-from seedgrid.engine import Job, Run
-from seedgrid.errors import InputError, SeedGridError
+from seedgrid.engine import Job
+from seedgrid.errors import SeedGridError
 from seedgrid.events import Event, Finished, Step
-from seedgrid.library.entry import Entry
 from seedgrid.plan import plan_grid, plan_refine
 from seedgrid.seeds import draw_seed
 from seedgrid.studio import Studio
 from seedgrid.ui import show
 from seedgrid.ui.ask import Asked, read_prompts, read_request
-from seedgrid.ui.lock import LockBadge
 from seedgrid.ui.offer import Offer, offer
 from seedgrid.ui.place import Place, read_place
+from seedgrid.ui.present import Presenter, is_on_stage
 from seedgrid.ui.shelves import Shelves
 from seedgrid.ui.shown import Progress, Shown
-from seedgrid.ui.tree import Round, path_to, rounds_of
+from seedgrid.ui.tree import Round
 
 _POLL_S: Final = 0.2
 _NUM_NEIGHBOURS: Final = 4
@@ -35,17 +34,17 @@ _NUM_NEIGHBOURS: Final = 4
 class Handlers:
     """The page's answers. Safe from any thread: all state is in the place and the library."""
 
-    def __init__(self, studio: Studio, shelves: Shelves) -> None:
+    def __init__(self, studio: Studio, shelves: Shelves, page: Presenter) -> None:
         self._studio = studio
         self._shelves = shelves
-        self._lock = LockBadge(studio)
+        self._page = page
 
     def on_load(self, kept: object) -> Shown:
         """Open the page where this browser left it."""
         place = read_place(kept).move()
-        if place.work is None or not (self._rounds(place) or self._run(place)):
+        if place.work is None or not (self._page.rounds(place) or self._page.run(place)):
             place = place.move(work=None, round=None, picked=None, run=None)
-        return self.show_place(place)
+        return self._page.show_place(place)
 
     def on_generate(self, asked: Asked, kept: object) -> Shown:
         """Start a new work: one prompt or several, each on every seed."""
@@ -92,11 +91,11 @@ class Handlers:
     def on_again(self, kept: object) -> Shown:
         """Make the round on the stage once more, though the library remembers its pictures."""
         place = read_place(kept)
-        here = self._round(place)
+        here = self._page.round_of_place(place)
         if here is None:
             return Shown()
         recipes = [entry.recipe for entry in here.entries]
-        parent = self._find(here.parent_id, place)
+        parent = self._page.find(here.parent_id, place)
         try:
             jobs = plan_refine(parent, recipes) if parent else plan_grid(recipes)
             return self._start(jobs, place, picked=here.parent_id, device="", fresh=True)
@@ -105,34 +104,40 @@ class Handlers:
 
     def on_stop(self, kept: object) -> None:
         """Ask this browser's run to stop; whoever follows it sees it end."""
-        run = self._run(read_place(kept))
+        run = self._page.run(read_place(kept))
         if run is not None:
             run.cancel()
 
     def on_pick(self, picture_id: object, kept: object) -> Shown:
         """Put a picture into the card; without one, the parent of the round if it has any."""
         place = read_place(kept)
-        wanted = str(picture_id) if picture_id is not None else self._parent_of_stage(place)
-        return Shown(picked=self._card(wanted, place))
+        wanted = str(picture_id) if picture_id is not None else self._page.parent_of_stage(place)
+        return Shown(picked=self._page.card(wanted, place))
 
     def on_go(self, round_id: object, kept: object) -> Shown:
         """Go to a round of this work."""
         place = read_place(kept)
-        rounds = self._rounds(place)
+        rounds = self._page.rounds(place)
         wanted = next((each for each in rounds if each.id == round_id), None)
+        run = self._page.run(place)
+        if wanted is None and run is not None and run.jobs[0].lineage.round_id == round_id:
+            lineage = run.jobs[0].lineage
+            return self._page.show_place(
+                place.move(round=lineage.round_id, picked=lineage.parent_id)
+            )
         if wanted is None:
             return Shown()
         picked = _gone_on_from(wanted, rounds) or wanted.parent_id
-        return self.show_place(place.move(round=wanted.id, picked=picked))
+        return self._page.show_place(place.move(round=wanted.id, picked=picked))
 
     def on_back(self, kept: object) -> Shown:
         """Go to the round before, with the picture picked that was gone on from."""
         place = read_place(kept)
-        parent_id = self._parent_of_stage(place)
-        parent = self._find(parent_id, place)
+        parent_id = self._page.parent_of_stage(place)
+        parent = self._page.find(parent_id, place)
         if parent is None:
             return Shown()
-        return self.show_place(place.move(round=parent.lineage.round_id, picked=parent.id))
+        return self._page.show_place(place.move(round=parent.lineage.round_id, picked=parent.id))
 
     def on_favourite(self, picture_id: object, favourite: object, kept: object) -> Shown:
         """Mark a picture as a favourite, or not."""
@@ -141,7 +146,7 @@ class Handlers:
             self._shelves.of(place.visitor).set_favourite(str(picture_id), bool(favourite))
         except SeedGridError as error:
             return Shown(status=show.complain(place.epoch, error))
-        return Shown(picked=self._card(str(picture_id), place))
+        return Shown(picked=self._page.card(str(picture_id), place))
 
     def offer(self, model: str | None) -> Offer:
         """Say what the settings offer with a model.
@@ -154,15 +159,15 @@ class Handlers:
     def follow(self, kept: object) -> Iterator[Progress]:
         """Tell how this browser's run goes, until it ends; without one, how the model loads."""
         place = read_place(kept)
-        run = self._run(place)
+        run = self._page.run(place)
         if run is None:
             yield from self._follow_warming(place)
             return
-        if run.has_ended and not _is_on_stage(run, place):
+        if run.has_ended and not is_on_stage(run, place):
             return
         steps: dict[int, show.Json] = {}
         remembered: set[int] = set()
-        since, has_ended = 0, False
+        since, has_ended, rail = 0, False, self._page.rail(place)
         while not has_ended:
             has_ended = run.has_ended
             events, since = run.next_events(since, _POLL_S)
@@ -170,14 +175,16 @@ class Handlers:
                 _remember_step(steps, event)
                 if isinstance(event, Finished) and event.remembered:
                     remembered.add(event.cell)
-            if events:
-                status = show.status_of(place.epoch, events[-1], num_remembered=len(remembered))
-                stage = self._stage(place, run, steps)
-                yield Progress(stage=stage, status=status, rail=self._rail(place))
-        self._lock.consider(run)
+            if not events:
+                continue
+            if has_ended or any(isinstance(event, Finished) for event in events):
+                rail = self._page.rail(place)  # a look into the library: not at every step
+            status = show.status_of(place.epoch, events[-1], num_remembered=len(remembered))
+            yield Progress(stage=self._page.stage(place, run, steps), status=status, rail=rail)
+        self._page.lock.consider(run)
 
     def _follow_warming(self, place: Place) -> Iterator[Progress]:
-        stage, rail = self._stage(place, None, {}), self._rail(place)
+        stage, rail = self._page.stage(place, None, {}), self._page.rail(place)
         engine = self._studio.engine
         has_waited = False
         while engine.warmth.state == "loading":
@@ -203,7 +210,7 @@ class Handlers:
     ) -> Shown:
         engine = self._studio.engine
         placement = replace(engine.placement, device=device or engine.placement.device)
-        self._lock.make_way()
+        self._page.lock.make_way()
         run = engine.submit(
             jobs,
             owner=place.visitor,
@@ -212,77 +219,13 @@ class Handlers:
             fresh=fresh,
         )
         lineage = jobs[0].lineage
-        return self.show_place(
+        return self._page.show_place(
             place.move(work=lineage.work_id, round=lineage.round_id, picked=picked, run=run.id)
-        )
-
-    def show_place(self, place: Place) -> Shown:
-        """Show a place: its round on the stage, its work on the rail, its pick in the card."""
-        run = self._run(place)
-        is_over = run is None or run.has_ended
-        return Shown(
-            place=place,
-            stage=self._stage(place, run, {}),
-            status=show.say(place.epoch, None) if is_over else None,
-            rail=self._rail(place),
-            picked=self._card(place.picked, place),
         )
 
     def _refuse(self, place: Place, error: SeedGridError) -> Shown:
         """Say what cannot be; nothing else changes, and no older news may cover it."""
         return Shown(status=show.complain(place.move().epoch, error))
-
-    def _stage(self, place: Place, run: Run | None, steps: dict[int, show.Json]) -> show.Json:
-        """The round of this place, forming or finished."""
-        if run is not None and _is_on_stage(run, place):
-            return show.stage_of_run(place.epoch, run, steps, picked=place.picked)
-        here = self._round(place)
-        busy = run is not None and not run.has_ended
-        if here is None:
-            return show.stage_of_noise(place.epoch, busy=busy)
-        return show.stage_of_round(place.epoch, here.entries, picked=place.picked, busy=busy)
-
-    def _rail(self, place: Place) -> show.Json:
-        has_parent = self._parent_of_stage(place) is not None
-        rounds = self._rounds(place)
-        return show.rail(place.epoch, rounds, current=place.round, has_parent=has_parent)
-
-    def _card(self, picture_id: str | None, place: Place) -> show.Json:
-        entry = self._find(picture_id, place)
-        if entry is None:
-            return show.no_picture()
-        parent = self._find(entry.lineage.parent_id, place)
-        hint = None if entry.lineage.round_id == place.round else "card_parent"
-        return show.card(entry, parent, hint=hint, lock=self._lock.of(entry))
-
-    def _parent_of_stage(self, place: Place) -> str | None:
-        run = self._run(place)
-        if run is not None and _is_on_stage(run, place):
-            return run.jobs[0].lineage.parent_id
-        path = path_to(self._rounds(place), place.round or "")
-        return path[-1].parent_id if path else None
-
-    def _find(self, picture_id: str | None, place: Place) -> Entry | None:
-        """A picture, unless it was deleted for good or never was."""
-        if picture_id is None:
-            return None
-        try:
-            return self._shelves.of(place.visitor).get(picture_id)
-        except InputError:
-            return None
-
-    def _round(self, place: Place) -> Round | None:
-        return next((each for each in self._rounds(place) if each.id == place.round), None)
-
-    def _rounds(self, place: Place) -> tuple[Round, ...]:
-        return rounds_of(self._shelves.of(place.visitor).work(place.work)) if place.work else ()
-
-    def _run(self, place: Place) -> Run | None:
-        return self._studio.engine.run(place.run) if place.run else None
-
-
-def _is_on_stage(run: Run, place: Place) -> bool:
-    return run.jobs[0].lineage.round_id == place.round
 
 
 def _gone_on_from(here: Round, rounds: Sequence[Round]) -> str | None:

@@ -1,7 +1,7 @@
 """The library on the page: browse, search, open, mark, throw away, take in, and links.
 
 Works and pictures come in pages, newest first. Knows no component; opening a picture shows its
-place through `Handlers`.
+place through the `Presenter`.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from seedgrid.request import Request
 from seedgrid.seeds import format_seeds
 from seedgrid.studio import Studio
 from seedgrid.ui import show
-from seedgrid.ui.handlers import Handlers
 from seedgrid.ui.place import Place, read_place
+from seedgrid.ui.present import Presenter
 from seedgrid.ui.shelves import Shelves
 from seedgrid.ui.shown import Shown
 
@@ -87,10 +87,10 @@ class Filled:
 class Keep:
     """The answers of the library page. Safe from any thread."""
 
-    def __init__(self, studio: Studio, shelves: Shelves, handlers: Handlers) -> None:
+    def __init__(self, studio: Studio, shelves: Shelves, page: Presenter) -> None:
         self._studio = studio
         self._shelves = shelves
-        self._handlers = handlers
+        self._page = page
 
     def on_search(self, asked: object, kept: object) -> show.Json | None:
         """Answer a question of the library page; None when it is none."""
@@ -108,7 +108,7 @@ class Keep:
             entry = self._shelves.of(place.visitor).get(str(picture_id))
         except SeedGridError as error:
             return Shown(status=show.complain(place.move().epoch, error))
-        return self._handlers.show_place(_place_of(entry, place))
+        return self._page.show_place(_place_of(entry, place))
 
     def on_trash(self, asked: object, kept: object) -> SeedGridError | None:
         """Put pictures or a whole work into the trash, or take them out; return what hinders."""
@@ -168,7 +168,7 @@ class Keep:
         ours = [each.entry for each in taken if each.entry is not None]
         foreign = [each.imported for each in taken if each.imported is not None]
         if ours:
-            shown = self._handlers.show_place(_place_of(ours[-1], place))
+            shown = self._page.show_place(_place_of(ours[-1], place))
             epoch = place.move().epoch
             status = show.say(epoch, "status_taken_in", kind="done", number=len(ours))
             return shown, Filled(status=status)

@@ -13,6 +13,7 @@ from seedgrid.ui.api import publish
 from seedgrid.ui.check import Checks
 from seedgrid.ui.handlers import Handlers
 from seedgrid.ui.keep import Keep
+from seedgrid.ui.present import Presenter
 from seedgrid.ui.shelves import OneShelf, Shelves
 from seedgrid.ui.texts import labels
 from seedgrid.ui.view import build_view
@@ -38,9 +39,10 @@ def build_app(
         title="SeedGrid", analytics_enabled=False, delete_cache=_CACHE_S, fill_width=True
     ) as demo:
         view = build_view(make_i18n())
-        handlers = Handlers(studio, shelves)
+        presenter = Presenter(studio, shelves)
+        handlers = Handlers(studio, shelves, presenter)
         offers = wire(view, handlers, Checks(studio, shelves), demo, language=language)
-        wire_keep(view, handlers, Keep(studio, shelves, handlers), offers)
+        wire_keep(view, handlers, Keep(studio, shelves, presenter), offers)
         publish(studio)
     demo.queue(max_size=_MAX_WAITING, default_concurrency_limit=None)
     return demo

@@ -78,7 +78,14 @@ def stage_of_run(epoch: int, run: Run, steps: Mapping[int, Json], *, picked: str
     return stage | {"table": _table([job.recipe for job in run.jobs])}
 
 
-def rail(epoch: int, rounds: Sequence[Round], *, current: str | None, has_parent: bool) -> Json:
+def rail(
+    epoch: int,
+    rounds: Sequence[Round],
+    *,
+    current: str | None,
+    has_parent: bool,
+    forming: Run | None = None,
+) -> Json:
     """The lineage rail: each round's pictures, those ringed that were gone on from.
 
     Args:
@@ -86,6 +93,7 @@ def rail(epoch: int, rounds: Sequence[Round], *, current: str | None, has_parent
         rounds: Of this work, as `rounds_of` sorts them.
         current: The round on the stage.
         has_parent: Whether there is a way back from it.
+        forming: A run of this work that goes on.
     """
     parents = {each.parent_id for each in rounds}
     shown = [
@@ -99,7 +107,26 @@ def rail(epoch: int, rounds: Sequence[Round], *, current: str | None, has_parent
         }
         for each in rounds
     ]
+    if forming is not None and forming.jobs[0].lineage.round_id not in {r.id for r in rounds}:
+        shown.append(_forming_round(forming, rounds))
     return {"epoch": epoch, "rounds": shown, "current": current, "has_parent": has_parent}
+
+
+def _forming_round(run: Run, rounds: Sequence[Round]) -> Json:
+    """A round without a finished picture, at the end of the rail: it can be gone to already."""
+    first = run.jobs[0]
+    parent_id = first.lineage.parent_id
+    parent = next((r for r in rounds if parent_id in {e.id for e in r.entries}), None)
+    is_branch = parent is not None and any(r.parent_round_id == parent.id for r in rounds)
+    new_lane = max((each.lane for each in rounds), default=-1) + 1
+    return {
+        "id": first.lineage.round_id,
+        "parent": parent.id if parent else None,
+        "depth": parent.depth + 1 if parent else 0,
+        "lane": parent.lane if parent and not is_branch else new_lane,
+        "words": first.recipe.prompt,
+        "cells": [{"id": None, "picked": False} for _ in run.jobs],
+    }
 
 
 def card(entry: Entry, parent: Entry | None, *, hint: str | None, lock: Json | None) -> Json:

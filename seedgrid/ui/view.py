@@ -34,8 +34,8 @@ _VERDICT_JS: Final = "SeedGrid.verdict({element, props, watch})"
 _EXPORT_JS: Final = "SeedGrid.exports({element})"
 _HINTS_JS: Final = "SeedGrid.hints({element, props, watch})"
 _BRAND_HTML: Final = (
-    '<a class="sg-brand" href="./"><span class="sg-mark" aria-hidden="true">'
-    "<i></i><i></i><i></i><i></i></span>SeedGrid</a>"
+    '<h1><a class="sg-brand" href="./"><span class="sg-mark" aria-hidden="true">'
+    "<i></i><i></i><i></i><i></i></span>SeedGrid</a></h1>"
 )
 
 
