@@ -2,62 +2,16 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from stores import MakeRecipes, MemoryStore
 
 from seedgrid.backend.fake import FakeBackend
 from seedgrid.engine import Engine
-from seedgrid.library.entry import Entry
-from seedgrid.picture import Lineage, Picture
 from seedgrid.recipe import Recipe
 from seedgrid.request import Request, resolve
-
-MakeRecipes = Callable[..., tuple[Recipe, ...]]
-
-
-class MemoryStore:
-    """A library without a disk: keeps pictures, and fails or waits when a test says so."""
-
-    def __init__(self) -> None:
-        self.pictures: dict[str, Picture] = {}
-        self.entries: list[Entry] = []
-        self.error: Exception | None = None
-        self.may_save = threading.Event()
-        self.may_save.set()
-
-    def add(self, picture: Picture) -> Entry:
-        self.may_save.wait()
-        if self.error is not None:
-            raise self.error
-        entry = Entry(
-            path=Path(f"/nowhere/{picture.lineage.picture_id}.png"),
-            recipe=picture.recipe,
-            passport=picture.passport,
-            lineage=picture.lineage,
-            pixels_sha256=picture.pixels_sha256,
-            file_sha256="0" * 64,
-        )
-        self.pictures[entry.id] = picture
-        self.entries.append(entry)
-        return entry
-
-    def add_again(self, entry: Entry, lineage: Lineage) -> Entry:
-        old = self.pictures[entry.id]
-        return self.add(
-            Picture(pixels=old.pixels, recipe=old.recipe, passport=old.passport, lineage=lineage)
-        )
-
-    def remembered(self, recipe_id: str, passport_digest: str) -> Entry | None:
-        for entry in self.entries:
-            if (entry.recipe.id, entry.passport.digest) == (recipe_id, passport_digest):
-                return entry
-        return None
-
-    def get(self, picture_id: str) -> Entry:
-        return next(entry for entry in self.entries if entry.id == picture_id)
 
 
 @pytest.fixture

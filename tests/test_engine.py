@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from conftest import MakeRecipes, MemoryStore
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from stores import MakeRecipes, MemoryStore
 
 from seedgrid.backend.base import Placement
 from seedgrid.backend.fake import FakeBackend, Fault

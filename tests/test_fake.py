@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import MakeRecipes
+from stores import MakeRecipes
 
 from seedgrid.backend.base import Placement
 from seedgrid.backend.fake import FakeBackend, Fault, Generators, fresh_generators

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 from serving import serve
+from steps import SOON_MS, OpenPage
 
 DESKTOP = {"width": 1400, "height": 900}
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = ("--no-sandbox", "--disable-dev-shm-usage")
-SOON_MS = 20_000
 
-OpenPage = Callable[..., Page]
 
 expect.set_options(timeout=SOON_MS)
 
@@ -49,43 +47,60 @@ def address(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Itera
         yield address
 
 
+@pytest.fixture(scope="session")
+def shared(browser: Browser) -> Iterator[BrowserContext]:
+    """A visitor who comes again and again: scripts need to be fetched and compiled only once."""
+    context = browser.new_context(viewport=DESKTOP)
+    yield context
+    context.close()
+
+
 @pytest.fixture
-def open_page(browser: Browser, address: str) -> Iterator[OpenPage]:
-    """Open the page in a browser of its own: `open_page(path="?__lang=ko", locale="ko-KR")`."""
+def troubles() -> Iterator[list[str]]:
+    """What must not happen on any page: errors in the console, requests to other machines."""
     troubles: list[str] = []
+    yield troubles
+    assert troubles == []
+
+
+@pytest.fixture
+def open_page(browser: Browser, address: str, troubles: list[str]) -> Iterator[OpenPage]:
+    """Open the page in a browser of its own: `open_page("?__lang=ko", locale="ko-KR")`."""
     contexts = []
 
     def open_page(path: str = "", *, at: str = address, **options: Any) -> Page:
         context = browser.new_context(**({"viewport": DESKTOP} | options))
         contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(SOON_MS)
-        page.on("console", lambda m: troubles.append(m.text) if m.type == "error" else None)
-        page.on("pageerror", lambda error: troubles.append(str(error)))
-        page.on("request", lambda r: troubles.append(r.url) if is_elsewhere(r.url, at) else None)
-        page.goto(at + path)
-        page.locator("#sg-stage [data-cell='3']").wait_for()
-        page.locator("#sg-stage[aria-busy]").wait_for()
-        return page
+        return visit(context, at, path, troubles)
 
     yield open_page
     for context in contexts:
         context.close()
-    assert troubles == []
 
 
 @pytest.fixture
-def page(open_page: OpenPage) -> Page:
-    return open_page()
+def page(shared: BrowserContext, address: str, troubles: list[str]) -> Iterator[Page]:
+    """The page as a new visitor sees it."""
+    shared.clear_cookies()
+    page = visit(shared, address, "", troubles)
+    yield page
+    page.evaluate("localStorage.clear()")
+    page.close()
+
+
+def visit(context: BrowserContext, address: str, path: str, troubles: list[str]) -> Page:
+    """Open the page and wait until it shows its place."""
+    page = context.new_page()
+    page.set_default_timeout(SOON_MS)
+    page.on("console", lambda m: troubles.append(m.text) if m.type == "error" else None)
+    page.on("pageerror", lambda error: troubles.append(str(error)))
+    page.on("request", lambda r: troubles.append(r.url) if is_elsewhere(r.url, address) else None)
+    page.goto(address + path)
+    page.locator("#sg-stage [data-cell='3']").wait_for()
+    page.locator("#sg-stage[aria-busy]").wait_for()
+    return page
 
 
 def is_elsewhere(url: str, address: str) -> bool:
     """Tell whether a request leaves this machine."""
     return not url.startswith((address, "data:", "blob:"))
-
-
-@pytest.fixture
-def screenshots(request: pytest.FixtureRequest) -> Path | None:
-    """Where to put pictures of the page for people to look at, if anybody asked."""
-    folder = os.environ.get("SEEDGRID_SCREENSHOTS")
-    return Path(folder) / request.node.name if folder else None

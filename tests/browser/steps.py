@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from playwright.sync_api import Locator, Page, expect
+
+SOON_MS = 20_000
+
+OpenPage = Callable[..., Page]
 
 CELLS = "#sg-stage [data-cell]"
 PICTURES = f"{CELLS}[data-state='done'] img"

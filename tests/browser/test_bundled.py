@@ -7,10 +7,9 @@ from pathlib import Path
 
 import httpx
 import pytest
-from conftest import SOON_MS, OpenPage
 from playwright.sync_api import expect
 from serving import serve
-from steps import cell, generate, ids, refine, seeds_shown, set_steps
+from steps import SOON_MS, OpenPage, cell, generate, ids, refine, seeds_shown, set_steps
 
 from seedgrid import png
 from seedgrid.backend.catalog import bundled_folder

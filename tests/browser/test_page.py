@@ -6,12 +6,12 @@ import re
 from pathlib import Path
 
 import pytest
-from conftest import OpenPage
 from playwright.sync_api import Browser, Page, expect
 from serving import serve
 from steps import (
     CELLS,
     PICTURES,
+    OpenPage,
     cell,
     generate,
     ids,
@@ -93,7 +93,7 @@ def test_stop_followed_at_once_by_generate(page: Page) -> None:
 def test_two_visitors_do_not_meet(open_page: OpenPage) -> None:
     """Each sees only their own pictures, and Stop in one leaves the other running."""
     one, two = open_page(), open_page()
-    set_steps(one, 40)
+    set_steps(one, 150)
     set_steps(two, 40)
     seeds(two).fill("20-23")
     one.click("#sg-generate")

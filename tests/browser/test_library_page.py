@@ -8,12 +8,12 @@ import zipfile
 from pathlib import Path
 
 import httpx
-from conftest import OpenPage
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 from playwright.sync_api import Page, expect
 from steps import (
     CELLS,
+    OpenPage,
     cell,
     generate,
     ids,
