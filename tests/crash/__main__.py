@@ -17,6 +17,7 @@ def main() -> int:
     parser.add_argument("test", choices=["kills", "sweep"])
     parser.add_argument("--count", type=int, default=300, help="how many kills")
     parser.add_argument("--seed", type=int, default=0, help="of the moments of the kills")
+    parser.add_argument("--writers", type=int, default=1, help="processes on one library")
     parser.add_argument("--every", type=int, default=1, help="take every n-th fault of the sweep")
     parser.add_argument("--start", type=int, default=0, help="the first fault of the sweep")
     parser.add_argument("--only", default="", help="one system call of the sweep, as in: write")
@@ -27,7 +28,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         if options.test == "kills":
-            broken = kills.run(folder, count=options.count, seed=options.seed)
+            broken = kills.run(
+                folder, count=options.count, seed=options.seed, writers=options.writers
+            )
         else:
             broken = sweep.run(
                 folder,

@@ -32,6 +32,7 @@ class Promise:
     """What must be true of one picture; None is "either, it was being changed"."""
 
     present: bool | None = True
+    was_trashed: bool = False
     favourite: bool | None = False
     trashed: bool | None = False
 
@@ -47,6 +48,13 @@ class Promises:
             entry = json.loads(line)
             self._apply(entry["action"], entry["ids"], done=entry["state"] == "done")
 
+    def forgive_emptied(self) -> None:
+        """Several writers empty one trash: what was ever in it may be gone, in any order."""
+        for promise in self.pictures.values():
+            if promise.was_trashed:
+                promise.present = None
+                promise.trashed = None
+
     def _apply(self, action: str, ids: list[str], *, done: bool) -> None:
         if action == "add" and done:
             self.pictures |= {picture_id: Promise() for picture_id in ids}
@@ -56,6 +64,7 @@ class Promises:
         elif action in {"trash", "restore"}:
             for picture_id in ids:
                 self.pictures[picture_id].trashed = action == "trash" if done else None
+                self.pictures[picture_id].was_trashed = True
         elif action == "empty":
             for promise in self.pictures.values():
                 if promise.trashed is not False and promise.present is not False:
