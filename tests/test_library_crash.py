@@ -61,7 +61,7 @@ def test_kill_9_of_two_writers_loses_nothing() -> None:
 @pytest.mark.usefixtures("strace")
 def test_a_fault_at_any_system_call_loses_nothing() -> None:
     """A kill, an I/O error or a full disk, at calls spread over all that change a file."""
-    finished = crash("sweep", "--every", "139")
+    finished = crash("sweep", "--every", "199")
 
     assert finished.stdout.endswith("0 broken promises\n"), finished.stdout + finished.stderr
 
@@ -69,7 +69,7 @@ def test_a_fault_at_any_system_call_loses_nothing() -> None:
 @pytest.mark.usefixtures("strace")
 def test_the_sweep_sees_what_a_careless_library_loses() -> None:
     """The control: rows before files and plain writes are found out."""
-    finished = crash("sweep", "--careless", "--only", "write", "--start", "2", "--every", "3")
+    finished = crash("sweep", "--careless", "--only", "write", "--start", "2", "--every", "6")
 
     assert finished.returncode == 1, finished.stdout + finished.stderr
     assert "0 broken" not in finished.stdout
