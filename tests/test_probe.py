@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from painting import PLACEMENT, SilentWatch, paint, recipes_for
+from painting import PLACEMENT, SilentWatch, one_thread, paint, recipes_for
 
 from seedgrid.backend.base import Placement
 from seedgrid.backend.diffusion import DiffusersBackend
@@ -177,6 +177,9 @@ def test_after_a_no_the_model_is_offered_with_a_smaller_batch(
     """What the probe found is not only told: the next request is made with the width that holds."""
     folder = model_folder("sd-odd")
     recipe = recipes_for(backend, folder, lock_width=4)[0]
-    report = backend.probe(recipe, PLACEMENT, SilentWatch())
+    backend.probe(recipe, PLACEMENT, SilentWatch())
+    assert backend.card(str(folder)).lock_width == 4  # An unusual placement is no reason.
+    with one_thread():
+        report = backend.probe(recipe, Placement(), SilentWatch())
     assert backend.card(str(folder)).lock_width == report.proven_width == 1
     assert backend.card(str(model_folder("sd"))).lock_width == 4

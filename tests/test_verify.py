@@ -144,6 +144,23 @@ def test_what_changes_bits_is_restored(
     assert words in sentences(verdict)
 
 
+def test_a_picture_is_not_blamed_for_what_its_slot_did(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path]
+) -> None:
+    """Where the lock does not hold, a lone picture may come out otherwise, and that is said.
+
+    Three threads cut a batch of four unevenly: pictures of this model in bfloat16 came out up to
+    72 of 255 apart, and verify said that somebody had altered their recipe.
+    """
+    claims = paint_claims(backend, model_folder("flux"), Placement(threads=3))
+    verdicts = [verify_one(backend, claim) for claim in claims]
+    assert {verdict.verdict for verdict in verdicts} != {"identical"}
+    for verdict in verdicts:
+        assert "recipe was altered" not in sentences(verdict)
+        assert verdict.verdict == "identical" or "depends on its neighbours" in sentences(verdict)
+    assert {verdict.verdict for verdict in verify(claims, backend)} == {"identical"}
+
+
 def test_other_instruction_limits_are_restored_in_a_child_process(
     backend: DiffusersBackend, model_folder: Callable[[str], Path], tmp_path: Path
 ) -> None:

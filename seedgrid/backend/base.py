@@ -28,7 +28,8 @@ class Placement:
 
     Attributes:
         device: `"auto"` (cuda, xpu, mps, cpu, the first there is), or `"cpu"`, `"cuda:1"`, …
-        threads: Threads of one operation; None is torch's own choice.
+        threads: Threads of one operation; None is torch's own choice, rounded down to a power of
+            two, which the lock needs.
         previews: Whether to hand small pictures to `Watch.step`.
         switches: Torch's switches to set beforehand, as a passport names them, for verifying;
             the recipe's determinism level comes after them.

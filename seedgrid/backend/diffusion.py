@@ -14,7 +14,8 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any, Final
+from dataclasses import replace
+from typing import Final
 
 import numpy as np
 import torch
@@ -25,11 +26,12 @@ from seedgrid.backend.base import ATTENTION_NAMES, Placement, Watch
 from seedgrid.backend.determinism import determinism, restored
 from seedgrid.backend.devices import empty_cache
 from seedgrid.backend.embeddings import TextMemory
-from seedgrid.backend.generators import fresh_generators, mix_noise
+from seedgrid.backend.generators import fresh_generators
+from seedgrid.backend.mixing import mixed_noise
 from seedgrid.backend.models import Loaded, Shelf, quiet_diffusers
 from seedgrid.backend.passport import current_passport
 from seedgrid.backend.probe import NUM_STEPS, run_probe
-from seedgrid.backend.proof import ProbeReport, keep_report, recall_report
+from seedgrid.backend.proof import ProbeReport, advise, keep_report, recall_report
 from seedgrid.backend.schedulers import TABLE, make_scheduler, min_steps
 from seedgrid.backend.steps import follow
 from seedgrid.errors import InputError, ModelError, RunCancelled, RunError
@@ -95,18 +97,12 @@ class DiffusersBackend:
             DeviceError: As `prepare`.
         """
         passport = self.prepare(recipe, placement)
-        known = recall_report(recipe, passport)
-        if known is not None:
-            return known
-        with _scope(recipe, placement):
-            loaded = self._shelf.get(recipe, placement)
-
-            def compute(recipes: Sequence[Recipe], *, decode: bool) -> list[torch.Tensor]:
-                return self._call(recipes, loaded, watch, decode=decode)
-
-            least = min_steps(recipe.scheduler, loaded.scheduler_config)
-            report = run_probe(recipe, compute, num_steps=max(NUM_STEPS, least))
-        keep_report(recipe, passport, report)
+        report = recall_report(recipe, passport)
+        if report is None:
+            report = self._run_probe(recipe, placement, watch)
+            keep_report(recipe, passport, report)
+        if replace(placement, device="auto", previews=True) == Placement():
+            advise(recipe, report)
         return report
 
     def close(self) -> None:
@@ -114,6 +110,16 @@ class DiffusersBackend:
         self._shelf.clear()
         self._texts.clear()
         gc.collect()
+
+    def _run_probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport:
+        with _scope(recipe, placement):
+            loaded = self._shelf.get(recipe, placement)
+
+            def compute(recipes: Sequence[Recipe], *, decode: bool) -> list[torch.Tensor]:
+                return self._call(recipes, loaded, watch, decode=decode)
+
+            least = min_steps(recipe.scheduler, loaded.scheduler_config)
+            return run_probe(recipe, compute, num_steps=max(NUM_STEPS, least))
 
     def _call(
         self, recipes: Sequence[Recipe], loaded: Loaded, watch: Watch, *, decode: bool
@@ -181,7 +187,7 @@ def _call_pipeline(
     followed = follow(scheduler, first, loaded, watch, num_pictures=len(recipes))
     loaded.pipeline.scheduler = scheduler
     try:
-        with _mixed_noise(loaded.pipeline, cells):
+        with mixed_noise(loaded.pipeline, cells):
             output = loaded.pipeline(
                 **family.call_arguments(cells, loaded.files.configs),
                 generator=fresh_generators([cell.seed for cell in cells]),
@@ -220,49 +226,6 @@ def _to_pixels(images: torch.Tensor) -> tuple[Pixels, ...]:
 
 
 @contextmanager
-def _mixed_noise(pipeline: Any, cells: Sequence[Recipe]) -> Iterator[None]:
-    """Mix other seeds' noise into the first noise, just where the pipeline draws it.
-
-    The pipeline's own `prepare_latents` draws the other noise as well, from fresh generators, so
-    shape, scale and packing are always right, and later draws are those of the picture's seed.
-    """
-    depth = max(len(cell.noise_mix) for cell in cells)
-    if depth == 0:
-        yield
-        return
-    if not hasattr(pipeline, "prepare_latents"):
-        raise InputError("noise_mix_unsupported", field="noise_mix")
-    original = pipeline.prepare_latents
-
-    def prepare_latents(*args: Any, **kwargs: Any) -> Any:
-        drawn = original(*args, **kwargs)
-        place = next(i for i, value in enumerate(args) if isinstance(value, list))
-        for turn in range(depth):
-            shares = [cell.noise_mix[turn : turn + 1] for cell in cells]
-            seeds = [share[0].seed if share else 0 for share in shares]
-            other = original(*args[:place], fresh_generators(seeds), *args[place + 1 :], **kwargs)
-            drawn = _mix_rows(drawn, other, [share[0].weight if share else 0.0 for share in shares])
-        return drawn
-
-    pipeline.prepare_latents = prepare_latents
-    try:
-        yield
-    finally:
-        del pipeline.prepare_latents
-
-
-def _mix_rows(drawn: Any, other: Any, weights: Sequence[float]) -> Any:
-    """Mix each row of a batch by its own weight; Flux also returns position ids, left alone."""
-    if isinstance(drawn, tuple):
-        return (_mix_rows(drawn[0], other[0], weights), *drawn[1:])
-    rows = [
-        mix_noise(mine, theirs, weight) if weight else mine
-        for mine, theirs, weight in zip(drawn, other, weights, strict=True)
-    ]
-    return torch.stack(rows)
-
-
-@contextmanager
 def _scope(recipe: Recipe, placement: Placement) -> Iterator[None]:
     """Hold determinism, threads and attention for one computation, and put them back."""
     if placement.attention not in ATTENTION_NAMES:
@@ -278,10 +241,19 @@ def _scope(recipe: Recipe, placement: Placement) -> Iterator[None]:
         stack.enter_context(quiet_diffusers())
         if kernel is not None:
             stack.enter_context(sdpa_kernel(kernel))
-        if placement.threads is not None:
-            stack.callback(torch.set_num_threads, threads)
-            torch.set_num_threads(placement.threads)
+        stack.callback(torch.set_num_threads, threads)
+        torch.set_num_threads(placement.threads or even_threads(threads))
         yield
+
+
+def even_threads(available: int) -> int:
+    """Return the greatest power of two that is not more than what is available.
+
+    Element-wise work is cut into one part a thread, and the end of a part that does not fill the
+    processor's vectors is rounded otherwise. Three or six threads cut four pictures in different
+    places, so the slot would show in the bits; two or eight cut all of them alike (docs/log.md).
+    """
+    return 1 << (available.bit_length() - 1)
 
 
 def _check_settings(recipe: Recipe, loaded: Loaded) -> None:

@@ -78,12 +78,22 @@ def recall_report(recipe: Recipe, passport: Passport) -> ProbeReport | None:
 def keep_report(recipe: Recipe, passport: Passport, report: ProbeReport) -> None:
     """Remember what a probe found."""
     remember(_CACHE, recall(_CACHE) | {_key(recipe, passport): report.model_dump_json()})
-    if not report.holds:
-        model = f"{recipe.model.weights_sha256}|{recipe.dtype}"
-        widths = recall(_WIDTHS)
-        known = widths.get(model)
-        least = min(report.proven_width, known) if isinstance(known, int) else report.proven_width
-        remember(_WIDTHS, widths | {model: least})
+
+
+def advise(recipe: Recipe, report: ProbeReport) -> None:
+    """Have a smaller batch offered for this model from now on, if its lock does not hold here.
+
+    Args:
+        recipe: Of the kind that was probed.
+        report: Of a probe that was placed as pictures usually are.
+    """
+    if report.holds:
+        return
+    model = f"{recipe.model.weights_sha256}|{recipe.dtype}"
+    widths = recall(_WIDTHS)
+    known = widths.get(model)
+    least = min(report.proven_width, known) if isinstance(known, int) else report.proven_width
+    remember(_WIDTHS, widths | {model: least})
 
 
 def advised_width(weights_sha256: str, dtype: str, width: int) -> int:

@@ -74,6 +74,12 @@ VERDICT_TEXTS: Final[dict[str, Words]] = {
         "通行证相同，因此是配方被改过，或画面不是按它生成的",
         "여권이 같으므로 레시피가 바뀌었거나 이 레시피로 만든 그림이 아닙니다",
     ),
+    "reason_lock_broken": Words(
+        "under this passport a picture depends on its neighbours, as the probe found: only its"
+        " whole grid reproduces",
+        "在此通行证下，画面会受同批画面影响（探测结果）：只有整个网格才能重现",
+        "이 여권에서는 그림이 이웃에 따라 달라집니다(검사 결과): 전체 그리드만 재현됩니다",
+    ),
     "reason_fragile": Words(
         "this kind of model reproduces only on the same hardware and versions",
         "这类模型只能在相同的硬件和版本上重现",

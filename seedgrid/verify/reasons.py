@@ -20,6 +20,10 @@ REASONS: Final[dict[str, str]] = {
     "same_passport": (
         "the passport is the same, so its recipe was altered, or the picture was not made with it"
     ),
+    "lock_broken": (
+        "under this passport a picture depends on its neighbours, as the probe found: only its"
+        " whole grid reproduces"
+    ),
     "fragile": "this kind of model reproduces only on the same hardware and versions",
     "close": "within rounding: at most {limit} of 255, at least {psnr_db:g} dB",
     "impossible": "{error}",

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Protocol, runtime_checkable
 
 from seedgrid.backend.base import Backend, Placement, PreviewMaker, Watch
 from seedgrid.backend.child import paint_in_child
+from seedgrid.backend.proof import ProbeReport
 from seedgrid.errors import DeviceError, ModelError, PictureError, SeedGridError
 from seedgrid.picture import Pixels, pixels_sha256
 from seedgrid.recipe import Passport, Recipe
@@ -28,6 +29,15 @@ from seedgrid.verify.restoring import limits_of, placement_of
 Word = Literal["identical", "close", "drifted", "impossible"]
 
 _NEVER: Final[tuple[type[SeedGridError], ...]] = (ModelError, DeviceError)
+
+
+@runtime_checkable
+class Prober(Protocol):
+    """A backend that can tell whether the lock holds."""
+
+    def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport:
+        """Probe recipes like this one."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,15 +120,19 @@ def verify_each(
         RunCancelled: `watch.cancelled` became true.
         RunError: Out of memory, and whatever else is no verdict on the picture.
     """
+    watch = watch or _Unwatched()
     for places in _batches(claims):
         batch = [claims[place] for place in places]
         placement = placement_of(batch[0].passport, device=device)
         try:
-            painted = _paint(batch, backend, placement, watch or _Unwatched())
+            painted = _paint(batch, backend, placement, watch)
         except _NEVER as error:
             for place in places:
                 yield place, _impossible(claims[place].name, error)
         else:
+            if not _all_reproduce(batch, painted):
+                broken = _lock_is_broken(batch[0].recipe, backend, placement, watch)
+                painted = replace(painted, lock_is_broken=broken)
             for place, pixels in zip(places, painted.pictures, strict=True):
                 yield place, _judge(claims[place], pixels, painted)
 
@@ -147,6 +161,7 @@ class _Painted:
     passport: Passport
     reasons: tuple[Reason, ...]
     is_fragile: bool
+    lock_is_broken: bool = False
 
 
 def _batches(claims: Sequence[Claim]) -> list[list[int]]:
@@ -182,6 +197,18 @@ def _paint(
     )
 
 
+def _all_reproduce(batch: Sequence[Claim], painted: _Painted) -> bool:
+    pairs = zip(batch, painted.pictures, strict=True)
+    return all(pixels_sha256(pixels) == claim.pixels_sha256 for claim, pixels in pairs)
+
+
+def _lock_is_broken(recipe: Recipe, backend: Backend, placement: Placement, watch: Watch) -> bool:
+    """Ask the probe, where there is one, before a picture is blamed for what its slot did."""
+    if recipe.lock_width == 1 or not isinstance(backend, Prober):
+        return False
+    return not backend.probe(recipe, placement, watch).holds
+
+
 def _restored(
     backend: Backend, recipe: Recipe, placement: Placement, now: Passport
 ) -> list[Reason]:
@@ -214,6 +241,8 @@ def _judge(claim: Claim, pixels: Pixels, painted: _Painted) -> Verdict:
         reasons.append(reason("altered"))
         if pixels_sha256(pixels) == claim.pixels_sha256:
             reasons.append(reason("altered_but_reproduces"))
+    elif word != "identical" and painted.lock_is_broken:
+        reasons.append(reason("lock_broken"))
     elif word == "drifted" and not differences:
         reasons.append(reason("same_passport"))
     if word == "close":
