@@ -39,7 +39,10 @@ def _denoiser(arguments: argparse.Namespace) -> None:
     """Train the denoiser and the text encoder."""
     from training import denoiser
 
-    denoiser.train(denoiser.Settings(pictures=arguments.pictures, workers=arguments.workers))
+    settings = denoiser.Settings(
+        pictures=arguments.pictures, minutes=arguments.minutes, workers=arguments.workers
+    )
+    denoiser.train(settings)
 
 
 def _export(_arguments: argparse.Namespace) -> None:
@@ -92,6 +95,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--shards", type=int, default=NUM_SHARDS, help="how many to draw, of 2048")
     parser.add_argument("--steps", type=int, default=DECODER_STEPS, help="of the decoder, in all")
     parser.add_argument("--pictures", type=int, default=PICTURES, help="for the denoiser, in all")
+    parser.add_argument(
+        "--minutes", type=float, default=float("inf"), help="for the denoiser, from now"
+    )
     parser.add_argument("--workers", type=int, default=2, help="training processes on a CPU")
     parser.add_argument("--model", type=Path, default=MODEL_DIR, help="what to evaluate")
     parser.add_argument("--quick", action="store_true", help="evaluate a sixteenth")

@@ -15,7 +15,7 @@ PLAIN_SHARE = 0.35
 VALIDATION_SHARDS = frozenset({0})
 """Shards that are never trained on."""
 
-LESSONS = (8_000, 20_000)
+LESSONS = (8_000, 13_000)
 """Pictures seen when the first lesson (one style, no modifier) and the second (no modifier) end.
 
 Without lessons the network learns the words first, and to do so wipes out what little it knows of

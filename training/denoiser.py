@@ -29,7 +29,7 @@ from training.places import work_dir
 from training.reading import freeze_reading, teach_places, teach_reading
 from training.tokenizer import tokenizer
 
-EMA_DECAY = 0.999
+EMA_DECAY = 0.995
 MAX_WEIGHT = 4.0
 TERMINAL_SHARE = 0.4
 SAVE_EVERY_S = 150
@@ -41,6 +41,7 @@ class Settings:
     """How long and how fast."""
 
     pictures: int = 400_000
+    minutes: float = float("inf")
     batch_size: int = 16
     learning_rate: float = 2e-3
     cooldown: float = 0.35
@@ -75,9 +76,10 @@ def load_ema() -> Denoiser:
     return model.eval()
 
 
-def learning_rate(settings: Settings, pictures: int, steps: int) -> float:
-    """Warm-up, constant, then linearly to a fiftieth over the last part."""
-    left = max(0.0, 1.0 - pictures / settings.pictures)
+def learning_rate(settings: Settings, pictures: int, steps: int, elapsed_min: float) -> float:
+    """Warm-up, constant, then linearly to a fiftieth over the last part of pictures or minutes."""
+    used = max(pictures / settings.pictures, elapsed_min / settings.minutes)
+    left = max(0.0, 1.0 - used)
     return (
         settings.learning_rate
         * min(1.0, (steps + 1) / 60)
@@ -155,37 +157,43 @@ class Worker:
         self.optimizer.step_count = int(stored["steps"])
 
     def run(self) -> None:
-        """Train until the pictures are used up or a stop is asked for."""
-        settings, saved_at, losses = self.settings, time.monotonic(), []
+        """Train until the pictures or the minutes are used up or a stop is asked for."""
+        settings, started = self.settings, time.monotonic()
+        saved_at, losses = started, []
         bar = tqdm(
             total=settings.pictures, initial=int(self.seen), unit="pic", disable=self.rank != 0
         )
-        while int(self.seen) < settings.pictures and not int(self.stop):
-            if self.optimizer.step_count % 200 == 0:
-                self.batches.refresh()
-            batch = tuple(
-                part.to(self.device)
-                for part in self.batches.draw(settings.batch_size, int(self.seen))
-            )
-            loss, terminal = velocity_loss(
-                self.model, batch, self.alphas, self.generator, self._share()
-            )
-            loss.backward()
-            self.optimizer.step(learning_rate(settings, int(self.seen), self.optimizer.step_count))
-            self.seen += settings.batch_size
+        elapsed_min = 0.0
+        while int(self.seen) < settings.pictures and elapsed_min < settings.minutes:
+            losses.append(self._step(elapsed_min))
+            elapsed_min = (time.monotonic() - started) / 60
+            if int(self.stop):
+                break
             if self.rank != 0:
                 continue
             self._average()
-            losses.append((float(loss.detach()), float(terminal)))
             bar.n = int(self.seen)
-            if len(losses) == LOG_EVERY:
-                self._log(np.nanmean(losses, axis=0), bar)
-                losses = []
+            if self.optimizer.step_count % LOG_EVERY == 0:
+                self._log(np.nanmean(losses[-LOG_EVERY:], axis=0), bar)
             if time.monotonic() - saved_at > SAVE_EVERY_S:
                 self.save()
                 saved_at = time.monotonic()
         if self.rank == 0:
             self.save()
+
+    def _step(self, elapsed_min: float) -> tuple[float, float]:
+        settings, steps = self.settings, self.optimizer.step_count
+        if steps % 200 == 0:
+            self.batches.refresh()
+        drawn = self.batches.draw(settings.batch_size, int(self.seen))
+        batch = tuple(part.to(self.device) for part in drawn)
+        loss, terminal = velocity_loss(
+            self.model, batch, self.alphas, self.generator, self._share()
+        )
+        loss.backward()
+        self.optimizer.step(learning_rate(settings, int(self.seen), steps, elapsed_min))
+        self.seen += settings.batch_size
+        return float(loss.detach()), float(terminal)
 
     def _share(self) -> float:
         return 1.0 if int(self.seen) < LESSONS[0] else TERMINAL_SHARE

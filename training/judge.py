@@ -127,7 +127,8 @@ def train_judge(batches: int = 700, batch_size: int = 48) -> Judge:
         optimizer.step(2e-3 * min(1.0, (step + 1) / 30, 2.5 * (1 - step / batches) + 0.02))
         if step % 20 == 0:
             progress.set_postfix(loss=round(float(loss.detach()), 3))
-    save_file(judge.state_dict(), work_dir() / "judge.safetensors")
+    tensors = {name: value.contiguous() for name, value in judge.state_dict().items()}
+    save_file(tensors, work_dir() / "judge.safetensors")
     return judge.eval()
 
 

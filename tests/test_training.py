@@ -1,0 +1,151 @@
+"""The bundled model loads with plain diffusers, and the code that made it keeps its promises."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the bundled model needs torch")
+diffusers = pytest.importorskip("diffusers", reason="the bundled model needs diffusers")
+np = pytest.importorskip("numpy", reason="the bundled model needs numpy")
+
+ROOT = Path(__file__).resolve().parent.parent
+MODEL = ROOT / "assets" / "model"
+PROMPT = "Labrador in the style of Vermeer"
+
+
+@pytest.fixture(scope="module")
+def pipeline() -> object:
+    """The bundled model, loaded as anyone would load it."""
+    loaded = diffusers.DiffusionPipeline.from_pretrained(str(MODEL))
+    loaded.set_progress_bar_config(disable=True)
+    return loaded
+
+
+@pytest.fixture(scope="module")
+def page() -> dict:
+    """What the page knows about the model."""
+    return json.loads((MODEL / "seedgrid.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def grid(pipeline: object, page: dict) -> object:
+    """Four pictures from a list of generators at the model's own defaults."""
+    defaults = page["defaults"]
+    return pipeline(
+        [PROMPT] * 4,
+        generator=[torch.Generator("cpu").manual_seed(seed) for seed in range(4)],
+        num_inference_steps=defaults["num_inference_steps"],
+        guidance_scale=defaults["guidance_scale"],
+        width=defaults["width"],
+        height=defaults["height"],
+        output_type="np",
+    ).images
+
+
+def test_the_bundled_model_is_at_most_40_mb_of_safetensors() -> None:
+    """It ships with the app, so it is small; pickles are not shipped."""
+    files = [path for path in MODEL.rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) <= 40_000_000
+    assert not [path for path in files if path.suffix in {".bin", ".pt", ".pth", ".ckpt", ".pkl"}]
+    assert len([path for path in files if path.suffix == ".safetensors"]) == 3
+
+
+def test_every_part_of_the_bundled_model_has_one_dtype(pipeline: object) -> None:
+    """Mixed dtypes fail deep inside a run, so there are none."""
+    parts = (pipeline.unet, pipeline.vae, pipeline.text_encoder)
+    assert {part.dtype for part in parts} == {torch.float32}
+
+
+def test_a_list_of_generators_gives_four_pictures_that_differ(grid: object, page: dict) -> None:
+    """Four seeds, four compositions; none of them black or flat."""
+    assert grid.shape == (4, page["defaults"]["height"], page["defaults"]["width"], 3)
+    assert all(picture.std() > 0.05 for picture in grid)
+    for first in range(4):
+        for second in range(first):
+            assert np.abs(grid[first] - grid[second]).mean() > 0.02
+
+
+def test_known_words_are_single_tokens_and_unknown_ones_are_not_lost(pipeline: object) -> None:
+    """The guide's prompt is made of known words; others become pieces, never an end of text."""
+    tokenizer = pipeline.tokenizer
+    for word in ("Labrador", "Vermeer", "realistic", "artsy", "trending", "colorful"):
+        assert len(tokenizer.tokenize(word)) == 1
+    unknown = tokenizer("zqxj über", add_special_tokens=False)["input_ids"]
+    assert len(unknown) > 2
+    assert tokenizer.eos_token_id not in unknown
+
+
+def test_the_page_offers_words_and_a_scheduler_the_model_has(pipeline: object, page: dict) -> None:
+    """`seedgrid.json` agrees with the folder it lies in."""
+    assert len(page["hints"]["subjects"]) >= 10
+    assert len(page["hints"]["styles"]) >= 8
+    assert len(page["hints"]["modifiers"]) >= 8
+    assert page["defaults"]["scheduler"] == "DDIM"
+    assert type(pipeline.scheduler).__name__ == "DDIMScheduler"
+
+
+def test_a_drawing_is_a_function_of_words_and_numbers() -> None:
+    """The same wording and numbers give the same bytes; another number moves the subject."""
+    pytest.importorskip("skia", reason="drawing needs requirements-training.txt")
+    from training.scenes import draw
+    from training.words import Wording
+
+    wording, normals = Wording(subject="labrador", style="vermeer"), np.zeros(12)
+    picture = draw(wording, normals)
+    assert picture.shape == (256, 256, 3)
+    assert (picture == draw(wording, normals)).all()
+    assert (picture != draw(wording, normals + 1)).any()
+
+
+def test_every_subject_style_and_modifier_can_be_drawn() -> None:
+    """All words of the captions have a drawing behind them."""
+    pytest.importorskip("skia", reason="drawing needs requirements-training.txt")
+    from training.scenes import draw
+    from training.words import MODIFIER_WORDS, STYLE_WORDS, SUBJECT_WORDS, Wording
+
+    styles, modifiers = list(STYLE_WORDS), list(MODIFIER_WORDS)
+    for index, subject in enumerate(SUBJECT_WORDS):
+        style, modifier = styles[index % len(styles)], modifiers[index % len(modifiers)]
+        assert (
+            draw(Wording(subject=subject, style=style, modifier=modifier), np.zeros(12)).std() > 5
+        )
+
+
+def test_the_numbers_of_a_composition_can_be_read_back_from_the_noise() -> None:
+    """Writing changes the twelve numbers and leaves the noise standard normal."""
+    from training.coupling import read_normals, write_normals
+
+    generator = torch.Generator().manual_seed(0)
+    noise = torch.randn(64, 24, 16, 16, generator=generator)
+    normals = torch.randn(64, 12, generator=generator)
+    written = write_normals(noise, normals)
+    assert torch.allclose(read_normals(written), normals, atol=1e-4)
+    assert abs(float(written.std()) - 1) < 0.01
+
+
+def test_the_hand_written_encoder_equals_the_linear_map() -> None:
+    """`vae.encode` computes the PCA of patches that the denoiser was trained on."""
+    pytest.importorskip("cv2", reason="drawing needs requirements-training.txt")
+    from training.autoencoder import build_autoencoder
+    from training.latents import LatentMap
+
+    rng = np.random.default_rng(0)
+    coarse = rng.integers(0, 255, (40, 32, 32, 3), dtype=np.uint8)
+    pictures = coarse.repeat(8, axis=1).repeat(8, axis=2)
+    latent_map = LatentMap.fit(pictures)
+    model = build_autoencoder(latent_map, torch.Generator().manual_seed(0))
+    batch = torch.from_numpy(pictures[:2]).permute(0, 3, 1, 2).float() / 127.5 - 1
+    with torch.no_grad():
+        encoded = model.encode(batch).latent_dist.mode().numpy()
+    assert np.abs(encoded - latent_map.encode(pictures[:2])).max() < 0.05
+
+
+def test_captions_say_their_wording_in_the_guide_s_form() -> None:
+    """The typical prompt is the guide's, with the modifier as a suffix after a comma."""
+    from training.words import Wording, plain_caption
+
+    wording = Wording(subject="labrador", style="vermeer", modifier="highly realistic")
+    assert plain_caption(wording) == "Labrador in the style of Vermeer, highly realistic"
