@@ -59,6 +59,8 @@ def run(
         inject = f"inject={call}:{fault}:when={occurrence}"
         found = _run_once(place, ["-e", f"trace={call}", "-e", inject], careless=careless)
         broken += [f"{call} {occurrence} {fault}: {what}" for what in found]
+        if number % 100 == 99:
+            print(f"{number + 1} faults, {len(broken)} broken promises", flush=True)  # noqa: T201
         shutil.rmtree(place)
     print(f"{len(points)} points, {len(chosen)} faults, {len(broken)} broken promises")  # noqa: T201
     return broken
