@@ -69,3 +69,18 @@ def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Pa
         return folders[name]
 
     return folder
+
+
+@pytest.fixture
+def library_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of the default library, away from the user's own; not made yet."""
+    monkeypatch.setenv("SEEDGRID_LIBRARY", str(tmp_path / "library"))
+    monkeypatch.delenv("SEEDGRID_MODEL", raising=False)
+    return tmp_path / "library"
+
+
+@pytest.fixture
+def fake(backend: FakeBackend, monkeypatch: pytest.MonkeyPatch) -> FakeBackend:
+    """Let studios paint landscapes instead of loading a model."""
+    monkeypatch.setattr("seedgrid.backend.deferred.DeferredBackend", lambda: backend)
+    return backend
