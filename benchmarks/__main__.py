@@ -7,7 +7,7 @@ import json
 import os
 import platform
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -82,12 +82,13 @@ def _contests(model: str, stage: Stage, only: str) -> Iterator[Contest]:
 
 def _processes(scratch: Path, rounds: int) -> list[dict[str, Any]]:
     """Measure what whole processes cost, on the bundled model."""
-    costs = []
-    for measure in (
+    measures: list[Callable[[], dict[str, Any]]] = [
         lambda: processes.peak_memory(BUNDLED, scratch, size_px=256, num_steps=10),
         lambda: processes.time_to_ready(BUNDLED, scratch, rounds),
         lambda: processes.time_to_page(scratch, rounds),
-    ):
+    ]
+    costs = []
+    for measure in measures:
         costs.append(measure())
         print(json.dumps(costs[-1]), flush=True)
     return costs
