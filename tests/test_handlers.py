@@ -276,6 +276,7 @@ def test_stop_keeps_what_is_done_and_leaves_others_alone(handlers: Handlers) -> 
     stopped, done = follow(handlers, mine)[-1], follow(handlers, yours)[-1]
     assert {cell["state"] for cell in stopped.stage["cells"]} == {"stopped"}
     assert (stopped.status["key"], stopped.stage["busy"]) == ("status_cancelled", False)
+    assert stopped.rail["rounds"] == []
     assert {cell["state"] for cell in done.stage["cells"]} == {"done"}
 
 

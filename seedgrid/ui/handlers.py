@@ -14,7 +14,7 @@ from typing import Final
 from seedgrid import request as requests
 from seedgrid.engine import Job
 from seedgrid.errors import SeedGridError
-from seedgrid.events import Event, Finished, Step
+from seedgrid.events import Event, Finished, Step, Terminal
 from seedgrid.plan import plan_grid, plan_refine
 from seedgrid.seeds import draw_seed
 from seedgrid.studio import Studio
@@ -177,7 +177,7 @@ class Handlers:
                     remembered.add(event.cell)
             if not events:
                 continue
-            if has_ended or any(isinstance(event, Finished) for event in events):
+            if any(isinstance(event, Finished | Terminal) for event in events):
                 rail = self._page.rail(place)  # a look into the library: not at every step
             status = show.status_of(place.epoch, events[-1], num_remembered=len(remembered))
             yield Progress(stage=self._page.stage(place, run, steps), status=status, rail=rail)

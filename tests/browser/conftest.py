@@ -48,6 +48,13 @@ def address(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 @pytest.fixture(scope="session")
+def slow_address(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:  # noqa: ARG001 (no browser, no page)
+    """The page with a painter that takes half a second a step: time to do something meanwhile."""
+    with serve(tmp_path_factory.mktemp("slow"), step_delay_s=0.5) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
 def shared(browser: Browser) -> Iterator[BrowserContext]:
     """A visitor who comes again and again: scripts need to be fetched and compiled only once."""
     context = browser.new_context(viewport=DESKTOP)
@@ -86,6 +93,12 @@ def page(shared: BrowserContext, address: str, troubles: list[str]) -> Iterator[
     yield page
     page.evaluate("localStorage.clear()")
     page.close()
+
+
+@pytest.fixture
+def slow_page(open_page: OpenPage, slow_address: str) -> Page:
+    """The page of the slow painter."""
+    return open_page(at=slow_address)
 
 
 def visit(context: BrowserContext, address: str, path: str, troubles: list[str]) -> Page:

@@ -124,10 +124,11 @@ def test_the_parent_stays_in_view_and_can_be_refined_again(page: Page) -> None:
     expect(cell(page, 0)).to_contain_text("in the fog")
 
 
-def test_a_picture_may_be_picked_while_it_forms(page: Page) -> None:
+def test_a_picture_may_be_picked_while_it_forms(slow_page: Page) -> None:
     """The ring is there at once; Refine waits for the picture and then takes that one."""
+    page = slow_page
     prompt(page).fill("a fox that forms slowly")
-    set_steps(page, 30)
+    set_steps(page, 8)
     page.click("#sg-generate")
     expect(cell(page, 1)).to_have_attribute("data-state", "painting")
     cell(page, 1).click()
@@ -163,10 +164,11 @@ def test_a_reload_brings_everything_back(page: Page) -> None:
     expect(page.locator("#sg-lineage .sg-round")).to_have_count(2)
 
 
-def test_a_reload_in_the_middle_goes_on_watching(page: Page) -> None:
+def test_a_reload_in_the_middle_goes_on_watching(slow_page: Page) -> None:
     """A run does not belong to the tab that started it."""
+    page = slow_page
     prompt(page).fill("a fox that outlives its tab")
-    set_steps(page, 60)
+    set_steps(page, 20)
     page.click("#sg-generate")
     expect(cell(page, 0)).to_have_attribute("data-state", "painting")
     page.reload()

@@ -62,26 +62,28 @@ def test_letters_typed_into_a_field_are_letters(page: Page) -> None:
     expect(page.locator("dialog")).to_have_count(0)
 
 
-def test_escape_stops_and_keeps_the_page_usable(page: Page) -> None:
+def test_escape_stops_and_keeps_the_page_usable(slow_page: Page) -> None:
     """Esc stops the run, also while one types; Generate is back at once and works."""
+    page = slow_page
     set_steps(page, 100)
     page.click("#sg-generate")
     expect(cell(page, 0)).to_have_attribute("data-state", "painting")
     prompt(page).press("Escape")
     expect(page.locator("#sg-generate")).to_be_visible()
     expect(status(page)).to_contain_text("Stopped")
-    set_steps(page, 3)
+    set_steps(page, 2)
     generate(page)
 
 
-def test_stop_followed_at_once_by_generate(page: Page) -> None:
+def test_stop_followed_at_once_by_generate(slow_page: Page) -> None:
     """The second run wins the stage; the first one's last words do not disturb it."""
+    page = slow_page
     prompt(page).fill("a fox that is stopped")
-    set_steps(page, 60)
+    set_steps(page, 100)
     page.click("#sg-generate")
     expect(cell(page, 0)).to_have_attribute("data-state", "painting")
     seeds(page).fill("10-13")
-    page.fill("#sg-steps input", "5")
+    page.fill("#sg-steps input", "2")
     page.click("#sg-stop")
     page.click("#sg-generate")
     expect(page.locator(PICTURES)).to_have_count(4)
@@ -90,14 +92,15 @@ def test_stop_followed_at_once_by_generate(page: Page) -> None:
     expect(status(page)).to_contain_text("Done")
 
 
-def test_two_visitors_do_not_meet(open_page: OpenPage) -> None:
+def test_two_visitors_do_not_meet(open_page: OpenPage, slow_address: str) -> None:
     """Each sees only their own pictures, and Stop in one leaves the other running."""
-    one, two = open_page(), open_page()
-    set_steps(one, 150)
-    set_steps(two, 40)
+    one, two = open_page(at=slow_address), open_page(at=slow_address)
+    set_steps(one, 100)
+    set_steps(two, 3)
     seeds(two).fill("20-23")
     one.click("#sg-generate")
     two.click("#sg-generate")
+    expect(status(two)).to_contain_text("You are next")
     one.click("#sg-stop")
     wait_until_done(two)
     assert seeds_shown(two) == ["20", "21", "22", "23"]
