@@ -213,8 +213,9 @@ def test_zoom_and_compare(page: Page) -> None:
     expect(shown.nth(0)).to_have_attribute("src", re.compile(second[1]))
 
 
-def test_previews_stream_while_it_paints(page: Page) -> None:
+def test_previews_stream_while_it_paints(slow_page: Page) -> None:
     """Each cell shows more than one preview, and the line under it grows."""
+    page = slow_page
     prompt(page).fill("a fox step by step")
     page.evaluate(
         """() => { window.seen = new Set(); new MutationObserver(() => {
