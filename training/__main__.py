@@ -100,7 +100,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--workers", type=int, default=2, help="training processes on a CPU")
     parser.add_argument("--model", type=Path, default=MODEL_DIR, help="what to evaluate")
-    parser.add_argument("--quick", action="store_true", help="evaluate a sixteenth")
+    parser.add_argument("--quick", action="store_true", help="evaluate a sample")
     return parser
 
 

@@ -190,7 +190,7 @@ def evaluate(sampler: Sampler, *, is_quick: bool) -> str:
 
     Args:
         sampler: the pipeline to measure.
-        is_quick: a sixteenth of the combinations and fewer pairs.
+        is_quick: one combination in four with one seed each, and fewer pairs.
 
     Returns:
         The table, in Markdown.
@@ -198,7 +198,7 @@ def evaluate(sampler: Sampler, *, is_quick: bool) -> str:
     judge = load_judge()
     figures = judge_figures(judge, 400 if is_quick else 1500)
     figures += word_figures(sampler, judge, 4, 16 if is_quick else 1)
-    figures += lock_figures(sampler, judge, 32 if is_quick else 160)
+    figures += lock_figures(sampler, judge, 48 if is_quick else 160)
     figures.append(diversity_figure(sampler, 16 if is_quick else 64))
     head = ["| figure | value | target | met |", "|---|---|---|---|"]
     return "\n".join(head + [figure.line() for figure in figures])

@@ -109,7 +109,7 @@ def loss_of(answers: tuple[torch.Tensor, ...], truth: Truth) -> torch.Tensor:
     return named + 0.5 * (answers[3] - truth.places).square().mean()
 
 
-def train_judge(batches: int = 700, batch_size: int = 48) -> Judge:
+def train_judge(batches: int = 620, batch_size: int = 32) -> Judge:
     """Train on freshly drawn pictures, and keep the result."""
     judge, generator = Judge(), torch.Generator().manual_seed(JUDGE_SEED)
     initialise(judge, generator)
