@@ -16,6 +16,7 @@ from seedgrid.backend.reference import (
     ReferenceCheck,
     check_reference,
 )
+from seedgrid.cli import main
 
 # Recorded on 2026-11-20 with torch 2.13 on an AMD EPYC; 1 to 3 threads and instruction limits down
 # to SSE move it by at most 0.0003.
@@ -41,3 +42,23 @@ def test_the_tolerance_tells_rounding_from_another_noise(figure: float, *, holds
     """Agreed are both figures of CPU noise; that of a GPU's own generator is another noise."""
     for expected in (CPU_FIGURE, GPU_FIGURE):
         assert ReferenceCheck(device="cpu", figure=figure, expected=expected).holds == holds
+
+
+def test_doctor_compares_with_the_guide(
+    model_folder: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`doctor --reference` names both figures; weights that are not the guide's exit 1."""
+    folder = str(model_folder("ddpm-cifar10"))
+    assert main(["doctor", "--reference", "--device", "cpu", "--model", folder]) == 1
+    assert f"{CPU_FIGURE} ± {TOLERANCE}: does not hold" in capsys.readouterr().out
+
+
+def test_doctor_says_where_the_weights_are_missing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Without the guide's weights on this machine: one line, exit 2, nothing fetched."""
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    assert main(["doctor", "--reference"]) == 2
+    printed = capsys.readouterr()
+    assert "google/ddpm-cifar10-32" in printed.err
+    assert printed.out == ""
