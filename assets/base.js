@@ -84,6 +84,17 @@ window.SeedGrid = (() => {
 
   const byId = (id) => document.getElementById(id);
 
+  /** Gradio makes what is folded away only when it is first opened: open the settings once, unseen,
+      so that every field is there from the start for those who look for it by its id. */
+  function makeSettings() {
+    const button = byId("sg-settings")?.querySelector("button");
+    if (!button) return void setTimeout(makeSettings, 50);
+    button.click();
+    const fold = () => (byId("sg-negative") ? button.click() : setTimeout(fold, 10));
+    fold();
+  }
+  makeSettings();
+
   /** Allow a button, or not. Python never touches `interactive`, so this stands. */
   function allow(id, allowed) {
     const button = byId(id);

@@ -10,8 +10,16 @@
     r: () => press("sg-refine"),
     b: () => press("sg-back"),
     z: () => press("sg-zoom"),
-    f: () => document.querySelector("#sg-picked .sg-star")?.click(),
+    f: () => favourite(),
   };
+
+  /** Mark what is ringed, also when the card does not show it yet: a hand is quicker than a server. */
+  function favourite(triesLeft = 100) {
+    const ringed = document.querySelector("#sg-stage [aria-selected='true']")?.dataset.pictureId;
+    const isShown = !ringed || SeedGrid.pickedNow()?.id === ringed;
+    if (isShown) document.querySelector("#sg-picked .sg-star")?.click();
+    else if (triesLeft) setTimeout(() => favourite(triesLeft - 1), 50);
+  }
 
   function isTyping(target) {
     return target.closest?.("input, textarea, select, [contenteditable='true']") !== null;

@@ -32,6 +32,39 @@ PHONE = {
 }
 
 
+CONTRACT = [
+    "prompt",
+    "negative",
+    "seeds",
+    "generate",
+    "stop",
+    "stage",
+    "picked",
+    "vary-1",
+    "vary-2",
+    "vary-3",
+    "vary-4",
+    "refine",
+    "back",
+    "lineage",
+    "status",
+    "verify",
+    "verdict",
+    "save",
+    "drop",
+    "compare",
+    "settings",
+    "library",
+]
+
+
+def test_every_id_of_the_contract_is_there_from_the_start(page: Page) -> None:
+    """Scripts find each part by its id, also what is folded away; the settings stay folded."""
+    for name in CONTRACT:
+        expect(page.locator(f"#sg-{name}")).to_be_attached()
+    expect(page.locator("#sg-negative")).to_be_hidden()
+
+
 def test_the_keyboard_alone_is_enough(page: Page) -> None:
     """Ctrl+Enter, 1-4, R, B, Z, F and Esc do what their buttons do."""
     prompt(page).press("Control+Enter")
