@@ -87,10 +87,16 @@ window.SeedGrid = (() => {
   /** Gradio makes what is folded away only when it is first opened: open the settings once, unseen,
       so that every field is there from the start for those who look for it by its id. */
   function makeSettings() {
-    const button = byId("sg-settings")?.querySelector("button");
+    const settings = byId("sg-settings");
+    const button = settings?.querySelector("button");
     if (!button) return void setTimeout(makeSettings, 50);
+    settings.style.visibility = "hidden"; // nobody can click in between
     button.click();
-    const fold = () => (byId("sg-negative") ? button.click() : setTimeout(fold, 10));
+    const fold = () => {
+      if (!byId("sg-negative")) return void setTimeout(fold, 10);
+      button.click();
+      setTimeout(() => settings.style.removeProperty("visibility"), 30);
+    };
     fold();
   }
   makeSettings();
