@@ -15,9 +15,11 @@ DECODER_STEPS = 3_000
 
 
 def _draw(arguments: argparse.Namespace) -> None:
-    """Draw the shards of the data set."""
-    from training.dataset import draw_shards
+    """Draw the shards of the data set, or one style in them again."""
+    from training.dataset import draw_shards, redraw_style, shard_indices
 
+    if arguments.redraw:
+        redraw_style(arguments.redraw, shard_indices())
     draw_shards(0, arguments.shards)
 
 
@@ -40,7 +42,10 @@ def _denoiser(arguments: argparse.Namespace) -> None:
     from training import denoiser
 
     settings = denoiser.Settings(
-        pictures=arguments.pictures, minutes=arguments.minutes, workers=arguments.workers
+        pictures=arguments.pictures,
+        minutes=arguments.minutes,
+        cooldown=arguments.cooldown,
+        workers=arguments.workers,
     )
     denoiser.train(settings)
 
@@ -93,10 +98,14 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m training", description=__doc__)
     parser.add_argument("command", choices=list(STEPS))
     parser.add_argument("--shards", type=int, default=NUM_SHARDS, help="how many to draw, of 2048")
+    parser.add_argument("--redraw", metavar="STYLE", help="draw this style's pictures again")
     parser.add_argument("--steps", type=int, default=DECODER_STEPS, help="of the decoder, in all")
     parser.add_argument("--pictures", type=int, default=PICTURES, help="for the denoiser, in all")
     parser.add_argument(
         "--minutes", type=float, default=float("inf"), help="for the denoiser, from now"
+    )
+    parser.add_argument(
+        "--cooldown", type=float, default=0.35, help="last share of it with a falling rate"
     )
     parser.add_argument("--workers", type=int, default=2, help="training processes on a CPU")
     parser.add_argument("--model", type=Path, default=MODEL_DIR, help="what to evaluate")

@@ -111,7 +111,7 @@ def _sea(canvas: skia.Canvas, setting: Setting) -> None:
 def room(canvas: skia.Canvas, setting: Setting) -> None:
     """Vermeer's corner: a window on the left, its light on the wall, a curtain, a tiled floor."""
     c = setting.composition
-    wall = mix((0.66, 0.53, 0.33), (0.58, 0.56, 0.45), c.sky)
+    wall = mix((0.82, 0.76, 0.62), (0.70, 0.72, 0.66), c.sky)
     canvas.drawRect(skia.Rect.MakeWH(CANVAS_PX, CANVAS_PX), fill(wall))
     floor = 256 * (0.68 + 0.08 * c.horizon)
     beam = polygon((58, 30), (256, 120 + 50 * c.sun), (256, 250), (58, 120))

@@ -7,6 +7,7 @@ pictures themselves are not kept: `wording_and_normals` says how to draw any of 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -86,6 +87,20 @@ def draw_shards(first: int, last: int) -> None:
         unfinished = folder / f"{index:04d}.tmp"
         unfinished.write_text(json.dumps([asdict(wording) for wording in wordings]))
         unfinished.rename(folder / f"{index:04d}.json")
+
+
+def redraw_style(style: str, indices: Iterable[int]) -> None:
+    """Draw one style's pictures again in shards that are there, after its painter was changed."""
+    to_latents, folder = latent_map(), _shard_dir()
+    for index in tqdm(indices, desc=style, unit="shard"):
+        shard = load_shard(index)
+        rows = [row for row, wording in enumerate(shard.wordings) if wording.style == style]
+        pictures = np.stack([draw(shard.wordings[row], shard.normals[row]) for row in rows])
+        latents = np.array(shard.latents)
+        latents[rows] = to_latents.encode(pictures).astype(np.float16)
+        unfinished = folder / f"{index:04d}.redrawn.npy"
+        np.save(unfinished, latents)
+        unfinished.rename(folder / f"{index:04d}.latents.npy")
 
 
 def shard_indices() -> list[int]:

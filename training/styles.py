@@ -129,9 +129,9 @@ def vermeer(scene: Scene) -> Pixels:
         canvas.concat(scene.matrix)
         canvas.drawPath(ellipse(0.1, 1.0, 1.15, 0.2), fill((0.06, 0.04, 0.03), 0.6))
         canvas.restore()
-        palette = _tinted(scene.palette, (0.90, 0.68, 0.34), 0.22)
-        paint_parts(canvas, scene, palette, (0.18, 0.11, 0.06), 1.5)
-    light = np.linspace(1.22, 0.58, CANVAS_PX, dtype=np.float32)[None, :, None]
+        palette = _tinted(scene.palette, (0.98, 0.80, 0.46), 0.15)
+        paint_parts(canvas, scene, palette, (0.12, 0.06, 0.03), 3)
+    light = np.linspace(1.22, 0.70, CANVAS_PX, dtype=np.float32)[None, :, None]
     dim = np.linspace(0.88, 1.06, CANVAS_PX, dtype=np.float32)[:, None, None]
     picture = to_pixels(array) * light * dim * np.array([1.0, 0.93, 0.80], np.float32)
     return np.clip(cv2.GaussianBlur(picture, (0, 0), 0.8), 0, 1)
@@ -257,15 +257,64 @@ def watercolor(scene: Scene) -> Pixels:
     return np.clip(paper + (wash - paper) * area[:, :, None], 0, 1)
 
 
+SPRITE_CELLS = 32
+DEEP_BLUE, BRICK, GRASS_GREEN, SEA_BLUE, BLACK = np.array(
+    [(29, 43, 83), (171, 82, 54), (0, 228, 54), (41, 173, 255), (0, 0, 0)], np.float32
+) / np.float32(255)
+"""The colours of the ground, from a fantasy console's screen (PICO-8, whose palette is CC0)."""
+
+HEART = ("01010", "11111", "11111", "01110", "00100")
+
+
+def _to_cells(array: NDArray[np.uint8]) -> Pixels:
+    return cv2.resize(to_pixels(array), (SPRITE_CELLS,) * 2, interpolation=cv2.INTER_AREA)
+
+
+def _in_few_colors(cells: Pixels) -> Pixels:
+    """More vivid, and five steps a channel."""
+    grey = cells.mean(-1, keepdims=True)
+    return np.round(np.clip(grey + (cells - grey) * 1.8, 0, 1) * 5) / 5
+
+
+def _paint_bricks(cells: Pixels, scene: Scene) -> None:
+    """The ground as a game's floor: a bright edge and rows of bricks, or waves at sea."""
+    top = round(scene.setting.horizon_px / 8)
+    at_sea = scene.setting.is_at_sea
+    rows, columns = np.indices(cells.shape[:2])
+    depth = rows - top
+    shifted = (columns + 4 * (depth // 4 % 2)) % 8
+    if scene.setting.is_at_sea:
+        edge, body, mark = SEA_BLUE, DEEP_BLUE, SEA_BLUE
+        is_mark = (depth % 4 == 1) & (shifted < 4)
+    else:
+        edge, body, mark = GRASS_GREEN, BRICK, BLACK
+        is_mark = (depth % 4 == 1) | (shifted == 0)
+    ground = np.where(is_mark[:, :, None], mark, body)
+    ground = np.where((depth == 0)[:, :, None], edge, ground)
+    cells[top:] = ground[top:]
+
+
+def _paint_hearts(cells: Pixels) -> None:
+    heart = np.array([[int(bit) for bit in row] for row in HEART], bool)
+    for left in (1, 7, 13):
+        cells[1 : 1 + heart.shape[0], left : left + heart.shape[1]][heart] = (1.0, 0.0, 0.30)
+
+
 def pixel_art(scene: Scene) -> Pixels:
-    """A 32 by 32 sprite in few colours with dark contours."""
+    """A 32 by 32 sprite with a dark contour, in the few colours of an old game."""
     array, surface = new_surface()
     with surface as canvas:
         backdrops.landscape(canvas, scene.setting)
-        paint_parts(canvas, scene, _vivid(scene.palette, 1.3), (0.08, 0.06, 0.14), 5)
-    small = cv2.resize(to_pixels(array), (32, 32), interpolation=cv2.INTER_AREA)
-    small = np.round(small * 6) / 6
-    return np.clip(cv2.resize(small, (CANVAS_PX, CANVAS_PX), interpolation=cv2.INTER_NEAREST), 0, 1)
+    cells = _in_few_colors(_to_cells(array))
+    _paint_bricks(cells, scene)
+    _paint_hearts(cells)
+    array, surface = new_surface()
+    with surface as canvas:
+        paint_parts(canvas, scene, _vivid(scene.palette, 1.4), (0.05, 0.03, 0.10), 7)
+    alpha = cv2.resize(array[:, :, 3], (SPRITE_CELLS,) * 2, interpolation=cv2.INTER_AREA)
+    sprite = np.round(_to_cells(array) / np.maximum(alpha / 255.0, 0.01)[:, :, None] * 5) / 5
+    cells = np.where((alpha > 110)[:, :, None], sprite, cells)
+    return np.clip(cv2.resize(cells, (CANVAS_PX,) * 2, interpolation=cv2.INTER_NEAREST), 0, 1)
 
 
 def blueprint(scene: Scene) -> Pixels:
@@ -275,9 +324,9 @@ def blueprint(scene: Scene) -> Pixels:
         backdrops.drafting_grid(canvas, scene.setting)
         palette: Palette = {}
         for role, color in scene.palette.items():
-            palette[role] = mix((0.10, 0.30, 0.66), (0.52, 0.70, 0.95), 0.75 * luminance(color))
+            palette[role] = mix((0.08, 0.26, 0.60), (0.66, 0.82, 1.0), luminance(color))
         palette |= {"dark": (0.06, 0.20, 0.48), "beam": (0.45, 0.62, 0.90)}
-        paint_parts(canvas, scene, palette, (0.92, 0.96, 1.0), 4)
+        paint_parts(canvas, scene, palette, (0.94, 0.97, 1.0), 6)
         canvas.save()
         canvas.concat(scene.matrix)
         rule = line((0.92, 0.96, 1.0), 3 / scene.unit_px)
