@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from seedgrid.backend.proof import provable
 from seedgrid.engine import Job
 from seedgrid.library.entry import Entry
 from seedgrid.picture import Lineage, new_id, now
@@ -20,12 +21,13 @@ def plan_grid(recipes: Sequence[Recipe]) -> tuple[Job, ...]:
 
 
 def plan_refine(parent: Entry, recipes: Sequence[Recipe]) -> tuple[Job, ...]:
-    """Plan a round that goes on from a picture.
+    """Plan a round that goes on from a picture, in batches no wider than the lock was proven here.
 
     Args:
         parent: The picture that was picked.
         recipes: Variations of its recipe.
     """
+    recipes = [provable(recipe) for recipe in recipes]
     changes = [describe_change(parent.recipe, recipe) for recipe in recipes]
     work_id = parent.lineage.work_id
     return _plan(recipes, work_id=work_id, parent_id=parent.id, changes=changes)

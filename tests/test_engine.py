@@ -167,6 +167,19 @@ def test_a_run_may_name_its_place(
     assert [call.placement for call in backend.calls] == [elsewhere, engine.placement]
 
 
+@pytest.mark.parametrize(("asked", "used"), [(1, 1), (2, 2), (3, 2), (6, 4), (8, 8), (12, 8)])
+def test_new_pictures_are_painted_on_a_power_of_two(
+    backend: FakeBackend, make_recipes: MakeRecipes, asked: int, used: int
+) -> None:
+    """Three threads cut four pictures in different places, so the lock would not hold."""
+    placement = Placement(threads=asked)
+    with Engine(backend, MemoryStore(), placement=placement) as engine:
+        own = engine.submit(plan_grid(make_recipes()), owner="a").result(SOON_S)
+        jobs = plan_grid(make_recipes("a fox"))
+        given = engine.submit(jobs, owner="a", placement=placement).result(SOON_S)
+    assert {entry.passport.threads for entry in (*own, *given)} == {used}
+
+
 def test_batches_have_at_most_the_width(
     backend: FakeBackend, engine: Engine, make_recipes: MakeRecipes
 ) -> None:

@@ -28,8 +28,8 @@ class Placement:
 
     Attributes:
         device: `"auto"` (cuda, xpu, mps, cpu, the first there is), or `"cpu"`, `"cuda:1"`, …
-        threads: Threads of one operation; None is torch's own choice, rounded down to a power of
-            two, which the lock needs.
+        threads: Threads of one operation; None is torch's own choice. The engine rounds down to a
+            power of two, which the lock needs; only verifying takes a picture's own number.
         previews: Whether to hand small pictures to `Watch.step`.
         switches: Torch's switches to set beforehand, as a passport names them, for verifying;
             the recipe's determinism level comes after them.
@@ -44,6 +44,16 @@ class Placement:
     threads: int | None = None
     previews: bool = True
     switches: tuple[tuple[str, str], ...] = ()
+
+
+def even_threads(available: int) -> int:
+    """Return the greatest power of two that is not more than what is available.
+
+    Element-wise work is cut into one part a thread, and the end of a part that does not fill the
+    processor's vectors is rounded otherwise. Three or six threads cut four pictures in different
+    places, so the slot would show in the bits; two or eight cut all of them alike (docs/log.md).
+    """
+    return 1 << (available.bit_length() - 1)
 
 
 class Watch(Protocol):

@@ -22,7 +22,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from seedgrid.backend import catalog
-from seedgrid.backend.base import ATTENTION_NAMES, Placement, Watch
+from seedgrid.backend.base import ATTENTION_NAMES, Placement, Watch, even_threads
 from seedgrid.backend.determinism import determinism, restored
 from seedgrid.backend.devices import empty_cache
 from seedgrid.backend.embeddings import TextMemory
@@ -244,16 +244,6 @@ def _scope(recipe: Recipe, placement: Placement) -> Iterator[None]:
         stack.callback(torch.set_num_threads, threads)
         torch.set_num_threads(placement.threads or even_threads(threads))
         yield
-
-
-def even_threads(available: int) -> int:
-    """Return the greatest power of two that is not more than what is available.
-
-    Element-wise work is cut into one part a thread, and the end of a part that does not fill the
-    processor's vectors is rounded otherwise. Three or six threads cut four pictures in different
-    places, so the slot would show in the bits; two or eight cut all of them alike (docs/log.md).
-    """
-    return 1 << (available.bit_length() - 1)
 
 
 def _check_settings(recipe: Recipe, loaded: Loaded) -> None:

@@ -7,10 +7,10 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, Self, TypeVar
 
-from seedgrid.backend.base import Backend, Placement
+from seedgrid.backend.base import Backend, Placement, even_threads
 from seedgrid.engine.fair_queue import FairQueue
 from seedgrid.engine.lane import Lane
 from seedgrid.engine.run import Job, Run
@@ -61,7 +61,7 @@ class Engine:
     ) -> None:
         self.library = library
         self._backend = backend
-        self._placement = placement or Placement()
+        self._placement = _locked(placement or Placement())
         self._runs_per_owner = runs_per_owner
         self._runs: dict[str, Run] = {}
         self._lock = threading.Lock()
@@ -117,7 +117,7 @@ class Engine:
             jobs,
             owner=owner,
             library=library or self.library,
-            placement=placement or self._placement,
+            placement=_locked(placement) if placement else self._placement,
             fresh=fresh,
             on_cancel=self._on_cancel,
         )
@@ -211,6 +211,13 @@ class Engine:
         ended = [run_id for run_id, run in self._runs.items() if run.has_ended]
         for run_id in ended[:-_NUM_KEPT]:
             del self._runs[run_id]
+
+
+def _locked(placement: Placement) -> Placement:
+    """Return the placement with as many threads as the lock allows."""
+    if placement.threads is None:
+        return placement
+    return replace(placement, threads=even_threads(placement.threads))
 
 
 def _counts(run: Run) -> bool:

@@ -1,0 +1,75 @@
+"""Recipes become jobs with a place in the tree of choices, no wider than the lock holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from stores import MakeRecipes, MemoryStore
+
+from seedgrid.backend.fake import FakeBackend
+from seedgrid.backend.proof import ProbeReport, advise
+from seedgrid.engine import Engine
+from seedgrid.library.entry import Entry
+from seedgrid.plan import describe_change, plan_grid, plan_refine
+from seedgrid.recipe import NoiseShare, Recipe
+from seedgrid.request import neighbours, refine
+
+
+@pytest.fixture
+def parent(make_recipes: MakeRecipes) -> Entry:
+    """A painted picture."""
+    with Engine(FakeBackend(), MemoryStore()) as engine:
+        return engine.submit(plan_grid(make_recipes("a fox")), owner="a").result(20)[2]
+
+
+def failed_probe(recipe: Recipe, proven_width: int) -> ProbeReport:
+    """What a probe says that found the lock broken above some width."""
+    return ProbeReport(
+        model=recipe.model.id,
+        dtype=recipe.dtype,
+        size="64x64",
+        scheduler=recipe.scheduler,
+        asked_width=recipe.lock_width,
+        proven_width=proven_width,
+        checks=(),
+        elapsed_s=0,
+    )
+
+
+def test_a_refinement_belongs_to_the_work_of_its_parent(parent: Entry) -> None:
+    """Each child names its parent, the work, one new round and what was changed."""
+    jobs = plan_refine(parent, refine(parent.recipe, [", artsy", "at night"]))
+    places = [job.lineage for job in jobs]
+    assert [place.parent_id for place in places] == [parent.id] * 2
+    assert {place.work_id for place in places} == {parent.lineage.work_id}
+    assert len({place.round_id for place in places} | {parent.lineage.round_id}) == 2
+    assert [place.change for place in places] == [", artsy", "at night"]
+
+
+def test_after_a_probe_said_no_variations_are_as_narrow_as_the_lock(
+    parent: Entry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A parent painted too wide does not pass its width on, to words or to noise."""
+    monkeypatch.setenv("SEEDGRID_CACHE", str(tmp_path))
+    before = plan_refine(parent, refine(parent.recipe, [", artsy"]))
+    advise(parent.recipe, failed_probe(parent.recipe, 1))
+    after = plan_refine(parent, refine(parent.recipe, [", artsy"]))
+    near = plan_refine(parent, neighbours(parent.recipe, [7], weight=0.1))
+    assert [job.recipe.lock_width for job in (*before, *after, *near)] == [4, 1, 1]
+    assert [job.lineage.change for job in (*after, *near)] == [", artsy", "10% of seed 7"]
+
+
+def test_a_change_is_told_in_the_words_that_were_typed(make_recipes: MakeRecipes) -> None:
+    """A suffix, another prompt, another seed, some of another seed's noise, or a setting."""
+    recipe = make_recipes("a fox", seeds=(3,))[0]
+    changed = {
+        ", artsy": {"prompt": "a fox, artsy"},
+        "a hen": {"prompt": "a hen"},
+        "seed 8": {"seed": 8},
+        "25% of seed 9": {"noise_mix": (NoiseShare(seed=9, weight=0.25),)},
+        "guidance_scale 2.5": {"guidance_scale": 2.5},
+    }
+    for words, update in changed.items():
+        assert describe_change(recipe, recipe.replace(**update)) == words
+    assert describe_change(recipe, recipe) == ""
