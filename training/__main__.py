@@ -12,6 +12,8 @@ from pathlib import Path
 NUM_SHARDS = 48
 PICTURES = 400_000
 DECODER_STEPS = 3_000
+REPAIR_SHARDS = 24
+REPAIR_STEPS = 3_000
 
 
 def _draw(arguments: argparse.Namespace) -> None:
@@ -34,7 +36,7 @@ def _autoencoder(arguments: argparse.Namespace) -> None:
     """Fit the linear encoder, train the decoder."""
     from training import decoder
 
-    decoder.train(decoder.Settings(steps=arguments.steps))
+    decoder.train(decoder.Settings(steps=arguments.steps, threads=arguments.workers))
 
 
 def _denoiser(arguments: argparse.Namespace) -> None:
@@ -48,6 +50,21 @@ def _denoiser(arguments: argparse.Namespace) -> None:
         workers=arguments.workers,
     )
     denoiser.train(settings)
+
+
+def _repairs(arguments: argparse.Namespace) -> None:
+    """Sample the denoiser, for the decoder's last lesson."""
+    from training.repairs import sample_repairs
+
+    sample_repairs(arguments.repair_shards, arguments.workers)
+
+
+def _repair(arguments: argparse.Namespace) -> None:
+    """Let the decoder learn from the denoiser's own latents."""
+    from training import decoder
+
+    steps = arguments.steps + REPAIR_STEPS
+    decoder.train(decoder.Settings(steps=steps, threads=arguments.workers))
 
 
 def _export(_arguments: argparse.Namespace) -> None:
@@ -76,7 +93,8 @@ def _sheet(arguments: argparse.Namespace) -> None:
 
 def _all(arguments: argparse.Namespace) -> None:
     """Everything, in order."""
-    for step in (_draw, _tokenizer, _autoencoder, _denoiser, _export, _sheet, _evaluate):
+    learn = (_draw, _tokenizer, _autoencoder, _denoiser, _repairs, _repair)
+    for step in (*learn, _export, _sheet, _evaluate):
         step(arguments)
 
 
@@ -85,6 +103,8 @@ STEPS: dict[str, Callable[[argparse.Namespace], None]] = {
     "tokenizer": _tokenizer,
     "autoencoder": _autoencoder,
     "denoiser": _denoiser,
+    "repairs": _repairs,
+    "repair": _repair,
     "export": _export,
     "evaluate": _evaluate,
     "sheet": _sheet,
@@ -108,6 +128,9 @@ def _parser() -> argparse.ArgumentParser:
         "--cooldown", type=float, default=0.35, help="last share of it with a falling rate"
     )
     parser.add_argument("--workers", type=int, default=2, help="training processes on a CPU")
+    parser.add_argument(
+        "--repair-shards", type=int, default=REPAIR_SHARDS, help="samples of the denoiser, by 128"
+    )
     parser.add_argument("--model", type=Path, default=MODEL_DIR, help="what to evaluate")
     parser.add_argument("--quick", action="store_true", help="evaluate a sample")
     return parser

@@ -1,8 +1,7 @@
 """Train the decoder: from the linear latents back to the full picture at 256 px.
 
-Pictures are drawn as needed, since drawing is cheaper than a training step. In the last stage the
-latents come from the denoiser itself: as a picture is a function of words and noise, what the
-denoiser was asked for is known, and the decoder learns to repair what it makes.
+Pictures are drawn as needed, since drawing is cheaper than a training step. Once there are samples
+of the denoiser (`repairs.py`), most latents are theirs, and the decoder learns to repair them.
 """
 
 from __future__ import annotations
@@ -16,13 +15,16 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
 from tqdm import tqdm
 
 from training.autoencoder import build_autoencoder
-from training.dataset import draw_many, latent_map
+from training.dataset import Shard, draw_many, latent_map
 from training.optimizer import MuonAdam, matrix_names
 from training.places import work_dir
+from training.repairs import load_repairs
+from training.scenes import draw
 
 CROP = 8
 EMA_DECAY = 0.998
@@ -39,6 +41,8 @@ class Settings:
     pictures_per_step: int = 4
     crops_per_picture: int = 2
     latent_noise: float = 0.06
+    repair_share: float = 0.7
+    threads: int = 1
     seed: int = 17
 
 
@@ -82,6 +86,18 @@ def psnr(made: torch.Tensor, wanted: torch.Tensor) -> float:
     return float(-10 * torch.log10((made.clamp(-1, 1) - wanted).square().mean() / 4))
 
 
+def _sampled(
+    repairs: list[Shard], count: int, rng: np.random.Generator
+) -> tuple[NDArray[np.uint8], NDArray[np.float16]]:
+    """Pictures as they were asked of the denoiser, and the latents that it gave."""
+    rows = [
+        (shard, int(rng.integers(len(shard.wordings))))
+        for shard in (repairs[int(k)] for k in rng.integers(len(repairs), size=count))
+    ]
+    pictures = [draw(shard.wordings[row], shard.normals[row]) for shard, row in rows]
+    return np.stack(pictures), np.stack([shard.latents[row] for shard, row in rows])
+
+
 class DecoderTraining:
     """The training and its state."""
 
@@ -93,6 +109,7 @@ class DecoderTraining:
         self.model = self.model.to(self.device, memory_format=torch.channels_last)
         self.optimizer = MuonAdam(self.model.named_parameters(), matrix_names(self.model))
         self.ema = {k: v.detach().clone() for k, v in self.model.state_dict().items()}
+        self.repairs = load_repairs()
         self.stop = False
         if checkpoint_path().exists():
             self._resume()
@@ -107,13 +124,16 @@ class DecoderTraining:
     def batch(self, step: int) -> tuple[torch.Tensor, torch.Tensor]:
         """Latents and pictures drawn for one step, as crops."""
         settings, rng = self.settings, np.random.default_rng([self.settings.seed, step])
-        pictures, _, _ = draw_many([settings.seed, step], settings.pictures_per_step)
-        latents = torch.from_numpy(self.map.encode(pictures))
-        noise = (
-            rng.normal(size=latents.shape).astype(np.float32) * settings.latent_noise * rng.random()
-        )
+        if self.repairs and rng.random() < settings.repair_share:
+            pictures, latents = _sampled(self.repairs, settings.pictures_per_step, rng)
+        else:
+            pictures, _, _ = draw_many([settings.seed, step], settings.pictures_per_step)
+            latents = self.map.encode(pictures)
+            noise = rng.normal(size=latents.shape).astype(np.float32)
+            latents = latents + noise * settings.latent_noise * rng.random()
         wanted = torch.from_numpy(pictures).permute(0, 3, 1, 2).float() / 127.5 - 1
-        return crops(latents + torch.from_numpy(noise), wanted, settings.crops_per_picture, rng)
+        given = torch.from_numpy(latents.astype(np.float32))
+        return crops(given, wanted, settings.crops_per_picture, rng)
 
     def run(self) -> None:
         """Train to the last step, or to SIGTERM."""
@@ -177,6 +197,6 @@ class DecoderTraining:
 def train(settings: Settings) -> None:
     """Train the decoder from where it stands."""
     if not torch.cuda.is_available():
-        torch.set_num_threads(1)
+        torch.set_num_threads(settings.threads)
         os.nice(max(0, 19 - os.nice(0)))
     DecoderTraining(settings).run()

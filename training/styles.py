@@ -279,7 +279,6 @@ def _in_few_colors(cells: Pixels) -> Pixels:
 def _paint_bricks(cells: Pixels, scene: Scene) -> None:
     """The ground as a game's floor: a bright edge and rows of bricks, or waves at sea."""
     top = round(scene.setting.horizon_px / 8)
-    at_sea = scene.setting.is_at_sea
     rows, columns = np.indices(cells.shape[:2])
     depth = rows - top
     shifted = (columns + 4 * (depth // 4 % 2)) % 8
