@@ -10,7 +10,9 @@ checked one by one, and a model can be named but not given as a path. Knows no w
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
+from decimal import Decimal
 from typing import Final
 from urllib.parse import parse_qsl, urlencode
 
@@ -20,6 +22,7 @@ from seedgrid.request import Request, check_prompt, parse_size
 from seedgrid.seeds import check_seed, parse_seeds
 
 MAX_CHARACTERS: Final = 64_000
+MAX_SHARES: Final = 256
 
 _KEYS: Final = frozenset(
     {
@@ -38,7 +41,9 @@ _KEYS: Final = frozenset(
     }
 )
 _MODEL: Final = re.compile(r"[\w-][\w. -]*(?:/[\w-][\w. -]*)?(?:@\w[\w.-]*)?")
-_SHARE: Final = re.compile(r"(\d{1,10}):(0?\.\d{1,17}|1(?:\.0+)?)", re.ASCII)
+# As many decimals as the smallest number has; none is lost on the way.
+_DECIMAL: Final = re.compile(r"\d{1,6}(?:\.\d{1,400})?", re.ASCII)
+_SHARE: Final = re.compile(r"(\d{1,10}):(0?\.\d{1,400}|1(?:\.0+)?)", re.ASCII)
 
 
 def link_query(recipe: Recipe) -> str:
@@ -56,13 +61,13 @@ def link_query(recipe: Recipe) -> str:
         "seeds": str(recipe.seed),
         "size": f"{recipe.width}x{recipe.height}",
         "steps": str(recipe.num_inference_steps),
-        "guidance": repr(recipe.guidance_scale),
+        "guidance": _digits(recipe.guidance_scale),
         "scheduler": recipe.scheduler,
         "model": _model_name(recipe),
         "dtype": recipe.dtype,
         "width": str(recipe.lock_width),
         "determinism": recipe.determinism,
-        "mix": ",".join(f"{share.seed}:{share.weight:.17f}" for share in recipe.noise_mix),
+        "mix": write_mix(recipe.noise_mix),
     }
     return urlencode({name: value for name, value in fields.items() if value})
 
@@ -98,11 +103,31 @@ def read_link(query: str) -> Request | None:
         dtype=fields.get("dtype"),
         lock_width=_whole(fields, "width"),
         determinism=fields.get("determinism"),
-        noise_mix=_mix(fields),
+        noise_mix=read_mix(fields.get("mix", "")),
     )
     if "seeds" in fields:
         request = replace(request, seeds=parse_seeds(fields["seeds"]))
     return request
+
+
+def write_mix(mix: Sequence[NoiseShare]) -> str:
+    """Write the noise of other seeds as people can: `"5:0.1,7:0.3"`; empty for none."""
+    return ",".join(f"{share.seed}:{_digits(share.weight)}" for share in mix)
+
+
+def read_mix(text: str) -> tuple[NoiseShare, ...]:
+    """Read what `write_mix` wrote, every digit.
+
+    Args:
+        text: `SEED:WEIGHT`, parted by commas, mixed in this order.
+
+    Raises:
+        InputError: By the field `mix`, or `seeds` for a seed that is none.
+    """
+    parts = text.replace(" ", "").split(",") if text.strip() else []
+    if len(parts) > MAX_SHARES:
+        raise _invalid("mix", text, f"at most {MAX_SHARES} seeds can be mixed")
+    return tuple(_share(part) for part in parts)
 
 
 def _fields(query: str) -> dict[str, str]:
@@ -130,7 +155,7 @@ def _whole(fields: dict[str, str], name: str) -> int | None:
 def _decimal(fields: dict[str, str], name: str) -> float | None:
     if name not in fields:
         return None
-    if not re.fullmatch(r"\d{1,6}(?:\.\d{1,20})?", fields[name], re.ASCII):
+    if not _DECIMAL.fullmatch(fields[name]):
         raise _invalid(name, fields[name], "it is not a number")
     return float(fields[name])
 
@@ -147,15 +172,17 @@ def _model(fields: dict[str, str]) -> str | None:
     return name
 
 
-def _mix(fields: dict[str, str]) -> tuple[NoiseShare, ...]:
-    shares: list[NoiseShare] = []
-    for part in fields["mix"].split(",") if fields.get("mix") else []:
-        match = _SHARE.fullmatch(part)
-        weight = float(match[2]) if match else 0.0
-        if match is None or weight == 0 or len(shares) == 16:
-            raise _invalid("mix", part, "write SEED:WEIGHT, the weight above 0 and at most 1")
-        shares.append(NoiseShare(seed=check_seed(int(match[1])), weight=weight))
-    return tuple(shares)
+def _share(text: str) -> NoiseShare:
+    match = _SHARE.fullmatch(text)
+    weight = float(match[2]) if match else 0.0
+    if match is None or weight == 0:
+        raise _invalid("mix", text, "write SEED:WEIGHT, the weight above 0 and at most 1")
+    return NoiseShare(seed=check_seed(int(match[1])), weight=weight)
+
+
+def _digits(value: float) -> str:
+    """Write a number so that it comes back as the very same: no exponent, no digit too few."""
+    return f"{Decimal(repr(value)):f}"
 
 
 def _invalid(name: str, value: str, reason: str) -> InputError:

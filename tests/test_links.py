@@ -9,31 +9,48 @@ from pictures import make_recipe
 
 from seedgrid.backend.fake import FAKE_CARD
 from seedgrid.errors import InputError
-from seedgrid.links import link_query, read_link
+from seedgrid.links import link_query, read_link, read_mix, write_mix
 from seedgrid.recipe import ModelRef, NoiseShare
 from seedgrid.request import Request, resolve
 
 WORDS = st.text(st.characters(exclude_categories=["Cs", "Cc"]) | st.just("\n"), min_size=1)
 
 
+SHARES = st.builds(
+    NoiseShare,
+    seed=st.integers(0, 2**32 - 1),
+    weight=st.floats(0, 1, exclude_min=True),
+)
+
+
 @given(
     prompt=WORDS.filter(str.strip),
     negative=WORDS,
     seed=st.integers(0, 2**32 - 1),
-    guidance=st.floats(0, 30).map(lambda value: round(value, 12) + 0.0),
-    weight=st.floats(1e-9, 1),
+    guidance=st.floats(0, 30).map(lambda value: value + 0.0),
+    lock_width=st.integers(1, 16),
+    dtype=st.sampled_from(["float32", "bfloat16", "float16"]),
+    mix=st.lists(SHARES, max_size=20),
 )
 def test_a_recipe_comes_back_from_its_link(
-    prompt: str, negative: str, seed: int, guidance: float, weight: float
+    prompt: str,
+    negative: str,
+    seed: int,
+    guidance: float,
+    lock_width: int,
+    dtype: str,
+    mix: list[NoiseShare],
 ) -> None:
-    """Every word, digit and setting survives, so that the same picture comes out."""
+    """Every word, digit, setting and mixed seed survives, so that the same picture comes out."""
     (recipe,) = resolve(
         Request(
             prompt=prompt,
             negative_prompt=negative,
             seeds=(seed,),
-            guidance_scale=guidance if guidance > 1e-4 else 0.0,
-            noise_mix=(NoiseShare(seed=5, weight=round(weight, 16)),),
+            guidance_scale=guidance,
+            lock_width=lock_width,
+            dtype=dtype,
+            noise_mix=tuple(mix),
         ),
         FAKE_CARD,
     )
@@ -42,6 +59,23 @@ def test_a_recipe_comes_back_from_its_link(
 
     assert request is not None
     assert resolve(request, FAKE_CARD) == (recipe,)
+
+
+@given(st.lists(SHARES, max_size=20))
+def test_a_mix_can_be_typed(mix: list[NoiseShare]) -> None:
+    """What a field shows of a mix is read back as the same one, with spaces about it too."""
+    assert read_mix(write_mix(mix)) == tuple(mix)
+    assert read_mix(f" {write_mix(mix)} ".replace(",", " , ")) == tuple(mix)
+
+
+def test_variations_of_variations_fit_into_a_link() -> None:
+    """Two hundred neighbours of neighbours come back in their order."""
+    mix = tuple(NoiseShare(seed=seed, weight=0.1) for seed in range(200))
+
+    request = read_link(link_query(make_recipe(noise_mix=mix)))
+
+    assert request is not None
+    assert request.noise_mix == mix
 
 
 def test_a_link_may_say_little() -> None:
@@ -82,6 +116,11 @@ def test_a_link_without_a_recipe_is_none(query: str) -> None:
         ("mix=5:2", "mix"),
         ("mix=5:0.0", "mix"),
         ("mix=4294967296:.5", "seeds"),
+        ("mix=5:.5,", "mix"),
+        ("mix=5:1e-5", "mix"),
+        ("mix=-5:.5", "mix"),
+        ("mix=" + "5:.5," * 256 + "5:.5", "mix"),
+        ("guidance=-0.0", "guidance"),
         ("prompt=a%00b", "prompt"),
         ("prompt=" + "x" * 5001, "prompt"),
         ("prompt=a&prompt=b", "prompt"),
