@@ -9,6 +9,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the bundled model needs torch")
 diffusers = pytest.importorskip("diffusers", reason="the bundled model needs diffusers")
+safetensors = pytest.importorskip("safetensors.torch", reason="the training keeps safetensors")
 np = pytest.importorskip("numpy", reason="the bundled model needs numpy")
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -149,3 +150,44 @@ def test_captions_say_their_wording_in_the_guide_s_form() -> None:
 
     wording = Wording(subject="labrador", style="vermeer", modifier="highly realistic")
     assert plain_caption(wording) == "Labrador in the style of Vermeer, highly realistic"
+
+
+def test_the_whole_training_runs_and_goes_on_where_it_stood(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All steps at their smallest, in order, end in a folder that diffusers loads."""
+    pytest.importorskip("skia", reason="drawing needs requirements-training.txt")
+    from training import dataset, decoder, denoiser, export, repairs
+    from training.places import work_dir
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(dataset, "SHARD_SIZE", 40)
+    monkeypatch.setattr(dataset, "FIT_PICTURES", 40)
+    monkeypatch.setattr(repairs, "SHARD_SIZE", 2)
+    assert work_dir().is_relative_to(tmp_path)
+
+    dataset.draw_shards(0, 2)
+    decoder.train(decoder.Settings(steps=1))
+    denoiser.train(denoiser.Settings(pictures=16, workers=1))
+    denoiser.train(denoiser.Settings(pictures=32, workers=1))
+    repairs.sample_repairs(1, workers=1)
+    decoder.train(decoder.Settings(steps=3, repair_share=1.0))
+    export.export(tmp_path / "model")
+
+    stored = safetensors.load_file(denoiser.checkpoint_path())
+    assert (int(stored["seen"]), int(stored["steps"])) == (32, 2)
+    assert int(safetensors.load_file(decoder.checkpoint_path())["steps"]) == 3
+    loaded = diffusers.DiffusionPipeline.from_pretrained(str(tmp_path / "model"))
+    picture = loaded("a cat", num_inference_steps=1, output_type="np").images[0]
+    assert picture.shape == (256, 256, 3)
+
+
+def test_what_the_denoiser_was_asked_for_can_be_drawn() -> None:
+    """A sampled row holds the numbers of its own noise, so the wanted picture is known."""
+    from training.coupling import read_normals
+    from training.repairs import LATENT_SHAPE, noise_of
+
+    noise = noise_of(7, 3)
+    assert noise.shape == (3, *LATENT_SHAPE)
+    assert torch.equal(noise, noise_of(7, 3))
+    assert not torch.equal(read_normals(noise), read_normals(noise_of(8, 3)))

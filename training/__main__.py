@@ -6,6 +6,7 @@ Every step goes on where it was stopped; what it makes lies in the user's cache 
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +15,14 @@ PICTURES = 400_000
 DECODER_STEPS = 3_000
 REPAIR_SHARDS = 24
 REPAIR_STEPS = 3_000
+
+
+def _gently(threads: int) -> None:
+    """Leave the machine to whoever else wants it."""
+    import torch
+
+    os.nice(max(0, 19 - os.nice(0)))
+    torch.set_num_threads(threads)
 
 
 def _draw(arguments: argparse.Namespace) -> None:
@@ -36,7 +45,8 @@ def _autoencoder(arguments: argparse.Namespace) -> None:
     """Fit the linear encoder, train the decoder."""
     from training import decoder
 
-    decoder.train(decoder.Settings(steps=arguments.steps, threads=arguments.workers))
+    _gently(arguments.workers)
+    decoder.train(decoder.Settings(steps=arguments.steps))
 
 
 def _denoiser(arguments: argparse.Namespace) -> None:
@@ -63,15 +73,15 @@ def _repair(arguments: argparse.Namespace) -> None:
     """Let the decoder learn from the denoiser's own latents."""
     from training import decoder
 
-    steps = arguments.steps + REPAIR_STEPS
-    decoder.train(decoder.Settings(steps=steps, threads=arguments.workers))
+    _gently(arguments.workers)
+    decoder.train(decoder.Settings(steps=arguments.steps + REPAIR_STEPS))
 
 
-def _export(_arguments: argparse.Namespace) -> None:
-    """Write `assets/model/`."""
+def _export(arguments: argparse.Namespace) -> None:
+    """Write the model's folder."""
     from training.export import export
 
-    export()
+    export(arguments.model)
 
 
 def _evaluate(arguments: argparse.Namespace) -> None:
@@ -131,7 +141,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--repair-shards", type=int, default=REPAIR_SHARDS, help="samples of the denoiser, by 128"
     )
-    parser.add_argument("--model", type=Path, default=MODEL_DIR, help="what to evaluate")
+    parser.add_argument(
+        "--model", type=Path, default=MODEL_DIR, help="the folder to write and to evaluate"
+    )
     parser.add_argument("--quick", action="store_true", help="evaluate a sample")
     return parser
 

@@ -7,7 +7,6 @@ of the denoiser (`repairs.py`), most latents are theirs, and the decoder learns 
 from __future__ import annotations
 
 import json
-import os
 import signal
 import time
 from dataclasses import dataclass
@@ -16,10 +15,11 @@ from pathlib import Path
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from tqdm import tqdm
 
 from training.autoencoder import build_autoencoder
+from training.checkpoints import part, save_checkpoint
 from training.dataset import Shard, draw_many, latent_map
 from training.optimizer import MuonAdam, matrix_names
 from training.places import work_dir
@@ -42,7 +42,6 @@ class Settings:
     crops_per_picture: int = 2
     latent_noise: float = 0.06
     repair_share: float = 0.7
-    threads: int = 1
     seed: int = 17
 
 
@@ -56,7 +55,7 @@ def load_autoencoder() -> torch.nn.Module:
     model = build_autoencoder(latent_map(), torch.Generator().manual_seed(2))
     if checkpoint_path().exists():
         stored = load_file(checkpoint_path())
-        model.decoder.load_state_dict({k[4:]: v for k, v in stored.items() if k.startswith("ema.")})
+        model.decoder.load_state_dict(part(stored, "ema"))
     return model.eval()
 
 
@@ -116,9 +115,9 @@ class DecoderTraining:
 
     def _resume(self) -> None:
         stored = load_file(checkpoint_path(), device=self.device)
-        self.model.load_state_dict({k[6:]: v for k, v in stored.items() if k.startswith("model.")})
-        self.ema = {k[4:]: v for k, v in stored.items() if k.startswith("ema.")}
-        self.optimizer.state = {k[4:]: v for k, v in stored.items() if k.startswith("opt.")}
+        self.model.load_state_dict(part(stored, "model"))
+        self.ema = part(stored, "ema")
+        self.optimizer.state = part(stored, "opt")
         self.optimizer.step_count = int(stored["steps"])
 
     def batch(self, step: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -181,22 +180,16 @@ class DecoderTraining:
             log.write(json.dumps(entry) + "\n")
 
     def save(self) -> None:
-        """Write the state in one file, whole or not at all."""
-        tensors = {f"model.{k}": v for k, v in self.model.state_dict().items()}
-        tensors |= {f"ema.{k}": v for k, v in self.ema.items()}
-        tensors |= {f"opt.{k}": v for k, v in self.optimizer.state.items()}
-        tensors["steps"] = torch.tensor(self.optimizer.step_count)
-        path = checkpoint_path()
-        unfinished = path.with_suffix(".tmp")
-        save_file(
-            {k: v.detach().cpu().contiguous().clone() for k, v in tensors.items()}, unfinished
+        """Write where the training stands."""
+        save_checkpoint(
+            checkpoint_path(),
+            weights=self.model.state_dict(),
+            averages=self.ema,
+            optimizer=self.optimizer.state,
+            steps=self.optimizer.step_count,
         )
-        unfinished.replace(path)
 
 
 def train(settings: Settings) -> None:
     """Train the decoder from where it stands."""
-    if not torch.cuda.is_available():
-        torch.set_num_threads(settings.threads)
-        os.nice(max(0, 19 - os.nice(0)))
     DecoderTraining(settings).run()

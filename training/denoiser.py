@@ -18,10 +18,11 @@ import numpy as np
 import torch
 import torch.multiprocessing as mp
 from diffusers.models.attention_processor import AttnProcessor
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from tqdm import tqdm
 
 from training.batches import LESSONS, Batches
+from training.checkpoints import part, save_checkpoint
 from training.coupling import write_normals
 from training.networks import Denoiser, initialise, make_scheduler
 from training.optimizer import MuonAdam, matrix_names
@@ -71,8 +72,7 @@ def load_ema() -> Denoiser:
     """The averaged weights of the last checkpoint."""
     model = build(is_fresh=False)
     stored = load_file(checkpoint_path())
-    prefix = "ema."
-    model.load_state_dict({k[len(prefix) :]: v for k, v in stored.items() if k.startswith(prefix)})
+    model.load_state_dict(part(stored, "ema"))
     return model.eval()
 
 
@@ -217,18 +217,15 @@ class Worker:
             log.write(json.dumps(entry) + "\n")
 
     def save(self) -> None:
-        """Write weights, averages and optimizer in one file, whole or not at all."""
-        tensors = {f"model.{k}": v for k, v in self.model.state_dict().items()}
-        tensors |= {f"ema.{k}": v for k, v in self.ema.items()}
-        tensors |= {f"opt.{k}": v for k, v in self.optimizer.state.items()}
-        tensors["steps"] = torch.tensor(self.optimizer.step_count)
-        tensors["seen"] = torch.tensor(int(self.seen))
-        path = checkpoint_path()
-        unfinished = path.with_suffix(".tmp")
-        save_file(
-            {k: v.detach().cpu().contiguous().clone() for k, v in tensors.items()}, unfinished
+        """Write where the training stands."""
+        save_checkpoint(
+            checkpoint_path(),
+            weights=self.model.state_dict(),
+            averages=self.ema,
+            optimizer=self.optimizer.state,
+            steps=self.optimizer.step_count,
+            seen=int(self.seen),
         )
-        unfinished.replace(path)
 
 
 def _work(
@@ -249,10 +246,7 @@ def train(settings: Settings) -> None:
     seen, stop = torch.zeros((), dtype=torch.int64), torch.zeros((), dtype=torch.int64)
     if checkpoint_path().exists():
         stored = load_file(checkpoint_path())
-        prefix = "model."
-        model.load_state_dict(
-            {k[len(prefix) :]: v for k, v in stored.items() if k.startswith(prefix)}
-        )
+        model.load_state_dict(part(stored, "model"))
         seen += int(stored["seen"])
     model = model.to(device, memory_format=torch.channels_last)
     # Torch's fused attention is slow backwards on a CPU: the plain one trains a third faster.

@@ -1,8 +1,9 @@
-"""Write `assets/model/`: an ordinary diffusers folder, float32, and the page's hints."""
+"""Write the model's folder: an ordinary diffusers folder, float32, and the page's hints."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import torch
 from diffusers import StableDiffusionPipeline
@@ -10,7 +11,6 @@ from diffusers import StableDiffusionPipeline
 from training import denoiser
 from training.decoder import load_autoencoder
 from training.networks import make_scheduler
-from training.places import MODEL_DIR
 from training.tokenizer import tokenizer
 from training.words import (
     COLORS,
@@ -61,18 +61,18 @@ def hints() -> dict[str, list[str]]:
     }
 
 
-def export() -> None:
+def export(folder: Path) -> None:
     """Write the folder; a model card that is there stays."""
     pipeline = build_pipeline()
-    MODEL_DIR.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     with torch.no_grad():
-        pipeline.to("cpu", torch.float32).save_pretrained(MODEL_DIR, safe_serialization=True)
+        pipeline.to("cpu", torch.float32).save_pretrained(folder, safe_serialization=True)
     page = {
         "name": "SeedGrid bundled model",
         "defaults": DEFAULTS,
         "hints": hints(),
         "license": "Apache-2.0",
     }
-    (MODEL_DIR / "seedgrid.json").write_text(json.dumps(page, indent=2) + "\n")
-    size = sum(path.stat().st_size for path in MODEL_DIR.rglob("*") if path.is_file())
-    print(f"{MODEL_DIR}: {size / 1e6:.1f} MB")
+    (folder / "seedgrid.json").write_text(json.dumps(page, indent=2) + "\n")
+    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    print(f"{folder}: {size / 1e6:.1f} MB")

@@ -32,6 +32,10 @@ def sample_repairs(shards: int, workers: int) -> None:
     """Sample from the denoiser's averaged weights; what an older denoiser made is replaced."""
     for old in _folder().glob("*"):
         old.unlink()
+    if workers < 2:
+        for index in tqdm(range(shards), unit="shard"):
+            _sample(index)
+        return
     with mp.get_context("spawn").Pool(workers, initializer=_gently) as pool:
         list(tqdm(pool.imap_unordered(_sample, range(shards)), total=shards, unit="shard"))
 
@@ -51,6 +55,12 @@ def load_repairs() -> list[Shard]:
     ]
 
 
+def noise_of(index: int, count: int) -> torch.Tensor:
+    """The noise of a shard, shape `(count, 24, 16, 16)`."""
+    generator = torch.Generator().manual_seed(index)
+    return torch.randn(count, *LATENT_SHAPE, generator=generator)
+
+
 def _gently() -> None:
     torch.set_num_threads(1)
     os.nice(max(0, 19 - os.nice(0)))
@@ -63,10 +73,9 @@ def _sample(index: int) -> None:
     pipeline = build_pipeline()
     pipeline.set_progress_bar_config(disable=True)
     rng = np.random.default_rng([REPAIR_SEED, index])
-    generator = torch.Generator().manual_seed(index)
     wordings = [draw_wording(rng) for _ in range(SHARD_SIZE)]
     prompts = [plain_caption(w) if rng.random() < 0.5 else caption(w, rng) for w in wordings]
-    noise = torch.randn(SHARD_SIZE, *LATENT_SHAPE, generator=generator)
+    noise = noise_of(index, SHARD_SIZE)
     made = []
     for start in range(0, SHARD_SIZE, BATCH):
         part = slice(start, start + BATCH)
