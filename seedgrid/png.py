@@ -198,6 +198,7 @@ def parameters_text(recipe: Recipe) -> str:
         "Size": f"{recipe.width}x{recipe.height}",
         "Model hash": recipe.model.weights_sha256[:10],
         "Model": recipe.model.id,
+        **_noise_settings(recipe),
         "RNG": "CPU",
         "Version": f"SeedGrid {__version__}",
     }
@@ -206,6 +207,15 @@ def parameters_text(recipe: Recipe) -> str:
         lines.append(f"Negative prompt: {recipe.negative_prompt}")
     lines.append(", ".join(f"{name}: {_quoted(value)}" for name, value in settings.items()))
     return "\n".join(lines)
+
+
+def _noise_settings(recipe: Recipe) -> dict[str, object]:
+    """Say whose noise is mixed in: one seed as those readers know it, several in our own words."""
+    shares = recipe.noise_mix
+    if len(shares) == 1:
+        return {"Variation seed": shares[0].seed, "Variation seed strength": shares[0].weight}
+    mix = ", ".join(f"{share.seed}: {share.weight!r}" for share in shares)
+    return {"Noise mix": mix} if mix else {}
 
 
 def _quoted(value: object) -> str:

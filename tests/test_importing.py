@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import struct
 import zipfile
 from collections.abc import Iterator
@@ -123,6 +124,33 @@ def test_another_tools_picture_becomes_a_request(library: Library, tmp_path: Pat
     assert result.imported is not None
     assert result.imported.request.seeds == (42,)
     assert library.search().entries == ()
+
+
+def test_other_tools_pictures_come_as_jpeg_and_webp_too(library: Library, tmp_path: Path) -> None:
+    """Given by name, in a folder or in a bundle."""
+    settings = "a red fox\nSteps: 20, Sampler: Euler a, CFG scale: 7, Seed: 42, Size: 512x512"
+    (tmp_path / "art").mkdir()
+    for name in ("a.jpg", "b.JPEG", "c.webp"):
+        block = Image.Exif()
+        block.get_ifd(0x8769)[0x9286] = b"UNICODE\0" + settings.encode("utf-16-be")
+        Image.new("RGB", (8, 8)).save(tmp_path / "art" / name, exif=block)
+    files = {path.name: path.read_bytes() for path in (tmp_path / "art").iterdir()}
+    bundle = write_zip(tmp_path / "art.zip", files)
+
+    results = taken(library, tmp_path / "art" / "a.jpg", tmp_path / "art", bundle)
+
+    assert [result.imported.request.seeds for result in results if result.imported] == [(42,)] * 7
+
+
+def test_a_file_whose_name_is_no_text_can_be_told(library: Library, tmp_path: Path) -> None:
+    """A name may hold any bytes; what is said of it can be printed."""
+    path = tmp_path / os.fsdecode(b"fox\xff.png")
+    path.write_bytes(ours())
+
+    (result,) = taken(library, path)
+
+    assert result.is_new
+    assert result.name.encode()
 
 
 def test_one_bad_file_does_not_stop_the_rest(library: Library, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from pydantic_core import to_jsonable_python
 
 from seedgrid.cli import options
 from seedgrid.cli.output import complain, picture_row, say, say_json
@@ -103,7 +104,8 @@ def _words(taken: Taken) -> str:
 def _request_row(imported: Imported) -> dict[str, Any]:
     """Return what another tool's picture asks for; what its file does not say is left out."""
     said = {name: value for name, value in asdict(imported.request).items() if value is not None}
-    return {"tool": imported.tool, "request": said, "notice": str(imported.notice)}
+    plain = to_jsonable_python(said)
+    return {"tool": imported.tool, "request": plain, "notice": str(imported.notice)}
 
 
 def _model_folder(entries: list[Entry]) -> Path:

@@ -18,26 +18,31 @@ from seedgrid.importing.imported import Found
 from seedgrid.importing.samplers import A1111_AUTOMATIC
 from seedgrid.notices import Notice
 
-_SETTING: Final = re.compile(r'\s*(\w[\w \-/.]{0,80}):\s*("(?:\\.|[^\\"])*"|[^,]*)(?:,|$)')
+# Every repeat has a bound or an end of its own: no text makes these slow.
+_SETTING: Final = re.compile(r'(\w[\w \-/.]{0,80}):[ \t]{0,4}("(?:\\.|[^\\"])*"|[^,]*)(?:,|$)')
 _NEGATIVE: Final = "Negative prompt:"
 _NETWORK: Final = re.compile(r"<(?:lora|lyco|hypernet):([^:>]{1,200})(?::[^>]{0,200})?>", re.I)
-_WEIGHT: Final = re.compile(r"[(\[][^()\[\]]+:\s*-?\d*\.?\d+\s*[)\]]|\bBREAK\b|\bAND\b")
+_WEIGHT: Final = re.compile(r"(?<!\\)[(\[][^()\[\]]+(?<!\\)[)\]]|\bBREAK\b|\bAND\b")
 _MIN_SETTINGS: Final = 3
+_MAX_LINE: Final = 100_000
+_SECOND_PASS: Final = ("Hires", "Second pass")
 _EXTRAS: Final = (
     "Clip skip",
     "ENSD",
     "VAE",
     "Refiner",
+    "Prompt2",
     "Token merging ratio",
     "Tiling",
     "Face restoration",
-    "Styles",
     "Style Selector Style",
     "TI hashes",
     "Hypernet",
     "NGMS",
-    "Distilled CFG Scale",
     "Seed resize from",
+    "RP Active",
+    "FreeU",
+    "ADM Guidance",
     "Eta",
     "ADetailer model",
     "Sharpness",
@@ -59,7 +64,7 @@ def read(texts: Mapping[str, str]) -> Found | None:
     settings = _settings(lines[last])
     prompt, negative = _prompts(lines[:last])
     prompt, loras = _without_networks(prompt)
-    width, _, height = settings.get("Size", "").partition("x")
+    width, _, height = _first_size(settings).partition("x")
     tool = _tool(settings)
     return Found(
         tool=tool,
@@ -69,12 +74,12 @@ def read(texts: Mapping[str, str]) -> Found | None:
         width=width,
         height=height,
         steps=settings.get("Steps"),
-        guidance=settings.get("CFG scale", settings.get("CFG Scale")),
+        guidance=_guidance(settings),
         sampler=settings.get("Sampler", ""),
         schedule=_schedule(settings),
         model=settings.get("Model", settings.get("Model hash", "")),
         mix=_mix(settings),
-        is_cpu_noise=settings.get("RNG") == "CPU",
+        is_cpu_noise=settings.get("RNG") == "CPU" or tool == "ComfyUI",
         extras=_extras(settings),
         loras=(*loras, *_hashed_names(settings.get("Lora hashes", "")), *_networks(settings)),
         reasons=_reasons(settings, prompt + negative, tool),
@@ -92,7 +97,7 @@ def _settings_line(lines: list[str]) -> int | None:
 
 
 def _settings(line: str) -> dict[str, str]:
-    return {name: _unquoted(value) for name, value in _SETTING.findall(line)}
+    return {name: _unquoted(value) for name, value in _SETTING.findall(line[:_MAX_LINE])}
 
 
 def _unquoted(value: str) -> str:
@@ -129,29 +134,47 @@ def _networks(settings: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(name for name in names if name)
 
 
+def _first_size(settings: Mapping[str, str]) -> str:
+    """Return the size of the first pass: before version 1, `Size` was that of the second."""
+    first = settings.get("First pass size", "0x0")
+    return settings.get("Size", "") if first == "0x0" else first
+
+
+def _guidance(settings: Mapping[str, str]) -> str | None:
+    """Return the guidance; Flux models get theirs with the words, and Forge names it so."""
+    return settings.get("Distilled CFG Scale", settings.get("CFG scale", settings.get("CFG Scale")))
+
+
 def _schedule(settings: Mapping[str, str]) -> str:
-    schedule = settings.get("Schedule type", settings.get("Scheduler", ""))
+    names = ("Schedule type", "Scheduler", "Sampler sigma")
+    schedule = next((settings[name] for name in names if name in settings), "")
     if schedule.casefold() == "automatic":
         return A1111_AUTOMATIC.get(settings.get("Sampler", "").casefold(), "")
     return schedule
 
 
-def _mix(settings: Mapping[str, str]) -> tuple[object, object] | None:
-    if "Variation seed" not in settings:
-        return None
-    return settings["Variation seed"], settings.get("Variation seed strength", "")
+def _mix(settings: Mapping[str, str]) -> tuple[tuple[object, object], ...]:
+    """Read the seeds whose noise was mixed in: one in most tools, any number in ours."""
+    if "Variation seed" in settings:
+        strength = settings.get("Variation seed strength", settings.get("Variation strength"))
+        return ((settings["Variation seed"], strength),)
+    shares = [share.partition(":") for share in settings.get("Noise mix", "").split(",")]
+    return tuple((seed, weight) for seed, _, weight in shares if weight)
 
 
 def _extras(settings: Mapping[str, str]) -> tuple[str, ...]:
-    controls = (name for name in settings if name.startswith("ControlNet"))
+    controls = [name for name in settings if name.startswith("ControlNet")]
+    if "Distilled CFG Scale" in settings and settings.get("CFG scale", "1") not in ("1", "1.0"):
+        controls.append("CFG scale beside the distilled one")
     return (*(name for name in _EXTRAS if name in settings), *controls)
 
 
 def _reasons(settings: Mapping[str, str], words: str, tool: str) -> tuple[Notice, ...]:
     reasons = []
-    if any(name.startswith("Hires") for name in settings):
+    has_first_pass = settings.get("Size", "") != _first_size(settings)
+    if has_first_pass or any(name.startswith(_SECOND_PASS) for name in settings):
         reasons.append(Notice("import_second_pass"))
-    elif "Denoising strength" in settings or "Mask blur" in settings or _is_img2img(settings):
+    elif _is_img2img(settings):
         reasons.append(Notice("import_first_picture"))
     if tool != "SeedGrid" and _WEIGHT.search(words):
         reasons.append(Notice("import_weights", tool=tool))
@@ -160,7 +183,8 @@ def _reasons(settings: Mapping[str, str], words: str, tool: str) -> tuple[Notice
 
 def _is_img2img(settings: Mapping[str, str]) -> bool:
     operations = settings.get("Operations", "")
-    return "img2img" in operations or "inpaint" in operations
+    named = any(name in settings for name in ("Denoising strength", "Mask blur", "Init image hash"))
+    return named or "img2img" in operations or "inpaint" in operations
 
 
 def _tool(settings: Mapping[str, str]) -> str:

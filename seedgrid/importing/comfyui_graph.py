@@ -1,6 +1,7 @@
 """The graph of a ComfyUI run: nodes by id, links followed back, values found behind links.
 
-A graph may be damaged, endless or hostile: every walk visits a node once and ends.
+A graph may be damaged, endless or hostile: every walk has a budget, and what comes out of it is
+never longer than a prompt can be.
 """
 
 from __future__ import annotations
@@ -10,22 +11,35 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from seedgrid.importing.json_texts import as_dict, as_text
+from seedgrid.recipe import MAX_PROMPT_CHARACTERS
 
 _MAX_NODES: Final = 5000
+_MAX_STEPS: Final = 2000
+_MAX_DEPTH: Final = 100
+_MAX_TEXT: Final = 2 * MAX_PROMPT_CHARACTERS
+_FILLED_IN: Final = "populated_text"
 _WORDS: Final = (
+    _FILLED_IN,
     "text",
     "text_g",
     "clip_g",
     "t5xxl",
+    "mt5xl",
     "clip_l",
     "text_l",
+    "bert",
     "prompt",
+    "user_prompt",
     "string",
     "value",
     "wildcard_text",
-    "populated_text",
+    "text_0",
 )
-_PARTS: Final = ("string_a", "string_b", "text_a", "text_b", "text1", "text2")
+_PARTS: Final = (
+    *(f"{name}_{letter}" for name in ("string", "text") for letter in "abcd"),
+    *(f"{name}{number}" for name in ("string", "text", "string_") for number in range(1, 5)),
+)
+_BETWEEN: Final = ("delimiter", "separator")
 _CONDITIONING: Final = (
     "conditioning",
     "conditioning_1",
@@ -36,7 +50,7 @@ _CONDITIONING: Final = (
     "cond1",
     "cond2",
 )
-_NUMBERS: Final = ("value", "int", "float", "number", "seed", "noise_seed", "Number", "cfg")
+_NUMBERS: Final = ("value", "int", "float", "number", "Number")
 
 Role = Literal["positive", "negative"]
 
@@ -51,6 +65,20 @@ class Node:
 
     def __hash__(self) -> int:
         return hash(self.id)
+
+
+@dataclass(frozen=True)
+class _Walk:
+    """How far a walk may still go: in depth, and in steps that all its branches share."""
+
+    depth: int = _MAX_DEPTH
+    steps: Iterator[int] = field(default_factory=lambda: iter(range(_MAX_STEPS)))
+
+    def deeper(self) -> _Walk | None:
+        """Return the walk one node further on, or None at its end."""
+        if self.depth == 0 or next(self.steps, None) is None:
+            return None
+        return _Walk(self.depth - 1, self.steps)
 
 
 class Graph:
@@ -86,29 +114,30 @@ class Graph:
             links = (self.behind(node, name) for name in names)
             node = next((link for link in links if link is not None), None)
 
-    def everything_behind(self, start: Node) -> set[Node]:
-        """Return all nodes that a node depends on, itself among them."""
+    def everything_behind(self, *starts: Node) -> set[Node]:
+        """Return all nodes that these depend on, themselves among them."""
         seen: set[Node] = set()
-        waiting = [start]
+        waiting = list(starts)
         while waiting:
             node = waiting.pop()
             if node not in seen:
                 seen.add(node)
-                links = (self._linked(value) for value in node.inputs.values())
-                waiting += [link for link in links if link is not None]
+                waiting += self._links(node)
         return seen
 
     def number(self, node: Node, *names: str) -> object:
-        """Return the value of the first of these inputs that is there, behind links too."""
+        """Return the value of the first of these inputs that is a number, behind links too."""
         for name in names:
-            value = self._value(node.inputs.get(name), (*names, *_NUMBERS))
+            value = self._value(node.inputs.get(name), (*names, *_NUMBERS), _Walk())
             if isinstance(value, int | float) and not isinstance(value, bool):
+                return value
+            if isinstance(value, str) and value.strip():
                 return value
         return None
 
     def text(self, node: Node, name: str) -> str:
         """Return the text of an input, behind links too."""
-        return as_text(self._value(node.inputs.get(name), (name, *_WORDS)))
+        return as_text(self._value(node.inputs.get(name), (name, *_WORDS), _Walk()))
 
     def words(self, node: Node | None, role: Role) -> str:
         """Return the words behind a conditioning: of its encoder, or joined of several.
@@ -117,57 +146,84 @@ class Graph:
             node: What the conditioning comes out of.
             role: Many nodes hand on both; the role says which of them is followed.
         """
-        return ", ".join(dict.fromkeys(self._words(node, role, set()))) if node else ""
+        return ", ".join(dict.fromkeys(self._words(node, role, _Walk()))) if node else ""
 
-    def _words(self, node: Node, role: Role, seen: set[str]) -> Iterator[str]:
-        if node.id in seen or "ZeroOut" in node.kind:
+    def _words(self, node: Node, role: Role, before: _Walk) -> Iterator[str]:
+        walk = before.deeper()
+        if walk is None or "ZeroOut" in node.kind:
             return
-        seen.add(node.id)
         link = self.behind(node, role)
         if link is not None:
-            yield from self._words(link, role, seen)
+            yield from self._words(link, role, walk)
             return
-        names = _names_of(role)
-        values = [self._value(node.inputs.get(name), names) for name in names]
-        spoken = [as_text(value) for value in values if as_text(value).strip()]
+        spoken = self._spoken(node, role, walk)
         if spoken:
-            yield from spoken[:1] if role in node.inputs else spoken
+            yield from spoken
             return
-        for name in (*_CONDITIONING, *_PARTS):
-            link = self.behind(node, name)
-            if link is not None:
-                yield from self._words(link, role, seen)
+        named = [self.behind(node, name) for name in _CONDITIONING]
+        links = [link for link in named if link is not None]
+        if not links and len(self._links(node)) == 1:
+            links = self._links(node)  # Whatever this node does, it does it to one thing.
+        for link in links:
+            yield from self._words(link, role, walk)
 
-    def _value(self, value: object, names: Sequence[str]) -> object:
-        """Follow links until a value is there."""
-        seen: set[str] = set()
-        while True:
-            node = self._linked(value)
-            if node is None:
-                return value
-            if node.id in seen:
-                return None
-            seen.add(node.id)
-            parts = [self._part(node.inputs.get(name), names, seen) for name in _PARTS]
-            joined = [part for part in parts if part]
-            if joined:
-                return as_text(node.inputs.get("delimiter")).join(joined)
-            value = next((node.inputs[name] for name in names if name in node.inputs), None)
+    def _spoken(self, node: Node, role: Role, walk: _Walk) -> list[str]:
+        """Return the texts of a node that has some, for this role."""
+        names = (role, f"text_{role}", f"{role}_prompt", *_WORDS)
+        joined = self._joined(node, names, walk)
+        if joined:
+            return [joined]
+        texts = [
+            as_text(self._value(node.inputs[name], names, walk))
+            for name in names
+            if name in node.inputs
+        ]
+        spoken = [text for text in texts if text.strip()]
+        has_one = role in node.inputs or _FILLED_IN in node.inputs
+        return spoken[:1] if has_one else spoken
 
-    def _part(self, value: object, names: Sequence[str], seen: set[str]) -> str:
+    def _value(self, value: object, names: Sequence[str], before: _Walk) -> object:
+        """Return a value that may be behind links; texts that nodes join come out joined."""
         node = self._linked(value)
         if node is None:
-            return as_text(value)
-        if node.id in seen:
-            return ""
-        seen.add(node.id)
-        inner = next((node.inputs[name] for name in names if name in node.inputs), None)
-        return as_text(inner)
+            return value[:_MAX_TEXT] if isinstance(value, str) else value
+        walk = before.deeper()
+        if walk is None:
+            return None
+        joined = self._joined(node, names, walk)
+        if joined:
+            return joined
+        for name in names:
+            found = self._value(node.inputs.get(name), names, walk)
+            if isinstance(found, int | float) or (isinstance(found, str) and found):
+                return found
+        return None
+
+    def _joined(self, node: Node, names: Sequence[str], walk: _Walk) -> str:
+        """Return the texts that a node joins, as it joins them."""
+        values = [node.inputs[name] for name in _PARTS if name in node.inputs]
+        parts = [as_text(self._value(value, names, walk)) for value in values]
+        between = [as_text(node.inputs[name]) for name in _BETWEEN if name in node.inputs]
+        return "".join(between[:1])[:20].join(filter(None, parts))[:_MAX_TEXT]
+
+    def _links(self, node: Node) -> list[Node]:
+        links = (self._linked(value) for value in node.inputs.values())
+        return [link for link in links if link is not None]
 
     def _linked(self, value: object) -> Node | None:
-        is_link = isinstance(value, list) and len(value) == 2
-        return self._nodes.get(str(value[0])) if is_link and isinstance(value, list) else None
+        """Return the node behind a link; nodes that only lead lines around are passed through."""
+        node = self._node(value)
+        for _ in range(_MAX_DEPTH):
+            if node is None or "reroute" not in node.kind.casefold():
+                return node
+            behind = (self._node(inner) for inner in node.inputs.values())
+            further = next((inner for inner in behind if inner is not None), None)
+            if further is None:
+                return node
+            node = further
+        return None
 
-
-def _names_of(role: Role) -> tuple[str, ...]:
-    return (role, f"text_{role}", f"{role}_prompt", *_WORDS)
+    def _node(self, value: object) -> Node | None:
+        if isinstance(value, list) and len(value) == 2 and isinstance(value[0], str | int):
+            return self._nodes.get(str(value[0]))
+        return None

@@ -28,11 +28,9 @@ def read(texts: Mapping[str, str]) -> Found | None:
     width, height = _pair(data.get("resolution"))
     loras = [as_list(lora) for lora in as_list(data.get("loras"))]
     names = [as_text(lora[0]) for lora in loras if lora]
-    names += [
-        as_text(value).partition(" : ")[0]
-        for key, value in data.items()
-        if key.startswith("lora_combined")
-    ]
+    combined = [as_text(value) for key, value in data.items() if key.startswith("lora_combined")]
+    # "name : weight", and since 2.4 "switch : name : weight".
+    names += [value.split(" : ")[-2] for value in combined if " : " in value]
     return Found(
         tool="Fooocus",
         prompt=data.get("prompt", ""),

@@ -10,7 +10,7 @@ from typing import Final
 
 from seedgrid import png
 from seedgrid.errors import PictureError
-from seedgrid.importing import a1111, comfyui, fooocus, invokeai, novelai, swarmui
+from seedgrid.importing import a1111, comfyui, exif, fooocus, invokeai, novelai, swarmui
 from seedgrid.importing.imported import Found, Imported, to_imported
 
 _READERS: Final[tuple[Callable[[Mapping[str, str]], Found | None], ...]] = (
@@ -26,11 +26,15 @@ _READERS: Final[tuple[Callable[[Mapping[str, str]], Found | None], ...]] = (
 def read_foreign(source: png.Source) -> Imported:
     """Turn another tool's picture into a request, with what cannot come along.
 
+    Args:
+        source: A PNG, a JPEG or a WebP.
+
     Raises:
         PictureError: The file is missing or damaged; `picture_without_recipe` when it says
             nothing of how it was made; `picture_foreign` when what it says cannot be read.
     """
-    texts = png.read_texts(source)
+    data = png.read_bytes(source)
+    texts = exif.read_texts(data) if exif.is_photo(data) else png.read_texts(data)
     for read in _READERS:
         found = read(texts)
         if found is not None:

@@ -7,10 +7,12 @@ and turns what does not fit into a reason. `fit` does the same for one model. Re
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, field, replace
+from typing import Final
 
-from seedgrid.errors import InputError
 from seedgrid.importing.samplers import OUR_NAMES
+from seedgrid.links import MAX_SHARES
 from seedgrid.notices import Notice
 from seedgrid.recipe import (
     MAX_GUIDANCE,
@@ -22,6 +24,11 @@ from seedgrid.recipe import (
 )
 from seedgrid.request import ModelCard, Request, check_prompt
 from seedgrid.seeds import MAX_SEED
+
+_NO_TEXT: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+_NO_NAME: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_MAX_NUMBER: Final = 10**30
+_MAX_NAME: Final = 60
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +60,7 @@ class Found:
         sampler: The tool's name of it.
         schedule: The tool's name of its noise levels, `"karras"` for example.
         model: The tool's name of it.
-        mix: A second seed and its weight, when the tool mixed noises.
+        mix: Seeds whose noise the tool mixed in, in order, each with its weight.
         is_cpu_noise: Whether the tool drew the first noise on the CPU, as SeedGrid does.
         extras: What SeedGrid has no setting for, by the tool's names.
         loras: Names of low-rank adaptations.
@@ -71,7 +78,7 @@ class Found:
     sampler: str = ""
     schedule: str = ""
     model: str = ""
-    mix: tuple[object, object] | None = None
+    mix: tuple[tuple[object, object], ...] = ()
     is_cpu_noise: bool = False
     extras: tuple[str, ...] = ()
     loras: tuple[str, ...] = ()
@@ -148,12 +155,12 @@ class _Reasons:
         return (self._our_seed(seed),)
 
     def noise_mix(self) -> tuple[NoiseShare, ...]:
-        if self._found.mix is None:
-            return ()
-        seed, weight = _whole(self._found.mix[0]), _decimal(self._found.mix[1])
-        if seed is None or seed < 0 or weight is None or not 0 < weight <= 1:
-            return ()
-        return (NoiseShare(seed=self._our_seed(seed), weight=weight),)
+        shares = []
+        for said_seed, said_weight in self._found.mix[:MAX_SHARES]:
+            seed, weight = _whole(said_seed), _decimal(said_weight)
+            if seed is not None and seed >= 0 and weight is not None and 0 < weight <= 1:
+                shares.append(NoiseShare(seed=self._our_seed(seed), weight=weight))
+        return tuple(shares)
 
     def _our_seed(self, seed: int) -> int:
         if seed > MAX_SEED:
@@ -165,11 +172,11 @@ class _Reasons:
 
     def text(self, value: object) -> str:
         text = value if isinstance(value, str) else ""
-        kept = "".join(letter for letter in text.replace("\r\n", "\n") if _is_text(letter))
-        short = kept[:MAX_PROMPT_CHARACTERS]
-        if short != text.replace("\r\n", "\n"):
-            self.said.append(Notice("import_text", value=len(text) - len(short)))
-        return check_prompt(short, field="prompt")
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+        kept = _NO_TEXT.sub("", text)[:MAX_PROMPT_CHARACTERS]
+        if kept != text:
+            self.said.append(Notice("import_text", value=len(text) - len(kept)))
+        return check_prompt(kept, field="prompt")
 
     def number(self, name: str, value: object, low: int, high: int) -> int | None:
         number = _whole(value)
@@ -191,7 +198,7 @@ class _Reasons:
         return ours
 
     def scheduler(self) -> str | None:
-        sampler, schedule = self._found.sampler.strip(), self._found.schedule.strip()
+        sampler, schedule = _name(self._found.sampler), _name(self._found.schedule)
         if sampler.casefold() in ("", "default", "none"):
             return None
         ours = OUR_NAMES.get(" ".join((sampler, schedule)).strip().casefold())
@@ -212,7 +219,7 @@ class _Reasons:
         if found.extras:
             self.said.append(Notice("import_extras", value=_listed(found.extras)))
         if found.model:
-            self.said.append(Notice("import_model", value=found.model[:100]))
+            self.said.append(Notice("import_model", value=_name(found.model)))
         if not found.is_cpu_noise:
             self.said.append(Notice("import_noise", tool=found.tool))
         self.said.append(Notice("import_arithmetic"))
@@ -222,24 +229,22 @@ def _as_clause(sentence: str) -> str:
     return sentence[0].lower() + sentence[1:].rstrip(".")
 
 
-def _is_text(letter: str) -> bool:
-    try:
-        return bool(check_prompt(letter, field="prompt"))
-    except InputError:
-        return False
+def _name(text: str) -> str:
+    """Return a name that a sentence can hold: short, on one line, with nothing unseen in it."""
+    return " ".join(_NO_NAME.sub(" ", text[:1000]).split())[:_MAX_NAME]
 
 
 def _whole(value: object) -> int | None:
-    """Read a whole number from JSON or text; None for everything else."""
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
+    """Read a whole number from JSON or text, `20.0` too; None for everything else."""
     if isinstance(value, str):
         text = value.strip()
         digits = text.removeprefix("-")
-        return int(text) if digits.isascii() and digits.isdigit() and len(digits) <= 30 else None
-    return value if isinstance(value, int) else None
+        is_whole = digits.isascii() and digits.isdigit() and len(digits) <= 30
+        value = int(text) if is_whole else _decimal(text)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_number and isinstance(value, int) and abs(value) < _MAX_NUMBER else None
 
 
 def _decimal(value: object) -> float | None:
@@ -254,5 +259,5 @@ def _decimal(value: object) -> float | None:
 
 
 def _listed(names: tuple[str, ...]) -> str:
-    shown = [name[:60] for name in dict.fromkeys(names)]
+    shown = list(dict.fromkeys(_name(name) for name in names[:1000]))
     return ", ".join(shown[:8]) + (" …" if len(shown) > 8 else "")

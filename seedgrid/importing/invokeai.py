@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from seedgrid.errors import PictureError
 from seedgrid.importing.imported import Found
 from seedgrid.importing.json_texts import as_dict, as_list, as_text, read_object
 from seedgrid.notices import Notice
@@ -24,14 +25,28 @@ _EXTRAS = {
     "seamless_y": "seamless",
     "regions": "regions",
     "ref_images": "reference images",
-    "control_layers": "control layers",
 }
+_LAYERS = {
+    "controlLayers": "control layers",
+    "regionalGuidance": "regional guidance",
+    "referenceImages": "reference images",
+    "layers": "control layers",
+}
+_WORKFLOWS = ("invokeai_workflow", "invokeai_graph")
+_WEIGHT = re.compile(r"\)\s{0,9}[+\-\d]|\w[+\-]{1,4}(?:[\s,]|$)|\.(?:and|blend|swap)\(")
 
 
 def read(texts: Mapping[str, str]) -> Found | None:
-    """Read the settings, or return None when InvokeAI did not write this picture."""
-    if "invokeai_metadata" in texts:
+    """Read the settings, or return None when InvokeAI did not write this picture.
+
+    Raises:
+        PictureError: `picture_foreign` when the settings are damaged, or only a workflow is there.
+    """
+    if texts.get("invokeai_metadata", "null").strip() not in ("null", "{}"):
         return _current(read_object(texts["invokeai_metadata"]))
+    if any(name in texts for name in _WORKFLOWS):
+        reason = "the picture holds InvokeAI's workflow without the settings of its run"
+        raise PictureError("picture_foreign", reason=reason)
     if "sd-metadata" in texts:
         return _version_2(read_object(texts["sd-metadata"]))
     if "Dream" in texts:
@@ -43,10 +58,14 @@ def _current(data: dict[str, Any]) -> Found:
     model = as_dict(data.get("model"))
     loras = [as_dict(lora) for lora in as_list(data.get("loras"))]
     extras = [name for key, name in _EXTRAS.items() if data.get(key)]
+    for part in ("canvas_v2_metadata", "control_layers"):
+        layers = as_dict(data.get(part))
+        extras += [name for key, name in _LAYERS.items() if layers.get(key)]
     if data.get("clip_skip"):
         extras.append("CLIP skip")
     if as_text(data.get("positive_style_prompt")) not in ("", as_text(data.get("positive_prompt"))):
         extras.append("style prompt")
+    sampler, schedule = _sampler(as_text(data.get("scheduler")))
     return Found(
         tool=_TOOL,
         prompt=data.get("positive_prompt", ""),
@@ -57,13 +76,19 @@ def _current(data: dict[str, Any]) -> Found:
         steps=data.get("steps"),
         # Flux models are guided by `guidance`; their `cfg_scale` is 1.
         guidance=data.get("guidance") or data.get("cfg_scale"),
-        sampler=as_text(data.get("scheduler")),
+        sampler=sampler,
+        schedule=schedule,
         model=as_text(model.get("name") or model.get("model_name")),
         is_cpu_noise=data.get("rand_device") == "cpu",
         extras=tuple(extras),
         loras=tuple(_name_of(lora) for lora in loras),
         reasons=_reasons(data),
     )
+
+
+def _sampler(name: str) -> tuple[str, str]:
+    """Part a scheduler's name from its noise levels: `dpmpp_2m_k` has those of Karras."""
+    return (name.removesuffix("_k"), "karras") if name.endswith("_k") else (name, "")
 
 
 def _name_of(lora: dict[str, Any]) -> str:
@@ -79,7 +104,7 @@ def _reasons(data: dict[str, Any]) -> tuple[Notice, ...]:
     if data.get("hrf_enabled"):
         reasons.append(Notice("import_second_pass"))
     words = as_text(data.get("positive_prompt")) + as_text(data.get("negative_prompt"))
-    if re.search(r"\)\s*[+\-\d]|\w[+\-]{1,4}(?:[\s,]|$)|\.(?:and|blend|swap)\(", words):
+    if _WEIGHT.search(words):
         reasons.append(Notice("import_weights", tool=_TOOL))
     return tuple(reasons)
 
@@ -90,8 +115,7 @@ def _version_2(data: dict[str, Any]) -> Found:
     if isinstance(prompt, list):
         prompt = ", ".join(as_text(as_dict(part).get("prompt")) for part in prompt)
     words, negative = _without_brackets(as_text(prompt))
-    mixes = as_list(image.get("variations"))
-    first = as_dict(mixes[0]) if mixes else {}
+    mixes = [as_dict(mix) for mix in as_list(image.get("variations"))]
     return Found(
         tool=_TOOL,
         prompt=words,
@@ -103,7 +127,8 @@ def _version_2(data: dict[str, Any]) -> Found:
         guidance=image.get("cfg_scale"),
         sampler=as_text(image.get("sampler")),
         model=as_text(data.get("model_weights")),
-        mix=(first.get("seed"), first.get("weight")) if first else None,
+        mix=tuple((mix.get("seed"), mix.get("weight")) for mix in mixes),
+        extras=tuple(name for name in ("perlin", "threshold", "seamless") if image.get(name)),
         reasons=(Notice("import_first_picture"),) if image.get("type") == "img2img" else (),
     )
 
@@ -111,7 +136,7 @@ def _version_2(data: dict[str, Any]) -> Found:
 def _without_brackets(prompt: str) -> tuple[str, str]:
     """Part the words from the negative ones, which version 2 wrote in square brackets."""
     negatives = re.findall(r"\[([^\[\]]*)\]", prompt)
-    return re.sub(r"\s*\[[^\[\]]*\]", "", prompt).strip(), ", ".join(negatives)
+    return re.sub(r"\s{0,9}\[[^\[\]]*\]", "", prompt).strip(), ", ".join(negatives)
 
 
 def _command_line(text: str) -> Found | None:

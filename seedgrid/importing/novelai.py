@@ -63,8 +63,9 @@ def _extras(data: Mapping[str, Any]) -> tuple[str, ...]:
 def _reasons(data: Mapping[str, Any], words: str) -> tuple[Notice, ...]:
     reasons = []
     request = as_text(data.get("request_type"))
-    if "Img2Img" in request or "Infill" in request or data.get("strength"):
+    # Before version 3 the strength was written without any first picture, too.
+    if "Img2Img" in request or "Infill" in request or (request and data.get("strength")):
         reasons.append(Notice("import_first_picture"))
-    if re.search(r"\{[^{}]+\}|\[[^\[\]]+\]|-?\d+(?:\.\d+)?::", words):
+    if re.search(r"\{[^{}]+\}|\[[^\[\]]+\]|\d\.?::", words):
         reasons.append(Notice("import_weights", tool=_TOOL))
     return tuple(reasons)

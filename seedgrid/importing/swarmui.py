@@ -29,9 +29,7 @@ def read(texts: Mapping[str, str]) -> Found | None:
     if "sui_image_params" not in text or not text.lstrip().startswith("{"):
         return None
     data = as_dict(read_object(text).get("sui_image_params"))
-    mix = None
-    if data.get("variationseedstrength"):
-        mix = (data.get("variationseed"), data.get("variationseedstrength"))
+    mix = ((data.get("variationseed"), data.get("variationseedstrength")),)
     loras = data.get("loras")
     names = as_list(loras) or as_text(loras).split(",")
     return Found(
@@ -62,6 +60,6 @@ def _reasons(data: Mapping[str, object]) -> tuple[Notice, ...]:
     if "refinerupscale" in data and data["refinerupscale"] not in (1, "1"):
         reasons.append(Notice("import_second_pass"))
     words = as_text(data.get("prompt")) + as_text(data.get("negativeprompt"))
-    if re.search(r"\([^()]+:\s*\d*\.?\d+\)|<\w+[:>]", words):
+    if re.search(r"(?<!\\)\([^()]+(?<!\\)\)|<\w{1,40}[:>]", words):
         reasons.append(Notice("import_weights", tool=_TOOL))
     return tuple(reasons)

@@ -16,18 +16,24 @@ import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from seedgrid import png
 from seedgrid.chunks import MAX_FILE_BYTES
 from seedgrid.errors import InputError, PictureError
+from seedgrid.importing import exif
 from seedgrid.importing.foreign import read_foreign
 from seedgrid.importing.imported import Imported
-from seedgrid.library import Library
 from seedgrid.library.entry import Entry
+
+if TYPE_CHECKING:
+    from seedgrid.library import Library
 
 MAX_MEMBERS: Final = 10_000
 MAX_UNPACKED_BYTES: Final = 4 * 1024**3
+
+_SUFFIXES: Final = (".png", ".jpg", ".jpeg", ".webp")
+"""Ours are PNG files; other tools also write the rest."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,31 +65,33 @@ def take_in(library: Library, paths: Iterable[Path]) -> Iterator[Taken]:
         try:
             yield from _take_path(library, path.expanduser())
         except InputError as error:
-            yield Taken(name=str(path), error=error)
+            yield Taken(name=_printable(path), error=error)
 
 
 def _take_path(library: Library, path: Path) -> Iterator[Taken]:
     if path.is_dir():
         for file in _pictures_in(path):
-            yield _take_one(library, str(file), file)
+            yield _take_one(library, _printable(file), file)
     elif path.suffix.lower() == ".zip":
         yield from _take_bundle(library, path)
     else:
-        yield _take_one(library, str(path), path)
+        yield _take_one(library, _printable(path), path)
 
 
 def _pictures_in(folder: Path) -> Iterator[Path]:
-    """Go through the PNG files of a folder and those inside it, by name; links are not followed."""
+    """Go through the pictures of a folder and those inside it, by name; links are not followed."""
     for root, folders, files in os.walk(folder):
         folders.sort()
         for name in sorted(files):
-            if name.lower().endswith(".png"):
+            if name.lower().endswith(_SUFFIXES):
                 yield Path(root) / name
 
 
 def _take_one(library: Library, name: str, source: png.Source) -> Taken:
     try:
         data = png.read_bytes(source)
+        if exif.is_photo(data):
+            return Taken(name=name, imported=read_foreign(data))
         try:
             record, _ = png.read_checked(data)
         except PictureError as error:
@@ -93,6 +101,11 @@ def _take_one(library: Library, name: str, source: png.Source) -> Taken:
         return _keep(library, name, data, record)
     except InputError as error:
         return Taken(name=name, error=error)
+
+
+def _printable(path: Path) -> str:
+    """Return a file's name as every screen can show it; a name may hold bytes that are no text."""
+    return os.fsencode(path).decode(errors="replace")
 
 
 def _keep(library: Library, name: str, data: bytes, record: png.PngRecord) -> Taken:
@@ -126,7 +139,7 @@ def _take_members(
 ) -> Iterator[Taken]:
     room = MAX_UNPACKED_BYTES
     for member in members:
-        if not member.filename.lower().endswith(".png"):
+        if not member.filename.lower().endswith(_SUFFIXES):
             continue
         name = f"{path.name}: {member.filename[:200]}"
         try:

@@ -1,0 +1,205 @@
+"""Whatever a stranger's file holds: a request or one sentence, no crash, no long time."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from foreign_files import COMFY, FOOOCUS, INVOKE, NOVELAI, SWARM_PARAMS, codes, imported, node
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seedgrid.backend.fake import FAKE_CARD
+from seedgrid.errors import InputError, PictureError
+from seedgrid.importing.imported import fit
+from seedgrid.request import Request, resolve
+
+NAN, INFINITE = float("nan"), float("inf")
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
+        max_leaves=10,
+    )
+)
+def test_values_of_any_type_give_a_request(value: Any) -> None:
+    """Whatever stands where a number or a text should be, it is left out or refused by name."""
+    documents = [
+        {"invokeai_metadata": json.dumps(dict.fromkeys(INVOKE, value))},
+        {"parameters": json.dumps({"sui_image_params": dict.fromkeys(SWARM_PARAMS, value)})},
+        {"parameters": json.dumps(dict.fromkeys(FOOOCUS, value)), "fooocus_scheme": "fooocus"},
+        {"Software": "NovelAI", "Comment": json.dumps(dict.fromkeys(NOVELAI, value))},
+        {
+            "prompt": json.dumps(
+                {
+                    key: node(str(part["class_type"]), **dict.fromkeys(part["inputs"], value))
+                    for key, part in COMFY.items()
+                }
+            )
+        },
+    ]
+    for texts in documents:
+        try:
+            found = imported(**texts)
+        except InputError:
+            continue
+        assert isinstance(found.request, Request)
+
+
+@given(st.text(max_size=300))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    """No text under any key does anything but give a request or one kind of error."""
+    text = "".join(letter for letter in text if not "\ud800" <= letter <= "\udfff")
+    for key in ("parameters", "prompt", "invokeai_metadata", "sd-metadata", "workflow"):
+        for content in (text, f"{text}\nSteps: 1, Seed: {text}, Size: {text}, Sampler: x"):
+            try:
+                found = imported(**{key.replace("-", "__"): content})
+            except PictureError:
+                continue
+            assert isinstance(found.request, Request)
+
+
+@pytest.mark.parametrize(
+    "seed",
+    [
+        -1,
+        -(2**63),
+        1.5,
+        1e300,
+        float("nan"),
+        float("inf"),
+        "",
+        "abc",
+        True,
+        None,
+        [7],
+        {},
+        "9" * 40,
+    ],
+)
+def test_what_is_no_seed_is_said_to_be_missing(seed: object) -> None:
+    """-1, NaN, infinity, texts and other types stand for no seed, in every tool's format."""
+    documents = [
+        {"invokeai_metadata": json.dumps(INVOKE | {"seed": seed})},
+        {"parameters": json.dumps({"sui_image_params": SWARM_PARAMS | {"seed": seed}})},
+        {"parameters": json.dumps(FOOOCUS | {"seed": seed})},
+        {"Software": "NovelAI", "Comment": json.dumps(NOVELAI | {"seed": seed})},
+    ]
+    for texts in documents:
+        assert "import_seed_missing" in codes(imported(**texts))
+
+
+@pytest.mark.parametrize(
+    "number", [float("nan"), float("inf"), float("-inf"), 1e308, -5, "x", 2**70]
+)
+def test_numbers_out_of_all_range_are_left_out_or_brought_in(number: object) -> None:
+    """Whatever stands for size, steps and guidance, the request can be resolved."""
+    names = ("width", "height", "steps", "cfg_scale")
+    found = imported(invokeai_metadata=json.dumps(INVOKE | dict.fromkeys(names, number)))
+
+    assert resolve(fit(found, FAKE_CARD).request, FAKE_CARD)
+
+
+_MANY = 1_000_000
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        " " * _MANY,
+        "1" * _MANY,
+        "(" * _MANY,
+        "[a" * (_MANY // 2),
+        ":" * _MANY,
+        "a: " * (_MANY // 3),
+        'a:"' * (_MANY // 3),
+        "<lora:" * (_MANY // 6),
+        "(a:" + "1" * _MANY,
+        "\\" * _MANY,
+        "\n" * _MANY,
+        "\x00\ud800" * (_MANY // 2),
+    ],
+)
+def test_a_million_characters_take_no_long_time(words: str) -> None:
+    """No pattern goes back and forth in a text: each of these took minutes if one did."""
+    settings = "Steps: 20, Sampler: Euler, CFG scale: 7, Seed: 1, Size: 64x64"
+    plain = words.replace("\ud800", "")
+    documents = [
+        {"parameters": f"x{plain}x\n{settings}, x{plain}x"},
+        {"invokeai_metadata": json.dumps(INVOKE | {"positive_prompt": f"x{words}x"})},
+        {"Dream": f'"x{plain}x" -s50 -S1 {plain}'},
+        {"prompt": json.dumps(COMFY | {"6": node("CLIPTextEncode", text=f"x{words}x")})},
+        {"parameters": json.dumps({"sui_image_params": {"prompt": f"x{words}x"}})},
+        {"Software": "NovelAI", "Comment": json.dumps({"prompt": f"x{words}x"})},
+        {"parameters": json.dumps(FOOOCUS | {"prompt": words, "resolution": words})},
+    ]
+    for texts in documents:
+        try:
+            found = imported(**texts)
+        except PictureError:
+            continue
+        assert len(found.request.prompt) <= 5000
+
+
+def test_names_from_a_file_cannot_play_tricks_on_a_screen() -> None:
+    """Control characters, half letters and a million letters stay out of the sentence."""
+    name = "\x1b[31m\ud800\r\n\x9b" + "a" * 1_000_000
+    data = INVOKE | {
+        "model": {"name": name},
+        "scheduler": name,
+        "loras": [{"model": {"name": name}}],
+    }
+
+    sentence = str(imported(invokeai_metadata=json.dumps(data)).notice)
+
+    assert sentence.isprintable()
+    assert len(sentence) < 1000
+    assert sentence.encode()
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        "{}",
+        "[]",
+        "{",
+        '{"1": 2}',
+        "[" * 100_000,
+        '{"1":' * 20_000,
+        '{"seed": ' + "9" * 6000 + "}",
+        json.dumps({"1": node("SaveImage", images=["1", 0])}),
+        json.dumps({"1": node("SaveImage", images=["2", 0]), "2": {"class_type": 5}}),
+    ],
+)
+def test_a_damaged_graph_gives_one_sentence(graph: str) -> None:
+    """No sampler, no graph, endless links: one kind of error."""
+    with pytest.raises(PictureError) as caught:
+        imported(prompt=graph)
+
+    assert caught.value.code == "picture_foreign"
+
+
+def test_endless_links_end() -> None:
+    """Nodes that are linked in a circle do not hang the importer."""
+    graph = {
+        "1": node(
+            "KSampler",
+            seed=["1", 0],
+            steps=["2", 0],
+            cfg=1,
+            positive=["2", 0],
+            negative=["2", 0],
+            latent_image=["3", 0],
+            model=["3", 0],
+        ),
+        "2": node("ConditioningCombine", conditioning_1=["2", 0], conditioning_2=["3", 0]),
+        "3": node("LatentUpscale", samples=["1", 0], text=["3", 0], value=["2", 0]),
+    }
+
+    found = imported(prompt=json.dumps(graph))
+
+    assert found.request.prompt == ""
+    assert "import_seed_missing" in codes(found)
