@@ -25,7 +25,7 @@ import gradio as gr
 
 from seedgrid.backend.base import Backend, Placement
 from seedgrid.errors import InputError, SeedGridError
-from seedgrid.studio import Studio
+from seedgrid.studio import Studio, default_model
 from seedgrid.ui import server
 from seedgrid.ui.page import build_app, make_i18n
 from seedgrid.ui.shelves import OneShelf, Shelves, VisitorShelves
@@ -166,8 +166,10 @@ def _read_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 
 def _build_space() -> tuple[gr.Blocks, Studio, Shelves]:
     """Build the page of a Space; each visitor's library is deleted when they stay away."""
+    from seedgrid.backend.installed import InstalledBackend
+
     folder = Path(tempfile.mkdtemp(prefix="seedgrid-"))
-    studio = _make_studio(None, folder / "api")
+    studio = _make_studio(None, folder / "api", InstalledBackend(default_model()))
     shelves = VisitorShelves(folder / "visitors")
     return build_app(studio, shelves=shelves), studio, shelves
 

@@ -25,10 +25,18 @@ window.SeedGrid = (() => {
     );
   }
 
-  /** Some data are words of ours: the name of a field, or a list of whole clauses. */
+  /** Some data are words of ours: the name of a field, or a list of sentences. */
   function word(name, value) {
-    if (Array.isArray(value)) return value.map((part) => text(part.key, part.data)).join("; ");
+    if (Array.isArray(value)) return clauses(value.map((part) => text(part.key, part.data)));
     return config.texts[`${name}_${value}`]?.[language] ?? String(value);
+  }
+
+  /** Sentences as the parts of a longer one. */
+  function clauses(sentences) {
+    const open = sentences.map((sentence) => sentence.replace(/[.。]$/, ""));
+    if (language === "zh") return open.join("；");
+    const isLatin = language === "en";
+    return open.map((part) => (isLatin ? part[0].toLowerCase() + part.slice(1) : part)).join("; ");
   }
 
   /** Make an element; `text` becomes textContent, never HTML. */
@@ -64,6 +72,17 @@ window.SeedGrid = (() => {
   /** A picture's address on this server; ids are 32 hexadecimal digits. */
   const pictureUrl = (id) => `seedgrid/pictures/${id}.png`;
   const thumbUrl = (id) => `seedgrid/thumbs/${id}.jpg`;
+
+  /** An image of a picture, or a quiet mark in its place when the file is gone. */
+  function image(source, isLost, attributes = {}) {
+    const gone = () =>
+      make("span", { ...attributes, class: `${attributes.class ?? ""} sg-gone`, title: text("picture_gone") });
+    if (isLost) return gone();
+    const node = make("img", { alt: "", ...attributes });
+    node.addEventListener("error", () => node.replaceWith(gone()));
+    node.src = source;
+    return node;
+  }
 
   /** Prompt pieces as [kind, text] pairs: added words marked, removed ones struck out. */
   function words(pieces) {
@@ -117,12 +136,14 @@ window.SeedGrid = (() => {
     allow("sg-refine", canGoOn);
     allow("sg-subtle", canGoOn);
     allow("sg-strong", canGoOn);
-    allow("sg-save", canGoOn);
-    allow("sg-link", canGoOn);
-    allow("sg-verify", canGoOn);
-    const hasOthers = stage?.cells?.some((cell) => cell.state === "done" && cell.id !== card?.id);
-    allow("sg-compare", canGoOn && Boolean(card.parent || hasOthers));
-    allow("sg-zoom", Boolean(stage?.cells?.some((cell) => cell.state === "done")));
+    const isThere = canGoOn && !card.lost;
+    allow("sg-save", isThere);
+    allow("sg-link", canGoOn && Boolean(card.link));
+    allow("sg-verify", isThere);
+    const seen = stage?.cells?.filter((cell) => cell.state === "done" && !cell.lost) ?? [];
+    const hasOthers = seen.some((cell) => cell.id !== card?.id);
+    allow("sg-compare", isThere && Boolean(card.parent || hasOthers));
+    allow("sg-zoom", seen.length > 0);
   }
 
   /** The place with what is picked right now: the ring on the stage, or else the card. */
@@ -132,5 +153,23 @@ window.SeedGrid = (() => {
     return { ...place, picked: ringed?.id ?? SeedGrid.pickedNow()?.id ?? null };
   }
 
-  return { language, text, make, icon, words, follow, pictureUrl, thumbUrl, byId, allow, refresh, withPick };
+  /** What the fields show right now, each where it has one; what Gradio says for the others. */
+  function seen(ids, values) {
+    return values.map((value, at) => {
+      const input = byId(ids[at])?.querySelector("textarea, input");
+      if (!input) return value;
+      if (input.type === "checkbox") return input.checked;
+      return input.getAttribute("role") === "combobox" ? chosen(ids[at], input.value) : input.value;
+    });
+  }
+
+  /** The value behind a list's label: some labels are words of ours, all others are the value. */
+  function chosen(id, label) {
+    const isOf = (key) => label.split(" (")[0] === text(key);
+    if (isOf("choice_auto")) return "auto";
+    if (id !== "sg-determinism") return label;
+    return ["strict", "seeded", "off"].find((level) => isOf(`determinism_${level}`)) ?? label;
+  }
+
+  return { language, text, make, icon, image, words, follow, pictureUrl, thumbUrl, byId, allow, refresh, withPick, seen };
 })();

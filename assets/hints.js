@@ -10,7 +10,11 @@ SeedGrid.hints = ({ element, props, watch }) => {
   });
 
   // Open while one types the prompt; gone as soon as pictures are asked for, so as not to hide them.
-  const open = (isOpen) => byId("sg-hints").classList.toggle("sg-open", isOpen);
+  const open = (isOpen) => {
+    byId("sg-hints").classList.toggle("sg-open", isOpen);
+    if (isOpen) mark();
+  };
+  document.addEventListener("input", (event) => event.target.closest?.("#sg-prompt, #sg-variations") && mark());
   document.addEventListener("focusin", (event) => {
     open(event.target.closest?.("#sg-prompt") !== null && element.children.length > 0);
   });
@@ -47,6 +51,17 @@ SeedGrid.hints = ({ element, props, watch }) => {
     }
   }
 
+  /** Mark the words that stand in a field already. */
+  function mark() {
+    const inFields = [...document.querySelectorAll("#sg-prompt textarea, #sg-variations input")];
+    const wholeWords = (text) => ` ${text.toLowerCase().split(/[^\p{L}\p{N}]+/u).join(" ").trim()} `;
+    const said = inFields.map((input) => wholeWords(input.value));
+    for (const node of element.querySelectorAll(".sg-chip")) {
+      const isSaid = said.some((words) => words.includes(wholeWords(node.textContent)));
+      node.setAttribute("aria-pressed", String(isSaid));
+    }
+  }
+
   function chip(kind, word, words) {
     return make("button", {
       type: "button",
@@ -62,7 +77,7 @@ SeedGrid.hints = ({ element, props, watch }) => {
       make(
         "div",
         { class: "sg-hint-row" },
-        make("span", { class: "sg-hint-kind", text: text(`hints_${kind}`) }),
+        make("span", { class: "sg-hint-kind", text: text(`hints_${kind}`, { message: kind }) }),
         make("div", { class: "sg-hint-words" }, ...words.map((word) => chip(kind, word, words))),
       ),
     );

@@ -1,11 +1,14 @@
-/* The library: all works or what was searched for, newest first, loaded as one scrolls. A click goes
-   to a picture's place in its work; what is thrown away can be taken back. */
+/* The library: closed until somebody opens it, then all works or what was searched for, newest first,
+   loaded as one scrolls. A click goes to a picture's place in its work; what is thrown away can be
+   taken back. */
 SeedGrid.library = ({ element, props, watch, search, open, trash, empty }) => {
-  const { make, text, icon, thumbUrl, byId } = SeedGrid;
+  const { make, text, icon, image, thumbUrl, byId } = SeedGrid;
   const asked = { text: "", model: "", seed: null, since: "", until: "", favourite: false, trashed: false };
   let number = 0;
   let after = null;
   let isWaiting = false;
+  let isOpened = false;
+  let changedAt = 0;
 
   const words = field("search", "library_search", (value) => (asked.text = value));
   const seed = field("text", "library_seed", (value) => (asked.seed = readSeed(value)));
@@ -34,27 +37,24 @@ SeedGrid.library = ({ element, props, watch, search, open, trash, empty }) => {
       if (confirm(text("library_empty_sure"))) empty({});
     },
   });
-  const shelf = make("div", { class: "sg-shelf" });
+  const shelf = SeedGrid.shelf(card);
   const nothing = make("p", { class: "sg-quiet sg-shelf-empty", hidden: "" });
   const end = make("div", { class: "sg-shelf-end" });
   const undo = make("div", { class: "sg-undo", role: "status", hidden: "" });
-  element.replaceChildren(
-    make(
-      "div",
-      { class: "sg-library-head" },
-      make("h2", { text: text("library_title") }),
-      words,
-      favourites,
-      thrown,
-      filter,
-      emptyTrash,
-    ),
-    more,
-    shelf,
-    nothing,
-    end,
-    undo,
-  );
+  const opener = make("button", { type: "button", class: "sg-library-closed" });
+  opener.append(make("strong", { text: text("library_title") }), make("span", { text: text("library_closed") }));
+  element.replaceChildren(opener);
+
+  /** Show the library. Nobody's pictures are in the page before this visitor asks for them. */
+  function unfold() {
+    if (isOpened) return;
+    isOpened = true;
+    const title = make("h2", { text: text("library_title") });
+    const head = make("div", { class: "sg-library-head" }, title, words, favourites, thrown, filter, emptyTrash);
+    element.replaceChildren(head, more, shelf.node, nothing, end, undo);
+    element.classList.add("sg-opened");
+    ask();
+  }
 
   function field(type, key, change) {
     const input = make("input", {
@@ -116,13 +116,12 @@ SeedGrid.library = ({ element, props, watch, search, open, trash, empty }) => {
   }
 
   function show(value) {
-    if (value.number !== number) return;
+    if (!isOpened || value.number !== number) return;
     isWaiting = false;
     after = value.after;
-    const cards = value.items.map(card);
-    if (value.is_more) shelf.append(...cards);
-    else shelf.replaceChildren(...cards);
-    nothing.hidden = shelf.children.length > 0;
+    if (value.is_more) shelf.append(value.items);
+    else shelf.set(value.items);
+    nothing.hidden = shelf.size > 0;
     nothing.textContent = text(isOpen() ? "library_nothing" : "library_not_found");
     if (after !== null && isNear(end)) askMore();
   }
@@ -131,7 +130,6 @@ SeedGrid.library = ({ element, props, watch, search, open, trash, empty }) => {
   const isNear = (node) => node.getBoundingClientRect().top < innerHeight + 900;
 
   function card(item) {
-    const image = make("img", { src: thumbUrl(item.id), alt: "", loading: "lazy", draggable: "false" });
     const opener = make(
       "button",
       {
@@ -145,7 +143,7 @@ SeedGrid.library = ({ element, props, watch, search, open, trash, empty }) => {
           scrollTo({ top: 0, behavior: "smooth" });
         },
       },
-      image,
+      image(thumbUrl(item.id), item.lost, { loading: "lazy", draggable: "false" }),
     );
     if (item.favourite) opener.append(icon("star"));
     if (item.count) opener.append(make("span", { class: "sg-item-count", "aria-hidden": "true", text: item.count }));
@@ -154,19 +152,20 @@ SeedGrid.library = ({ element, props, watch, search, open, trash, empty }) => {
       class: "sg-item-remove",
       title: text(asked.trashed ? "library_restore" : "library_remove"),
       "aria-label": text(asked.trashed ? "library_restore" : "library_remove"),
-      onclick: () => change(node, item, !asked.trashed),
+      onclick: () => change(item, !asked.trashed),
     });
     remove.append(asked.trashed ? document.createTextNode("↺") : icon("close"));
     const caption = make("p", {}, make("bdi", { text: item.prompt }));
-    const node = make("article", { class: "sg-item" }, opener, remove, caption);
-    return node;
+    return make("article", { class: "sg-item" }, opener, remove, caption);
   }
 
   /** Throw away or take back, at once for the eye; the undo is one click. */
-  function change(node, item, isTrashed) {
+  function change(item, isTrashed) {
     const wanted = item.count ? { work: item.work } : { pictures: [item.id] };
+    const question = number;
+    changedAt = number;
     trash({ ...wanted, trashed: isTrashed });
-    node.remove();
+    const at = shelf.remove(item);
     if (!isTrashed) return;
     undo.replaceChildren(
       make("span", { text: text("library_removed") }),
@@ -174,7 +173,9 @@ SeedGrid.library = ({ element, props, watch, search, open, trash, empty }) => {
         type: "button",
         text: text("library_undo"),
         onclick: () => {
+          changedAt = number;
           trash({ ...wanted, trashed: false });
+          if (question === number) shelf.insert(item, at);
           undo.hidden = true;
         },
       }),
@@ -184,18 +185,21 @@ SeedGrid.library = ({ element, props, watch, search, open, trash, empty }) => {
     undo.timer = setTimeout(() => (undo.hidden = true), 8000);
   }
 
-  new IntersectionObserver((seen) => seen.at(-1).isIntersecting && ask(), {
-    rootMargin: "200px",
-  }).observe(words);
   // On a phone the button at the thumb belongs to the stage: it goes while one is in the library.
   new IntersectionObserver(
     (seen) => document.documentElement.classList.toggle("sg-in-library", seen.at(-1).isIntersecting),
     { rootMargin: "-50% 0px -50% 0px" },
   ).observe(element);
   addEventListener("scroll", () => isNear(end) && askMore(), { passive: true });
-  SeedGrid.askLibrary = () => number > 0 && ask();
+  SeedGrid.askLibrary = () => isOpened && ask();
+  /** After a change: ask again if it failed, or if something else was asked for in between. */
+  SeedGrid.checkLibrary = (status) => {
+    if (status?.kind === "error" || changedAt !== number) SeedGrid.askLibrary();
+  };
+  element.addEventListener("click", unfold);
   document.addEventListener("click", (event) => {
     if (!event.target.closest?.("#sg-library-open")) return;
+    unfold();
     byId("sg-library").scrollIntoView({ behavior: "smooth", block: "start" });
   });
   SeedGrid.follow(props, watch, show);

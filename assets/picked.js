@@ -1,16 +1,18 @@
 /* The card of the picked picture: its seed behind a lock, its words against its parent's, the facts
    of its recipe. Nothing here can change the seed. */
 SeedGrid.picked = ({ element, props, watch, favourite, note }) => {
-  const { make, text, icon, words, thumbUrl } = SeedGrid;
+  const { make, text, icon, image, words, thumbUrl } = SeedGrid;
+  const isTouched = matchMedia("(pointer: coarse)").matches;
   let now = null;
 
   function show(value) {
     now = value.id ? value : null;
     const card = now ? full(value) : empty();
     card.classList.add("sg-card-head");
-    const facts = now ? make("p", { class: "sg-facts", text: factsOf(value) }) : null;
-    const hint = value.hint ? make("p", { class: "sg-hint", text: text(value.hint) }) : null;
-    element.replaceChildren(...[card, facts, now && noteField(value), hint].filter(Boolean));
+    const rest = now && !now.isEarly ? [make("p", { class: "sg-facts", text: factsOf(value) }), noteField(value)] : [];
+    const said = value.lost ? "card_lost" : value.trashed ? "card_trashed" : value.hint;
+    const hint = said ? make("p", { class: "sg-hint", text: text(said) }) : null;
+    element.replaceChildren(...[card, ...rest, hint].filter(Boolean));
     element.dataset.pictureId = value.id ?? "";
     SeedGrid.refresh();
     document.dispatchEvent(new CustomEvent("sg-card", { detail: value.id }));
@@ -25,7 +27,7 @@ SeedGrid.picked = ({ element, props, watch, favourite, note }) => {
         "div",
         {},
         make("strong", { text: text("pick_title") }),
-        make("p", { class: "sg-quiet", text: text("pick_text") }),
+        make("p", { class: "sg-quiet", text: text(isTouched ? "pick_touch" : "pick_text") }),
       ),
     );
   }
@@ -47,7 +49,7 @@ SeedGrid.picked = ({ element, props, watch, favourite, note }) => {
     return make(
       "div",
       {},
-      make("img", { class: "sg-thumb", src: thumbUrl(value.id), alt: "" }),
+      image(thumbUrl(value.id), value.lost, { class: "sg-thumb" }),
       make("div", { class: "sg-card-text" }, lock, words(value.pieces)),
       star,
     );
@@ -78,10 +80,15 @@ SeedGrid.picked = ({ element, props, watch, favourite, note }) => {
     const parts = [`${value.width} × ${value.height}`, text("facts_steps", { number: value.steps })];
     parts.push(value.scheduler, text("facts_guidance", { number: value.guidance }), value.model);
     if (value.negative) parts.push(text("facts_without", { words: value.negative }));
-    if (value.remembered) parts.push(text("facts_remembered"));
     return parts.join(" · ");
   }
 
+  /** What the stage knows of a picture, at once; Python's card with all the facts comes after it. */
+  document.addEventListener("sg-pick", (event) => {
+    if (!event.detail || event.detail === now?.id) return;
+    const cell = SeedGrid.stageNow().cells.find((each) => each.id === event.detail);
+    if (cell) show({ ...cell, pieces: [["same", cell.prompt]], isEarly: true });
+  });
   SeedGrid.pickedNow = () => now;
   SeedGrid.follow(props, watch, show);
 };

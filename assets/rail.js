@@ -1,7 +1,7 @@
 /* The lineage rail: every round of this work as a small grid, the picked pictures ringed, branches
    drawn as lanes beside them. A click goes to that round. */
 SeedGrid.rail = ({ element, props, watch, go }) => {
-  const { make, text, thumbUrl } = SeedGrid;
+  const { make, text, image, thumbUrl } = SeedGrid;
   const list = make("ol", { class: "sg-rounds" });
   list.setAttribute("aria-label", text("rail_label"));
   element.replaceChildren(list);
@@ -26,8 +26,8 @@ SeedGrid.rail = ({ element, props, watch, go }) => {
   /** Ring the picture that is picked on the stage, beside those that were gone on from. */
   function ring(id) {
     const here = list.querySelector("[aria-current]");
-    for (const image of here?.querySelectorAll("img") ?? []) {
-      image.classList.toggle("sg-now-picked", image.dataset.id === id);
+    for (const cell of here?.querySelectorAll("[data-id]") ?? []) {
+      cell.classList.toggle("sg-now-picked", cell.dataset.id === id);
     }
   }
   document.addEventListener("sg-pick", (event) => ring(event.detail));
@@ -58,9 +58,9 @@ SeedGrid.rail = ({ element, props, watch, go }) => {
         button.append(make("i"));
         continue;
       }
-      const image = make("img", { src: thumbUrl(cell.id), alt: "", loading: "lazy", "data-id": cell.id });
-      if (cell.picked) image.className = "sg-was-picked";
-      button.append(image);
+      const marks = [cell.picked && "sg-was-picked", cell.trashed && "sg-is-trashed"].filter(Boolean);
+      const attributes = { loading: "lazy", "data-id": cell.id, class: marks.join(" ") };
+      button.append(image(thumbUrl(cell.id), cell.lost, attributes));
     }
     button.style.setProperty("--sg-columns", Math.ceil(Math.sqrt(round.cells.length)));
     return make("li", {}, make("span", { class: "sg-round-name", text: name }), button);

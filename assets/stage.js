@@ -37,12 +37,14 @@ SeedGrid.stage = ({ element, props, watch, pick }) => {
       caption: make("span", { class: "sg-caption" }),
       seed: make("span", { class: "sg-seed" }),
       bar: make("i"),
+      mark: make("span", { class: "sg-cell-mark" }),
     };
     cell.node.append(
       cell.canvas,
       make("kbd", { class: "sg-number", "aria-hidden": "true", text: index + 1 }),
       make("span", { class: "sg-foot", "aria-hidden": "true" }, cell.caption, cell.seed),
       make("span", { class: "sg-bar-line" }, cell.bar),
+      cell.mark,
     );
     cell.node.addEventListener("click", () => choose(index));
     cell.node.addEventListener("keydown", (event) => {
@@ -130,6 +132,8 @@ SeedGrid.stage = ({ element, props, watch, pick }) => {
     element.style.setProperty("--sg-columns", columns);
     element.style.setProperty("--sg-ratio", (columns * width) / (rows * height));
     element.style.setProperty("--sg-cell-ratio", width / height);
+    const hasLost = value.cells.some((cell) => cell.lost);
+    document.documentElement.classList.toggle("sg-has-lost", hasLost);
     element.classList.toggle("sg-empty", value.cells.every((cell) => cell.state === "empty"));
   }
 
@@ -161,6 +165,9 @@ SeedGrid.stage = ({ element, props, watch, pick }) => {
     node.dataset.pictureId = state.id ?? "";
     node.setAttribute("aria-label", label(cell.index, state));
     node.title = state.prompt ?? "";
+    const mark = state.lost ? "picture_gone" : state.trashed ? "picture_trashed" : null;
+    node.dataset.mark = mark ?? "";
+    cell.mark.textContent = mark ? text(mark) : "";
     cell.caption.textContent = state.words ?? "";
     cell.seed.replaceChildren();
     if (state.seed !== null && state.seed !== undefined) {
@@ -177,7 +184,7 @@ SeedGrid.stage = ({ element, props, watch, pick }) => {
   }
 
   function paint(cell, state, isNew) {
-    if (state.state === "done") return finish(cell, state);
+    if (state.state === "done" && !state.lost) return finish(cell, state);
     cell.image?.remove();
     cell.image = null;
     cell.canvas.hidden = false;
@@ -193,6 +200,11 @@ SeedGrid.stage = ({ element, props, watch, pick }) => {
     if (cell.image?.dataset.id === state.id) return;
     const image = make("img", { alt: state.prompt ?? "", "data-id": state.id, draggable: "true" });
     image.addEventListener("load", () => (cell.canvas.hidden = true));
+    image.addEventListener("error", () => {
+      state.lost = true; // its file went after the page was told of it
+      fill(cell, state, true);
+      SeedGrid.refresh();
+    });
     image.src = pictureUrl(state.id);
     cell.image?.remove();
     cell.image = image;

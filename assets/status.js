@@ -6,7 +6,7 @@ SeedGrid.status = ({ element, props, watch }) => {
   let epoch = -1;
   // The fields of the page; an error about anything else stands in the status line alone.
   const PLACES = new Set(
-    "prompt seeds vary negative steps guidance size scheduler model device determinism drop".split(" "),
+    "prompt seeds vary negative steps guidance size scheduler model device determinism dtype more-prompts drop".split(" "),
   );
 
   function show(value) {
@@ -18,6 +18,7 @@ SeedGrid.status = ({ element, props, watch }) => {
     document.documentElement.classList.toggle("sg-remembered", value.kind === "remembered");
     clearFields();
     if (PLACES.has(value.field)) complain(value.field, text(value.key, value.data));
+    else if (value.kind === "error" || value.kind === "note") line.scrollIntoView({ block: "nearest" });
   }
 
   function clearFields() {
@@ -43,7 +44,7 @@ SeedGrid.status = ({ element, props, watch }) => {
     field.append(make("p", { class: "sg-field-error", role: "alert", text: sentence }));
     input?.setAttribute("aria-invalid", "true");
     input?.addEventListener("input", clearFields, { once: true });
-    input?.focus();
+    if (input?.getAttribute("role") !== "combobox") input?.focus(); // a list would open over the rest
   }
 
   SeedGrid.follow(props, watch, show);

@@ -1,6 +1,6 @@
 /* The overlays: one picture as large as the window, and one picture against its parent. */
 (() => {
-  const { make, text, icon, words, pictureUrl, thumbUrl, byId } = SeedGrid;
+  const { make, text, icon, image, words, pictureUrl, thumbUrl, byId } = SeedGrid;
 
   /** A modal dialog over the page; Esc, the cross and a click beside it close it. */
   function open(kind, ...children) {
@@ -27,14 +27,14 @@
   /** Show a cell of the stage as large as it fits; without an index the picked one, or the first. */
   SeedGrid.zoom = (index) => {
     const stage = SeedGrid.stageNow();
-    const wanted = index ?? stage.picked ?? stage.cells.findIndex((cell) => cell.state === "done");
+    const wanted = index ?? stage.picked ?? stage.cells.findIndex((cell) => cell.state === "done" && !cell.lost);
     const cell = stage.cells[wanted];
-    if (cell?.state !== "done") return;
-    const image = make("img", { src: pictureUrl(cell.id), alt: cell.prompt });
+    if (cell?.state !== "done" || cell.lost) return;
+    const picture = image(pictureUrl(cell.id), false, { alt: cell.prompt });
     const seed = make("span", { class: "sg-lock" }, icon("lock"));
     seed.append(String(cell.seed));
     const caption = make("figcaption", {}, make("bdi", { text: cell.prompt }), seed);
-    const dialog = open("zoom", make("figure", {}, image, caption));
+    const dialog = open("zoom", make("figure", {}, picture, caption));
     const [width, height] = stage.size;
     dialog.style.setProperty("--sg-cell-ratio", width / height);
   };
@@ -100,14 +100,14 @@
   function othersOf(now) {
     const parent = now.parent ? [{ id: now.parent, isParent: true, prompt: text("compare_before") }] : [];
     const beside = SeedGrid.stageNow().cells.filter(
-      (cell) => cell.state === "done" && cell.id !== now.id && cell.id !== now.parent,
+      (cell) => cell.state === "done" && !cell.lost && cell.id !== now.id && cell.id !== now.parent,
     );
     return [...parent, ...beside];
   }
 
   function thumbOf(other, choose) {
     const button = make("button", { type: "button", title: other.prompt, "aria-label": other.prompt, onclick: choose });
-    button.append(make("img", { src: thumbUrl(other.id), alt: "" }));
+    button.append(image(thumbUrl(other.id), false));
     return button;
   }
 

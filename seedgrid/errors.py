@@ -23,6 +23,7 @@ MESSAGES: Final[dict[str, str]] = {
     "seed_range": "Seed {value} is out of range: use a whole number from 0 to 4294967295.",
     "seed_text": "“{value}” is not a list of seeds: write 7, or 0-3, or 7, 11, 42.",
     "seed_count": "{value} seeds are too many: ask for at most {limit} at once.",
+    "pictures_count": "{value} pictures are too many: ask for at most {limit} at once.",
     "prompt_empty": "The prompt is empty: say what the picture should show.",
     "prompt_long": "The {field} has {value} characters: use at most {limit}.",
     "prompt_characters": "The {field} holds a character no text can hold ({value}): remove it.",
@@ -40,10 +41,14 @@ MESSAGES: Final[dict[str, str]] = {
     "variations_empty": "There is no variation to make: write at least one suffix or prompt.",
     "model_missing": "There is no model “{value}”: see `seedgrid models`, or name a folder.",
     "run_cancelled": "Stopped. Pictures that were finished are kept.",
-    "picture_nan": "The model gave no picture (NaN): try number format float32.",
+    "picture_nan": (
+        "The model gave no picture (NaN): try number format float32, lower guidance, or another "
+        "scheduler."
+    ),
     "run_unexpected": "The run failed unexpectedly ({reason}): the log says where.",
     "too_many_runs": "{limit} runs are waiting or running already: stop one, or wait for it.",
     "engine_closed": "SeedGrid is closing: start it again.",
+    "model_not_offered": "Model “{value}” is not offered here: choose one of {choices}.",
     "model_name": "“{value}” is not the name of a model: see `seedgrid models`.",
     "model_not_downloaded": (
         "Model “{value}” is not on this machine: run `seedgrid models --download {value}` first."
@@ -98,14 +103,12 @@ MESSAGES: Final[dict[str, str]] = {
     "picture_unreadable": (
         "{value} cannot be opened ({reason}): check the file and its permissions."
     ),
-    "picture_not_png": (
-        "This file is not a PNG: give a PNG as it was saved, not a copy in another format."
-    ),
+    "picture_not_png": ("This file is no picture that SeedGrid reads: give a PNG as it was saved."),
     "picture_large": "This picture is too large ({value}): the limit is {limit}.",
     "picture_damaged": "This PNG is damaged: {reason}. Get it again from where it came.",
     "picture_text": "This PNG holds too much text under “{value}”: it is not read.",
     "picture_without_recipe": (
-        "This PNG holds no recipe: its text was removed, or SeedGrid did not make it."
+        "This picture holds no recipe: its text was removed, or nothing was written into it."
     ),
     "picture_record": "The recipe in this PNG cannot be read: {reason}.",
     "picture_altered": (

@@ -19,9 +19,12 @@ from serving import serve
 
 import app
 from seedgrid import png
-from seedgrid.errors import InputError
+from seedgrid.backend.catalog import bundled_folder
+from seedgrid.backend.installed import InstalledBackend
+from seedgrid.errors import InputError, ModelError
 from seedgrid.library import Library
 from seedgrid.ui import server
+from seedgrid.ui.bounds import MAX_BODY_BYTES
 
 ROOT = Path(app.__file__).parent
 
@@ -200,7 +203,10 @@ def test_bad_arguments_exit_2_with_one_line(arguments: tuple[str, ...], word: st
 
 def test_a_space_builds_the_page_at_import() -> None:
     """On a Space `demo` is there after the import, with a library for each visitor."""
-    code = "import app; print(type(app.demo).__name__, type(app._shelves).__name__)"
+    code = (
+        "import app; print(type(app.demo).__name__, type(app._shelves).__name__,"
+        " type(app._studio.backend).__name__)"
+    )
     environment = os.environ | {"SPACE_ID": "someone/seedgrid"}
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -210,7 +216,42 @@ def test_a_space_builds_the_page_at_import() -> None:
         cwd=ROOT,
         env=environment,
     )
-    assert done.stdout.split() == ["Blocks", "VisitorShelves"]
+    assert done.stdout.split() == ["Blocks", "VisitorShelves", "InstalledBackend"]
+
+
+@pytest.mark.parametrize("model", ["/etc", "assets/model", "../main", "someone/unknown"])
+def test_a_space_offers_what_is_installed_and_no_path(model: str) -> None:
+    """Strangers cannot ask what lies on the server's disk: a path is refused unread."""
+    with pytest.raises(ModelError) as caught:
+        InstalledBackend().card(model)
+    assert caught.value.code == "model_not_offered"
+    assert "bundled" in str(caught.value)
+
+
+def test_a_space_paints_with_its_own_model() -> None:
+    """The one it was started with, whatever it is, and the bundled one."""
+    own = str(bundled_folder())
+    for model in (own, "bundled", None):
+        assert InstalledBackend(own).card(model).ref.weights_sha256
+
+
+@pytest.mark.parametrize(
+    ("length", "headers", "status"),
+    [
+        (MAX_BODY_BYTES + 1, {}, 413),
+        (MAX_BODY_BYTES - 100, {}, 422),
+        (10, {"Transfer-Encoding": "chunked"}, 411),
+    ],
+)
+def test_a_request_is_bounded(
+    address: str, length: int, headers: dict[str, str], status: int
+) -> None:
+    """What is larger than anything the page sends is refused before it is read into memory."""
+    content = b"0" * length
+    body = (part for part in (content,)) if headers else content
+    url = f"{address}gradio_api/queue/join"
+    answer = httpx.post(url, content=body, headers={"Content-Type": "application/json"} | headers)
+    assert answer.status_code == status
 
 
 def test_the_language_of_the_command_wins() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,9 @@ import pytest
 
 from seedgrid.backend.base import Placement
 from seedgrid.backend.fake import FakeBackend, Fault
+from seedgrid.request import Request, resolve
 from seedgrid.studio import Studio
+from seedgrid.turbo import quicken
 from seedgrid.ui.ask import Asked
 from seedgrid.ui.handlers import Handlers
 from seedgrid.ui.present import Presenter
@@ -257,6 +260,41 @@ def test_bad_input_is_named_at_its_field_and_loses_nothing(
     assert (shown.status["key"], shown.status["field"]) == (f"error_{code}", field)
     assert (shown.place, shown.stage, shown.rail) == (None, None, None)
     assert painter.calls == []
+
+
+def test_a_table_has_no_more_cells_than_a_run_may(handlers: Handlers, painter: FakeBackend) -> None:
+    """Prompts times seeds are counted, not each alone."""
+    asked = replace(ASKED, seeds="0-99", more_prompts="one\ntwo")
+    shown = handlers.on_generate(asked, {})
+    assert shown.status is not None
+    assert (shown.status["key"], shown.status["field"]) == ("error_pictures_count", "more-prompts")
+    assert painter.calls == []
+
+
+def test_turbo_answers_what_is_left_open(handlers: Handlers, painter: FakeBackend) -> None:
+    """What was chosen stays; the recipe says what was taken for the rest."""
+    card = handlers.offer(None).card
+    open_fields = replace(ASKED, steps="", scheduler="auto", dtype="auto", turbo=True)
+    grid(handlers, open_fields)
+    grid(handlers, replace(open_fields, steps="3"))
+    request = Request(prompt=ASKED.prompt, seeds=(5,), width=64, height=64)
+    (quick,) = resolve(quicken(request, card), card)
+    taken = [call.recipes[0] for call in painter.calls]
+    assert taken[0] == quick
+    assert taken[1] == quick.replace(num_inference_steps=3)
+
+
+def test_the_settings_say_what_an_open_field_gets(handlers: Handlers) -> None:
+    """With Turbo the offer is another one."""
+    card, plain = handlers.offer(None).card, handlers.offer(None).answers
+    assert (plain.num_inference_steps, plain.scheduler) == (
+        card.num_inference_steps,
+        card.scheduler,
+    )
+    quick = quicken(Request(prompt=""), card)
+    answers = handlers.offer(None, turbo=True).answers
+    assert answers.scheduler == (quick.scheduler or card.scheduler)
+    assert answers.dtype == (quick.dtype or card.dtype)
 
 
 def test_old_news_do_not_cover_a_message(handlers: Handlers) -> None:

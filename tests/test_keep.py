@@ -207,6 +207,7 @@ def test_a_dropped_picture_of_another_tool_fills_in_the_fields(keep: Keep, tmp_p
         "scheduler": "DDIM",
         "model": "",
         "determinism": "",
+        "dtype": "",
     }
     assert shown.place is None
     assert filled.status is not None

@@ -25,7 +25,8 @@ from seedgrid.errors import SeedGridError
 from seedgrid.library.entry import Entry
 from seedgrid.plan import plan_grid, plan_refine
 from seedgrid.studio import Studio
-from seedgrid.ui.ask import Asked, read_request
+from seedgrid.turbo import quicken
+from seedgrid.ui.ask import Asked, check_count, read_request
 from seedgrid.variations import GUIDE_SUFFIXES
 from seedgrid.verify import read_claim, verify
 
@@ -57,6 +58,7 @@ class Api:
         size: str = "",
         scheduler: str = "",
         model: str = "",
+        turbo: bool = False,
         request: gr.Request | None = None,
     ) -> Answer:
         """Paint one prompt on several seeds.
@@ -69,7 +71,9 @@ class Api:
             guidance: 0 to 30; empty for the model's own.
             size: WIDTHxHEIGHT; empty for the model's own.
             scheduler: By the name people know; empty for the model's own.
-            model: bundled, a folder, or a hub id; empty for the one that was started.
+            model: bundled, a folder, or a hub id; empty for the one that was started. On a
+                public Space only what is installed.
+            turbo: Answer what is left empty for speed; the recipe says how.
             request: Who asks; Gradio fills it in.
 
         Returns:
@@ -88,7 +92,10 @@ class Api:
 
         def start() -> Run:
             wanted = read_request(asked)
-            recipes = requests.resolve(wanted, self._studio.card(wanted.model))
+            card = self._studio.card(wanted.model)
+            if turbo:
+                wanted = quicken(wanted, card, device=self._studio.engine.placement.device)
+            recipes = requests.resolve(wanted, card)
             return self._studio.engine.submit(plan_grid(recipes), owner=_owner(request))
 
         return _answer(start)
@@ -112,7 +119,9 @@ class Api:
 
         def start() -> Run:
             parent = self._studio.library.get(picture_id)
-            recipes = requests.refine(parent.recipe, vary or GUIDE_SUFFIXES)
+            suffixes = vary or GUIDE_SUFFIXES
+            check_count(len(suffixes), field="vary")
+            recipes = requests.refine(parent.recipe, suffixes)
             jobs = plan_refine(parent, recipes)
             return self._studio.engine.submit(jobs, owner=_owner(request))
 
@@ -162,12 +171,13 @@ def publish(studio: Studio) -> None:
     """Make the functions part of the page that is being built; nothing of them is seen there."""
     api = Api(studio)
     texts = [gr.Textbox(value, label=name, visible=False) for name, value in _GRID_FIELDS]
+    turbo = gr.Checkbox(value=False, label="turbo", visible=False)
     picture_id = gr.Textbox(label="picture_id", visible=False)
     vary = gr.JSON(label="vary", visible=False)
     file = gr.File(label="picture", type="filepath", visible=False)
     pictures = gr.Gallery(label="pictures", visible=False)
     records = gr.JSON(label="records", visible=False)
-    _publish(api.grid, texts, [pictures, records])
+    _publish(api.grid, [*texts, turbo], [pictures, records])
     _publish(api.refine, [picture_id, vary], [pictures, records])
     _publish(api.recipe, [file], [records])
     _publish(api.verify, [file], [records])

@@ -5,13 +5,17 @@ Knows nothing of components or models; numbers are checked by `request.resolve`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Final
 
 from seedgrid.errors import InputError
 from seedgrid.recipe import MAX_STEPS
 from seedgrid.request import Request, parse_size
-from seedgrid.seeds import parse_seeds
+from seedgrid.seeds import MAX_SEEDS_AT_ONCE, parse_seeds
+
+AUTO: Final = "auto"
+"""What a list offers first: as the model's card says."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,10 +24,11 @@ class Asked:
 
     Attributes:
         more_prompts: One a line; each is painted on every seed as well.
+        turbo: Whether what is left open is answered for speed.
     """
 
-    prompt: str
-    seeds: str
+    prompt: str = ""
+    seeds: str = ""
     negative: str = ""
     steps: str = ""
     guidance: str = ""
@@ -32,7 +37,20 @@ class Asked:
     model: str = ""
     device: str = ""
     determinism: str = ""
+    dtype: str = ""
     more_prompts: str = ""
+    turbo: bool = False
+
+
+def asked_of(values: Sequence[str | bool | None]) -> Asked:
+    """Name the fields' values; one without a value stays as it is in `Asked`.
+
+    Args:
+        values: In the order of `Asked`.
+    """
+    names = [field.name for field in fields(Asked)]
+    given: dict[str, Any] = dict(zip(names, values, strict=True))
+    return Asked(**{name: value for name, value in given.items() if value is not None})
 
 
 def read_request(asked: Asked) -> Request:
@@ -51,16 +69,38 @@ def read_request(asked: Asked) -> Request:
         model=asked.model.strip() or None,
         num_inference_steps=_whole_number(asked.steps),
         guidance_scale=_number(asked.guidance),
-        scheduler=asked.scheduler or None,
+        scheduler=_chosen(asked.scheduler),
         determinism=asked.determinism or None,
+        dtype=_chosen(asked.dtype),
         **size,
     )
 
 
 def read_prompts(asked: Asked) -> tuple[str, ...]:
-    """Return the prompt and those that are to be painted beside it, each once."""
+    """Return the prompt and those that are to be painted beside it, each once.
+
+    Raises:
+        InputError: `pictures_count`: the table would have more cells than one run may.
+    """
     more = [line.strip() for line in asked.more_prompts.splitlines() if line.strip()]
-    return tuple(dict.fromkeys([asked.prompt, *more]))
+    prompts = tuple(dict.fromkeys([asked.prompt, *more]))
+    check_count(len(prompts) * len(parse_seeds(asked.seeds)), field="more-prompts")
+    return prompts
+
+
+def check_count(num_pictures: int, *, field: str) -> None:
+    """Refuse more pictures than one run may paint.
+
+    Raises:
+        InputError: `pictures_count`.
+    """
+    if num_pictures > MAX_SEEDS_AT_ONCE:
+        limit = MAX_SEEDS_AT_ONCE
+        raise InputError("pictures_count", field=field, value=num_pictures, limit=limit)
+
+
+def _chosen(text: str) -> str | None:
+    return None if text in ("", AUTO) else text
 
 
 def _whole_number(text: str) -> int | None:

@@ -30,6 +30,10 @@ ERROR_TEXTS: Final[dict[str, ErrorWords]] = {
         "{value} 个种子太多了：一次最多 {limit} 个。",
         "시드 {value}개는 너무 많습니다: 한 번에 {limit}개까지 쓰세요.",
     ),
+    "pictures_count": ErrorWords(
+        "{value} 幅画太多了：一次最多 {limit} 幅。",
+        "그림 {value}장은 너무 많습니다: 한 번에 {limit}장까지 쓰세요.",
+    ),
     "prompt_empty": ErrorWords(
         "提示词是空的：请写出画面要表现什么。",
         "프롬프트가 비어 있습니다: 그림에 무엇을 담을지 쓰세요.",
@@ -97,8 +101,8 @@ ERROR_TEXTS: Final[dict[str, ErrorWords]] = {
         "已停止，已完成的画面都保留着。", "중지했습니다. 완성된 그림은 남아 있습니다."
     ),
     "picture_nan": ErrorWords(
-        "模型没有给出画面（NaN）：请试试数值格式 float32。",
-        "모델이 그림을 내지 못했습니다(NaN): 수 형식 float32를 써 보세요.",
+        "模型没有给出画面（NaN）：请试试数值格式 float32、更低的引导强度或另一个调度器。",
+        "모델이 그림을 내지 못했습니다(NaN): 수 형식 float32, 더 낮은 가이던스 또는 다른 스케줄러를 써 보세요.",
     ),
     "run_unexpected": ErrorWords(
         "运行意外失败（{reason}）：日志里有说明。",
@@ -110,6 +114,10 @@ ERROR_TEXTS: Final[dict[str, ErrorWords]] = {
     ),
     "engine_closed": ErrorWords(
         "SeedGrid 正在关闭：请重新启动。", "SeedGrid가 닫히는 중입니다: 다시 시작하세요."
+    ),
+    "model_not_offered": ErrorWords(
+        "这里不提供模型“{value}”：请选 {choices}。",
+        "“{value}” 모델은 여기서 쓸 수 없습니다: {choices} 중에서 고르세요.",
     ),
     "model_name": ErrorWords(
         "“{value}”不是模型名：请看 `seedgrid models`。",

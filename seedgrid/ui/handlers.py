@@ -18,8 +18,9 @@ from seedgrid.events import Event, Finished, Step, Terminal
 from seedgrid.plan import plan_grid, plan_refine
 from seedgrid.seeds import draw_seed
 from seedgrid.studio import Studio
+from seedgrid.turbo import quicken
 from seedgrid.ui import show
-from seedgrid.ui.ask import Asked, read_prompts, read_request
+from seedgrid.ui.ask import AUTO, Asked, read_prompts, read_request
 from seedgrid.ui.offer import Offer, offer
 from seedgrid.ui.place import Place, read_place
 from seedgrid.ui.present import Presenter, is_on_stage
@@ -52,6 +53,8 @@ class Handlers:
         try:
             request = read_request(asked)
             card = self._studio.card(request.model)
+            if asked.turbo:
+                request = quicken(request, card, device=asked.device or AUTO)
             prompts = read_prompts(asked)
             recipes = [
                 recipe
@@ -148,13 +151,13 @@ class Handlers:
             return Shown(status=show.complain(place.epoch, error))
         return Shown(picked=self._page.card(str(picture_id), place))
 
-    def offer(self, model: str | None) -> Offer:
+    def offer(self, model: str | None, *, turbo: bool = False) -> Offer:
         """Say what the settings offer with a model.
 
         Raises:
             ModelError: The model is not there, is damaged, or is not safe to load.
         """
-        return offer(self._studio, model)
+        return offer(self._studio, model, turbo=turbo)
 
     def follow(self, kept: object) -> Iterator[Progress]:
         """Tell how this browser's run goes, until it ends; without one, how the model loads."""

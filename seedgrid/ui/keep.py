@@ -10,14 +10,13 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import Field, StringConstraints, ValidationError
 
 from seedgrid.errors import InputError, SeedGridError
 from seedgrid.importing.imported import Imported, fit
 from seedgrid.importing.take_in import Taken, take_in
-from seedgrid.library import Library
 from seedgrid.library.entry import Entry
 from seedgrid.links import read_link
 from seedgrid.picture import PictureId
@@ -25,11 +24,14 @@ from seedgrid.recipe import Seed, Value
 from seedgrid.request import Request
 from seedgrid.seeds import format_seeds
 from seedgrid.studio import Studio
-from seedgrid.ui import show
+from seedgrid.ui import faces, show
 from seedgrid.ui.place import Place, read_place
 from seedgrid.ui.present import Presenter
 from seedgrid.ui.shelves import Shelves
 from seedgrid.ui.shown import Shown
+
+if TYPE_CHECKING:
+    from seedgrid.library import Library
 
 PAGE_SIZE: Final = 60
 
@@ -183,7 +185,7 @@ class Keep:
         fitting = fit(imported, self._studio.card())
         reasons = [show.notice(reason) for reason in fitting.reasons]
         data = {"tool": fitting.tool, "reasons": reasons}
-        status = show.say(place.move().epoch, "error_imported", kind="done") | {"data": data}
+        status = show.say(place.move().epoch, "error_imported", kind="note") | {"data": data}
         return Filled(request=fitting.request, status=status)
 
 
@@ -200,12 +202,13 @@ def fields_of(request: Request) -> dict[str, str]:
         "scheduler": request.scheduler or "",
         "model": request.model or "",
         "determinism": request.determinism or "",
+        "dtype": request.dtype or "",
     }
 
 
 def _works(library: Library, query: Query) -> show.Json:
     page = library.works(limit=PAGE_SIZE, after=query.after)
-    items = [show.shelf_item(work.cover, work.num_pictures) for work in page.works]
+    items = [faces.item(work.cover, work.num_pictures) for work in page.works]
     return _answer(query, items, page.after)
 
 
@@ -221,7 +224,7 @@ def _pictures(library: Library, query: Query) -> show.Json:
         limit=PAGE_SIZE,
         after=query.after,
     )
-    return _answer(query, [show.shelf_item(entry) for entry in page.entries], page.after)
+    return _answer(query, [faces.item(entry) for entry in page.entries], page.after)
 
 
 def _answer(query: Query, items: list[show.Json], after: int | None) -> show.Json:

@@ -9,6 +9,11 @@ from seedgrid.ui.words import Words
 LIBRARY_TEXTS: Final[dict[str, Words]] = {
     # The library
     "library_title": Words("Library", "作品库", "보관함"),
+    "library_closed": Words(
+        "Everything you make is kept here. Open it",
+        "你创作的一切都保存在这里，点击打开",
+        "만든 모든 것이 여기에 있습니다. 열기",
+    ),
     "library_search": Words("Search the prompts", "搜索提示词", "프롬프트 검색"),
     "library_favourites": Words("Favourites", "收藏", "즐겨찾기"),
     "library_trash": Words("Trash", "回收站", "휴지통"),

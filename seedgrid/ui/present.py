@@ -9,12 +9,12 @@ from seedgrid.engine import Run
 from seedgrid.errors import InputError
 from seedgrid.library.entry import Entry
 from seedgrid.studio import Studio
-from seedgrid.ui import show
+from seedgrid.ui import faces, show
 from seedgrid.ui.lock import LockBadge
 from seedgrid.ui.place import Place
 from seedgrid.ui.shelves import Shelves
 from seedgrid.ui.shown import Shown
-from seedgrid.ui.tree import Round, path_to, rounds_of
+from seedgrid.ui.tree import Round, living, path_to, rounds_of
 
 
 class Presenter:
@@ -58,7 +58,7 @@ class Presenter:
         is_forming = run is not None and not run.has_ended and _work_of(run) == place.work
         return show.rail(
             place.epoch,
-            self.rounds(place),
+            living(self.rounds(place), place.round),
             current=place.round,
             has_parent=has_parent,
             forming=run if is_forming else None,
@@ -68,10 +68,10 @@ class Presenter:
         """A picture of this visitor's, or none."""
         entry = self.find(picture_id, place)
         if entry is None:
-            return show.no_picture()
+            return faces.no_picture()
         parent = self.find(entry.lineage.parent_id, place)
         hint = None if entry.lineage.round_id == place.round else "card_parent"
-        return show.card(entry, parent, hint=hint, lock=self.lock.of(entry))
+        return faces.card(entry, parent, hint=hint, lock=self.lock.of(entry))
 
     def parent_of_stage(self, place: Place) -> str | None:
         """The picture that the round on the stage was refined from, if it was."""

@@ -32,6 +32,7 @@ from seedgrid.contact_sheets import write_sheet
 from seedgrid.errors import SeedGridError
 from seedgrid.export import script, write_bundle
 from seedgrid.library.entry import Entry
+from seedgrid.ui.bounds import BoundedBody
 from seedgrid.ui.shelves import Shelves
 from seedgrid.ui.texts import page_texts
 
@@ -45,6 +46,7 @@ SCRIPTS: Final = (
     "exports.js",
     "status.js",
     "hints.js",
+    "shelf.js",
     "library.js",
     "zoom.js",
     "drop.js",
@@ -122,12 +124,13 @@ def middleware(*, language: str | None, hosts: list[str] | None) -> list[Middlew
             Space, where the proxy looks after that and the page is shown in a frame.
     """
     head = page_head(language)
+    always = [Middleware(BoundedBody), Middleware(PageHead, head=head)]
     if hosts is None:
-        return [Middleware(PageHead, head=head)]
+        return always
     return [
         Middleware(TrustedHostMiddleware, allowed_hosts=hosts),
         Middleware(SameSite),
-        Middleware(PageHead, head=head),
+        *always,
     ]
 
 

@@ -11,12 +11,14 @@ import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from seedgrid.errors import InputError
-from seedgrid.library import Library
 from seedgrid.library.entry import Entry
 from seedgrid.studio import Studio
+
+if TYPE_CHECKING:
+    from seedgrid.library import Library
 
 AWAY_S: Final = 6 * 3600.0
 
@@ -86,6 +88,8 @@ class VisitorShelves:
             self._forget_who_is_away()
             shelf = self._shelves.get(visitor)
             if shelf is None:
+                from seedgrid.library import Library
+
                 shelf = _Shelf(Library(self._folder / visitor))
                 self._shelves[visitor] = shelf
             shelf.used_at_s = time.monotonic()

@@ -1,16 +1,15 @@
-"""What the scripts of the page are told, as JSON: stage, rail, card, status line.
+"""What the scripts of the page are told, as JSON: stage, rail, status line.
 
 Pure functions from entries and events to plain values. User text travels as data only and becomes
-`textContent` in the browser. Knows no component and no handler.
+`textContent` in the browser. Knows no component and no handler; one picture alone is in faces.py.
 """
 
 from __future__ import annotations
 
 import base64
 import io
-import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from PIL import Image
 
@@ -18,15 +17,14 @@ from seedgrid.engine import Run
 from seedgrid.errors import InputError, SeedGridError
 from seedgrid.events import Cancelled, Done, Event, Failed, Finished, Loading, Queued, Started, Step
 from seedgrid.library.entry import Entry
-from seedgrid.links import link_query
 from seedgrid.notices import Notice
 from seedgrid.picture import Pixels
 from seedgrid.recipe import Recipe
 from seedgrid.seeds import next_seeds
+from seedgrid.ui import faces
 from seedgrid.ui.tree import Round
-from seedgrid.variations import compare_words
 
-Json = dict[str, Any]
+Json = faces.Json
 
 MAX_PREVIEW_PX: Final = 256
 _PREVIEW_QUALITY: Final = 72
@@ -42,7 +40,7 @@ def stage_of_noise(epoch: int = 0, *, busy: bool = False) -> Json:
 
 def stage_of_round(epoch: int, entries: Sequence[Entry], *, picked: str | None, busy: bool) -> Json:
     """The stage with finished pictures."""
-    cells = [_done_cell(entry) for entry in entries]
+    cells = [faces.cell(entry) for entry in entries]
     ids = [entry.id for entry in entries]
     first = entries[0].recipe
     index = ids.index(picked) if picked in ids else None
@@ -63,10 +61,10 @@ def stage_of_run(epoch: int, run: Run, steps: Mapping[int, Json], *, picked: str
     cells: list[Json] = []
     for cell, job in enumerate(run.jobs):
         if cell in finished:
-            cells.append(_done_cell(finished[cell]))
+            cells.append(faces.cell(finished[cell]))
             continue
         waiting = "stopped" if run.has_ended else "painting" if cell in steps else "waiting"
-        words = _caption(job.recipe, job.lineage.change)
+        words = faces.caption(job.recipe, job.lineage.change)
         base = {"state": waiting, "seed": job.recipe.seed, "prompt": job.recipe.prompt}
         locked = job.lineage.parent_id is not None
         cells.append(base | {"words": words, "locked": locked} | steps.get(cell, {}))
@@ -103,7 +101,7 @@ def rail(
             "depth": each.depth,
             "lane": each.lane,
             "words": each.entries[0].recipe.prompt,
-            "cells": [{"id": e.id, "picked": e.id in parents} for e in each.entries],
+            "cells": [faces.thumb(e) | {"picked": e.id in parents} for e in each.entries],
         }
         for each in rounds
     ]
@@ -127,61 +125,6 @@ def _forming_round(run: Run, rounds: Sequence[Round]) -> Json:
         "words": first.recipe.prompt,
         "cells": [{"id": None, "picked": False} for _ in run.jobs],
     }
-
-
-def card(entry: Entry, parent: Entry | None, *, hint: str | None, lock: Json | None) -> Json:
-    """The picked picture: its seed, its words against its parent's, the facts of its recipe.
-
-    Args:
-        entry: The picture.
-        parent: What it was refined from, if it is still there.
-        hint: A sentence for the visitor, by its key.
-        lock: What is known of the lock, as `LockBadge.of` says it.
-    """
-    recipe = entry.recipe
-    before = parent.recipe.prompt if parent else recipe.prompt
-    mix = " + ".join(f"{share.weight:.0%} × {share.seed}" for share in recipe.noise_mix)
-    return {
-        "id": entry.id,
-        "parent": parent.id if parent else None,
-        "seed": recipe.seed,
-        "mix": mix,
-        "pieces": [[piece.kind, piece.text] for piece in compare_words(before, recipe.prompt)],
-        "width": recipe.width,
-        "height": recipe.height,
-        "steps": recipe.num_inference_steps,
-        "guidance": f"{recipe.guidance_scale:g}",
-        "scheduler": recipe.scheduler,
-        "model": recipe.model.id,
-        "negative": recipe.negative_prompt,
-        "favourite": entry.favourite,
-        "note": entry.note,
-        "hint": hint,
-        "lock": lock,
-        "link": link_query(recipe),
-    }
-
-
-def shelf_item(entry: Entry, count: int | None = None) -> Json:
-    """A picture in the library, or a work by its newest picture.
-
-    Args:
-        entry: The picture.
-        count: How many pictures the work has.
-    """
-    return {
-        "id": entry.id,
-        "work": entry.lineage.work_id,
-        "prompt": entry.recipe.prompt,
-        "seed": entry.recipe.seed,
-        "favourite": entry.favourite,
-        "count": count,
-    }
-
-
-def no_picture() -> Json:
-    """The card before a picture is picked."""
-    return {"id": None}
 
 
 def status_of(epoch: int, event: Event, *, num_remembered: int = 0) -> Json:
@@ -262,26 +205,6 @@ def _stage(
     epoch: int, cells: list[Json], *, size: tuple[int, int], picked: int | None, busy: bool
 ) -> Json:
     return {"epoch": epoch, "cells": cells, "size": size, "picked": picked, "busy": busy}
-
-
-def _done_cell(entry: Entry) -> Json:
-    return {
-        "state": "done",
-        "id": entry.id,
-        "seed": entry.recipe.seed,
-        "prompt": entry.recipe.prompt,
-        "words": _caption(entry.recipe, entry.lineage.change),
-        "locked": entry.lineage.parent_id is not None,
-        "favourite": entry.favourite,
-    }
-
-
-def _caption(recipe: Recipe, change: str) -> str:
-    """A change as a caption, in no language: without the comma that glues it to the prompt."""
-    if recipe.noise_mix and re.fullmatch(r"(\d+% of seed \d+( \+ )?)+", change):
-        share = recipe.noise_mix[-1]
-        return f"{share.weight:.0%} × {share.seed}"
-    return change.lstrip(" ,;")[:60]
 
 
 def _table(recipes: Sequence[Recipe]) -> Json | None:

@@ -62,6 +62,10 @@ _PAGE: Final[dict[str, Words]] = {
         "第 {number} 格，种子 {seed}：已停止",
         "{number}번 칸, 시드 {seed}: 중지됨",
     ),
+    "picture_gone": Words(
+        "The file of this picture is gone", "这幅画的文件已丢失", "이 그림의 파일이 사라졌습니다"
+    ),
+    "picture_trashed": Words("In the trash", "在回收站里", "휴지통에 있음"),
     # The status line
     "status_ready": Words("Ready", "就绪", "준비됨"),
     "status_warming": Words(
@@ -101,10 +105,21 @@ _PAGE: Final[dict[str, Words]] = {
     "pick_text": Words(
         "Click one, or press 1 to 4", "点击一幅，或按 1 到 4", "클릭하거나 1–4 키를 누르세요"
     ),
+    "pick_touch": Words("Tap the one you like", "点选你喜欢的一幅", "마음에 드는 그림을 누르세요"),
     "card_parent": Words(
         "Four variations of this picture. Pick one to go on, or change the words and refine again.",
         "这幅画的四个变体。选一个继续，或改写词语再次细化。",
         "이 그림의 변형 네 장입니다. 하나를 골라 이어 가거나, 말을 바꿔 다시 다듬으세요.",
+    ),
+    "card_lost": Words(
+        "The file of this picture is gone, its recipe is kept: refine it, or make it again.",
+        "这幅画的文件已丢失，配方还在：可以继续细化，或重新生成。",
+        "이 그림의 파일은 사라졌지만 레시피는 남아 있습니다: 다듬거나 다시 만드세요.",
+    ),
+    "card_trashed": Words(
+        "This picture is in the trash. The library gives it back.",
+        "这幅画在回收站里，可在作品库中恢复。",
+        "이 그림은 휴지통에 있습니다. 보관함에서 되돌릴 수 있습니다.",
     ),
     "lock_title": Words(
         "The seed is locked: the words change, the noise does not",
@@ -115,7 +130,6 @@ _PAGE: Final[dict[str, Words]] = {
     "facts_steps": Words("{number} steps", "{number} 步", "{number}단계"),
     "facts_guidance": Words("guidance {number}", "引导 {number}", "가이던스 {number}"),
     "facts_without": Words("without {words}", "不含 {words}", "제외: {words}"),
-    "facts_remembered": Words("from the library", "取自作品库", "보관함에서 가져옴"),
     "vary_label": Words("Variation", "变体", "변형"),
     "vary_placeholder": Words(", what to add", "，添加什么", ", 무엇을 더할까요"),
     "refine": Words("Refine this seed", "细化这个种子", "이 시드 다듬기"),
@@ -156,10 +170,21 @@ _PAGE: Final[dict[str, Words]] = {
     "model_label": Words("Model", "模型", "모델"),
     "device_label": Words("Device", "设备", "장치"),
     "determinism_label": Words("Determinism", "确定性", "결정성"),
+    "dtype_label": Words("Number format", "数值格式", "수 형식"),
+    "turbo_label": Words("Turbo", "加速", "터보"),
+    "turbo_info": Words(
+        "Faster, with other pixels; still locked and verifiable",
+        "更快，像素会不同；仍然锁定、可验证",
+        "더 빠르고 픽셀은 달라집니다. 잠금과 검증은 그대로입니다",
+    ),
+    "choice_auto": Words("Auto", "自动", "자동"),
     "determinism_strict": Words("Strict", "严格", "엄격"),
     "determinism_seeded": Words("Seeded", "仅固定噪声", "시드만"),
     "determinism_off": Words("Off", "关闭", "끔"),
     # Fields, as errors name them
+    "name_steps": Words("steps", "步数", "단계 수"),
+    "name_guidance": Words("guidance", "引导强度", "가이던스"),
+    "name_size": Words("size", "尺寸", "크기"),
     "field_prompt": Words("prompt", "提示词", "프롬프트"),
     "field_negative": Words("negative prompt", "反向提示词", "제외 프롬프트"),
     "field_vary": Words("variation", "变体", "변형"),

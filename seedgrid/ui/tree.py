@@ -71,6 +71,22 @@ def _round(id_: str, cells: tuple[Entry, ...], parent: Round | None, lane: int) 
     )
 
 
+def living(rounds: Sequence[Round], current: str | None) -> tuple[Round, ...]:
+    """Leave out what is all in the trash, unless the way to something else leads through it.
+
+    Args:
+        rounds: As `rounds_of` sorts them.
+        current: The round on the stage, which stays.
+    """
+    wanted = {
+        step.id
+        for each in rounds
+        if each.id == current or not all(entry.trashed for entry in each.entries)
+        for step in path_to(rounds, each.id)
+    }
+    return tuple(each for each in rounds if each.id in wanted)
+
+
 def path_to(rounds: Sequence[Round], round_id: str) -> tuple[Round, ...]:
     """Return the rounds from the first one to `round_id`."""
     by_id = {each.id: each for each in rounds}

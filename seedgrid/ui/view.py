@@ -10,8 +10,9 @@ from typing import Final
 
 import gradio as gr
 
+from seedgrid.ui.faces import no_picture
 from seedgrid.ui.place import NOWHERE
-from seedgrid.ui.show import EMPTY_RAIL, EMPTY_SHELF, no_picture, stage_of_noise
+from seedgrid.ui.show import EMPTY_RAIL, EMPTY_SHELF, stage_of_noise
 from seedgrid.variations import GUIDE_PROMPT, GUIDE_SUFFIXES
 
 GUIDE_SEEDS: Final = "0-3"
@@ -51,6 +52,8 @@ class Settings:
     model: gr.Dropdown
     device: gr.Dropdown
     determinism: gr.Dropdown
+    dtype: gr.Dropdown
+    turbo: gr.Checkbox
     more_prompts: gr.Textbox
 
 
@@ -243,9 +246,13 @@ def _build_settings(i18n: gr.I18n) -> Settings:
         with gr.Row():
             scheduler = _choice(i18n, "scheduler")
             determinism = _choice(i18n, "determinism")
+        model = _choice(i18n, "model")
         with gr.Row():
-            model = _choice(i18n, "model")
             device = _choice(i18n, "device")
+            dtype = _choice(i18n, "dtype")
+        turbo = gr.Checkbox(
+            value=False, label=i18n("turbo_label"), info=i18n("turbo_info"), elem_id="sg-turbo"
+        )
     return Settings(
         negative=negative,
         steps=steps,
@@ -255,6 +262,8 @@ def _build_settings(i18n: gr.I18n) -> Settings:
         model=model,
         device=device,
         determinism=determinism,
+        dtype=dtype,
+        turbo=turbo,
         more_prompts=more_prompts,
     )
 

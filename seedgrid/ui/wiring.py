@@ -7,17 +7,19 @@ part that is skipped later would lose its value, and one that is repeated would 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import gradio as gr
 
 from seedgrid.errors import SeedGridError
+from seedgrid.recipe import DType
 from seedgrid.request import STRONG, SUBTLE
 from seedgrid.ui import show
-from seedgrid.ui.ask import Asked
+from seedgrid.ui.ask import AUTO, Asked, asked_of
 from seedgrid.ui.check import Checks
 from seedgrid.ui.handlers import Handlers
 from seedgrid.ui.offer import Offer
@@ -39,7 +41,6 @@ PRIVATE: Final[dict[str, Any]] = {
 _LEVELS: Final = ("strict", "seeded", "off")
 # The pick is the browser's: what is ringed when the button is pressed is what is refined.
 _PICK_JS: Final = "(place) => [SeedGrid.withPick(place)]"
-_WITH_PICK_JS: Final = "(place, ...rest) => [SeedGrid.withPick(place), ...rest]"
 
 
 def wire(
@@ -68,10 +69,8 @@ def _wire_places(view: View, handlers: Handlers, demo: gr.Blocks) -> None:
     def on_load(kept: object) -> Updates:
         return updates(handlers.on_load(kept))
 
-    def on_generate(kept: object, *texts: str | None) -> Updates:
-        names = [field.name for field in fields(Asked)]
-        values = {name: text or "" for name, text in zip(names, texts, strict=True)}
-        return updates(handlers.on_generate(Asked(**values), kept))
+    def on_generate(kept: object, *values: str | bool | None) -> Updates:
+        return updates(handlers.on_generate(asked_of(values), kept))
 
     def on_refine(kept: object, device: str | None, *suffixes: str) -> Updates:
         return updates(handlers.on_refine(suffixes, device or "", kept))
@@ -92,15 +91,19 @@ def _wire_places(view: View, handlers: Handlers, demo: gr.Blocks) -> None:
         return updates(handlers.on_go(event._data.get("round"), kept))
 
     place = partial(show_place, view, handlers)
+    asked, varied = _asked(view), [view.settings.device, *view.card.vary]
     generate = partial(
-        gr.on, [view.bar.generate.click, view.bar.prompt.submit, view.bar.seeds.submit]
+        gr.on,
+        [view.bar.generate.click, view.bar.prompt.submit, view.bar.seeds.submit],
+        js=_seen_js(asked),
     )
-    refine = partial(view.card.refine.click, js=_WITH_PICK_JS)
+    refine = partial(view.card.refine.click, js=_seen_js(varied))
     place(demo.load, on_load)
-    place(generate, on_generate, *_asked(view))
-    place(refine, on_refine, view.settings.device, *view.card.vary)
+    place(generate, on_generate, *asked)
+    place(refine, on_refine, *varied)
     for button, handler in ((view.card.subtle, on_subtle), (view.card.strong, on_strong)):
-        place(partial(button.click, js=_WITH_PICK_JS), handler, view.settings.device)
+        around = partial(button.click, js=_seen_js([view.settings.device]))
+        place(around, handler, view.settings.device)
     place(view.back.click, on_back)
     place(view.rail.go, on_go)
     place(view.again.click, on_again)
@@ -161,47 +164,74 @@ def _wire_card(view: View, handlers: Handlers, checks: Checks) -> None:
 def _wire_settings(
     view: View, handlers: Handlers, demo: gr.Blocks, language: str | None
 ) -> gr.events.Dependency:
-    """Connect what a model offers: at the start, and when another is chosen."""
+    """Connect what a model offers: at the start, when another is chosen, and with Turbo."""
 
-    def on_model(kept: object, model: str | None, request: gr.Request) -> Updates:
+    def words_of(request: gr.Request) -> Language:
+        wishes = (language, request.query_params.get("__lang"))
+        return choose_language(*wishes, request.headers.get("accept-language"))
+
+    def on_model(kept: object, model: str | None, turbo: bool, request: gr.Request) -> Updates:
         try:
-            offer = handlers.offer(model)
+            offer = handlers.offer(model, turbo=turbo)
         except SeedGridError as error:
             status = show.complain(read_place(kept).move().epoch, error)
             return status, *[gr.skip() for _ in offered[1:]]
-        wishes = (language, request.query_params.get("__lang"))
-        chosen = choose_language(*wishes, request.headers.get("accept-language"))
-        return gr.skip(), *_offer(offer, chosen)
+        return gr.skip(), *_answers(offer, words_of(request)), *_offer(offer, words_of(request))
+
+    def on_turbo(
+        model: str | None, turbo: bool, scheduler: str, dtype: str, request: gr.Request
+    ) -> Updates:
+        try:
+            offer = handlers.offer(model, turbo=turbo)
+        except SeedGridError:  # Generate says what is wrong with the model.
+            return tuple(gr.skip() for _ in answered)
+        return _answers(offer, words_of(request), scheduler=scheduler, dtype=dtype)
 
     settings = view.settings
+    answered = [settings.steps, settings.scheduler, settings.dtype]
     offered = [
         view.status,
+        *answered,
         view.bar.hints,
-        settings.steps,
         settings.guidance,
         settings.size,
-        settings.scheduler,
         settings.determinism,
         settings.model,
         settings.device,
     ]
-    settings.model.input(on_model, [view.place, settings.model], offered, **PRIVATE)
-    return demo.load(on_model, [view.place, settings.model], offered, **PRIVATE)
+    asked = [view.place, settings.model, settings.turbo]
+    settings.turbo.input(on_turbo, [*asked[1:], *answered[1:]], answered, **PRIVATE)
+    settings.model.input(on_model, asked, offered, **PRIVATE)
+    return demo.load(on_model, asked, offered, **PRIVATE)
+
+
+def _answers(
+    offer: Offer, language: Language, *, scheduler: str = AUTO, dtype: str = AUTO
+) -> Updates:
+    """Values for steps, scheduler and number format: what an open one gets is its hint."""
+    auto = getattr(TEXTS["choice_auto"], language)
+    schedulers = [(f"{auto} ({offer.answers.scheduler})", AUTO), *offer.card.schedulers]
+    formats = [(f"{auto} ({offer.answers.dtype})", AUTO), *get_args(DType)]
+    return (
+        gr.update(placeholder=str(offer.answers.num_inference_steps)),
+        gr.update(choices=schedulers, value=scheduler),
+        gr.update(choices=formats, value=dtype),
+    )
 
 
 def _offer(offer: Offer, language: Language) -> Updates:
-    """Values for hints and settings: what the model does when a field stays empty is its hint."""
+    """Values for hints and the other settings."""
     card = offer.card
     levels = [(getattr(TEXTS[f"determinism_{level}"], language), level) for level in _LEVELS]
+    auto = getattr(TEXTS["choice_auto"], language)
+    devices = [(auto, name) if name == AUTO else (name, name) for name in offer.devices]
     return (
         {kind: list(words) for kind, words in card.hints.items()},
-        gr.update(placeholder=str(card.num_inference_steps)),
         gr.update(placeholder=f"{card.guidance_scale:g}"),
         gr.update(placeholder=f"{card.width}x{card.height}"),
-        gr.update(choices=list(card.schedulers), value=card.scheduler),
         gr.update(choices=levels, value=_LEVELS[0]),
         gr.update(choices=list(offer.models), value=offer.card.ref.id),
-        gr.update(choices=list(offer.devices), value=offer.devices[0]),
+        gr.update(choices=devices, value=offer.devices[0]),
     )
 
 
@@ -221,7 +251,16 @@ def or_skip(value: object) -> object:
     return gr.skip() if value is None else value
 
 
-def _asked(view: View) -> list[object]:
+def _seen_js(components: Sequence[gr.Component]) -> str:
+    """A script that sends what the fields show at the click.
+
+    Gradio's own copy of a value may lag behind a quick hand by a tick.
+    """
+    ids = json.dumps([component.elem_id for component in components])
+    return f"(place, ...values) => [SeedGrid.withPick(place), ...SeedGrid.seen({ids}, values)]"
+
+
+def _asked(view: View) -> list[gr.Component]:
     """The components behind the fields of `Asked`, in their order."""
     return [fields_by_name(view)[field.name] for field in fields(Asked)]
 

@@ -29,9 +29,11 @@ _FILLED: Final = (
     "scheduler",
     "model",
     "determinism",
+    "dtype",
 )
-_CHOICES: Final = ("scheduler", "model", "determinism")
+_CHOICES: Final = ("scheduler", "model", "determinism", "dtype")
 _ASK_AGAIN_JS: Final = "() => SeedGrid.askLibrary()"
+_CHECK_JS: Final = "(status) => SeedGrid.checkLibrary(status)"
 
 
 def wire_keep(view: View, handlers: Handlers, keep: Keep, offers: gr.events.Dependency) -> None:
@@ -66,9 +68,10 @@ def _wire_library(view: View, handlers: Handlers, keep: Keep) -> None:
 
     view.library.search(on_search, view.place, view.library, **PRIVATE)
     show_place(view, handlers, view.library.open, on_open)
-    for trigger, handler in ((view.library.trash, on_trash), (view.library.empty, on_empty)):
-        done = trigger(handler, view.place, view.status, **PRIVATE)
-        done.then(None, js=_ASK_AGAIN_JS, api_visibility="private")
+    thrown = view.library.trash(on_trash, view.place, view.status, **PRIVATE)
+    thrown.then(None, view.status, js=_CHECK_JS, api_visibility="private")
+    emptied = view.library.empty(on_empty, view.place, view.status, **PRIVATE)
+    emptied.then(None, js=_ASK_AGAIN_JS, api_visibility="private")
     view.card.picked.note(on_note, view.place, view.status, **PRIVATE)
 
 

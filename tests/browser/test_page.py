@@ -21,6 +21,7 @@ from steps import (
     seeds_shown,
     set_steps,
     status,
+    wait_for_new_round,
     wait_until_done,
 )
 
@@ -142,34 +143,47 @@ def test_two_visitors_do_not_meet(open_page: OpenPage, slow_address: str) -> Non
     expect(one.locator("#sg-lineage .sg-round")).to_have_count(0)
 
 
-@pytest.mark.parametrize(
-    ("field", "value", "words"),
-    [
-        ("seeds", "abc", "not a list of seeds"),
-        ("seeds", "4294967296", "out of range"),
-        ("prompt", "", "prompt is empty"),
-        ("steps", "0", "0 steps do not work"),
-        ("size", "7", "7x7 does not work"),
-        ("guidance", "31", "Guidance 31"),
-        ("model", "no-such-model", "no model"),
-    ],
-)
-def test_a_mistake_is_explained_at_its_field(
-    page: Page, field: str, value: str, words: str
+def test_nobodys_pictures_are_in_the_page_before_the_library_is_opened(
+    open_page: OpenPage,
 ) -> None:
-    """The message stands at the field, goes when one types, and nothing is lost."""
-    first = generate(page)
-    box = page.locator(f"#sg-{field}").locator("input, textarea").first
-    if not box.is_visible():
-        page.locator("#sg-settings button").first.click()
-    box.fill(value)
-    page.click("#sg-generate")
-    message = page.locator(f"#sg-{field} [role=alert]")
-    expect(message).to_contain_text(words)
-    expect(box).to_have_attribute("aria-invalid", "true")
-    assert ids(page) == first
-    box.press("x")
-    expect(message).to_have_count(0)
+    """The library of this machine is shared, so it is shown to who opens it and to nobody else."""
+    one, two = open_page(), open_page()
+    prompt(one).fill("a secret fox")
+    mine = generate(one)
+    two.reload()
+    two.locator("#sg-stage[aria-busy]").wait_for()
+    prompt(two).fill("a public fox")
+    two.evaluate("scrollTo(0, document.body.scrollHeight)")
+    generate(two)
+    two.wait_for_load_state("networkidle")
+    assert not any(id_ in two.content() for id_ in mine)
+    assert "a secret fox" not in two.content()
+    two.click("#sg-library")
+    expect(two.locator(f"#sg-library [data-picture-id='{mine[0]}']")).to_have_count(0)
+    expect(two.locator("#sg-library .sg-item").first).to_be_visible()
+    expect(two.locator("#sg-library")).to_contain_text("a secret fox")
+
+
+def test_a_file_that_is_gone_leaves_a_quiet_mark(open_page: OpenPage, tmp_path: Path) -> None:
+    """No broken image: one sentence, and Refine goes on from the recipe."""
+    with serve(tmp_path) as address:
+        page = open_page(at=address)
+        generate(page)
+        refine(page, 0)
+        gone = sorted(tmp_path.rglob("objects/**/*.png"))
+        assert len(gone) == 8
+        for path in gone:
+            path.unlink()
+        page.reload()
+        expect(cell(page, 1)).to_contain_text("The file of this picture is gone")
+        expect(page.locator("#sg-stage img, #sg-lineage img")).to_have_count(0)
+        cell(page, 1).click()
+        expect(page.locator("#sg-picked")).to_contain_text("its recipe is kept")
+        expect(page.locator("#sg-save")).to_be_disabled()
+        before = ids(page)
+        page.click("#sg-refine")
+        wait_for_new_round(page, before)
+        assert seeds_shown(page) == ["0"] * 4
 
 
 def test_a_failed_run_says_what_to_do(page: Page) -> None:

@@ -1,0 +1,104 @@
+"""The fields: what stands in them is what is painted, and a mistake is explained where it is."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+from steps import cell, generate, ids, seeds_shown, set_steps, wait_until_done
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("seeds", "abc", "not a list of seeds"),
+        ("seeds", "4294967296", "out of range"),
+        ("prompt", "", "prompt is empty"),
+        ("steps", "0", "0 steps do not work"),
+        ("size", "7", "7x7 does not work"),
+        ("guidance", "31", "Guidance 31"),
+        ("model", "no-such-model", "no model"),
+        ("scheduler", "Magic", "does not work with this model"),
+    ],
+)
+def test_a_mistake_is_explained_at_its_field(
+    page: Page, field: str, value: str, words: str
+) -> None:
+    """The message stands at the field, goes when one types, and nothing is lost."""
+    first = generate(page)
+    box = page.locator(f"#sg-{field}").locator("input, textarea").first
+    if not box.is_visible():
+        page.locator("#sg-settings button").first.click()
+    box.fill(value)
+    page.click("#sg-generate")
+    message = page.locator(f"#sg-{field} [role=alert]")
+    expect(message).to_contain_text(words)
+    expect(box).to_have_attribute("aria-invalid", "true")
+    assert ids(page) == first
+    box.press("x")
+    expect(message).to_have_count(0)
+
+
+@pytest.mark.parametrize("button", ["Enter", "Control+Enter", "click"])
+def test_what_was_just_typed_is_what_is_painted(page: Page, button: str) -> None:
+    """Words, seeds and settings count from the very keystroke, however quick the hand is."""
+    set_steps(page, 3)
+    page.evaluate(
+        """button => {
+            const type = (id, value) => {
+                const input = document.querySelector(`#sg-${id} :is(textarea, input)`);
+                input.value = value;
+                input.dispatchEvent(new Event("input", { bubbles: true }));
+            };
+            type("seeds", "21, 22");
+            type("steps", "2");
+            type("size", "96x64");
+            type("negative", `fog ${button}`);
+            type("prompt", `typed at once ${button}`);
+            const prompt = document.querySelector("#sg-prompt textarea");
+            const key = { key: "Enter", bubbles: true, cancelable: true };
+            if (button === "Enter") prompt.dispatchEvent(new KeyboardEvent("keypress", key));
+            else if (button === "click") document.querySelector("#sg-generate").click();
+            else prompt.dispatchEvent(new KeyboardEvent("keydown", { ...key, ctrlKey: true }));
+        }""",
+        button,
+    )
+    wait_until_done(page, 2)
+    assert seeds_shown(page) == ["21", "22"]
+    cell(page, 0).click()
+    facts = page.locator("#sg-picked .sg-facts")
+    expect(facts).to_contain_text(f"fog {button}")
+    expect(facts).to_contain_text("96 × 64 · 2 steps")
+    expect(page.locator("#sg-picked .sg-words")).to_have_text(f"typed at once {button}")
+
+
+def test_what_was_just_typed_is_what_is_refined(page: Page) -> None:
+    """A variation typed in the tick before Refine is the one that is painted."""
+    generate(page)
+    cell(page, 1).click()
+    page.evaluate(
+        """() => {
+            const input = document.querySelector("#sg-vary-2 input");
+            input.value = ", typed at once";
+            input.dispatchEvent(new Event("input", { bubbles: true }));
+            document.querySelector("#sg-refine").click();
+        }"""
+    )
+    expect(cell(page, 1)).to_contain_text("typed at once")
+    wait_until_done(page)
+
+
+def test_turbo_is_a_switch_and_the_card_says_what_it_took(page: Page) -> None:
+    """Its steps are the placeholder, and stand in the recipe of what is painted."""
+    set_steps(page, 4)
+    page.fill("#sg-steps input", "")
+    page.check("#sg-turbo input")
+    expect(page.locator("#sg-dtype input")).to_have_value(re.compile("Auto"))
+    generate(page)
+    cell(page, 0).click()
+    steps = page.locator("#sg-steps input").get_attribute("placeholder")
+    expect(page.locator("#sg-picked .sg-facts")).to_contain_text(f"{steps} steps")
+    scheduler = page.locator("#sg-scheduler input").input_value()
+    taken = scheduler.removeprefix("Auto (").removesuffix(")")
+    expect(page.locator("#sg-picked .sg-facts")).to_contain_text(taken)

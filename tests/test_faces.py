@@ -1,0 +1,127 @@
+"""A picture whose file is gone, or that is in the trash, on stage, rail, card and shelf."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from seedgrid.backend.base import Placement
+from seedgrid.backend.fake import FakeBackend
+from seedgrid.library.entry import Entry
+from seedgrid.studio import Studio
+from seedgrid.ui.check import Checks
+from seedgrid.ui.handlers import Handlers
+from seedgrid.ui.keep import Keep
+from seedgrid.ui.place import Place
+from seedgrid.ui.present import Presenter
+from seedgrid.ui.shelves import OneShelf
+
+
+@pytest.fixture
+def studio(tmp_path: Path) -> Iterator[Studio]:
+    with Studio(library=tmp_path, backend=FakeBackend(), placement=Placement()) as studio:
+        yield studio
+
+
+@pytest.fixture
+def presenter(studio: Studio) -> Presenter:
+    return Presenter(studio, OneShelf(studio))
+
+
+@pytest.fixture
+def entries(studio: Studio) -> tuple[Entry, ...]:
+    """A round of two."""
+    return studio.start_grid("a red fox", (1, 2), width=64, height=64).result()
+
+
+def refined(studio: Studio, parent: Entry) -> tuple[Entry, ...]:
+    return studio.start_refine(parent, [", artsy", ", trending"]).result()
+
+
+def place_of(entry: Entry) -> dict[str, Any]:
+    lineage = entry.lineage
+    place = Place(
+        visitor="0" * 32, work=lineage.work_id, round=lineage.round_id, picked=lineage.picture_id
+    )
+    return place.to_browser()
+
+
+def test_a_lost_picture_is_told_everywhere(
+    studio: Studio, presenter: Presenter, entries: tuple[Entry, ...]
+) -> None:
+    """Stage, rail, card and library say it, so that no script asks for a file that is gone."""
+    lost, whole = entries
+    lost.path.unlink()
+    place = Place.model_validate(place_of(lost))
+    shown = presenter.show_place(place)
+    keep = Keep(studio, OneShelf(studio), presenter)
+    found = keep.on_search({"text": "fox"}, place_of(lost))
+    assert shown.stage is not None
+    assert shown.rail is not None
+    assert shown.picked is not None
+    assert found is not None
+    assert [cell["lost"] for cell in shown.stage["cells"]] == [True, False]
+    assert [cell["lost"] for cell in shown.rail["rounds"][0]["cells"]] == [True, False]
+    assert shown.picked["lost"] is True
+    assert {item["id"]: item["lost"] for item in found["items"]} == {lost.id: True, whole.id: False}
+
+
+def test_a_lost_picture_can_be_refined(
+    studio: Studio, presenter: Presenter, entries: tuple[Entry, ...]
+) -> None:
+    """The recipe is enough to go on; the lost parent is not offered for comparing."""
+    lost = entries[0]
+    lost.path.unlink()
+    handlers = Handlers(studio, OneShelf(studio), presenter)
+    shown = handlers.on_refine([", artsy"], "", place_of(lost))
+    news = list(handlers.follow(shown.place and shown.place.to_browser()))
+    assert news[-1].status["key"] == "status_done"
+    child = news[-1].stage["cells"][0]
+    assert (child["seed"], child["prompt"]) == (lost.recipe.seed, "a red fox, artsy")
+    assert shown.place is not None
+    assert presenter.card(child["id"], shown.place)["parent"] is None
+
+
+def test_verifying_a_lost_picture_says_what_to_do(
+    studio: Studio, entries: tuple[Entry, ...]
+) -> None:
+    """The sentence names the picture and no path of the server."""
+    entries[0].path.unlink()
+    news = list(Checks(studio, OneShelf(studio)).on_verify(entries[0].id, place_of(entries[0])))
+    assert [each["error"]["key"] for each in news] == ["error_picture_lost"]
+    assert str(studio.library_folder) not in str(news)
+
+
+def test_the_trash_is_marked_on_the_stage(
+    studio: Studio, presenter: Presenter, entries: tuple[Entry, ...]
+) -> None:
+    """A picture opened out of the trash stands at its place, and says where it is."""
+    studio.library.trash(entries[1].id)
+    shown = presenter.show_place(Place.model_validate(place_of(entries[1])))
+    assert shown.stage is not None
+    assert shown.picked is not None
+    assert [cell["trashed"] for cell in shown.stage["cells"]] == [False, True]
+    assert shown.picked["trashed"] is True
+
+
+def test_a_round_in_the_trash_leaves_the_rail(
+    studio: Studio, presenter: Presenter, entries: tuple[Entry, ...]
+) -> None:
+    """Unless it is on the stage, or something that is kept was refined from it."""
+    middle = refined(studio, entries[0])
+    last = refined(studio, middle[0])
+    aside = refined(studio, entries[1])
+    studio.library.trash(*(entry.id for entry in (*middle, *aside)))
+
+    def rounds(here: Entry) -> list[str]:
+        rail = presenter.rail(Place.model_validate(place_of(here)))
+        return [each["id"] for each in rail["rounds"]]
+
+    first, second, third, fourth = (
+        each[0].lineage.round_id for each in (entries, middle, last, aside)
+    )
+    assert rounds(last[0]) == [first, second, third]
+    assert rounds(aside[0]) == [first, second, third, fourth]
