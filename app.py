@@ -21,15 +21,18 @@ from typing import Any, Final
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")  # read once, when gradio is imported
 
-import gradio as gr
+from seedgrid.ui.starting import quickly
 
-from seedgrid.backend.base import Backend, Placement
-from seedgrid.errors import InputError, SeedGridError
-from seedgrid.studio import Studio, default_model
-from seedgrid.ui import server
-from seedgrid.ui.page import build_app, make_i18n
-from seedgrid.ui.shelves import OneShelf, Shelves, VisitorShelves
-from seedgrid.ui.theme import make_theme
+with quickly():
+    import gradio as gr
+
+    from seedgrid.backend.base import Backend, Placement
+    from seedgrid.errors import InputError, SeedGridError
+    from seedgrid.studio import Studio, default_model
+    from seedgrid.ui import server
+    from seedgrid.ui.page import build_app, make_i18n
+    from seedgrid.ui.shelves import OneShelf, Shelves, VisitorShelves
+    from seedgrid.ui.theme import make_theme
 
 logger = logging.getLogger("seedgrid")
 
