@@ -494,8 +494,61 @@ def test_a_missing_file_keeps_its_recipe(library: Library) -> None:
     lost = library.get(entry.id)
     assert lost.lost
     assert lost.recipe == entry.recipe
-    assert library.search().entries == ()
     assert library.check().is_clean
+
+
+def test_a_lost_picture_stays_where_it_was_and_says_so(library: Library) -> None:
+    """Every answer gives it, marked, before a check has found it out and after."""
+    entry = library.add(make_picture())
+    entry.path.unlink()
+
+    for _ in range(2):
+        answers = [
+            library.get(entry.id),
+            library.find(entry.id[:8]),
+            *library.round(entry.lineage.round_id),
+            *library.work(entry.lineage.work_id),
+            *library.search("fox").entries,
+            *(work.cover for work in library.works().works),
+        ]
+        assert [(answer.id, answer.lost) for answer in answers] == [(entry.id, True)] * 6
+        library.check(repair=True)
+
+    library.trash(entry.id)
+    assert library.empty_trash() == 1
+    assert library.check().is_clean
+
+
+def test_a_tree_keeps_the_branch_that_is_in_the_trash(library: Library) -> None:
+    """Rounds and works give it, marked; searches and the list of works leave it out."""
+    lineage = make_lineage()
+    kept = library.add(make_picture(lineage=lineage))
+    changes = {"picture_id": new_id(), "cell": 1}
+    gone = library.add(make_picture(seed=8, lineage=lineage.model_copy(update=changes)))
+    library.trash(gone.id)
+
+    for answer in (library.round(lineage.round_id), library.work(lineage.work_id)):
+        assert [(entry.id, entry.trashed) for entry in answer] == [
+            (kept.id, False),
+            (gone.id, True),
+        ]
+    assert library.get(gone.id).trashed
+    assert ids(library.search().entries) == [kept.id]
+    (work,) = library.works().works
+    assert (work.cover.id, work.num_pictures) == (kept.id, 1)
+
+
+def test_the_cover_of_a_work_is_a_picture_that_can_be_shown(library: Library) -> None:
+    """The newest one whose file is there, or a lost one when all are."""
+    lineage = make_lineage()
+    first = library.add(make_picture(lineage=lineage))
+    changes = {"picture_id": new_id(), "cell": 1}
+    second = library.add(make_picture(seed=8, lineage=lineage.model_copy(update=changes)))
+
+    second.path.unlink()
+    assert library.works().works[0].cover == first
+    first.path.unlink()
+    assert library.works().works[0].cover.lost
 
 
 def test_a_file_that_comes_back_is_welcome(library: Library) -> None:

@@ -9,6 +9,7 @@ import typer
 
 from seedgrid.cli import options
 from seedgrid.cli.output import complain, picture_row, say, say_json, say_table
+from seedgrid.library.entry import Entry
 from seedgrid.studio import Studio
 
 app = typer.Typer(help="List the library; `library check` finds and repairs.")
@@ -33,12 +34,12 @@ def library(
         )
         for entry in page.entries:
             if json:
-                marks = {"favourite": entry.favourite, "note": entry.note}
-                say_json(picture_row(entry) | marks | {"created_at": entry.lineage.created_at})
+                say_json(picture_row(entry) | _marks(entry))
             else:
                 words = " ".join(entry.recipe.prompt.split())
                 time = entry.lineage.created_at[:16]
-                say(f"{entry.id}  {time}  seed {entry.recipe.seed}  {words}")
+                lost = "  (its file is lost)" if entry.lost else ""
+                say(f"{entry.id}  {time}  seed {entry.recipe.seed}  {words}{lost}")
 
 
 @app.command("check")
@@ -63,6 +64,15 @@ def check(
         done = "Nothing was repaired" if look_only else "What could be repaired was"
         complain(f"{report.num_findings} findings. {done}.")
         raise typer.Exit(1)
+
+
+def _marks(entry: Entry) -> dict[str, Any]:
+    return {
+        "favourite": entry.favourite,
+        "note": entry.note,
+        "lost": entry.lost,
+        "created_at": entry.lineage.created_at,
+    }
 
 
 def _plain(findings: dict[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from seedgrid import png
 from seedgrid.cli import options
 from seedgrid.cli.output import picture_row, say, say_json, say_table
+from seedgrid.library.entry import Entry
 from seedgrid.studio import Studio
 from seedgrid.variations import compare_words
 from seedgrid.verify.comparison import compare_pixels
@@ -25,13 +26,16 @@ def show(picture: Picture, library: options.Library = None, json: options.Json =
     if json:
         parts = {"recipe": entry.recipe, "passport": entry.passport, "lineage": entry.lineage}
         details = {name: part.model_dump(mode="json") for name, part in parts.items()}
-        say_json(picture_row(entry) | details)
+        say_json(picture_row(entry) | details | {"marks": _marks(entry)})
         return
     say(str(entry.path))
     say_table("recipe", {"id": entry.recipe.id, **entry.recipe.model_dump(mode="json")})
     say_table("passport", entry.passport.model_dump(mode="json"))
     say_table("lineage", entry.lineage.model_dump(mode="json"))
     say_table("pixels", {"sha256": entry.pixels_sha256})
+    marks = {name: mark for name, mark in _marks(entry).items() if mark}
+    if marks:
+        say_table("marks", marks)
 
 
 def diff(
@@ -52,6 +56,12 @@ def diff(
     say_table("recipe", {name: _in_words(name, *pair) for name, pair in recipe.items()})
     say_table("passport", {name: _in_words(name, *pair) for name, pair in passport.items()})
     say_table("pixels", pixels)
+
+
+def _marks(entry: Entry) -> dict[str, bool | str]:
+    """Return what the library says beside the picture; a file by itself has no marks."""
+    names = ("favourite", "note", "trashed", "lost")
+    return {name: getattr(entry, name) for name in names}
 
 
 def _compare(first: BaseModel, second: BaseModel) -> Differences:

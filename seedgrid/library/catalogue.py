@@ -1,5 +1,9 @@
 """Catalogue: the questions to a library. What is found damaged is mended before it is shown.
 
+One rule for what is in the trash and for what is lost: `get`, `find`, `round` and `work` give
+everything there is, since a tree keeps its branches; `search` and `works` leave the trash out. An
+entry says of itself whether it is `trashed`, and whether its file is `lost`.
+
 `Library` (store.py) is a catalogue that can also be written to.
 """
 
@@ -7,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 import sqlalchemy as sa
@@ -34,7 +39,7 @@ class Catalogue:
         self._left_a_trace = False
 
     def get(self, picture_id: str) -> Entry:
-        """Return the picture with this id.
+        """Return the picture with this id, also from the trash, also when its file is lost.
 
         Raises:
             InputError: `picture_unknown`.
@@ -76,7 +81,7 @@ class Catalogue:
         return None
 
     def round(self, round_id: str) -> tuple[Entry, ...]:
-        """Return the pictures of one click on Generate or Refine, by cell."""
+        """Return all pictures of one click on Generate or Refine, by cell."""
         entries = self._entries_where(PICTURES.c.round_id == round_id)
         return tuple(sorted(entries, key=lambda entry: entry.lineage.cell))
 
@@ -86,6 +91,8 @@ class Catalogue:
 
     def works(self, *, limit: int = 50, after: int | None = None) -> WorkPage:
         """Return the trees of choices, the one with the newest picture first.
+
+        The cover is the newest picture whose file is there, if there is one.
 
         Args:
             limit: The most works of one page.
@@ -99,7 +106,7 @@ class Catalogue:
         works = tuple(
             Work(
                 id=row["work_id"],
-                cover=covers[row["work_id"]],
+                cover=self._with_a_file(covers[row["work_id"]]),
                 num_pictures=row["num_pictures"],
             )
             for row in found
@@ -121,6 +128,8 @@ class Catalogue:
         after: int | None = None,
     ) -> Page:
         """Return the pictures that fit, newest first; what is left open does not matter.
+
+        Those whose file is lost are among them: they can be painted again.
 
         Args:
             text: Words or parts of words that the prompt must hold, all of them, in any case.
@@ -160,7 +169,15 @@ class Catalogue:
                 entries.append(self._shelf.read(row))
             except DamagedRowError:
                 entries += self._mended(row["number"])
-        return tuple(entries)
+        return tuple(_as_it_is(entry) for entry in entries)
+
+    def _with_a_file(self, cover: Entry) -> Entry:
+        """Return a work's newest picture that can be shown, or `cover` when none can."""
+        if not cover.lost:
+            return cover
+        work = self.work(cover.lineage.work_id)
+        shown = [entry for entry in work if not (entry.lost or entry.trashed)]
+        return shown[-1] if shown else cover
 
     def _mended(self, number: int) -> list[Entry]:
         """Make a row again from its file; the picture may get another id, its true one."""
@@ -183,3 +200,8 @@ class Catalogue:
         except LibraryError:
             self._left_a_trace = True
             raise
+
+
+def _as_it_is(entry: Entry) -> Entry:
+    """Say that a file is gone before any check has found it out."""
+    return entry if entry.lost or entry.path.is_file() else replace(entry, lost=True)

@@ -11,13 +11,17 @@ from seedgrid.recipe import Passport, Recipe
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A picture that is safe on disk.
+    """A picture that is safe on disk, with what a screen may want to mark.
 
     Attributes:
         path: The PNG file, absolute.
         pixels_sha256: Over the decoded RGB bytes, row by row.
         file_sha256: Over the PNG file.
-        lost: The file is gone or damaged; recipe and lineage are kept, it can be painted again.
+        favourite: The artist marked it.
+        note: What the artist wrote to it.
+        trashed: It is in the trash: its file is there until the trash is emptied.
+        lost: The file is gone or damaged; recipe and lineage are kept, it can be painted again,
+            refined, and put into the trash.
     """
 
     path: Path

@@ -85,7 +85,7 @@ class Search:
 def search_rows(connection: sa.Connection, wanted: Search, limit: int, after: int | None) -> Rows:
     """Return up to `limit` rows of `ENTRIES`, newest first."""
     columns = PICTURES.c
-    statement = ENTRIES.where(columns.trashed == int(wanted.trashed), columns.lost == 0)
+    statement = ENTRIES.where(columns.trashed == int(wanted.trashed))
     order: sa.ColumnElement[Any] = columns.number
     words = wanted.text.split()
     long_words = [word for word in words if len(word) >= _PIECE]
