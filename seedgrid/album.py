@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
+from seedgrid.errors import LibraryError
 from seedgrid.library.entry import Entry
 from seedgrid.recipe import Recipe
 
@@ -69,17 +70,20 @@ class StudioPicture:
             The absolute path of the copy.
 
         Raises:
-            LibraryError: The folder refuses.
+            LibraryError: The folder refuses, or `picture_lost`.
         """
         from seedgrid.files import write_atomically
 
         copy = Path(path).expanduser().absolute()
-        write_atomically(copy, self.path.read_bytes())
+        write_atomically(copy, self._repr_png_())
         return copy
 
     def _repr_png_(self) -> bytes:
         """Show the picture in a notebook."""
-        return self.path.read_bytes()
+        try:
+            return self.path.read_bytes()
+        except OSError as error:
+            raise LibraryError("picture_lost", value=self.id) from error
 
 
 class Pictures(Sequence[StudioPicture]):

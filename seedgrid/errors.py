@@ -117,6 +117,10 @@ MESSAGES: Final[dict[str, str]] = {
     "disk_full": (
         "The disk is full: {value} has no room. Make room, nothing that was saved is lost."
     ),
+    "disk_low": (
+        "There is too little room in {value}: {wanted} are wanted, {free} are free. Make room; "
+        "nothing was started, nothing that was saved is lost."
+    ),
     "folder_read_only": (
         "{value} cannot be written to: allow writing there or choose another folder."
     ),

@@ -13,11 +13,15 @@ import contextlib
 import errno
 import os
 import secrets
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Final
 
 from seedgrid.errors import LibraryError
+
+RESERVE_BYTES: Final = 250_000
+"""For what is written beside the pictures: the database's journal, folders, marks."""
 
 TEMPORARY_PREFIX: Final = ".seedgrid-"
 TEMPORARY_SUFFIX: Final = ".part"
@@ -82,6 +86,27 @@ def make_folder(path: Path) -> None:
             sync_folder(folder.parent)
         if not path.is_dir():
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
+
+
+def check_room(folder: Path, num_bytes: int) -> None:
+    """Make sure that so much can be written, before anybody waits for what would be lost.
+
+    What is free now may be taken by others meanwhile: writing still tells of a full disk.
+
+    Args:
+        folder: There.
+        num_bytes: About as much as is to be written; some is asked for beside it.
+
+    Raises:
+        LibraryError: `disk_low`, or the folder refuses.
+    """
+    with refusals(folder):
+        free = shutil.disk_usage(folder).free
+    if free < num_bytes + RESERVE_BYTES:
+        wanted = f"{(num_bytes + RESERVE_BYTES) / 1e6:.1f} MB"
+        raise LibraryError(
+            "disk_low", value=str(folder), wanted=wanted, free=f"{free / 1e6:.1f} MB"
+        )
 
 
 def sync_folder(folder: Path) -> None:

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self, TypedDict, Unpack
 
+from seedgrid import png
 from seedgrid import request as requests
 from seedgrid.album import Pictures, StudioPicture, read_entry
 from seedgrid.backend.base import Backend, Placement
@@ -228,9 +229,9 @@ class Studio:
         """Start what `refine` waits for."""
         parent = self.find(picture)
         recipes = requests.refine(parent.recipe, suffixes, prompt=prompt)
-        if isinstance(picture, str | Path):
+        if isinstance(picture, str | Path) and not _is_id(picture):
             # A file from elsewhere joins the library, so that the tree of choices is whole.
-            parent = self.library.add_png(parent.path.read_bytes())
+            parent = self.library.add_png(png.read_bytes(parent.path))
         return self.engine.submit(plan_refine(parent, recipes), owner=_OWNER, fresh=fresh)
 
     def start_matrix(
@@ -262,7 +263,7 @@ class Studio:
             return picture.entry
         if isinstance(picture, Entry):
             return picture
-        if _looks_like_an_id(str(picture)) and not Path(picture).exists():
+        if _is_id(picture):
             return self.library.find(str(picture))
         return read_entry(Path(picture))
 
@@ -289,9 +290,9 @@ def default_library() -> Path:
     return Path(platformdirs.user_data_dir("seedgrid", appauthor=False))
 
 
-def _looks_like_an_id(text: str) -> bool:
-    """Tell whether a text may be an id, or the beginning of one, and not the name of a file."""
-    return set(text) <= _ID_DIGITS
+def _is_id(picture: str | Path) -> bool:
+    """Tell whether this may be an id, or the beginning of one, and not the name of a file."""
+    return set(str(picture)) <= _ID_DIGITS and not Path(picture).exists()
 
 
 def _read_seeds(seeds: Seeds) -> tuple[int, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from seedgrid.library.entry import Entry
@@ -22,6 +22,9 @@ class MemoryStore:
         self.error: Exception | None = None
         self.may_save = threading.Event()
         self.may_save.set()
+
+    def check_room(self, recipes: Iterable[Recipe]) -> None:
+        pass
 
     def add(self, picture: Picture) -> Entry:
         self.may_save.wait()

@@ -16,8 +16,13 @@ from pathlib import Path
 import pytest
 from pictures import make_picture
 
+from seedgrid.backend.fake import FAKE_CARD, FakeBackend
+from seedgrid.engine import Engine
 from seedgrid.errors import LibraryError
+from seedgrid.events import Failed
 from seedgrid.library import Library
+from seedgrid.plan import plan_grid
+from seedgrid.request import Request, resolve
 
 ROOT = Path(__file__).parents[1]
 NO_STRACE = "strace is not here: `apt-get install strace` lets this test run"
@@ -85,6 +90,46 @@ def mounted(folder: Path, options: str) -> Iterator[None]:
         yield
     finally:
         subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_too_little_room_is_told_before_anything_is_painted(tmp_path: Path) -> None:
+    """A run that would not fit is refused at once, and goes through when there is room."""
+    disk = tmp_path / "disk"
+    request = Request(prompt="hills", seeds=(1, 2, 3, 4), width=512, height=512)
+    jobs = plan_grid(resolve(request, FAKE_CARD))
+    with (
+        mounted(disk, "size=3m"),
+        Library(disk / "library") as library,
+        Engine(FakeBackend(), library) as engine,
+    ):
+        with pytest.raises(LibraryError) as caught:
+            engine.submit(jobs, owner="crash")
+        assert caught.value.code == "disk_low"
+        assert "3.5 MB are wanted" in str(caught.value)
+
+        subprocess.run(["mount", "-o", "remount,size=6m", str(disk)], check=True)
+        assert len(engine.submit(jobs, owner="crash").result(timeout_s=60)) == 4
+
+
+def test_a_disk_that_gets_full_in_the_middle_keeps_what_was_announced(tmp_path: Path) -> None:
+    """Room may be taken by others while it is painted: the run ends with one sentence."""
+    disk = tmp_path / "disk"
+    request = Request(prompt="hills", seeds=tuple(range(44)), width=64, height=64)
+    jobs = plan_grid(resolve(request, FAKE_CARD))
+    with mounted(disk, "size=2m"), Library(disk / "library") as library:
+        with Engine(FakeBackend(), library) as engine:
+            kept = engine.submit(jobs[:4], owner="crash").result(timeout_s=60)
+            run = engine.submit(jobs[4:], owner="crash")
+            (disk / "ballast").write_bytes(b"\0" * _room(disk))
+            last = [*run.events(timeout_s=60)][-1]
+            assert isinstance(last, Failed)
+            assert last.error.code == "disk_full"
+        announced = {entry.id for entry in (*kept, *run.finished.values())}
+        (disk / "ballast").unlink()
+        library.close()
+        with Library(disk / "library") as again:
+            assert {entry.id for entry in again.search(limit=100).entries} >= announced
+            assert again.check().is_clean
 
 
 def test_a_full_disk_is_told_and_costs_nothing(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from seedgrid import png
 from seedgrid.backend.fake import FakeBackend, Fault
-from seedgrid.errors import InputError, PictureError, RunCancelled, RunError
+from seedgrid.errors import InputError, LibraryError, PictureError, RunCancelled, RunError
 from seedgrid.events import Step
 from seedgrid.library import Library
 from seedgrid.studio import Settings, Studio, default_library, default_model
@@ -54,6 +54,21 @@ def test_the_lineage_of_a_refinement(studio: Studio) -> None:
     assert len({f.entry.lineage.round_id for f in finals} - {parent.round_id}) == 1
     assert [f.entry.lineage.change for f in finals] == [", artsy", "in snow"]
     assert [f.entry.lineage.cell for f in finals] == [0, 1]
+
+
+def test_a_picture_whose_file_is_lost_can_be_gone_on_from(studio: Studio) -> None:
+    """Its recipe is kept, by its id too; only a copy of the file cannot be had."""
+    grid = studio.grid("a fox", **SMALL)
+    grid[1].path.unlink()
+    studio.library.trash(grid[2].id)
+
+    for number in (1, 2):
+        (final,) = studio.refine(grid[number].id, [", artsy"])
+        assert final.seed == grid[number].seed
+        assert final.entry.lineage.parent_id == grid[number].id
+    with pytest.raises(LibraryError) as caught:
+        grid[1].save(studio.library_folder / "copy.png")
+    assert caught.value.code == "picture_lost"
 
 
 def test_a_refinement_of_a_refinement(studio: Studio) -> None:

@@ -110,9 +110,11 @@ class Engine:
 
         Raises:
             RunError: `too_many_runs` for this owner, or `engine_closed`.
+            LibraryError: The library has no room for so many pictures.
         """
         if not jobs:
             raise ValueError("a run needs at least one job")
+        (library or self.library).check_room(job.recipe for job in jobs)
         run = Run(
             jobs,
             owner=owner,

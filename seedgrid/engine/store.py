@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Protocol
 
 from seedgrid.library.entry import Entry
 from seedgrid.picture import Lineage, Picture
+from seedgrid.recipe import Recipe
 
 
 class Store(Protocol):
     """Where pictures become safe. Called from several threads."""
+
+    def check_room(self, recipes: Iterable[Recipe]) -> None:
+        """Make sure that pictures of these recipes will find room.
+
+        Raises:
+            LibraryError: They will not.
+        """
+        ...
 
     def add(self, picture: Picture) -> Entry:
         """Save a picture; when this returns, it survives a power cut.

@@ -9,13 +9,14 @@ processes share a library freely. Knows nothing of models or screens.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
 from seedgrid import png
 from seedgrid.errors import LibraryError
+from seedgrid.files import check_room
 from seedgrid.library import checkup, opening
 from seedgrid.library.catalogue import Catalogue
 from seedgrid.library.checkup import Report
@@ -23,9 +24,13 @@ from seedgrid.library.entry import Entry
 from seedgrid.library.shelf import Shelf
 from seedgrid.library.tables import DamagedRowError
 from seedgrid.picture import Lineage, Picture
+from seedgrid.recipe import Recipe
 from seedgrid.request import check_prompt
 
 BUSY_TIMEOUT_S: Final = 30.0
+
+_BESIDE_PIXELS: Final = 16 * 1024
+"""Bytes of a picture's recipe and row; packed pixels are never more than unpacked ones."""
 
 
 class Library(Catalogue):
@@ -71,6 +76,15 @@ class Library(Catalogue):
         """Let go of the folder; calling again does nothing."""
         self._shelf.database.close()
         self._shelf.objects.close_session(leave_trace=self._left_a_trace)
+
+    def check_room(self, recipes: Iterable[Recipe]) -> None:
+        """Make sure that pictures of these recipes will find room, before they are painted.
+
+        Raises:
+            LibraryError: `disk_low`, with what is wanted and what is free.
+        """
+        sizes = [3 * recipe.width * recipe.height + _BESIDE_PIXELS for recipe in recipes]
+        check_room(self.folder, sum(sizes))
 
     def add(self, picture: Picture) -> Entry:
         """Keep a picture; when this returns it is safe on disk.
