@@ -10,13 +10,17 @@ import itertools
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
+import traceback
+import warnings
 from collections import Counter
 from pathlib import Path
 
 from tests.crash import worker
-from tests.crash.journal import Promises
+from tests.crash.journal import Journal, Promises
 
 CALLS = (
     "write",
@@ -86,27 +90,56 @@ def find_points(place: Path, *, careless: bool = False) -> list[tuple[str, int]]
 
 
 def _run_once(place: Path, strace: list[str], *, careless: bool) -> list[str]:
-    library, journal = place / "library", place / "journal"
-    command = ["strace", "-f", "-qq", "--seccomp-bpf", *strace]
+    library, journal, said = place / "library", place / "journal", place / "said"
+    child = _start(library, journal, said, careless=careless)
+    command = ["strace", "-f", "-qq", "-p", str(child), *strace]
     if "-o" not in strace:
         command += ["-o", "/dev/null"]
-    command += [sys.executable, "-B", "-m", "tests.crash.worker", str(library), str(journal)]
-    finished = subprocess.run(
-        command + ["careless"] * careless,
-        env=os.environ | {"PYTHONWARNINGS": "error"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL):
+        _wait_for_tracer(child)
+        os.kill(child, signal.SIGCONT)
+        os.waitpid(child, 0)
     broken = []
-    if "Traceback" in finished.stderr:
-        broken.append(f"an error without a sentence: {finished.stderr.splitlines()[-1]}")
+    if "Traceback" in said.read_text():
+        broken.append(f"an error without a sentence: {said.read_text().splitlines()[-1]}")
     promises = Promises()
     promises.follow(journal)
     broken += promises.broken_by(library)
     if not broken and not careless:
         broken += _still_works(library, promises)
     return broken
+
+
+def _start(library: Path, journal: Path, said: Path, *, careless: bool) -> int:
+    """Start a worker that waits to be traced; a fork, since most of a new one would be imports."""
+    child = os.fork()
+    if child:
+        return child
+    code = 1
+    try:
+        warnings.simplefilter("error")
+        with said.open("w") as file:
+            os.dup2(file.fileno(), 1)
+            os.dup2(file.fileno(), 2)
+        if careless:
+            worker.be_careless()
+        os.kill(os.getpid(), signal.SIGSTOP)
+        code = min(worker.once(library, Journal(journal)), 1)
+    except BaseException:  # noqa: BLE001 - the outermost edge of a process
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def _wait_for_tracer(child: int) -> None:
+    status = Path(f"/proc/{child}/status")
+    deadline = time.monotonic() + 30
+    while "TracerPid:\t0\n" in status.read_text():
+        if time.monotonic() > deadline:
+            os.kill(child, signal.SIGKILL)
+            sys.exit("strace could not attach: it needs the right to trace (root)")
+        time.sleep(0.002)
 
 
 def _still_works(library: Path, promises: Promises) -> list[str]:

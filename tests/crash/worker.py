@@ -1,14 +1,10 @@
-"""What is killed: a process that makes, imports, marks and deletes pictures, and keeps a journal.
-
-python -m tests.crash.worker FOLDER JOURNAL [careless]
-"""
+"""What is killed: it makes, imports, marks and deletes pictures, and keeps a journal of it."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
 import random
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -146,6 +142,11 @@ def opened(folder: Path, attempt: Callable[[Callable[[], None]], None]) -> Libra
     return found[0]
 
 
+def be_careless() -> None:
+    """Make every library of this process one without a discipline: the control of the sweep."""
+    Shelf.add = add_carelessly  # type: ignore[method-assign]
+
+
 def add_carelessly(shelf: Shelf, data: bytes) -> Entry:
     """Do what tools without a discipline do: the row first, then a plain write."""
     file_sha256 = hashlib.sha256(data).hexdigest()
@@ -172,9 +173,3 @@ def a_lineage() -> Lineage:
     return Lineage(
         picture_id=new_id(), work_id=new_id(), round_id=new_id(), cell=0, created_at=now()
     )
-
-
-if __name__ == "__main__":
-    if "careless" in sys.argv:
-        Shelf.add = add_carelessly  # type: ignore[method-assign] # the control of the sweep
-    once(Path(sys.argv[1]), Journal(Path(sys.argv[2])))
