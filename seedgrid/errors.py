@@ -23,6 +23,7 @@ MESSAGES: Final[dict[str, str]] = {
     "seed_range": "Seed {value} is out of range: use a whole number from 0 to 4294967295.",
     "seed_text": "“{value}” is not a list of seeds: write 7, or 0-3, or 7, 11, 42.",
     "seed_count": "{value} seeds are too many: ask for at most {limit} at once.",
+    "mix_text": "“{value}” is no mix of seeds: write SEED:WEIGHT, as in 5:0.1, 7:0.3.",
     "pictures_count": "{value} pictures are too many: ask for at most {limit} at once.",
     "prompt_empty": "The prompt is empty: say what the picture should show.",
     "prompt_long": "The {field} has {value} characters: use at most {limit}.",

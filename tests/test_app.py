@@ -20,9 +20,12 @@ from serving import serve
 import app
 from seedgrid import png
 from seedgrid.backend.catalog import bundled_folder
+from seedgrid.backend.fake import FAKE_CARD
 from seedgrid.backend.installed import InstalledBackend
 from seedgrid.errors import InputError, ModelError
 from seedgrid.library import Library
+from seedgrid.request import Request, resolve
+from seedgrid.turbo import quicken
 from seedgrid.ui import server
 from seedgrid.ui.bounds import MAX_BODY_BYTES
 
@@ -66,6 +69,13 @@ def test_the_api_gives_the_very_files(client: Client, library: Library) -> None:
         given = Path(picture["image"]).read_bytes()
         assert given == library.get(record["id"]).path.read_bytes()
         assert png.read(given).recipe.seed == record["seed"] == seed
+
+
+def test_the_api_takes_turbo(client: Client) -> None:
+    """The recipe says what it took for what was left open."""
+    _, records = client.predict("a fast fox", "1", turbo=True, api_name="/grid")
+    quick = quicken(Request(prompt="a fast fox", seeds=(1,)), FAKE_CARD)
+    assert records[0]["recipe"] == resolve(quick, FAKE_CARD)[0].model_dump(mode="json")
 
 
 def test_the_api_refines_on_the_seed(client: Client) -> None:

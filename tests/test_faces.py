@@ -107,6 +107,19 @@ def test_the_trash_is_marked_on_the_stage(
     assert shown.picked["trashed"] is True
 
 
+def test_the_trash_is_marked_though_the_run_is_still_known(
+    studio: Studio, presenter: Presenter
+) -> None:
+    """A reload asks the library, not the run, which only knows how its pictures were made."""
+    run = studio.start_grid("a red fox", (1, 2), width=64, height=64)
+    entries = run.result()
+    studio.library.trash(entries[0].id)
+    place = Place.model_validate(place_of(entries[1]) | {"run": run.id})
+    shown = presenter.show_place(place)
+    assert shown.stage is not None
+    assert [cell["trashed"] for cell in shown.stage["cells"]] == [True, False]
+
+
 def test_a_round_in_the_trash_leaves_the_rail(
     studio: Studio, presenter: Presenter, entries: tuple[Entry, ...]
 ) -> None:

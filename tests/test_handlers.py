@@ -248,6 +248,9 @@ def test_rubbish_from_a_browser_is_a_first_visit(handlers: Handlers, rubbish: ob
         ({"scheduler": "Magic"}, "scheduler_unknown", "scheduler"),
         ({"model": "nope"}, "model_missing", "model"),
         ({"determinism": "very"}, "determinism_unknown", "determinism"),
+        ({"dtype": "int8"}, "dtype_unknown", "dtype"),
+        ({"mix": "some of 7"}, "mix_text", "mix"),
+        ({"mix": "4294967296:0.5"}, "mix_text", "mix"),
     ],
 )
 def test_bad_input_is_named_at_its_field_and_loses_nothing(

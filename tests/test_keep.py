@@ -12,11 +12,13 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from seedgrid.backend.base import Placement
-from seedgrid.backend.fake import FakeBackend
+from seedgrid.backend.fake import FAKE_CARD, FakeBackend
 from seedgrid.library.entry import Entry
-from seedgrid.links import link_query
-from seedgrid.request import Request
+from seedgrid.links import link_query, read_link
+from seedgrid.recipe import NoiseShare
+from seedgrid.request import Request, resolve
 from seedgrid.studio import Studio
+from seedgrid.ui.ask import Asked, read_request
 from seedgrid.ui.keep import PAGE_SIZE, Keep, fields_of
 from seedgrid.ui.place import Place, read_place
 from seedgrid.ui.present import Presenter
@@ -208,10 +210,20 @@ def test_a_dropped_picture_of_another_tool_fills_in_the_fields(keep: Keep, tmp_p
         "model": "",
         "determinism": "",
         "dtype": "",
+        "mix": "",
     }
     assert shown.place is None
     assert filled.status is not None
     assert filled.status["data"]["reasons"]
+
+
+def test_dropping_deletes_nothing_but_the_upload(keep: Keep, tmp_path: Path) -> None:
+    """The path comes from a browser: what lies beside the file is not ours to delete."""
+    (tmp_path / "x.png").write_bytes(b"not a picture")
+    (tmp_path / "other.txt").write_text("somebody else's")
+    keep.on_drop([str(tmp_path / "x.png")], ME)
+    assert not (tmp_path / "x.png").exists()
+    assert (tmp_path / "other.txt").exists()
 
 
 @pytest.mark.parametrize(
@@ -239,6 +251,16 @@ def test_a_link_fills_in_the_fields(keep: Keep, works: tuple[tuple[Entry, ...], 
     fields = fields_of(filled.request)
     assert (fields["prompt"], fields["seeds"]) == ("a red house", "2")
     assert (fields["size"], fields["steps"]) == ("64x64", "1")
+
+
+def test_a_links_recipe_survives_the_fields(works: tuple[tuple[Entry, ...], ...]) -> None:
+    """Filled in and read again, a recipe is the same, the noise of other seeds included."""
+    mix = (NoiseShare(seed=4294967295, weight=0.1), NoiseShare(seed=7, weight=1 / 3))
+    recipe = works[0][0].recipe.replace(noise_mix=mix, guidance_scale=7.1234567, negative_prompt="fog")
+    request = read_link(link_query(recipe))
+    assert request is not None
+    again = read_request(Asked(**fields_of(request)))
+    assert resolve(again, FAKE_CARD) == (recipe,)
 
 
 def test_a_link_that_cannot_be_is_explained(keep: Keep) -> None:

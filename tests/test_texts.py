@@ -67,7 +67,8 @@ def test_a_reason_of_a_verdict_is_translated(code: str) -> None:
 
 def test_labels_use_texts_that_exist() -> None:
     """A label of the view and a sentence for the status line are in the table."""
-    view, say = (UI / "view.py").read_text(), (UI / "show.py").read_text()
+    view = (UI / "view.py").read_text() + (UI / "settings.py").read_text()
+    say = (UI / "show.py").read_text()
     asked = set(re.findall(r'i18n\("(\w+)"\)', view)) | set(re.findall(r'"(status_\w+)"', say))
     assert asked <= set(TEXTS)
     assert len(asked) > 20

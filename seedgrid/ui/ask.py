@@ -10,7 +10,8 @@ from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from seedgrid.errors import InputError
-from seedgrid.recipe import MAX_STEPS
+from seedgrid.links import read_mix
+from seedgrid.recipe import MAX_STEPS, NoiseShare
 from seedgrid.request import Request, parse_size
 from seedgrid.seeds import MAX_SEEDS_AT_ONCE, parse_seeds
 
@@ -23,6 +24,7 @@ class Asked:
     """The texts of the fields, as they were when the button was pressed.
 
     Attributes:
+        mix: Other seeds whose noise is mixed in, as `links.write_mix` writes them.
         more_prompts: One a line; each is painted on every seed as well.
         turbo: Whether what is left open is answered for speed.
     """
@@ -38,6 +40,7 @@ class Asked:
     device: str = ""
     determinism: str = ""
     dtype: str = ""
+    mix: str = ""
     more_prompts: str = ""
     turbo: bool = False
 
@@ -72,6 +75,7 @@ def read_request(asked: Asked) -> Request:
         scheduler=_chosen(asked.scheduler),
         determinism=asked.determinism or None,
         dtype=_chosen(asked.dtype),
+        noise_mix=_mix(asked.mix),
         **size,
     )
 
@@ -101,6 +105,13 @@ def check_count(num_pictures: int, *, field: str) -> None:
 
 def _chosen(text: str) -> str | None:
     return None if text in ("", AUTO) else text
+
+
+def _mix(text: str) -> tuple[NoiseShare, ...]:
+    try:
+        return read_mix(text)
+    except InputError as error:
+        raise InputError("mix_text", field="mix", value=text.strip()[:40]) from error
 
 
 def _whole_number(text: str) -> int | None:

@@ -30,6 +30,10 @@ ERROR_TEXTS: Final[dict[str, ErrorWords]] = {
         "{value} 个种子太多了：一次最多 {limit} 个。",
         "시드 {value}개는 너무 많습니다: 한 번에 {limit}개까지 쓰세요.",
     ),
+    "mix_text": ErrorWords(
+        "“{value}”不是种子混合：请写“种子:权重”，例如 5:0.1, 7:0.3。",
+        "“{value}”은(는) 시드 섞기가 아닙니다: 5:0.1, 7:0.3처럼 시드:비중으로 쓰세요.",
+    ),
     "pictures_count": ErrorWords(
         "{value} 幅画太多了：一次最多 {limit} 幅。",
         "그림 {value}장은 너무 많습니다: 한 번에 {limit}장까지 쓰세요.",
@@ -258,6 +262,11 @@ ERROR_TEXTS: Final[dict[str, ErrorWords]] = {
     "picture_altered": ErrorWords(
         "这幅图片的像素与配方不符：它被修改过。",
         "이 그림의 픽셀이 레시피와 맞지 않습니다: 편집되었습니다.",
+    ),
+    "disk_low": ErrorWords(
+        "{value} 的空间太少：需要 {wanted}，还剩 {free}。请腾出空间；什么都还没开始，已保存的也没有丢失。",
+        "{value}에 공간이 너무 적습니다: {wanted}가 필요한데 {free}가 남았습니다. 공간을 마련하세요. "
+        "아무것도 시작하지 않았고, 저장된 것은 잃지 않았습니다.",
     ),
     "disk_full": ErrorWords(
         "磁盘已满：{value} 没有空间。请腾出空间，已保存的都还在。",

@@ -6,7 +6,7 @@ place through the `Presenter`.
 
 from __future__ import annotations
 
-import shutil
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,7 @@ from seedgrid.errors import InputError, SeedGridError
 from seedgrid.importing.imported import Imported, fit
 from seedgrid.importing.take_in import Taken, take_in
 from seedgrid.library.entry import Entry
-from seedgrid.links import read_link
+from seedgrid.links import read_link, write_mix
 from seedgrid.picture import PictureId
 from seedgrid.recipe import Seed, Value
 from seedgrid.request import Request
@@ -197,12 +197,13 @@ def fields_of(request: Request) -> dict[str, str]:
         "seeds": format_seeds(request.seeds),
         "negative": request.negative_prompt,
         "steps": _text(request.num_inference_steps),
-        "guidance": "" if request.guidance_scale is None else f"{request.guidance_scale:g}",
+        "guidance": _text(request.guidance_scale),
         "size": f"{request.width}x{request.height}" if has_size else "",
         "scheduler": request.scheduler or "",
         "model": request.model or "",
         "determinism": request.determinism or "",
         "dtype": request.dtype or "",
+        "mix": write_mix(request.noise_mix),
     }
 
 
@@ -238,10 +239,15 @@ def _place_of(entry: Entry, place: Place) -> Place:
 
 
 def _forget(files: Sequence[str]) -> None:
-    """Delete what Gradio put aside for an upload; the library has its own copy."""
+    """Delete what Gradio put aside for an upload; the library has its own copy.
+
+    The path came from a browser: never more than that file goes, and its folder when it is empty.
+    """
     for file in files:
-        shutil.rmtree(Path(file).parent, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            Path(file).unlink()
+            Path(file).parent.rmdir()
 
 
-def _text(number: int | None) -> str:
-    return "" if number is None else str(number)
+def _text(number: float | None) -> str:
+    return "" if number is None else repr(number).removesuffix(".0")

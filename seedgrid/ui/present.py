@@ -43,7 +43,8 @@ class Presenter:
 
     def stage(self, place: Place, run: Run | None, steps: dict[int, show.Json]) -> show.Json:
         """The round of this place, forming or finished."""
-        if run is not None and is_on_stage(run, place):
+        # What a run finished may have been marked or thrown away since: the library knows.
+        if run is not None and is_on_stage(run, place) and run.state != "done":
             return show.stage_of_run(place.epoch, run, steps, picked=place.picked)
         here = self.round_of_place(place)
         busy = run is not None and not run.has_ended

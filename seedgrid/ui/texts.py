@@ -163,6 +163,10 @@ _PAGE: Final[dict[str, Words]] = {
     "more_prompts_placeholder": Words(
         "Each is painted on every seed", "每个都会在所有种子上绘制", "각각 모든 시드로 그립니다"
     ),
+    "mix_label": Words("A little of other seeds", "掺入一点别的种子", "다른 시드를 조금 섞기"),
+    "mix_placeholder": Words(
+        "Seed:weight, as in 7:0.1", "种子:权重，例如 7:0.1", "시드:비중, 예: 7:0.1"
+    ),
     "steps_label": Words("Steps", "步数", "단계 수"),
     "guidance_label": Words("Guidance", "引导强度", "가이던스"),
     "size_label": Words("Size", "尺寸", "크기"),

@@ -12,6 +12,7 @@ import gradio as gr
 
 from seedgrid.ui.faces import no_picture
 from seedgrid.ui.place import NOWHERE
+from seedgrid.ui.settings import Settings, build_settings
 from seedgrid.ui.show import EMPTY_RAIL, EMPTY_SHELF, stage_of_noise
 from seedgrid.variations import GUIDE_PROMPT, GUIDE_SUFFIXES
 
@@ -38,23 +39,6 @@ _BRAND_HTML: Final = (
     '<h1><a class="sg-brand" href="./"><span class="sg-mark" aria-hidden="true">'
     "<i></i><i></i><i></i><i></i></span>SeedGrid</a></h1>"
 )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Settings:
-    """What is folded away: empty means "as the model's card says"."""
-
-    negative: gr.Textbox
-    steps: gr.Textbox
-    guidance: gr.Textbox
-    size: gr.Textbox
-    scheduler: gr.Dropdown
-    model: gr.Dropdown
-    device: gr.Dropdown
-    determinism: gr.Dropdown
-    dtype: gr.Dropdown
-    turbo: gr.Checkbox
-    more_prompts: gr.Textbox
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +106,7 @@ def build_view(i18n: gr.I18n) -> View:
                     again = _quiet_button(i18n("again"), "sg-again")
             with gr.Column(elem_id="sg-panel"):
                 card = _build_card(i18n)
-                settings = _build_settings(i18n)
+                settings = build_settings(i18n)
         with gr.Column(elem_id="sg-keep"):
             drop = _build_drop(i18n)
             library = _script(EMPTY_SHELF, "sg-library", _LIBRARY_JS)
@@ -219,69 +203,6 @@ def _build_variations(i18n: gr.I18n) -> tuple[gr.Textbox, ...]:
             )
             for number, suffix in enumerate(GUIDE_SUFFIXES, start=1)
         )
-
-
-def _build_settings(i18n: gr.I18n) -> Settings:
-    with gr.Accordion(i18n("settings"), open=False, elem_id="sg-settings"):
-        negative = gr.Textbox(
-            "",
-            label=i18n("negative_label"),
-            placeholder=i18n("negative_placeholder"),
-            elem_id="sg-negative",
-            lines=1,
-            max_lines=4,
-        )
-        more_prompts = gr.Textbox(
-            "",
-            label=i18n("more_prompts_label"),
-            placeholder=i18n("more_prompts_placeholder"),
-            elem_id="sg-more-prompts",
-            lines=2,
-            max_lines=8,
-        )
-        with gr.Row():
-            steps = _field(i18n, "steps")
-            guidance = _field(i18n, "guidance")
-            size = _field(i18n, "size")
-        with gr.Row():
-            scheduler = _choice(i18n, "scheduler")
-            determinism = _choice(i18n, "determinism")
-        model = _choice(i18n, "model")
-        with gr.Row():
-            device = _choice(i18n, "device")
-            dtype = _choice(i18n, "dtype")
-        turbo = gr.Checkbox(
-            value=False, label=i18n("turbo_label"), info=i18n("turbo_info"), elem_id="sg-turbo"
-        )
-    return Settings(
-        negative=negative,
-        steps=steps,
-        guidance=guidance,
-        size=size,
-        scheduler=scheduler,
-        model=model,
-        device=device,
-        determinism=determinism,
-        dtype=dtype,
-        turbo=turbo,
-        more_prompts=more_prompts,
-    )
-
-
-def _field(i18n: gr.I18n, name: str) -> gr.Textbox:
-    return gr.Textbox(
-        "", label=i18n(f"{name}_label"), elem_id=f"sg-{name}", max_lines=1, min_width=80
-    )
-
-
-def _choice(i18n: gr.I18n, name: str) -> gr.Dropdown:
-    return gr.Dropdown(
-        [],
-        label=i18n(f"{name}_label"),
-        elem_id=f"sg-{name}",
-        allow_custom_value=True,  # what is not on the list gets our own message at the field
-        min_width=120,
-    )
 
 
 def _quiet_button(label: object, elem_id: str) -> gr.Button:

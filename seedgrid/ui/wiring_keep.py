@@ -30,6 +30,7 @@ _FILLED: Final = (
     "model",
     "determinism",
     "dtype",
+    "mix",
 )
 _CHOICES: Final = ("scheduler", "model", "determinism", "dtype")
 _ASK_AGAIN_JS: Final = "() => SeedGrid.askLibrary()"
