@@ -110,7 +110,7 @@ class _Reader:
 
 
 def _texts(tags: dict[int, bytes]) -> dict[str, str]:
-    texts = {}
+    texts: dict[str, str] = {}
     for tag in reversed(_MAKE_AND_MODEL):
         key, _, value = _plain(tags.get(tag, b"")).partition(":")
         if key.casefold() in ("prompt", "workflow") and value.lstrip().startswith("{"):

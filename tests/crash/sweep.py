@@ -92,6 +92,7 @@ def find_points(place: Path, *, careless: bool = False) -> list[tuple[str, int]]
 def _run_once(place: Path, strace: list[str], *, careless: bool) -> list[str]:
     library, journal, said = place / "library", place / "journal", place / "said"
     child = _start(library, journal, said, careless=careless)
+    os.waitpid(child, os.WUNTRACED)  # It has stopped itself.
     command = ["strace", "-f", "-qq", "-p", str(child), *strace]
     if "-o" not in strace:
         command += ["-o", "/dev/null"]
@@ -139,7 +140,8 @@ def _wait_for_tracer(child: int) -> None:
         if time.monotonic() > deadline:
             os.kill(child, signal.SIGKILL)
             sys.exit("strace could not attach: it needs the right to trace (root)")
-        time.sleep(0.002)
+        time.sleep(0.001)
+    time.sleep(0.005)  # Until the tracer has set itself up.
 
 
 def _still_works(library: Path, promises: Promises) -> list[str]:
