@@ -11,6 +11,7 @@ is also the proof that SeedGrid adds nothing of its own to a picture.
 from __future__ import annotations
 
 import json
+import shutil
 import zipfile
 from collections.abc import Iterable, Sequence
 from importlib import resources
@@ -19,8 +20,9 @@ from pprint import pformat
 from typing import Any, Final
 
 import seedgrid
+from seedgrid.backend import catalog
 from seedgrid.backend.schedulers import TABLE
-from seedgrid.errors import InputError, LibraryError
+from seedgrid.errors import InputError, LibraryError, ModelError
 from seedgrid.files import open_atomically
 from seedgrid.library.entry import Entry
 from seedgrid.recipe import Passport
@@ -86,13 +88,15 @@ def write_bundle(entries: Sequence[Entry], path: Path, *, model: Path | None = N
     Args:
         entries: At least one, whose files are there.
         path: Replaced if it exists.
-        model: A model's folder to put in as well; without it the model must be had by its name.
+        model: A model's folder to put in as well. Our own, which nobody can fetch by its name, is
+            put in anyway; any other must be had without it.
 
     Raises:
         InputError: As `script`.
         LibraryError: A picture's file is missing, or the bundle cannot be written.
     """
     program = script(entries)
+    model = model or _own_model(entries)
     names = [f"pictures/{picture_name(entry, number)}" for number, entry in enumerate(entries, 1)]
     with open_atomically(path) as file, zipfile.ZipFile(file, "w") as bundle:
         for name, entry in zip(names, entries, strict=True):
@@ -107,7 +111,7 @@ def write_bundle(entries: Sequence[Entry], path: Path, *, model: Path | None = N
         _write(bundle, "README.txt", _readme(entries, has_model=model is not None).encode())
         for source in sorted(model.rglob("*")) if model else ():
             if source.is_file() and model:
-                bundle.write(source, f"model/{source.relative_to(model).as_posix()}")
+                _copy(bundle, f"model/{source.relative_to(model).as_posix()}", source)
 
 
 def picture_name(entry: Entry, number: int) -> str:
@@ -194,6 +198,17 @@ def _script_passport(passport: Passport) -> dict[str, Any]:
     }
 
 
+def _own_model(entries: Sequence[Entry]) -> Path | None:
+    """Return the folder of the model in the box, if it is what painted and is still the same."""
+    first, *others = {entry.recipe.model for entry in entries}
+    if others or first.id != catalog.BUNDLED:
+        return None
+    try:
+        return catalog.find_recorded(first).files.folder
+    except ModelError:
+        return None  # A later release has another one: reproduce.py asks for the folder.
+
+
 def _described(entry: Entry, name: str) -> dict[str, Any]:
     return {
         "picture": name,
@@ -232,6 +247,13 @@ def _write(bundle: zipfile.ZipFile, name: str, data: bytes, *, packed: bool = Tr
     member.external_attr = 0o644 << 16
     method = zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED
     bundle.writestr(member, data, compress_type=method)
+
+
+def _copy(bundle: zipfile.ZipFile, name: str, source: Path) -> None:
+    member = zipfile.ZipInfo(name, _DATE)
+    member.external_attr = 0o644 << 16
+    with source.open("rb") as file, bundle.open(member, "w", force_zip64=True) as target:
+        shutil.copyfileobj(file, target)
 
 
 def _json(value: object) -> bytes:

@@ -249,6 +249,22 @@ def test_a_bundle_holds_all_and_comes_in_again(library: Library, tmp_path: Path)
         assert {one.entry.id for one in taken if one.entry} == {entry.id for entry in entries}
 
 
+def test_our_own_model_is_in_the_bundle(
+    backend: DiffusersBackend, library: Library, tmp_path: Path
+) -> None:
+    """Nobody can fetch it by its name; one that has changed since would only mislead."""
+    ref = backend.card("bundled").ref
+    changed = ref.model_copy(update={"weights_sha256": "ab" * 32})
+
+    for model, is_inside in ((ref, True), (changed, False)):
+        export.write_bundle([library.add(make_picture(model=model))], tmp_path / "art.zip")
+
+        with zipfile.ZipFile(tmp_path / "art.zip") as bundle:
+            assert ("model/model_index.json" in bundle.namelist()) == is_inside
+            readme = bundle.read("README.txt").decode()
+        assert ("--model FOLDER" in readme) == (not is_inside)
+
+
 def test_the_script_finds_the_model_of_its_bundle(
     backend: DiffusersBackend,
     library: Library,

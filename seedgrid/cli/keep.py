@@ -59,7 +59,11 @@ def check(
     else:
         for notice in notices:
             say(notice)
-        say_table(str(studio.library_folder), findings)
+        found = {name: value for name, value in findings.items() if value}
+        if report.is_clean:
+            say(f"{studio.library_folder}: {report.num_pictures} pictures, nothing is wrong.")
+        else:
+            say_table(str(studio.library_folder), found)
     if not report.is_clean:
         done = "Nothing was repaired" if look_only else "What could be repaired was"
         complain(f"{report.num_findings} findings. {done}.")

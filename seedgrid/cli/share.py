@@ -36,7 +36,8 @@ def export(
         typer.Option(metavar="FILE", help="All pictures labelled, in one .png or .pdf."),
     ] = None,
     with_model: Annotated[
-        bool, typer.Option("--with-model", help="Put the model's folder into the bundle too.")
+        bool,
+        typer.Option("--with-model", help="Put the model into the bundle too; ours always is."),
     ] = False,
     whole_round: Annotated[
         bool, typer.Option("--round", help="All pictures of the same click, from the library.")
