@@ -167,6 +167,46 @@ def test_import_takes_pictures_in(capsys: pytest.CaptureFixture[str], tmp_path: 
     assert capsys.readouterr().err.count("\n") == 2
 
 
+def test_import_says_what_another_tool_asked_for(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """As lines for people and as JSON, with the noise that was mixed in."""
+    info = PngInfo()
+    settings = "Steps: 20, Sampler: Euler, CFG scale: 7, Seed: 1, Size: 64x64"
+    mix = "Variation seed: 99, Variation seed strength: 0.15"
+    info.add_text("parameters", f"a fox\n{settings}, {mix}, Version: v1.10.1")
+    Image.new("RGB", (8, 8)).save(tmp_path / "theirs.png", pnginfo=info)
+
+    assert main(["import", str(tmp_path / "theirs.png")]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["mix", "99:0.15"] in lines
+    assert ["prompt", "a", "fox"] in lines
+    assert main(["import", str(tmp_path / "theirs.png"), "--json"]) == 0
+    (row,) = rows(capsys.readouterr().out)
+    assert row["request"]["noise_mix"] == [{"seed": 99, "weight": 0.15}]
+
+
+@pytest.mark.usefixtures("fake")
+def test_a_lost_picture_is_listed_and_left_out_of_a_bundle(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """What is lost is said; the rest of its round goes out."""
+    main(["grid", "a fox", "--seeds", "0-2", "--json", *SMALL])
+    first, second, _ = rows(capsys.readouterr().out)
+    Path(second["path"]).unlink()
+
+    assert main(["library"]) == 0
+    assert capsys.readouterr().out.count("(its file is lost)") == 1
+    assert main(["show", second["picture_id"], "--json"]) == 0
+    assert rows(capsys.readouterr().out)[0]["marks"]["lost"] is True
+    bundle = str(tmp_path / "art.zip")
+    assert main(["export", first["picture_id"], "--round", "--bundle", bundle]) == 0
+    assert second["picture_id"] in capsys.readouterr().err
+    with zipfile.ZipFile(bundle) as file:
+        assert len([name for name in file.namelist() if name.endswith(".png")]) == 2
+    assert main(["export", second["picture_id"], "--bundle", bundle]) == 1
+
+
 def test_probe_proves_the_lock(
     capsys: pytest.CaptureFixture[str], model_folder: Callable[[str], Path]
 ) -> None:

@@ -10,15 +10,18 @@ import typer
 from pydantic_core import to_jsonable_python
 
 from seedgrid.cli import options
-from seedgrid.cli.output import complain, picture_row, say, say_json
+from seedgrid.cli.output import complain, picture_row, say, say_json, say_table
 from seedgrid.errors import InputError
 from seedgrid.files import write_atomically
 from seedgrid.library.entry import Entry
+from seedgrid.links import write_mix
+from seedgrid.seeds import format_seeds
 from seedgrid.studio import Studio
 
 if TYPE_CHECKING:
     from seedgrid.importing.imported import Imported
     from seedgrid.importing.take_in import Taken
+    from seedgrid.request import Request
 
 
 def export(
@@ -83,8 +86,11 @@ def import_(
             num_taken += 1
             if json:
                 say_json(_row(taken))
+            elif taken.imported is not None:
+                title = f"{taken.name}: {taken.imported.notice}"
+                say_table(title, _request_words(taken.imported.request))
             else:
-                say(f"{taken.name}: {_words(taken)}")
+                say(f"{taken.name}: {'taken in' if taken.is_new else 'known already'}")
     if num_failed:
         raise typer.Exit(1 if num_taken else 2)
 
@@ -96,10 +102,20 @@ def _row(taken: Taken) -> dict[str, Any]:
     return {"source": taken.name, "is_new": taken.is_new} | picture_row(taken.entry)
 
 
-def _words(taken: Taken) -> str:
-    if taken.imported is not None:
-        return str(taken.imported.notice)
-    return "taken in" if taken.is_new else "known already"
+def _request_words(request: Request) -> dict[str, str]:
+    """Return what to ask for, as people write it; what was not said is left out."""
+    said: dict[str, Any] = {
+        "prompt": request.prompt,
+        "negative": request.negative_prompt,
+        "seeds": format_seeds(request.seeds),
+        "width": request.width,
+        "height": request.height,
+        "steps": request.num_inference_steps,
+        "guidance": request.guidance_scale,
+        "scheduler": request.scheduler,
+        "mix": write_mix(request.noise_mix),
+    }
+    return {name: str(value) for name, value in said.items() if value not in (None, "")}
 
 
 def _request_row(imported: Imported) -> dict[str, Any]:
