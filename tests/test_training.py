@@ -127,6 +127,30 @@ def test_the_numbers_of_a_composition_can_be_read_back_from_the_noise() -> None:
     assert abs(float(written.std()) - 1) < 0.01
 
 
+def test_an_untrained_denoiser_reads_the_numbers_of_the_noise() -> None:
+    """Behind its first self-attention every place knows them, nearly to the last hundredth."""
+    from training.coupling import read_normals
+    from training.networks import Denoiser, initialise
+    from training.reading import carry_numbers, teach_places, teach_reading
+
+    generator = torch.Generator().manual_seed(0)
+    model = Denoiser(300, 299, 298).eval()
+    initialise(model, generator)
+    teach_places(model, generator)
+    carry_numbers(model, range(12), range(12))
+    teach_reading(model, generator)
+    attention = model.unet.down_blocks[1].attentions[0].transformer_blocks[0].attn1
+    seen: list[torch.Tensor] = []
+    attention.register_forward_hook(lambda _module, _given, made: seen.append(made.mean(1)))
+    noise = torch.randn(256, 24, 16, 16, generator=generator)
+    with torch.no_grad():
+        model(noise, torch.full((256,), 999), torch.zeros(256, 2, dtype=torch.long))
+    read = seen[0] @ torch.linalg.pinv(attention.to_out[0].weight[:, :12]).T
+    wanted = read_normals(noise)
+    missed = (read - read.mean(0) - wanted + wanted.mean(0)).square().mean(0) / wanted.var(0)
+    assert missed.max() < 0.03
+
+
 def test_the_hand_written_encoder_equals_the_linear_map() -> None:
     """`vae.encode` computes the PCA of patches that the denoiser was trained on."""
     pytest.importorskip("cv2", reason="drawing needs requirements-training.txt")

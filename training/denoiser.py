@@ -23,11 +23,12 @@ from tqdm import tqdm
 
 from training.batches import LESSONS, Batches
 from training.checkpoints import part, save_checkpoint
+from training.composition import NUM_NORMALS
 from training.coupling import write_normals
 from training.networks import Denoiser, initialise, make_scheduler
 from training.optimizer import MuonAdam, matrix_names
 from training.places import work_dir
-from training.reading import freeze_reading, teach_places, teach_reading
+from training.reading import carry_numbers, freeze_reading, teach_places, teach_reading
 from training.tokenizer import tokenizer
 
 EMA_DECAY = 0.995
@@ -58,6 +59,7 @@ def build(is_fresh: bool = True) -> Denoiser:
     initialise(model, generator)
     if is_fresh:
         teach_places(model, generator)
+        carry_numbers(model, range(NUM_NORMALS), range(NUM_NORMALS))
         teach_reading(model, generator)
     freeze_reading(model)
     return model
