@@ -13,7 +13,10 @@ import pytest
 from painting import PLACEMENT, SilentWatch, paint, recipes_for
 
 from seedgrid import png
+from seedgrid.backend.base import Placement
+from seedgrid.backend.deferred import DeferredBackend
 from seedgrid.backend.diffusion import DiffusersBackend
+from seedgrid.backend.previews import Preview
 from seedgrid.studio import Studio
 
 ENCODERS = ("text_encoder", "text_encoder_2", "text_encoder_3")
@@ -120,6 +123,29 @@ def test_the_memory_forgets_the_oldest(model_folder: Callable[[str], Path]) -> N
     with counted(backend) as counts:
         paint(backend, recipes)
     assert encodings(counts) > 0
+
+
+@pytest.mark.parametrize("wanted", [False, True])
+def test_previews_are_made_where_they_are_wanted(
+    model_folder: Callable[[str], Path], tmp_path: Path, wanted: bool
+) -> None:
+    """A script without a screen pays for none: no preview at a step, no decode to learn them.
+
+    Once the lane forgot to ask, and every grid from the command line drew pictures for nobody.
+    """
+    placement = Placement(device="cpu", threads=1, previews=wanted)
+    counts: Counter[str] = Counter()
+    with Studio(str(model_folder("sd")), tmp_path, placement=placement) as studio:
+        studio.engine.warm(studio.model)
+        studio.engine.borrow(lambda _: None).result()
+        assert isinstance(studio.backend, DeferredBackend)
+        backend = studio.backend._painter()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Preview, "__call__", _counting(Preview.__call__, "previews", counts))
+            with counted(backend) as parts:
+                studio.grid("a red fox", num_inference_steps=3, width=32, height=32)
+    assert counts["previews"] == (3 if wanted else 0)
+    assert parts["vae"] == 1
 
 
 def test_each_picture_is_packed_once(

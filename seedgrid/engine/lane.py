@@ -139,7 +139,8 @@ class _Watch:
         return self._run.cancelled
 
     def step(self, number: int, total: int, previews: Callable[[], tuple[Pixels, ...]]) -> None:
-        self._run.announce(Step(cells=self._cells, number=number, total=total, previews=previews()))
+        shown = previews() if self._has_previews else ()
+        self._run.announce(Step(cells=self._cells, number=number, total=total, previews=shown))
 
 
 def _same_setting(jobs: Sequence[Job]) -> tuple[Cells, ...]:
