@@ -11,6 +11,7 @@ import httpx
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 from playwright.sync_api import Page, expect
+from serving import serve
 from steps import (
     CELLS,
     OpenPage,
@@ -25,6 +26,9 @@ from steps import (
     status,
     wait_until_done,
 )
+
+from benchmarks.library import a_picture, fill
+from seedgrid.library import Library
 
 ITEMS = "#sg-library .sg-item"
 
@@ -54,6 +58,28 @@ def test_a_work_is_found_and_gone_on_with(page: Page) -> None:
     expect(page.locator("#sg-lineage .sg-round")).to_have_count(2)
     page.click("#sg-refine")
     page.wait_for_function("document.querySelector(\"[data-cell='0']\").dataset.seed === '1'")
+
+
+def test_a_large_library_keeps_the_page_small(open_page: OpenPage, tmp_path: Path) -> None:
+    """However far one scrolls, only what is near the window is in the page."""
+    with Library(tmp_path) as library:
+        library.add(a_picture())
+        fill(library, 500)
+    with serve(tmp_path) as address:
+        page = open_page(at=address)
+        open_library(page)
+        page.fill("#sg-library input[type=search]", "fox")
+        expect(page.locator(ITEMS)).not_to_have_count(26)  # the works: twenty pictures each
+        first = page.locator(f"{ITEMS} [data-picture-id]").first.get_attribute("data-picture-id")
+        page.wait_for_function(
+            """() => { scrollTo(0, document.body.scrollHeight);
+            return parseFloat(document.querySelector(".sg-shelf").style.paddingTop) > 5000; }"""
+        )
+        page.wait_for_function(f"document.querySelectorAll('{ITEMS}').length > 8")
+        assert page.locator(ITEMS).count() < 130
+        expect(page.locator(f"{ITEMS} [data-picture-id='{first}']")).to_have_count(0)
+        page.evaluate("scrollTo(0, 0)")
+        expect(page.locator(f"{ITEMS} [data-picture-id='{first}']")).to_have_count(1)
 
 
 def test_what_is_thrown_away_can_be_taken_back(page: Page) -> None:
@@ -130,7 +156,7 @@ def test_a_file_that_is_no_picture_is_explained(page: Page, tmp_path: Path) -> N
     first = generate(page)
     (tmp_path / "x.png").write_text("not a picture")
     page.set_input_files("#sg-drop input[type=file]", tmp_path / "x.png")
-    expect(page.locator("#sg-drop [role=alert]")).to_contain_text("not a PNG")
+    expect(page.locator("#sg-drop [role=alert]")).to_contain_text("no picture that SeedGrid reads")
     assert ids(page) == first
 
 
