@@ -103,6 +103,7 @@ SeedGrid.stage = ({ element, props, watch, pick }) => {
     const before = isNew ? [] : current.cells;
     const isFirst = current.epoch <= 0 && value.epoch > 0;
     if (isNew) picked = isFirst ? (recall(value) ?? value.picked) : value.picked;
+    if (value.cells[picked]?.state === "stopped") picked = null; // it will never be there
     current = value;
     layOut(value);
     value.cells.forEach((state, index) => fill(cells[index], state, isNew));

@@ -102,9 +102,11 @@ def test_escape_stops_and_keeps_the_page_usable(slow_page: Page) -> None:
     set_steps(page, 100)
     page.click("#sg-generate")
     expect(cell(page, 0)).to_have_attribute("data-state", "painting")
+    cell(page, 0).click()
     prompt(page).press("Escape")
     expect(page.locator("#sg-generate")).to_be_visible()
     expect(status(page)).to_contain_text("Stopped")
+    expect(page.locator(f"{CELLS}[aria-selected='true']")).to_have_count(0)
     set_steps(page, 2)
     generate(page)
 
