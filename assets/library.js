@@ -68,7 +68,7 @@ SeedGrid.library = ({ element, props, watch, search, open, trash, empty }) => {
     input.addEventListener("input", () => {
       change(input.value.trim());
       clearTimeout(timer);
-      timer = setTimeout(ask, 150);
+      timer = setTimeout(ask, 80);
     });
     return input;
   }
