@@ -119,7 +119,7 @@ def test_what_is_remembered_says_so(fake: FakeBackend, capsys: pytest.CaptureFix
         (["grid", "a", "--bogus"], "--bogus"),
         (["refine", "/no/such.png"], "/no/such.png"),
         (["refine", "0123456789abcdef"], "0123456789abcdef"),
-        (["refine", "README.md"], "not a PNG"),
+        (["refine", "README.md"], "no picture that SeedGrid reads"),
         (["refine"], "Missing argument"),
         (["matrix", "a", "b"], "--seeds"),
         (["show", "/no/such.png"], "/no/such.png"),
