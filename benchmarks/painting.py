@@ -5,13 +5,15 @@ Both sides write PNG files; SeedGrid also keeps a library.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.contest import Contest, Side
+from benchmarks.contest import Contest, Side, measure
 from benchmarks.plain import PlainScript
 from seedgrid.backend.base import Placement
+from seedgrid.events import Step
 from seedgrid.studio import Settings, Studio
 
 PROMPT = "Labrador in the style of Vermeer"
@@ -113,20 +115,51 @@ class Stage:
         return Contest(
             name=f"{self._name}: known grid",
             target=None,
+            target_s=0.05,
             plain=self._plain_side(lambda _: [PROMPT] * 4, range(4)),
             ours=Side(go=lambda _: self._studio.grid(PROMPT, **self._settings)),
         )
 
-    def faster(self, name: str, placement: dict[str, Any], settings: Settings) -> Contest:
+    def faster(
+        self,
+        name: str,
+        placement: dict[str, Any],
+        settings: Settings,
+        *,
+        target: float | None = 0.56,
+    ) -> Contest:
         """A grid with choices that change pixels for speed; recipe and passport hold them."""
         studio = self._open(name, Placement(previews=False, threads=self._threads, **placement))
         chosen = Settings(**{**self._settings, **settings})
         return Contest(
             name=f"{self._name}: {name}",
-            target=None,
+            target=target,
             plain=self._plain_side(lambda _: [PROMPT] * 4, range(4)),
             ours=Side(go=lambda _: studio.grid(PROMPT, fresh=True, **chosen)),
         )
+
+    def first_preview(self) -> dict[str, object]:
+        """Say how many steps after the start the first preview is there: by the clock, in steps."""
+        studio = self._open("first", Placement(previews=True, threads=self._threads))
+        studio.grid(PROMPT, fresh=True, **self._settings)
+        start_s = time.perf_counter()
+        run = studio.start_grid(PROMPT, fresh=True, **self._settings)
+        seen_s = [time.perf_counter() for event in run.events() if isinstance(event, Step)]
+        step_s = (seen_s[-1] - seen_s[0]) / max(1, len(seen_s) - 1)
+        return measure(
+            f"{self._name}: first preview, in steps", 1.5, (seen_s[0] - start_s) / step_s
+        )
+
+    def stop(self) -> dict[str, object]:
+        """Say how many steps are still done after Stop was pressed at the first one."""
+        studio = self._open("stop", Placement(previews=True, threads=self._threads))
+        run = studio.start_grid(PROMPT, fresh=True, **self._settings)
+        numbers = []
+        for event in run.events():
+            if isinstance(event, Step):
+                numbers.append(event.number)
+                run.cancel()
+        return measure(f"{self._name}: steps after Stop", 1, numbers[-1] - numbers[0])
 
     def _grid_contest(self, name: str, target: float, studio: Studio) -> Contest:
         return Contest(

@@ -14,8 +14,8 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 from statistics import median
-from typing import Any
 
+from benchmarks.contest import measure
 from benchmarks.plain import ROOT
 
 _PLAIN_GRID = """
@@ -35,10 +35,11 @@ import sys
 from seedgrid import Studio
 with Studio(sys.argv[1], sys.argv[2]) as studio:
     if len(sys.argv) > 3:
-        studio.grid("Labrador in the style of Vermeer", width=int(sys.argv[3]),
-                    height=int(sys.argv[3]), num_inference_steps=int(sys.argv[4]))
+        count = int(sys.argv[5]) if len(sys.argv) > 5 else 4
+        studio.grid("Labrador in the style of Vermeer", range(count), width=int(sys.argv[3]),
+                    height=int(sys.argv[3]), num_inference_steps=int(sys.argv[4]), fresh=True)
     else:
-        studio.engine.warm()
+        studio.engine.warm(studio.model)
         studio.engine.borrow(lambda backend: None).result()
         assert studio.engine.warmth.state == "ready"
 """
@@ -46,47 +47,61 @@ with Studio(sys.argv[1], sys.argv[2]) as studio:
 _WAIT_S = 120.0
 
 
-def peak_memory(model: Path, scratch: Path, *, size_px: int, num_steps: int) -> dict[str, Any]:
-    """Compare the most memory of the plain script with that of ours, one grid each, in MB."""
-    grid = [str(size_px), str(num_steps)]
-    plain_mb = _run([sys.executable, "-c", _PLAIN_GRID, str(model), *grid, str(scratch)])[1]
-    ours_mb = _run([sys.executable, "-c", _OUR_GRID, str(model), str(scratch / "memory"), *grid])[1]
-    return {
-        "name": f"peak memory, {size_px} px",
-        "target": 1.05,
-        "plain_mb": round(plain_mb),
-        "ours_mb": round(ours_mb),
-        "ratio": round(ours_mb / plain_mb, 3),
-    }
+def peak_memory(model: Path, scratch: Path, rounds: int) -> dict[str, object]:
+    """Compare the most memory of the plain script with that of ours, one grid each, in turns."""
+    settings = ["256", "10"]
+    plain_mb, ours_mb = [], []
+    for _ in range(rounds):
+        plain_mb.append(_run(_python(_PLAIN_GRID, model, *settings, scratch))[1])
+        ours_mb.append(_run(_python(_OUR_GRID, model, scratch / "memory", *settings))[1])
+    return measure(
+        "peak memory of a grid, 256 px",
+        1.05,
+        median(ours_mb) / median(plain_mb),
+        plain_mb=[round(value) for value in plain_mb],
+        ours_mb=[round(value) for value in ours_mb],
+    )
 
 
-def time_to_ready(model: Path, scratch: Path, rounds: int) -> dict[str, Any]:
-    """Compare a bare script that loads the model with a studio that does, in seconds."""
+def memory_of_many(model: Path, scratch: Path) -> dict[str, object]:
+    """Compare the most memory for sixty-four cells with that for eight, in a process each."""
+    few_mb, many_mb = (
+        _run(_python(_OUR_GRID, model, scratch / "many", "256", "2", str(count)))[1]
+        for count in (8, 64)
+    )
+    ratio = many_mb / few_mb
+    return measure("memory of 64 cells over 8", 1.1, ratio, mb=[round(few_mb), round(many_mb)])
+
+
+def memory_of_library(scratch: Path) -> dict[str, object]:
+    """Say what page and library need without a model, in MB: the most while the page is served."""
+    _, peak_mb = _until_page(scratch)
+    return measure("page and library, MB", 150, peak_mb)
+
+
+def time_to_ready(model: Path, scratch: Path, rounds: int) -> dict[str, object]:
+    """Compare a bare script that loads the model with a studio that does."""
     plain_s, ours_s = [], []
     for _ in range(rounds):
-        plain_s.append(_run([sys.executable, "-c", _PLAIN_GRID, str(model)])[0])
-        ours_s.append(
-            _run([sys.executable, "-c", _OUR_GRID, str(model), str(scratch / "ready")])[0]
-        )
-    ratios = [ours / plain for ours, plain in zip(ours_s, plain_s, strict=True)]
-    return {
-        "name": "process start to model ready",
-        "target": 1.1,
+        plain_s.append(_run(_python(_PLAIN_GRID, model))[0])
+        ours_s.append(_run(_python(_OUR_GRID, model, scratch / "ready"))[0])
+    ratio = median(ours / plain for ours, plain in zip(ours_s, plain_s, strict=True))
+    seconds = {
         "plain_median_s": round(median(plain_s), 2),
         "ours_median_s": round(median(ours_s), 2),
-        "ratio": round(median(ratios), 3),
     }
+    return measure("process start to model ready", 1.1, ratio, **seconds)
 
 
-def time_to_page(scratch: Path, rounds: int) -> dict[str, Any]:
+def time_to_page(scratch: Path, rounds: int) -> dict[str, object]:
     """Time `python app.py` until it answers HTTP 200, in seconds."""
-    times = [_until_page(scratch) for _ in range(rounds)]
-    return {
-        "name": "python app.py to HTTP 200",
-        "target": 3.0,
-        "median_s": round(median(times), 2),
-        "all_s": [round(value, 2) for value in times],
-    }
+    times = [_until_page(scratch)[0] for _ in range(rounds)]
+    all_s = [round(value, 2) for value in times]
+    return measure("python app.py to HTTP 200, s", 3.0, median(times), all_s=all_s)
+
+
+def _python(code: str, *arguments: object) -> list[str]:
+    return [sys.executable, "-c", code, *map(str, arguments)]
 
 
 def _run(command: list[str]) -> tuple[float, float]:
@@ -105,7 +120,8 @@ def _run(command: list[str]) -> tuple[float, float]:
     return time.perf_counter() - start_s, usage.ru_maxrss / 1024
 
 
-def _until_page(scratch: Path) -> float:
+def _until_page(scratch: Path) -> tuple[float, float]:
+    """Start the page; return the seconds until it answers, and its memory at that moment in MB."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -121,10 +137,17 @@ def _until_page(scratch: Path) -> float:
             try:
                 with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=5) as answer:
                     if answer.status == 200:
-                        return time.perf_counter() - start_s
+                        return time.perf_counter() - start_s, _resident_mb(process.pid)
             except (urllib.error.URLError, OSError):
                 time.sleep(0.02)
         raise RuntimeError("the page did not answer")
     finally:
         process.terminate()
         process.wait()
+
+
+def _resident_mb(process_id: int) -> float:
+    """Read what a process holds; 0 where the system does not say."""
+    status = Path(f"/proc/{process_id}/status")
+    lines = status.read_text().splitlines() if status.is_file() else []
+    return sum(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1024

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from seedgrid.backend import catalog
 from seedgrid.backend.base import Placement, Watch
-from seedgrid.backend.memory import keep_freed_memory
+from seedgrid.backend.memory import keep_freed_memory, without_collecting
 from seedgrid.backend.proof import ProbeReport
 from seedgrid.picture import Pixels
 from seedgrid.recipe import Passport, Recipe
@@ -57,7 +57,8 @@ class DeferredBackend:
 
     def _painter(self) -> DiffusersBackend:
         if self._backend is None:
-            from seedgrid.backend.diffusion import DiffusersBackend
+            with without_collecting():
+                from seedgrid.backend.diffusion import DiffusersBackend
 
             self._backend = DiffusersBackend()
         return self._backend

@@ -10,24 +10,18 @@ looks again and again through what is only growing. Knows no component.
 
 from __future__ import annotations
 
-import gc
 import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+from seedgrid.backend.memory import without_collecting
 
 
 @contextmanager
 def quickly() -> Iterator[None]:
     """Import without Gradio's type stubs, and without collecting garbage on the way."""
-    was_collecting = gc.isenabled()
-    gc.disable()
-    try:
-        with _without_stubs():
-            yield
-    finally:
-        gc.freeze()  # What was imported stays: no later collection looks through it either.
-        if was_collecting:
-            gc.enable()
+    with without_collecting(), _without_stubs():
+        yield
 
 
 @contextmanager
