@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import platform
+from functools import cache
 from importlib.metadata import version
 from typing import Final
 
@@ -38,8 +39,8 @@ def current_passport(device: torch.device, placement: Placement) -> Passport:
         seedgrid=seedgrid.__version__,
         python=platform.python_version(),
         torch=str(torch.__version__),
-        diffusers=version("diffusers"),
-        transformers=version("transformers"),
+        diffusers=_version_of("diffusers"),
+        transformers=_version_of("transformers"),
         device=str(device),
         device_name=device_name(device),
         driver=_driver(device),
@@ -54,6 +55,12 @@ def current_passport(device: torch.device, placement: Placement) -> Passport:
         vae_tiling=placement.vae_tiling,
         determinism={name: state for name, state in switches.items() if name not in precision},
     )
+
+
+@cache
+def _version_of(library: str) -> str:
+    """Read it once: each time is milliseconds, of the fifty in which a known grid is shown."""
+    return version(library)
 
 
 def _driver(device: torch.device) -> str:
