@@ -13,6 +13,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from seedgrid.backend.memory import without_collecting
 
@@ -33,10 +34,10 @@ def _without_stubs() -> Iterator[None]:
     """
     original = inspect.getfile
 
-    def getfile(thing: object) -> str:
-        if inspect.isclass(thing) and thing.__module__.partition(".")[0] == "gradio":
+    def getfile(object: Any) -> str:  # noqa: A002 (the name that inspect gives it)
+        if inspect.isclass(object) and object.__module__.partition(".")[0] == "gradio":
             raise OSError("no stub is wanted")
-        return original(thing)  # type: ignore[arg-type] # what is asked for is passed on as it is
+        return original(object)
 
     inspect.getfile = getfile
     try:
