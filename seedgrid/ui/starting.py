@@ -34,7 +34,7 @@ def _without_stubs() -> Iterator[None]:
     """
     original = inspect.getfile
 
-    def getfile(object: Any) -> str:  # noqa: A002 (the name that inspect gives it)
+    def getfile(object: Any) -> str:  # noqa: A002, ANN401 (as inspect has it)
         if inspect.isclass(object) and object.__module__.partition(".")[0] == "gradio":
             raise OSError("no stub is wanted")
         return original(object)
