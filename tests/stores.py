@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from seedgrid.library.entry import Entry
@@ -42,10 +43,9 @@ class MemoryStore:
         self.entries.append(entry)
         return entry
 
-    def add_again(self, entry: Entry, lineage: Lineage) -> Entry:
-        old = self.pictures[entry.id]
-        return self.add(
-            Picture(pixels=old.pixels, recipe=old.recipe, passport=old.passport, lineage=lineage)
+    def add_again(self, *copies: tuple[Entry, Lineage]) -> tuple[Entry, ...]:
+        return tuple(
+            self.add(replace(self.pictures[entry.id], lineage=lineage)) for entry, lineage in copies
         )
 
     def remembered(self, recipe_id: str, passport_digest: str) -> Entry | None:

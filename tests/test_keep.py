@@ -256,7 +256,9 @@ def test_a_link_fills_in_the_fields(keep: Keep, works: tuple[tuple[Entry, ...], 
 def test_a_links_recipe_survives_the_fields(works: tuple[tuple[Entry, ...], ...]) -> None:
     """Filled in and read again, a recipe is the same, the noise of other seeds included."""
     mix = (NoiseShare(seed=4294967295, weight=0.1), NoiseShare(seed=7, weight=1 / 3))
-    recipe = works[0][0].recipe.replace(noise_mix=mix, guidance_scale=7.1234567, negative_prompt="fog")
+    recipe = works[0][0].recipe.replace(
+        noise_mix=mix, guidance_scale=7.1234567, negative_prompt="fog"
+    )
     request = read_link(link_query(recipe))
     assert request is not None
     again = read_request(Asked(**fields_of(request)))

@@ -90,7 +90,7 @@ def test_add_again_copies_the_packed_pixels(library: Library) -> None:
     """The same picture at another place of the tree shares its pixels byte by byte."""
     entry = library.add(make_picture())
 
-    again = library.add_again(entry, make_lineage())
+    again = library.add_again((entry, make_lineage()))[0]
 
     assert again.id != entry.id
     assert again.recipe == entry.recipe
@@ -99,6 +99,23 @@ def test_add_again_copies_the_packed_pixels(library: Library) -> None:
         for path in (entry.path, again.path)
     ]
     assert packed[0] == packed[1]
+
+
+def test_copies_are_kept_together_or_not_at_all(library: Library) -> None:
+    """One place that is taken already, and none of the others is there either."""
+    first, second = library.add(make_picture(seed=1)), library.add(make_picture(seed=2))
+    taken = make_lineage().model_copy(update={"picture_id": first.id})
+
+    with pytest.raises(InputError) as caught:
+        library.add_again((first, make_lineage()), (second, taken))
+
+    assert caught.value.code == "picture_twice"
+    assert {entry.id for entry in library.search().entries} == {first.id, second.id}
+    library.check(repair=True)
+    places = [make_lineage() for _ in range(4)]
+    again = library.add_again(*((second, place) for place in places))
+    assert [entry.lineage for entry in again] == places
+    assert library.check().is_clean
 
 
 def test_a_recipe_is_remembered_under_its_passport_only(library: Library) -> None:
@@ -146,7 +163,7 @@ def test_find_takes_ids_and_their_beginnings(library: Library) -> None:
 def test_find_takes_the_newest_of_one_recipe(library: Library) -> None:
     """A recipe that was made twice means its newest picture."""
     entry = library.add(make_picture())
-    newest = library.add_again(entry, make_lineage())
+    newest = library.add_again((entry, make_lineage()))[0]
 
     assert library.find(entry.recipe.id) == newest
 

@@ -42,7 +42,7 @@ class LibraryStates(RuleBasedStateMachine):
     @precondition(lambda self: self.expected)
     @rule(number=st.integers(0, 99))
     def add_again(self, number: int) -> None:
-        entry = self.library.add_again(self._pick(number), make_lineage())
+        entry = self.library.add_again((self._pick(number), make_lineage()))[0]
         self.expected[entry.id] = entry
 
     @precondition(lambda self: self.expected)

@@ -29,8 +29,8 @@ class Store(Protocol):
         """
         ...
 
-    def add_again(self, entry: Entry, lineage: Lineage) -> Entry:
-        """Save the same pixels at another place of the lineage.
+    def add_again(self, *copies: tuple[Entry, Lineage]) -> tuple[Entry, ...]:
+        """Save the same pixels at other places of the lineage, all or none.
 
         Raises:
             LibraryError: It could not be saved.

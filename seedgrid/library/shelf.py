@@ -11,6 +11,7 @@ import hashlib
 import secrets
 import threading
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -84,18 +85,25 @@ class Shelf:
             trashed=marks.trashed,
         )
 
-    def add(self, data: bytes) -> Entry:
-        """Put a PNG file of ours on the shelf; when this returns it is safe.
+    def add(self, *files: bytes) -> tuple[Entry, ...]:
+        """Put PNG files of ours on the shelf, all rows or none; when this returns they are safe.
+
+        Most of the time it waits for the disk, so it waits for all files together.
 
         Raises:
-            PictureError: It is not one of ours, or damaged.
+            PictureError: One is not ours, or damaged.
             LibraryError: The folder or the database refuses.
         """
-        entry = self.entry_of(hashlib.sha256(data).hexdigest(), data)
-        self.objects.put(data)
+        entries = [self.entry_of(hashlib.sha256(data).hexdigest(), data) for data in files]
+        if len(files) == 1:
+            self.objects.put(files[0])
+        else:
+            with ThreadPoolExecutor(len(files)) as pool:
+                list(pool.map(self.objects.put, files))
         with self.database.writes() as connection:
-            kept = self.insert(connection, entry)
-            self._heal_twins(connection, kept, data)
+            kept = tuple(self.insert(connection, entry) for entry in entries)
+            for entry, data in zip(kept, files, strict=True):
+                self._heal_twins(connection, entry, data)
         return kept
 
     def _heal_twins(self, connection: sa.Connection, entry: Entry, data: bytes) -> None:

@@ -92,7 +92,7 @@ class Library(Catalogue):
         Raises:
             LibraryError: Full, read-only or locked; what was kept before is untouched.
         """
-        return self._add(png.encode(picture))
+        return self._add(png.encode(picture))[0]
 
     def add_png(self, data: bytes) -> Entry:
         """Keep a SeedGrid PNG file as it is, chunks and all; one that is there already stays.
@@ -103,18 +103,24 @@ class Library(Catalogue):
             LibraryError: Full, read-only or locked.
         """
         png.read_checked(data)
-        return self._add(data)
+        return self._add(data)[0]
 
-    def add_again(self, entry: Entry, lineage: Lineage) -> Entry:
-        """Keep the same pixels at another place in the tree; they are copied, not computed.
+    def add_again(self, *copies: tuple[Entry, Lineage]) -> tuple[Entry, ...]:
+        """Keep the same pixels at other places in the tree; they are copied, not computed.
+
+        Args:
+            copies: A few pictures, each with its new place; kept together or not at all.
 
         Raises:
-            LibraryError: `picture_lost` when the file is not what it was; or the folder refuses.
+            LibraryError: `picture_lost` when a file is not what it was; or the folder refuses.
         """
-        data = self._shelf.objects.read(entry.file_sha256)
-        if data is None:
-            raise LibraryError("picture_lost", value=entry.id)
-        return self._add(png.rewrite(data, lineage=lineage))
+        files = []
+        for entry, lineage in copies:
+            data = self._shelf.objects.read(entry.file_sha256)
+            if data is None:
+                raise LibraryError("picture_lost", value=entry.id)
+            files.append(png.rewrite(data, lineage=lineage))
+        return self._add(*files)
 
     def set_favourite(self, picture_id: str, favourite: bool) -> Entry:
         """Mark or unmark a favourite.
@@ -182,13 +188,13 @@ class Library(Catalogue):
                 opening.repair(self._shelf, report)
         return report
 
-    def _add(self, data: bytes) -> Entry:
+    def _add(self, *files: bytes) -> tuple[Entry, ...]:
         with self._traced():
             try:
-                return self._shelf.add(data)
+                return self._shelf.add(*files)
             except DamagedRowError as error:
                 self._mend_picture(str(error))
-                return self._shelf.add(data)
+                return self._shelf.add(*files)
 
     def _change(self, picture_ids: Sequence[str], **marks: bool | str) -> tuple[Entry, ...]:
         with self._traced():

@@ -125,7 +125,7 @@ def once(folder: Path, journal: Journal) -> int:
 
     for seed in (1, 2, 3):
         attempt(lambda seed=seed: add(lambda: library.add(small_picture(seed))))
-    attempt(lambda: add(lambda: library.add_again(added[0], a_lineage())))
+    attempt(lambda: add(lambda: library.add_again((added[0], a_lineage()))[0]))
     attempt(lambda: mark("favourite", lambda picture_id: library.set_favourite(picture_id, True)))
     attempt(lambda: mark("trash", lambda picture_id: library.trash(picture_id)))
     attempt(delete)
