@@ -8,7 +8,7 @@ import math
 import os
 import platform
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -89,7 +89,7 @@ def _contests(model: str, stage: Stage, only: str) -> Iterator[Contest]:
     half = Settings(dtype="bfloat16")
     fewer = Settings(dtype="bfloat16", scheduler=FAST_SCHEDULER)
     fewer["num_inference_steps"] = math.ceil(STEP_SHARE * SETTINGS[model]["num_steps"])
-    makers = {
+    makers: dict[str, Callable[[], Contest]] = {
         "grid": stage.grid,
         "previews": stage.grid_with_previews,
         "refinement": stage.refinement,

@@ -49,7 +49,7 @@ def test_visitors_of_a_space_see_only_their_own(tmp_path: Path) -> None:
 
 
 def test_a_picture_of_any_visitor_is_found_by_its_id(tmp_path: Path) -> None:
-    """Who was shown an id may ask for the picture, its round and its work."""
+    """Who was shown an id may ask for the picture, its round and its work, without the trash."""
     shelves = VisitorShelves(tmp_path / "visitors")
     with Studio(library=tmp_path / "api", backend=FakeBackend()) as studio:
         shown = paint(Handlers(studio, shelves, Presenter(studio, shelves)), ANNA)
@@ -58,6 +58,10 @@ def test_a_picture_of_any_visitor_is_found_by_its_id(tmp_path: Path) -> None:
         assert shelves.find(entries[1].id) == entries[1]
         assert shelves.family(entries[1].id, scope="round") == entries
         assert shelves.family(entries[1].id, scope="picture") == entries[1:]
+        shelves.of("a" * 32).trash(entries[1].id)
+        assert shelves.family(entries[0].id, scope="work") == entries[:1]
+        named = shelves.family(entries[1].id, scope="work")
+        assert [entry.id for entry in named] == [entry.id for entry in entries]
     assert shelves.find("f" * 32) is None
     assert shelves.family("f" * 32, scope="work") == ()
 

@@ -14,7 +14,6 @@ from seedgrid.backend.base import Backend, PreviewMaker
 from seedgrid.errors import LibraryError, SeedGridError
 from seedgrid.studio import Studio
 from seedgrid.ui import show
-from seedgrid.ui.faces import is_lost
 from seedgrid.ui.place import read_place
 from seedgrid.ui.shelves import Shelves
 from seedgrid.verify import Claim, Reason, Verdict, difference_picture, read_claim, verify
@@ -35,7 +34,7 @@ class Checks:
         base = {"id": str(picture_id)}
         try:
             entry = self._shelves.of(place.visitor).get(str(picture_id))
-            if is_lost(entry):
+            if entry.lost:
                 raise LibraryError("picture_lost", value=entry.id)
             for news in self._verify(read_claim(entry.path)):
                 yield base | news

@@ -253,8 +253,8 @@ ERROR_TEXTS: Final[dict[str, ErrorWords]] = {
         "이 PNG의 “{value}” 글이 너무 많아 읽지 않았습니다.",
     ),
     "picture_without_recipe": ErrorWords(
-        "这个 PNG 里没有配方：文字已被删除，或不是 SeedGrid 所作。",
-        "이 PNG에는 레시피가 없습니다: 글이 지워졌거나 SeedGrid가 만든 것이 아닙니다.",
+        "这张图里没有配方：文字已被删除，或从未写入。",
+        "이 그림에는 레시피가 없습니다: 글이 지워졌거나 아무것도 적히지 않았습니다.",
     ),
     "picture_record": ErrorWords(
         "这个 PNG 里的配方读不出来：{reason}。", "이 PNG의 레시피를 읽을 수 없습니다: {reason}."

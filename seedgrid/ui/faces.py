@@ -31,7 +31,7 @@ def cell(entry: Entry) -> Json:
 
 def thumb(entry: Entry) -> Json:
     """A picture on the rail."""
-    return {"id": entry.id, "lost": is_lost(entry), "trashed": entry.trashed}
+    return {"id": entry.id, "lost": entry.lost, "trashed": entry.trashed}
 
 
 def card(entry: Entry, parent: Entry | None, *, hint: str | None, lock: Json | None) -> Json:
@@ -47,7 +47,7 @@ def card(entry: Entry, parent: Entry | None, *, hint: str | None, lock: Json | N
     before = parent.recipe.prompt if parent else recipe.prompt
     mix = " + ".join(f"{share.weight:.0%} × {share.seed}" for share in recipe.noise_mix)
     return thumb(entry) | {
-        "parent": parent.id if parent and not is_lost(parent) else None,
+        "parent": parent.id if parent and not parent.lost else None,
         "seed": recipe.seed,
         "mix": mix,
         "pieces": [[piece.kind, piece.text] for piece in compare_words(before, recipe.prompt)],
@@ -85,11 +85,6 @@ def item(entry: Entry, count: int | None = None) -> Json:
         "favourite": entry.favourite,
         "count": count,
     }
-
-
-def is_lost(entry: Entry) -> bool:
-    """Tell whether a picture's file is gone, also when nobody has checked the library since."""
-    return entry.lost or not entry.path.is_file()
 
 
 def caption(recipe: Recipe, change: str) -> str:

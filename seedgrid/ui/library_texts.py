@@ -42,9 +42,9 @@ LIBRARY_TEXTS: Final[dict[str, Words]] = {
     ),
     "library_not_found": Words("Nothing like that here", "没有找到", "찾지 못했습니다"),
     "drop_label": Words(
-        "Drop PNG pictures or ZIP bundles, of SeedGrid or other tools",
-        "拖入 PNG 图片或 ZIP 包，SeedGrid 或其他工具的都可以",
-        "PNG 그림이나 ZIP 묶음을 놓으세요. SeedGrid나 다른 도구의 것 모두 됩니다",
+        "Drop pictures or ZIP bundles, of SeedGrid or other tools",
+        "拖入图片或 ZIP 包，SeedGrid 或其他工具的都可以",
+        "그림이나 ZIP 묶음을 놓으세요. SeedGrid나 다른 도구의 것 모두 됩니다",
     ),
     "drop_here": Words("Drop to open", "松手即可打开", "놓으면 열립니다"),
     "status_taken_in": Words(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import shutil
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
@@ -129,5 +130,12 @@ def _family(library: Library, picture_id: str, scope: str) -> tuple[Entry, ...]:
     if entry is None:
         return ()
     if scope == "round":
-        return library.round(entry.lineage.round_id)
-    return library.work(entry.lineage.work_id) if scope == "work" else (entry,)
+        return _there(library.round(entry.lineage.round_id), picture_id)
+    if scope == "work":
+        return _there(library.work(entry.lineage.work_id), picture_id)
+    return (entry,)
+
+
+def _there(entries: Sequence[Entry], named: str) -> tuple[Entry, ...]:
+    """Leave out what is in the trash or lost, but not the picture that was asked for."""
+    return tuple(e for e in entries if e.id == named or not (e.trashed or e.lost))

@@ -184,7 +184,7 @@ def _build_drop(i18n: gr.I18n) -> gr.File:
         label=i18n("drop_label"),
         elem_id="sg-drop",
         file_count="multiple",
-        file_types=[".png", ".zip"],
+        file_types=[".png", ".jpg", ".jpeg", ".webp", ".zip"],
         type="filepath",
         height=54,
     )
