@@ -195,12 +195,13 @@ def test_the_whole_training_runs_and_goes_on_where_it_stood(
     denoiser.train(denoiser.Settings(pictures=16, workers=1))
     denoiser.train(denoiser.Settings(pictures=32, workers=1))
     repairs.sample_repairs(1, workers=1)
-    decoder.train(decoder.Settings(steps=3, repair_share=1.0))
+    decoder.repair(decoder.Settings(steps=3, repair_share=1.0))
     export.export(tmp_path / "model")
 
     stored = safetensors.load_file(denoiser.checkpoint_path())
     assert (int(stored["seen"]), int(stored["steps"])) == (32, 2)
     assert int(safetensors.load_file(decoder.checkpoint_path())["steps"]) == 3
+    assert int(safetensors.load_file(decoder.before_repair_path())["steps"]) == 1
     loaded = diffusers.DiffusionPipeline.from_pretrained(str(tmp_path / "model"))
     picture = loaded("a cat", num_inference_steps=1, output_type="np").images[0]
     assert picture.shape == (256, 256, 3)

@@ -74,7 +74,7 @@ def _repair(arguments: argparse.Namespace) -> None:
     from training import decoder
 
     _gently(arguments.workers)
-    decoder.train(decoder.Settings(steps=arguments.steps + REPAIR_STEPS))
+    decoder.repair(decoder.Settings(steps=arguments.steps + REPAIR_STEPS))
 
 
 def _export(arguments: argparse.Namespace) -> None:

@@ -63,11 +63,12 @@ def judge_figures(judge: Judge, count: int) -> list[Figure]:
         Figure(name=f"judge, drawn pictures: {n}", value=r, target="")
         for n, r in zip(LABELS, right, strict=True)
     ]
-    agreement = np.corrcoef(places[:, 0], truth.places[:, 0].numpy())[0, 1]
-    return [
-        *figures,
-        Figure(name="judge, drawn pictures: correlation of x", value=agreement, target=""),
-    ]
+    for column, name in ((0, "x"), (2, "size")):
+        agreement = np.corrcoef(places[:, column], truth.places[:, column].numpy())[0, 1]
+        figures.append(
+            Figure(name=f"judge, drawn pictures: correlation of {name}", value=agreement, target="")
+        )
+    return figures
 
 
 def combinations(num_seeds: int, keep_one_in: int) -> tuple[list[Wording], list[int]]:

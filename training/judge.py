@@ -106,10 +106,10 @@ def roughen(views: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
 def loss_of(answers: tuple[torch.Tensor, ...], truth: Truth) -> torch.Tensor:
     """Cross entropies and the squared error of places."""
     named = sum(functional.cross_entropy(answers[k], truth.labels[:, k]) for k in range(3))
-    return named + 0.5 * (answers[3] - truth.places).square().mean()
+    return named + 2.0 * (answers[3] - truth.places).square().mean()
 
 
-def train_judge(batches: int = 620, batch_size: int = 32) -> Judge:
+def train_judge(batches: int = 1500, batch_size: int = 32) -> Judge:
     """Train on freshly drawn pictures, and keep the result."""
     judge, generator = Judge(), torch.Generator().manual_seed(JUDGE_SEED)
     initialise(judge, generator)

@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from seedgrid import Studio
 
-PROMPT: Final = "lighthouse in the style of Van Gogh"
+PROMPT: Final = "Labrador in the style of Vermeer"
 SEEDS: Final = "0-3"
 PICKED: Final = 2
 CELL_PX: Final = 256
