@@ -135,7 +135,7 @@ def _parser() -> argparse.ArgumentParser:
         "--minutes", type=float, default=float("inf"), help="for the denoiser, from now"
     )
     parser.add_argument(
-        "--cooldown", type=float, default=0.35, help="last share of it with a falling rate"
+        "--cooldown", type=float, default=0.9, help="last share of it with a falling rate"
     )
     parser.add_argument("--workers", type=int, default=2, help="training processes on a CPU")
     parser.add_argument(

@@ -46,7 +46,7 @@ class Settings:
     minutes: float = float("inf")
     batch_size: int = 16
     learning_rate: float = 2e-3
-    cooldown: float = 0.35
+    cooldown: float = 0.9
     workers: int = 2
     seed: int = 3
 
