@@ -61,19 +61,19 @@ class Stage:
             guidance_scale=guidance,
             scheduler="DDIM",
         )
-        self._studios: list[Studio] = []
-        self._studio = self._open("quiet", Placement(previews=False, threads=threads))
+        self._studio: Studio | None = None
+        self._opened = ""
         self._plain = PlainScript(model, scratch / "plain", threads)
 
     def close(self) -> None:
         """Let go of both sides."""
-        for studio in self._studios:
-            studio.close()
+        if self._studio is not None:
+            self._studio.close()
         self._plain.close()
 
     def grid(self) -> Contest:
         """A first grid: one prompt, four seeds."""
-        return self._grid_contest("grid", 1.00, self._studio)
+        return self._grid_contest("grid", 1.00, self._quiet())
 
     def grid_with_previews(self) -> Contest:
         """The same with four previews at every step."""
@@ -82,7 +82,8 @@ class Stage:
 
     def refinement(self) -> Contest:
         """Four variations of the words on one seed, other words in each round."""
-        parent = self._studio.grid(PROMPT, seeds=[2], **self._settings)[0]
+        studio = self._quiet()
+        parent = studio.grid(PROMPT, seeds=[2], **self._settings)[0]
 
         def suffixes(number: int) -> list[str]:
             return [f"{suffix} {number}" for suffix in SUFFIXES]
@@ -91,7 +92,7 @@ class Stage:
             name=f"{self._name}: refinement",
             target=0.97,
             plain=self._plain_side(lambda n: [PROMPT + suffix for suffix in suffixes(n)], [2] * 4),
-            ours=Side(go=lambda n: self._studio.refine(parent, suffixes(n), fresh=True)),
+            ours=Side(go=lambda n: studio.refine(parent, suffixes(n), fresh=True)),
         )
 
     def matrix(self, num_cells: int) -> Contest:
@@ -101,23 +102,24 @@ class Stage:
             for start in range(0, num_cells, 4):
                 self._plain.paint([PROMPT] * 4, range(start, start + 4), **self._plain_settings)
 
-        seeds = range(num_cells)
+        seeds, studio = range(num_cells), self._quiet()
         return Contest(
             name=f"{self._name}: matrix of {num_cells}",
             target=1.00,
             plain=Side(go=plain, cpu_s=self._plain.cpu_s),
-            ours=Side(go=lambda _: self._studio.grid(PROMPT, seeds, fresh=True, **self._settings)),
+            ours=Side(go=lambda _: studio.grid(PROMPT, seeds, fresh=True, **self._settings)),
         )
 
     def known(self) -> Contest:
         """A grid that is known already; the twin paints it again, for want of a memory."""
-        self._studio.grid(PROMPT, **self._settings)
+        studio = self._quiet()
+        studio.grid(PROMPT, **self._settings)
         return Contest(
             name=f"{self._name}: known grid",
             target=None,
             target_s=0.05,
             plain=self._plain_side(lambda _: [PROMPT] * 4, range(4)),
-            ours=Side(go=lambda _: self._studio.grid(PROMPT, **self._settings)),
+            ours=Side(go=lambda _: studio.grid(PROMPT, **self._settings)),
         )
 
     def faster(
@@ -175,7 +177,18 @@ class Stage:
             cpu_s=self._plain.cpu_s,
         )
 
+    def _quiet(self) -> Studio:
+        return self._open("quiet", Placement(previews=False, threads=self._threads))
+
     def _open(self, name: str, placement: Placement) -> Studio:
-        studio = Studio(str(self._model), self._scratch / name, placement=placement)
-        self._studios.append(studio)
-        return studio
+        """Open a studio in place of the one before: only one may be there, as in the page.
+
+        Two of them have two pools of OpenMP threads, together more than there are processors; then
+        libgomp lets its threads sleep at every barrier, and all are slower by a quarter.
+        """
+        if self._studio is None or self._opened != name:
+            if self._studio is not None:
+                self._studio.close()
+            self._studio = Studio(str(self._model), self._scratch / name, placement=placement)
+            self._opened = name
+        return self._studio
