@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from reports import report_for
 
 from seedgrid import png
 from seedgrid.backend.base import Placement, Watch
 from seedgrid.backend.fake import FakeBackend
-from seedgrid.backend.proof import Check, ProbeReport, keep_report
+from seedgrid.backend.proof import ProbeReport, keep_report
 from seedgrid.errors import RunCancelled
 from seedgrid.library.entry import Entry
 from seedgrid.picture import Picture
@@ -39,22 +40,6 @@ class ProbingBackend(FakeBackend):
         report = report_for(recipe, proven=recipe.lock_width)
         keep_report(recipe, self.prepare(recipe, placement), report)
         return report
-
-
-def report_for(recipe: Recipe, *, proven: int) -> ProbeReport:
-    check = Check(
-        name="x", lock_width=proven, holds=True, differing=0, compared=9, max_difference=0.0
-    )
-    return ProbeReport(
-        model=recipe.model.id,
-        dtype=recipe.dtype,
-        size="64x64",
-        scheduler=recipe.scheduler,
-        asked_width=recipe.lock_width,
-        proven_width=proven,
-        checks=(check,),
-        elapsed_s=0.1,
-    )
 
 
 @pytest.fixture

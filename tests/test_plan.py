@@ -5,14 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from reports import report_for
 from stores import MakeRecipes, MemoryStore
 
 from seedgrid.backend.fake import FakeBackend
-from seedgrid.backend.proof import ProbeReport, advise
+from seedgrid.backend.proof import advise
 from seedgrid.engine import Engine
 from seedgrid.library.entry import Entry
 from seedgrid.plan import describe_change, plan_grid, plan_refine
-from seedgrid.recipe import NoiseShare, Recipe
+from seedgrid.recipe import NoiseShare
 from seedgrid.request import neighbours, refine
 
 
@@ -21,20 +22,6 @@ def parent(make_recipes: MakeRecipes) -> Entry:
     """A painted picture."""
     with Engine(FakeBackend(), MemoryStore()) as engine:
         return engine.submit(plan_grid(make_recipes("a fox")), owner="a").result(20)[2]
-
-
-def failed_probe(recipe: Recipe, proven_width: int) -> ProbeReport:
-    """What a probe says that found the lock broken above some width."""
-    return ProbeReport(
-        model=recipe.model.id,
-        dtype=recipe.dtype,
-        size="64x64",
-        scheduler=recipe.scheduler,
-        asked_width=recipe.lock_width,
-        proven_width=proven_width,
-        checks=(),
-        elapsed_s=0,
-    )
 
 
 def test_a_refinement_belongs_to_the_work_of_its_parent(parent: Entry) -> None:
@@ -53,7 +40,7 @@ def test_after_a_probe_said_no_variations_are_as_narrow_as_the_lock(
     """A parent painted too wide does not pass its width on, to words or to noise."""
     monkeypatch.setenv("SEEDGRID_CACHE", str(tmp_path))
     before = plan_refine(parent, refine(parent.recipe, [", artsy"]))
-    advise(parent.recipe, failed_probe(parent.recipe, 1))
+    advise(parent.recipe, report_for(parent.recipe, proven=1))
     after = plan_refine(parent, refine(parent.recipe, [", artsy"]))
     near = plan_refine(parent, neighbours(parent.recipe, [7], weight=0.1))
     assert [job.recipe.lock_width for job in (*before, *after, *near)] == [4, 1, 1]

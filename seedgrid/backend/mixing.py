@@ -1,7 +1,7 @@
 """Mix the noise of several seeds inside a pipeline's call. Knows nothing of how it is called.
 
 with mixed_noise(pipeline, cells):
-pipeline(...)
+    pipeline(...)
 """
 
 from __future__ import annotations

@@ -217,7 +217,7 @@ class Engine:
 
 def _locked(placement: Placement) -> Placement:
     """Return the placement with as many threads as the lock allows."""
-    if placement.threads is None:
+    if not placement.threads:
         return placement
     return replace(placement, threads=even_threads(placement.threads))
 

@@ -35,29 +35,9 @@ def build_settings(i18n: gr.I18n) -> Settings:
         i18n: Translates the labels in the browser.
     """
     with gr.Accordion(i18n("settings"), open=False, elem_id="sg-settings"):
-        negative = gr.Textbox(
-            "",
-            label=i18n("negative_label"),
-            placeholder=i18n("negative_placeholder"),
-            elem_id="sg-negative",
-            lines=1,
-            max_lines=4,
-        )
-        more_prompts = gr.Textbox(
-            "",
-            label=i18n("more_prompts_label"),
-            placeholder=i18n("more_prompts_placeholder"),
-            elem_id="sg-more-prompts",
-            lines=2,
-            max_lines=8,
-        )
-        mix = gr.Textbox(
-            "",
-            label=i18n("mix_label"),
-            placeholder=i18n("mix_placeholder"),
-            elem_id="sg-mix",
-            max_lines=1,
-        )
+        negative = _words(i18n, "negative", max_lines=4)
+        more_prompts = _words(i18n, "more_prompts", lines=2, max_lines=8)
+        mix = _words(i18n, "mix", max_lines=1)
         with gr.Row():
             steps = _field(i18n, "steps")
             guidance = _field(i18n, "guidance")
@@ -85,6 +65,17 @@ def build_settings(i18n: gr.I18n) -> Settings:
         mix=mix,
         turbo=turbo,
         more_prompts=more_prompts,
+    )
+
+
+def _words(i18n: gr.I18n, name: str, *, lines: int = 1, max_lines: int) -> gr.Textbox:
+    return gr.Textbox(
+        "",
+        label=i18n(f"{name}_label"),
+        placeholder=i18n(f"{name}_placeholder"),
+        elem_id=f"sg-{name.replace('_', '-')}",
+        lines=lines,
+        max_lines=max_lines,
     )
 
 
