@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -42,6 +42,9 @@ class MemoryStore:
         self.pictures[entry.id] = picture
         self.entries.append(entry)
         return entry
+
+    def add_together(self, pictures: Sequence[Picture]) -> tuple[Entry, ...]:
+        return tuple(self.add(picture) for picture in pictures)
 
     def add_again(self, *copies: tuple[Entry, Lineage]) -> tuple[Entry, ...]:
         return tuple(

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -28,6 +28,8 @@ from seedgrid.events import (
     Step,
     Terminal,
 )
+from seedgrid.library.entry import Entry
+from seedgrid.picture import Picture
 from seedgrid.plan import plan_grid
 from seedgrid.request import Request, resolve
 
@@ -397,6 +399,40 @@ def test_a_full_disk_fails_the_run(
     assert run.finished == {}
     store.error = None
     assert len(engine.submit(plan_grid(make_recipes()), owner="me").result(SOON_S)) == 4
+
+
+def test_what_finds_room_on_a_full_disk_is_kept(
+    backend: FakeBackend, make_recipes: MakeRecipes
+) -> None:
+    """Four pictures are saved together; when one finds no room, the other three are kept."""
+
+    class Narrow(MemoryStore):
+        def add_together(self, pictures: Sequence[Picture]) -> tuple[Entry, ...]:
+            if any(picture.recipe.seed == 1 for picture in pictures):
+                raise LibraryError("disk_full", value="/nowhere")
+            return super().add_together(pictures)
+
+    with Engine(backend, Narrow()) as engine:
+        run = engine.submit(plan_grid(make_recipes()), owner="me")
+        with pytest.raises(LibraryError, match="full"):
+            run.result(SOON_S)
+        assert sorted(run.finished) == [0, 2, 3]
+
+
+def test_the_pictures_of_a_batch_are_told_of_at_once(
+    store: MemoryStore, engine: Engine, make_recipes: MakeRecipes
+) -> None:
+    """Who watches sees four pictures arrive together: they became safe together."""
+    store.may_save.clear()
+    run = engine.submit(plan_grid(make_recipes()), owner="me")
+    seen: list[int] = []
+    since = 0
+    while not run.has_ended:
+        events, since = run.next_events(since, SOON_S)
+        if any(isinstance(event, Step) and event.number == event.total for event in events):
+            store.may_save.set()
+        seen.append(sum(isinstance(event, Finished) for event in events))
+    assert [number for number in seen if number] == [4]
 
 
 # Remembering

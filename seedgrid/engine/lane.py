@@ -18,7 +18,7 @@ from seedgrid.backend.base import Backend
 from seedgrid.engine.fair_queue import FairQueue
 from seedgrid.engine.run import Job, Run
 from seedgrid.engine.worker import Worker
-from seedgrid.errors import RunCancelled, RunError, SeedGridError
+from seedgrid.errors import LibraryError, RunCancelled, RunError, SeedGridError
 from seedgrid.events import Cancelled, Done, Failed, Finished, Loading, Started, Step
 from seedgrid.library.entry import Entry
 from seedgrid.picture import Picture, Pixels
@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 Cells = tuple[int, ...]
 
 _SAVED_TOGETHER: Final = 4
-"""Known pictures are copied in one transaction: the disk is waited for once and not four times."""
+"""Pictures go into the library in one transaction: the disk is waited for once, not four times."""
 
 
 class Lane:
@@ -125,9 +125,12 @@ class Lane:
     def _save(
         self, run: Run, cells: Cells, pictures: Sequence[Pixels], passport: Passport
     ) -> list[Future[None]]:
+        painted = list(zip(cells, pictures, strict=True))
         return [
-            self._saver.submit(partial(_save, run, cell, pixels, passport))
-            for cell, pixels in zip(cells, pictures, strict=True)
+            self._saver.submit(
+                partial(_save, run, painted[start : start + _SAVED_TOGETHER], passport)
+            )
+            for start in range(0, len(painted), _SAVED_TOGETHER)
         ]
 
 
@@ -156,16 +159,48 @@ def _same_setting(jobs: Sequence[Job]) -> tuple[Cells, ...]:
     return tuple(tuple(cells) for cells in groups.values())
 
 
-def _save(run: Run, cell: int, pixels: Pixels, passport: Passport) -> None:
-    job = run.jobs[cell]
-    picture = Picture(pixels=pixels, recipe=job.recipe, passport=passport, lineage=job.lineage)
-    run.announce(Finished(cell=cell, entry=run.library.add(picture)))
+def _save(run: Run, painted: Sequence[tuple[int, Pixels]], passport: Passport) -> None:
+    """Save a few pictures together; on a full disk each that finds room."""
+    pictures = {
+        cell: Picture(
+            pixels=pixels,
+            recipe=run.jobs[cell].recipe,
+            passport=passport,
+            lineage=run.jobs[cell].lineage,
+        )
+        for cell, pixels in painted
+    }
+    try:
+        entries = run.library.add_together(list(pictures.values()))
+    except LibraryError as error:
+        if error.code != "disk_full" or len(painted) == 1:
+            raise
+        _save_one_by_one(run, painted, passport)
+    else:
+        finished = zip(pictures, entries, strict=True)
+        run.announce(*(Finished(cell=cell, entry=entry) for cell, entry in finished))
+
+
+def _save_one_by_one(run: Run, painted: Sequence[tuple[int, Pixels]], passport: Passport) -> None:
+    errors: list[LibraryError] = []
+    for one in painted:
+        try:
+            _save(run, [one], passport)
+        except LibraryError as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]
 
 
 def _save_again(run: Run, known: Sequence[tuple[int, Entry]]) -> None:
     copies = [(entry, run.jobs[cell].lineage) for cell, entry in known]
-    for (cell, _), entry in zip(known, run.library.add_again(*copies), strict=True):
-        run.announce(Finished(cell=cell, entry=entry, remembered=True))
+    entries = run.library.add_again(*copies)
+    run.announce(
+        *(
+            Finished(cell=cell, entry=entry, remembered=True)
+            for (cell, _), entry in zip(known, entries, strict=True)
+        )
+    )
 
 
 def _wait_for(saving: Sequence[Future[None]]) -> None:

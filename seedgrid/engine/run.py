@@ -14,7 +14,17 @@ from typing import Literal
 from seedgrid.backend.base import Placement
 from seedgrid.engine.store import Store
 from seedgrid.errors import RunCancelled
-from seedgrid.events import Cancelled, Done, Event, Failed, Finished, Queued, Started, Step
+from seedgrid.events import (
+    Cancelled,
+    Done,
+    Event,
+    Failed,
+    Finished,
+    Loading,
+    Queued,
+    Started,
+    Step,
+)
 from seedgrid.library.entry import Entry
 from seedgrid.picture import Lineage, new_id
 from seedgrid.recipe import Recipe
@@ -90,6 +100,46 @@ class Run:
         with self._changed:
             return dict(self._finished)
 
+    @property
+    def num_remembered(self) -> int:
+        """How many of the finished pictures the library knew and nobody painted."""
+        with self._changed:
+            events = [event for _, event in self._log]
+        return sum(isinstance(event, Finished) and event.remembered for event in events)
+
+    @property
+    def end(self) -> Event | None:
+        """The last event, when the run has ended."""
+        with self._changed:
+            return self._log[-1][1] if self.has_ended else None
+
+    def wait_for_work(self, timeout_s: float) -> bool:
+        """Wait until something must be loaded or painted, or until nothing is left to do.
+
+        Returns:
+            Whether that is known; False after the timeout.
+        """
+
+        def is_known() -> bool:
+            return self.has_ended or any(
+                isinstance(event, Loading | Started) for _, event in self._log
+            )
+
+        with self._changed:
+            return self._changed.wait_for(is_known, timeout_s)
+
+    def wait_for_pictures(self, timeout_s: float) -> bool:
+        """Wait for more finished pictures, or for the end.
+
+        Returns:
+            Whether they came; False after the timeout.
+        """
+        with self._changed:
+            before = len(self._finished)
+            return self._changed.wait_for(
+                lambda: self.has_ended or len(self._finished) > before, timeout_s
+            )
+
     def cancel(self) -> None:
         """Ask the run to stop within one step; harmless when repeated, queued or ended."""
         self._cancelled.set()
@@ -148,22 +198,26 @@ class Run:
             raise RunCancelled("run_cancelled")
         return tuple(self._finished[cell] for cell in range(len(self.jobs)))
 
-    def announce(self, event: Event) -> None:
-        """Tell all watchers. For the engine only.
+    def announce(self, *events: Event) -> None:
+        """Tell all watchers, of several events at once. For the engine only.
 
         Raises:
             RuntimeError: The run has ended: nothing may follow the last event.
         """
         with self._changed:
-            if self.has_ended:
-                raise RuntimeError(f"{event} after the end of {self}")
-            self._forget_what_is_replaced_by(event)
-            self._log.append((self._next_number, event))
-            self._next_number += 1
-            self._state = _state_after(event)
-            if isinstance(event, Finished):
-                self._finished[event.cell] = event.entry
+            for event in events:
+                self._note(event)
             self._changed.notify_all()
+
+    def _note(self, event: Event) -> None:
+        if self.has_ended:
+            raise RuntimeError(f"{event} after the end of {self}")
+        self._forget_what_is_replaced_by(event)
+        self._log.append((self._next_number, event))
+        self._next_number += 1
+        self._state = _state_after(event)
+        if isinstance(event, Finished):
+            self._finished[event.cell] = event.entry
 
     def _forget_what_is_replaced_by(self, event: Event) -> None:
         """Keep the log short: previews are large, and only the newest is of use."""

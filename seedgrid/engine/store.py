@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from seedgrid.library.entry import Entry
@@ -21,11 +21,11 @@ class Store(Protocol):
         """
         ...
 
-    def add(self, picture: Picture) -> Entry:
-        """Save a picture; when this returns, it survives a power cut.
+    def add_together(self, pictures: Sequence[Picture]) -> tuple[Entry, ...]:
+        """Save a few pictures, all or none; when this returns, they survive a power cut.
 
         Raises:
-            LibraryError: It could not be saved.
+            LibraryError: They could not be saved.
         """
         ...
 

@@ -10,11 +10,12 @@ import contextlib
 import hashlib
 import secrets
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeVar
 
 import sqlalchemy as sa
 from filelock import FileLock, Timeout
@@ -28,6 +29,9 @@ from seedgrid.library.entry import Entry
 from seedgrid.library.marks import Marks, MarksFile
 from seedgrid.library.objects import Objects
 from seedgrid.library.tables import ENTRIES, PICTURES, DamagedRowError
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,11 +99,7 @@ class Shelf:
             LibraryError: The folder or the database refuses.
         """
         entries = [self.entry_of(hashlib.sha256(data).hexdigest(), data) for data in files]
-        if len(files) == 1:
-            self.objects.put(files[0])
-        else:
-            with ThreadPoolExecutor(len(files)) as pool:
-                list(pool.map(self.objects.put, files))
+        in_threads(self.objects.put, files)
         with self.database.writes() as connection:
             kept = tuple(self.insert(connection, entry) for entry in entries)
             for entry, data in zip(kept, files, strict=True):
@@ -230,3 +230,11 @@ class Shelf:
                 yield
             finally:
                 self.lock.release()
+
+
+def in_threads(function: Callable[[Item], Result], items: Sequence[Item]) -> tuple[Result, ...]:
+    """Do something with each of a few items, a thread for each: packing and waiting for a disk."""
+    if len(items) == 1:
+        return (function(items[0]),)
+    with ThreadPoolExecutor(len(items)) as pool:
+        return tuple(pool.map(function, items))

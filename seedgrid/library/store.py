@@ -21,7 +21,7 @@ from seedgrid.library import checkup, opening
 from seedgrid.library.catalogue import Catalogue
 from seedgrid.library.checkup import Report
 from seedgrid.library.entry import Entry
-from seedgrid.library.shelf import Shelf
+from seedgrid.library.shelf import Shelf, in_threads
 from seedgrid.library.tables import DamagedRowError
 from seedgrid.picture import Lineage, Picture
 from seedgrid.recipe import Recipe
@@ -92,7 +92,15 @@ class Library(Catalogue):
         Raises:
             LibraryError: Full, read-only or locked; what was kept before is untouched.
         """
-        return self._add(png.encode(picture))[0]
+        return self.add_together([picture])[0]
+
+    def add_together(self, pictures: Sequence[Picture]) -> tuple[Entry, ...]:
+        """Keep a few pictures, all or none; the disk is waited for once and not for each.
+
+        Raises:
+            LibraryError: As `add`.
+        """
+        return self._add(*in_threads(png.encode, pictures))
 
     def add_png(self, data: bytes) -> Entry:
         """Keep a SeedGrid PNG file as it is, chunks and all; one that is there already stays.
