@@ -13,6 +13,7 @@ import pipelines
 import pytest
 import torch
 from painting import PLACEMENT, SilentWatch, one_thread, paint, recipes_for
+from PIL import Image
 from safetensors.torch import load_file, save_file
 from singlefile import save_single_file
 
@@ -20,6 +21,7 @@ from seedgrid.backend.base import Placement
 from seedgrid.backend.diffusion import DiffusersBackend
 from seedgrid.errors import DeviceError, InputError, ModelError, RunCancelled, RunError
 from seedgrid.recipe import Lora, NoiseShare
+from seedgrid.request import Request, resolve
 
 FAMILIES = ("sd", "sdxl", "sd3", "flux", "pixart", "lcm", "ddpm", "ddim")
 
@@ -62,6 +64,24 @@ def test_the_last_preview_resembles_the_picture(
     pictures = backend.paint(recipes, PLACEMENT, watch)
     for preview, picture in zip(watch.previews[-1], pictures, strict=True):
         assert np.corrcoef(preview.ravel(), picture.ravel())[0, 1] > 0.9
+
+
+def test_previews_of_latents_resemble_the_pictures(backend: DiffusersBackend) -> None:
+    """Two pixels for each latent one, each like its own picture and less like its neighbour's."""
+    card = backend.card("bundled")
+    recipes = resolve(Request(prompt="a red fox in the style of watercolor", seeds=(1, 2)), card)
+    watch = SilentWatch(with_previews=True)
+    pictures = backend.paint(recipes, PLACEMENT, watch)
+    small = [
+        np.asarray(Image.fromarray(each).resize((32, 32), Image.Resampling.BOX)).ravel()
+        for each in pictures
+    ]
+    previews = [preview.ravel() for preview in watch.previews[-1]]
+    alike = np.corrcoef([*previews, *small])[:2, 2:]
+    assert {preview.shape for preview in watch.previews[-1]} == {(32, 32, 3)}
+    assert alike.diagonal().min() > 0.95
+    assert alike[0, 1] < alike[0, 0]
+    assert alike[1, 0] < alike[1, 1]
 
 
 @pytest.mark.parametrize("name", FAMILIES)

@@ -1,8 +1,8 @@
 """Small pictures of latents while a batch is painted. They touch neither noise nor result.
 
 A preview shows the clean picture that the denoiser expects at this step, not the noisy latents. A
-linear map from latent pixels to patches of the picture stands in for the VAE, which would cost as
-much as a step; it is fitted once, when a model is loaded. Pixel-space models need none.
+linear map from latent pixels to pixels stands in for the VAE, which would cost as much as a step;
+it is fitted once, when a model is loaded. Pixel-space models need none.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 import torch
+from torch.nn import functional
 
 from seedgrid.backend.families import vae_scale
 from seedgrid.backend.generators import fresh_generators
@@ -23,6 +24,10 @@ from seedgrid.backend.schedulers import TABLE
 from seedgrid.picture import Pixels
 
 MAX_PREVIEW_PX: Final = 256
+
+_DETAIL: Final = 2
+_ROUGHNESS: Final = 0.5
+_RIDGE: Final = 0.1
 
 ToPixels = Callable[[torch.Tensor], torch.Tensor]
 """From clean latents (n, C, h, w), scaled as in the denoiser, to RGB (n, 3, H, W) in -1 … 1."""
@@ -68,7 +73,8 @@ class Preview:
             rgb = self.to_pixels(clean)
         longest = max(rgb.shape[-2:])
         if longest > MAX_PREVIEW_PX:
-            rgb = torch.nn.functional.interpolate(rgb, scale_factor=MAX_PREVIEW_PX / longest)
+            shrink = MAX_PREVIEW_PX / longest
+            rgb = functional.interpolate(rgb.float(), scale_factor=shrink, mode="area")
         rgb = (rgb.float() / 2 + 0.5).clamp(0, 1).nan_to_num(0)
         array = (rgb.permute(0, 2, 3, 1).cpu().numpy() * 255).round().astype(np.uint8)
         return tuple(array)
@@ -111,7 +117,7 @@ def make_preview(pipeline: Any, files: ModelFiles, *, now: bool = True) -> Previ
         return Preview(to_pixels=lambda pixels: pixels, unpack=_as_they_are)
     packed = files.family.pipeline == "FluxPipeline"
     unpack = _unpacker(pipeline) if packed else _as_they_are
-    fitted = cache(lambda: _fit_patches(vae, vae_scale(files.configs)))
+    fitted = cache(lambda: _fit_pixels(vae, vae_scale(files.configs)))
     if now:
         fitted()
     return Preview(to_pixels=lambda latents: fitted()(latents), unpack=unpack)
@@ -140,29 +146,56 @@ def _decode(vae: Any, latents: torch.Tensor) -> torch.Tensor:
     return decoded
 
 
-def _fit_patches(vae: Any, latent_px: int) -> ToPixels:
-    """Fit a linear map from a latent pixel to its patch of the picture, by least squares.
+def _fit_pixels(vae: Any, latent_px: int) -> ToPixels:
+    """Fit what a latent pixel and its eight neighbours say of its place in the picture.
 
-    It learns from what the VAE itself makes of smooth random latents, so it knows every VAE.
+    Two by two pixels for each latent one, by least squares: half of what the VAE would show, for
+    a thousandth of its time. It learns from what the VAE itself makes of random latents, so it
+    knows every VAE.
+
+    Args:
+        vae: Of any family.
+        latent_px: How many pixels of the picture a latent pixel stands for, along a side.
     """
-    (generator,) = fresh_generators((0,))
-    channels = vae.config.latent_channels
-    coarse = torch.randn(4, channels, 4, 4, generator=generator)
-    latents = torch.nn.functional.interpolate(coarse, scale_factor=3, mode="bilinear")
+    detail = min(_DETAIL, latent_px)
+    latents = _sample_latents(vae.config.latent_channels)  # (4, C, 12, 12)
     with torch.no_grad():
         rgb = _decode(vae, latents.to(vae.device)).float().cpu().nan_to_num(0)
-    patches = torch.nn.functional.pixel_unshuffle(rgb, latent_px)  # (4, 3·p·p, 12, 12)
-    inputs, targets = (
-        # The outermost ring sees the picture's edge, where the VAE pads.
-        grid[..., 1:-1, 1:-1].permute(0, 2, 3, 1).flatten(0, 2).double()
-        for grid in (latents, patches)
-    )  # (400, C) and (400, 3·p·p)
-    ones = torch.ones(len(inputs), 1, dtype=torch.float64)
-    solution = torch.linalg.lstsq(torch.cat([inputs, ones], 1), targets).solution.float()
-    weights, bias = solution[:-1], solution[-1]
+    small = functional.interpolate(rgb, size=(12 * detail, 12 * detail), mode="area")
+    targets = functional.pixel_unshuffle(small, detail).flatten(2)  # (4, 3·d·d, 144)
+    inputs = functional.unfold(_padded(latents), 3)  # (4, C·9, 144)
+    solution = _least_squares(inputs, targets)  # (C·9 + 1, 3·d·d)
+    kernel = solution[:-1].T.reshape(-1, latents.shape[1], 3, 3).contiguous()
+    bias = solution[-1].contiguous()
 
     def to_pixels(clean: torch.Tensor) -> torch.Tensor:
-        patches = torch.einsum("nchw,cr->nrhw", clean.float().cpu(), weights)
-        return torch.nn.functional.pixel_shuffle(patches + bias[:, None, None], latent_px)
+        seen = functional.conv2d(_padded(clean.float().cpu()), kernel, bias)
+        return functional.pixel_shuffle(seen, detail)
 
     return to_pixels
+
+
+def _sample_latents(channels: int) -> torch.Tensor:
+    """Smooth fields with some noise: without it the neighbours would say nothing of their own."""
+    (generator,) = fresh_generators((0,))
+    coarse = torch.randn(4, channels, 4, 4, generator=generator)
+    smooth = functional.interpolate(coarse, scale_factor=3, mode="bilinear")
+    return smooth + _ROUGHNESS * torch.randn(smooth.shape, generator=generator)
+
+
+def _padded(latents: torch.Tensor) -> torch.Tensor:
+    return functional.pad(latents, (1, 1, 1, 1), mode="replicate")
+
+
+def _least_squares(inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    """Solve for weights and, in the last row, the bias.
+
+    Args:
+        inputs: Shape (n, i, places).
+        targets: Shape (n, o, places).
+    """
+    known, wanted = (part.transpose(1, 2).flatten(0, 1).double() for part in (inputs, targets))
+    known = torch.cat([known, torch.ones(len(known), 1, dtype=torch.float64)], 1)
+    squares = known.T @ known + _RIDGE * torch.eye(known.shape[1], dtype=torch.float64)
+    solution: torch.Tensor = torch.linalg.solve(squares, known.T @ wanted)
+    return solution.float()
