@@ -30,8 +30,8 @@ with quickly():
     from seedgrid.errors import InputError, SeedGridError
     from seedgrid.studio import Studio, default_model
     from seedgrid.ui import server
-    from seedgrid.ui.page import build_app, make_i18n
-    from seedgrid.ui.shelves import OneShelf, Shelves, VisitorShelves
+    from seedgrid.ui.page import Answers, build_app, make_answers, make_i18n
+    from seedgrid.ui.shelves import VisitorShelves
     from seedgrid.ui.theme import make_theme
 
 logger = logging.getLogger("seedgrid")
@@ -71,29 +71,30 @@ def main(
         raise InputError("language_unknown", field="lang", value=lang, choices=choices)
     with _make_studio(model, library, backend) as studio:
         language = None if lang == "auto" else lang
-        demo = build_app(studio, language=language)
+        answers = make_answers(studio)
+        demo = build_app(answers, language=language)
         free = find_port(host, port)
         if port and free != port:
             _say(f"Port {port} is in use, taking {free}.")
-        options = launch_options(OneShelf(studio), language=language, host=host)
+        options = launch_options(answers, language=language, host=host)
         demo.launch(server_name=host, server_port=free, prevent_thread_lock=True, **options)
         _say(f"SeedGrid is at {demo.local_url}")
         threading.Thread(target=warm, args=(studio,), name="seedgrid-warm", daemon=True).start()
         demo.block_thread()
 
 
-def launch_options(shelves: Shelves, *, language: str | None, host: str | None) -> dict[str, Any]:
+def launch_options(answers: Answers, *, language: str | None, host: str | None) -> dict[str, Any]:
     """Return what `Blocks.launch` is told.
 
     Args:
-        shelves: Where the pictures are that may be asked for by their id.
+        answers: What answers the page.
         language: The page's language; None leaves it to the browser.
         host: The address that is listened on; None on a Space.
     """
     hosts = None if host is None else _known_hosts(host)
     return {
         "app_kwargs": {
-            "routes": server.routes(shelves),
+            "routes": server.routes(answers.shelves, answers.handlers.follow),
             "middleware": server.middleware(language=language, hosts=hosts),
         },
         "i18n": make_i18n(),
@@ -167,21 +168,23 @@ def _read_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _build_space() -> tuple[gr.Blocks, Studio, Shelves]:
+def _build_space() -> tuple[gr.Blocks, Answers]:
     """Build the page of a Space; each visitor's library is deleted when they stay away."""
     from seedgrid.backend.installed import InstalledBackend
 
     folder = Path(tempfile.mkdtemp(prefix="seedgrid-"))
     studio = _make_studio(None, folder / "api", InstalledBackend(default_model()))
-    shelves = VisitorShelves(folder / "visitors")
-    return build_app(studio, shelves=shelves), studio, shelves
+    answers = make_answers(studio, VisitorShelves(folder / "visitors"))
+    return build_app(answers), answers
 
 
 if "SPACE_ID" in os.environ:
-    demo, _studio, _shelves = _build_space()
-    threading.Thread(target=warm, args=(_studio,), name="seedgrid-warm", daemon=True).start()
+    demo, _answers = _build_space()
+    threading.Thread(
+        target=warm, args=(_answers.studio,), name="seedgrid-warm", daemon=True
+    ).start()
     if __name__ == "__main__":
-        demo.launch(**launch_options(_shelves, language=None, host=None))
+        demo.launch(**launch_options(_answers, language=None, host=None))
 elif __name__ == "__main__":
     try:
         main(**vars(_read_arguments(sys.argv[1:])))

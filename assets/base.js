@@ -92,6 +92,9 @@ window.SeedGrid = (() => {
     return box;
   }
 
+  /** What shows a new value of a part of the page: also for the news of a run (stream.js). */
+  const shows = {};
+
   /** Show `props.value` now and whenever Python sends a new one. */
   function follow(props, watch, show) {
     const next = () => {
@@ -99,6 +102,16 @@ window.SeedGrid = (() => {
     };
     watch("value", next);
     next();
+  }
+
+  /** Show what a letter from Python says of each part of the page. */
+  function tell(news) {
+    for (const [name, value] of Object.entries(news)) shows[name](value);
+  }
+
+  /** Letters come through a component of their own, which shows nothing itself. */
+  function letter({ props, watch }) {
+    watch("value", () => props.value && tell(JSON.parse(props.value)));
   }
 
   const byId = (id) => document.getElementById(id);
@@ -153,14 +166,20 @@ window.SeedGrid = (() => {
     return { ...place, picked: ringed?.id ?? SeedGrid.pickedNow()?.id ?? null };
   }
 
-  /** What the fields show right now, each where it has one; what Gradio says for the others. */
-  function seen(ids, values) {
-    return values.map((value, at) => {
-      const input = byId(ids[at])?.querySelector("textarea, input");
-      if (!input) return value;
-      if (input.type === "checkbox") return input.checked;
-      return input.getAttribute("role") === "combobox" ? chosen(ids[at], input.value) : input.value;
-    });
+  /** What the fields show right now, by name, as a letter to Python; only those that are there. */
+  function seen(ids) {
+    const found = Object.entries(ids).map(([name, id]) => [
+      name,
+      Array.isArray(id) ? id.map(shownBy) : shownBy(id),
+    ]);
+    return JSON.stringify(Object.fromEntries(found.filter(([, value]) => value !== undefined)));
+  }
+
+  function shownBy(id) {
+    const input = byId(id)?.querySelector("textarea, input");
+    if (!input) return undefined;
+    if (input.type === "checkbox") return input.checked;
+    return input.getAttribute("role") === "combobox" ? chosen(id, input.value) : input.value;
   }
 
   /** The value behind a list's label: some labels are words of ours, all others are the value. */
@@ -171,5 +190,5 @@ window.SeedGrid = (() => {
     return ["strict", "seeded", "off"].find((level) => isOf(`determinism_${level}`)) ?? label;
   }
 
-  return { language, text, make, icon, image, words, follow, pictureUrl, thumbUrl, byId, allow, refresh, withPick, seen };
+  return { language, text, make, icon, image, words, shows, tell, letter, follow, pictureUrl, thumbUrl, byId, allow, refresh, withPick, seen };
 })();

@@ -90,5 +90,6 @@ SeedGrid.picked = ({ element, props, watch, favourite, note }) => {
     if (cell) show({ ...cell, pieces: [["same", cell.prompt]], isEarly: true });
   });
   SeedGrid.pickedNow = () => now;
+  SeedGrid.shows.picked = show;
   SeedGrid.follow(props, watch, show);
 };

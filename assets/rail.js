@@ -15,6 +15,11 @@ SeedGrid.rail = ({ element, props, watch, go }) => {
     const news = JSON.stringify([value.rounds, value.current]);
     if (news === shown) return;
     shown = news;
+    // The pictures on the stage come first, and then the small ones here.
+    Promise.resolve(SeedGrid.settled?.()).then(() => news === shown && draw(value));
+  }
+
+  function draw(value) {
     const lanes = Math.max(0, ...value.rounds.map((round) => round.lane)) + 1;
     list.style.setProperty("--sg-lanes", lanes > 1 ? lanes : 0);
     list.replaceChildren(...value.rounds.map((round) => item(round, value.current)));
@@ -103,5 +108,6 @@ SeedGrid.rail = ({ element, props, watch, go }) => {
     return node;
   }
 
+  SeedGrid.shows.rail = show;
   SeedGrid.follow(props, watch, show);
 };

@@ -20,6 +20,7 @@ SeedGrid.stage = ({ element, props, watch, pick }) => {
   let current = { epoch: -1 };
   let picked = null;
   let stopped = -1;
+  let settled = Promise.resolve();
 
   // Stop answers at once: Generate is back before the last step has ended.
   document.addEventListener("click", (event) => {
@@ -38,6 +39,7 @@ SeedGrid.stage = ({ element, props, watch, pick }) => {
       seed: make("span", { class: "sg-seed" }),
       bar: make("i"),
       mark: make("span", { class: "sg-cell-mark" }),
+      face: "",
     };
     cell.node.append(
       cell.canvas,
@@ -105,10 +107,13 @@ SeedGrid.stage = ({ element, props, watch, pick }) => {
     if (isNew) picked = isFirst ? (recall(value) ?? value.picked) : value.picked;
     if (value.cells[picked]?.state === "stopped") picked = null; // it will never be there
     current = value;
-    layOut(value);
+    const isChanged = isNew || value.cells.some((state, index) => face(state) !== cells[index]?.face);
+    if (isChanged) layOut(value);
     value.cells.forEach((state, index) => fill(cells[index], state, isNew));
-    mark();
+    drawPreviews(value.cells);
+    if (isChanged) mark();
     setBusy(value.busy);
+    if (isNew) SeedGrid.stream(value.follow);
     const now = value.cells[picked];
     const hasFormed = before[picked] && before[picked].state !== "done";
     if (now?.state === "done" && (hasFormed || (isFirst && picked !== value.picked))) {
@@ -160,7 +165,17 @@ SeedGrid.stage = ({ element, props, watch, pick }) => {
   }
 
   function fill(cell, state, isNew) {
+    if (isNew || cell.face !== face(state)) dress(cell, state);
+    cell.bar.style.transform = `scaleX(${state.total ? state.step / state.total : 0})`;
+    paint(cell, state, isNew);
+  }
+
+  /** All of a cell but its progress: what does not change from step to step is not written anew. */
+  const face = ({ step, total, preview, ...rest }) => JSON.stringify(rest);
+
+  function dress(cell, state) {
     const { node } = cell;
+    cell.face = face(state);
     node.dataset.state = state.state;
     node.dataset.seed = state.seed ?? "";
     node.dataset.pictureId = state.id ?? "";
@@ -175,8 +190,6 @@ SeedGrid.stage = ({ element, props, watch, pick }) => {
       if (state.locked) cell.seed.append(icon("lock"));
       cell.seed.append(String(state.seed));
     }
-    cell.bar.style.transform = `scaleX(${state.total ? state.step / state.total : 0})`;
-    paint(cell, state, isNew);
   }
 
   function label(index, state) {
@@ -189,9 +202,7 @@ SeedGrid.stage = ({ element, props, watch, pick }) => {
     cell.image?.remove();
     cell.image = null;
     cell.canvas.hidden = false;
-    if (state.preview) {
-      drawPreview(cell, state.preview);
-    } else if (isNew || cell.noise !== state.seed) {
+    if (!state.preview && (isNew || cell.noise !== state.seed)) {
       drawNoise(cell.canvas, state.seed ?? cell.index);
       cell.noise = state.seed;
     }
@@ -211,24 +222,36 @@ SeedGrid.stage = ({ element, props, watch, pick }) => {
     cell.image = image;
     cell.canvas.after(image);
     cell.preview = null;
+    settled = Promise.allSettled([settled, image.decode()]);
   }
 
-  function drawPreview(cell, source) {
-    if (cell.preview === source) return;
-    cell.preview = source;
+  /** Draw the previews of one step in one go: the browser paints the page once and not four times. */
+  async function drawPreviews(states) {
+    const news = states
+      .map((state, index) => [cells[index], state.state === "painting" && state.preview])
+      .filter(([cell, source]) => source && cell.preview !== source);
+    if (!news.length) return;
+    for (const [cell, source] of news) cell.preview = source;
+    const images = await Promise.all(news.map(([, source]) => decoded(source)));
+    news.forEach(([cell, source], at) => {
+      if (cell.preview !== source || !images[at]) return;
+      const { canvas } = cell;
+      const { width, height } = images[at];
+      if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
+      canvas.getContext("2d").drawImage(images[at], 0, 0);
+    });
+  }
+
+  /** Decode a JPEG beside the page's own thread; a preview that cannot be is replaced by the next. */
+  async function decoded(source) {
     const image = new Image();
     image.src = source;
-    image.decode().then(() => {
-      if (cell.preview !== source) return;
-      const { canvas } = cell;
-      canvas.width = image.naturalWidth;
-      canvas.height = image.naturalHeight;
-      canvas.getContext("2d").drawImage(image, 0, 0);
-    }, () => undefined); // a preview that does not decode is replaced by the next one
+    return image.decode().then(() => image, () => null);
   }
 
   function setBusy(wanted) {
     const busy = wanted && current.epoch !== stopped;
+    if (grid.getAttribute("aria-busy") === String(busy)) return;
     grid.setAttribute("aria-busy", String(busy));
     byId("sg-stage")?.setAttribute("aria-busy", String(busy));
     const was = document.documentElement.classList.contains("sg-busy");
@@ -237,12 +260,14 @@ SeedGrid.stage = ({ element, props, watch, pick }) => {
   }
 
   SeedGrid.stageNow = () => ({ ...current, picked });
+  SeedGrid.settled = () => settled;
+  SeedGrid.shows.stage = show;
   SeedGrid.follow(props, watch, show);
 };
 
 /** The noise that a seed stands for, in spirit: a soft field of colour, the same for the same seed. */
 function drawNoise(canvas, seed) {
-  const side = 24;
+  const side = 9;
   let state = (Number(seed) * 2654435761 + 97) >>> 0;
   const next = () => {
     state = (state + 0x6d2b79f5) >>> 0;

@@ -4,6 +4,7 @@ SeedGrid.status = ({ element, props, watch }) => {
   const line = make("p", { class: "sg-status-line", role: "status", "aria-live": "polite" });
   element.replaceChildren(line);
   let epoch = -1;
+  let isMarked = false;
   // The fields of the page; an error about anything else stands in the status line alone.
   const PLACES = new Set(
     "prompt seeds vary negative steps guidance size scheduler model device determinism dtype mix more-prompts drop".split(" "),
@@ -22,6 +23,8 @@ SeedGrid.status = ({ element, props, watch }) => {
   }
 
   function clearFields() {
+    if (!isMarked) return; // at every step of a run: not a look through the whole page
+    isMarked = false;
     for (const note of document.querySelectorAll(".sg-field-error")) note.remove();
     for (const field of document.querySelectorAll("[data-sg-wrong]")) {
       delete field.dataset.sgWrong;
@@ -39,6 +42,7 @@ SeedGrid.status = ({ element, props, watch }) => {
   }
 
   function mark(field, sentence) {
+    isMarked = true;
     const input = field.querySelector("input, textarea");
     field.dataset.sgWrong = "";
     field.append(make("p", { class: "sg-field-error", role: "alert", text: sentence }));
@@ -47,5 +51,6 @@ SeedGrid.status = ({ element, props, watch }) => {
     if (input?.getAttribute("role") !== "combobox") input?.focus(); // a list would open over the rest
   }
 
+  SeedGrid.shows.status = show;
   SeedGrid.follow(props, watch, show);
 };

@@ -8,22 +8,33 @@ A prompt with the word "broken" makes the fake backend fail at step 2.
 from __future__ import annotations
 
 import contextlib
+import os
+import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+import httpx
 
 ROOT = Path(__file__).parent.parent
 
 
 @contextlib.contextmanager
 def serve(
-    library: Path, *, step_delay_s: float = 0.0, load_delay_s: float = 0.0, real: bool = False
+    library: Path,
+    *,
+    step_delay_s: float = 0.0,
+    load_delay_s: float = 0.0,
+    real: bool = False,
+    port: int = 0,
 ) -> Iterator[str]:
     """Start the page and give its address; stop it afterwards."""
     command = [sys.executable, "-W", "ignore", __file__]
     command += [str(library), str(step_delay_s), str(load_delay_s), "real" if real else "fake"]
+    command.append(str(port))
     with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         lines: list[str] = []
@@ -43,7 +54,36 @@ def serve(
             process.wait()
 
 
-def _main(library: str, step_delay_s: str, load_delay_s: str, kind: str) -> None:
+@contextlib.contextmanager
+def serve_space() -> Iterator[str]:
+    """Start `app.py` as a Hugging Face Space does, on the bundled model, and give its address."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    environment = os.environ | {"SPACE_ID": "someone/seedgrid", "GRADIO_SERVER_PORT": str(port)}
+    command = [sys.executable, "-W", "ignore", "app.py"]
+    address = f"http://127.0.0.1:{port}/"
+    with subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
+        try:
+            while not _answers(address):
+                assert process.poll() is None, "the Space did not start"
+                time.sleep(0.1)
+            yield address
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def _answers(address: str) -> bool:
+    try:
+        return httpx.get(address).status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+def _main(library: str, step_delay_s: str, load_delay_s: str, kind: str, port: str) -> None:
     sys.path.insert(0, str(ROOT))
     import app
     from seedgrid.backend.base import Placement, Watch
@@ -59,7 +99,7 @@ def _main(library: str, step_delay_s: str, load_delay_s: str, kind: str) -> None
             return super().paint(recipes, placement, watch)
 
     fake = Brittle(step_delay_s=float(step_delay_s), load_delay_s=float(load_delay_s))
-    app.main(library=library, port=0, backend=None if kind == "real" else fake)
+    app.main(library=library, port=int(port), backend=None if kind == "real" else fake)
 
 
 if __name__ == "__main__":

@@ -211,11 +211,26 @@ def test_bad_arguments_exit_2_with_one_line(arguments: tuple[str, ...], word: st
     assert "Traceback" not in done.stderr
 
 
+def test_the_queue_rests_between_two_looks(tmp_path: Path) -> None:
+    """Gradio looks into its queue a thousand times a second, unless it is told otherwise."""
+    code = (
+        "import sys, gradio as gr; from seedgrid.studio import Studio;"
+        " from seedgrid.ui.page import build_app, make_answers\n"
+        "with gr.Blocks() as plain: pass\n"
+        "with Studio(library=sys.argv[1]) as studio: page = build_app(make_answers(studio))\n"
+        "print(plain._queue.sleep_when_free, page._queue.sleep_when_free)"
+    )
+    command = [sys.executable, "-W", "ignore", "-c", code, str(tmp_path)]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    plain, ours = map(float, found.split())
+    assert 0 < plain < ours
+
+
 def test_a_space_builds_the_page_at_import() -> None:
     """On a Space `demo` is there after the import, with a library for each visitor."""
     code = (
-        "import app; print(type(app.demo).__name__, type(app._shelves).__name__,"
-        " type(app._studio.backend).__name__)"
+        "import app; print(type(app.demo).__name__, type(app._answers.shelves).__name__,"
+        " type(app._answers.studio.backend).__name__)"
     )
     environment = os.environ | {"SPACE_ID": "someone/seedgrid"}
     done = subprocess.run(

@@ -360,7 +360,8 @@ def test_the_page_says_that_the_model_loads(tmp_path: Path) -> None:
     backend = FakeBackend(load_delay_s=0.4)
     with Studio(library=tmp_path, backend=backend, placement=Placement()) as studio:
         studio.engine.warm()
-        keys = [news.status["key"] for news in make_handlers(studio).follow({})]
+        news = list(make_handlers(studio).follow({}))
+    keys = [each.status["key"] for each in news if each.status]
     assert keys == ["status_warming", "status_ready"]
 
 

@@ -5,9 +5,11 @@ Knows nothing of components or models; numbers are checked by `request.resolve`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final
+
+from pydantic import TypeAdapter, ValidationError
 
 from seedgrid.errors import InputError
 from seedgrid.links import read_mix
@@ -17,6 +19,8 @@ from seedgrid.seeds import MAX_SEEDS_AT_ONCE, parse_seeds
 
 AUTO: Final = "auto"
 """What a list offers first: as the model's card says."""
+
+_FIELDS: Final = TypeAdapter(dict[str, str | bool | list[str]])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,15 +49,25 @@ class Asked:
     turbo: bool = False
 
 
-def asked_of(values: Sequence[str | bool | None]) -> Asked:
-    """Name the fields' values; one without a value stays as it is in `Asked`.
+def read_fields(letter: object) -> dict[str, Any]:
+    """Read what the browser says its fields show, by name; nothing when it is not ours.
 
     Args:
-        values: In the order of `Asked`.
+        letter: A JSON object of texts, of lists of texts, and of booleans.
     """
-    names = [field.name for field in fields(Asked)]
-    given: dict[str, Any] = dict(zip(names, values, strict=True))
-    return Asked(**{name: value for name, value in given.items() if value is not None})
+    try:
+        found = _FIELDS.validate_json(letter if isinstance(letter, str) else "")
+    except ValidationError:
+        return {}
+    return found
+
+
+def asked_of(given: Mapping[str, Any]) -> Asked:
+    """Name the fields' values; one that is not there stays as it is in `Asked`."""
+    known = {field.name: type(field.default) for field in fields(Asked)}
+    return Asked(
+        **{name: given[name] for name in known if isinstance(given.get(name), known[name])}
+    )
 
 
 def read_request(asked: Asked) -> Request:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from seedgrid import request as requests
-from seedgrid.engine import Job
+from seedgrid.engine import Job, Run
 from seedgrid.errors import SeedGridError
 from seedgrid.events import Event, Finished, Step, Terminal
 from seedgrid.plan import plan_grid, plan_refine
@@ -29,6 +29,11 @@ from seedgrid.ui.shown import Progress, Shown
 from seedgrid.ui.tree import Round
 
 _POLL_S: Final = 0.2
+_IDLE_S: Final = 5.0
+_LOOK_S: Final = 0.1
+"""Previews come no faster than one can look: a browser draws them on the processors that paint."""
+_AT_ONCE_S: Final = 0.1
+"""How long a click waits to hear whether the library knows the pictures; a grid takes longer."""
 _NUM_NEIGHBOURS: Final = 4
 
 
@@ -160,7 +165,11 @@ class Handlers:
         return offer(self._studio, model, turbo=turbo)
 
     def follow(self, kept: object) -> Iterator[Progress]:
-        """Tell how this browser's run goes, until it ends; without one, how the model loads."""
+        """Tell how this browser's run goes, until it ends; without one, how the model loads.
+
+        Yields:
+            What is new, or nothing at all when nothing happened for some seconds.
+        """
         place = read_place(kept)
         run = self._page.run(place)
         if run is None:
@@ -169,21 +178,22 @@ class Handlers:
         if run.has_ended and not is_on_stage(run, place):
             return
         steps: dict[int, show.Json] = {}
-        remembered: set[int] = set()
         since, has_ended, rail = 0, False, self._page.rail(place)
         while not has_ended:
             has_ended = run.has_ended
-            events, since = run.next_events(since, _POLL_S)
+            events, since = run.next_events(since, _IDLE_S)
             for event in events:
                 _remember_step(steps, event)
-                if isinstance(event, Finished) and event.remembered:
-                    remembered.add(event.cell)
             if not events:
+                if not has_ended:
+                    yield Progress()
                 continue
-            if any(isinstance(event, Finished | Terminal) for event in events):
+            if _changes_rail(run, events):
                 rail = self._page.rail(place)  # a look into the library: not at every step
-            status = show.status_of(place.epoch, events[-1], num_remembered=len(remembered))
+            status = show.status_of(place.epoch, events[-1], num_remembered=run.num_remembered)
             yield Progress(stage=self._page.stage(place, run, steps), status=status, rail=rail)
+            if all(isinstance(event, Step) for event in events):
+                run.wait_for_pictures(_LOOK_S)
         self._page.lock.consider(run)
 
     def _follow_warming(self, place: Place) -> Iterator[Progress]:
@@ -194,6 +204,8 @@ class Handlers:
             if not has_waited:
                 status = show.say(place.epoch, "status_warming", model=engine.warmth.model)
                 yield Progress(stage=stage, status=status, rail=rail)
+            else:
+                yield Progress()
             has_waited = True
             time.sleep(_POLL_S)
         if engine.warmth.error is not None:
@@ -221,6 +233,8 @@ class Handlers:
             library=self._shelves.of(place.visitor),
             fresh=fresh,
         )
+        if run.wait_for_work(_AT_ONCE_S) and run.has_ended:
+            self._page.lock.consider(run)
         lineage = jobs[0].lineage
         return self._page.show_place(
             place.move(work=lineage.work_id, round=lineage.round_id, picked=picked, run=run.id)
@@ -235,6 +249,14 @@ def _gone_on_from(here: Round, rounds: Sequence[Round]) -> str | None:
     """The picture of a round that was last gone on from."""
     parents = [each.parent_id for each in rounds if each.parent_round_id == here.id]
     return parents[-1] if parents else None
+
+
+def _changes_rail(run: Run, events: Sequence[Event]) -> bool:
+    """Whether the rail shows something new; the last pictures come with the end of the run."""
+    if any(isinstance(event, Terminal) for event in events):
+        return True
+    has_finished = any(isinstance(event, Finished) for event in events)
+    return has_finished and len(run.finished) < len(run.jobs)
 
 
 def _remember_step(steps: dict[int, show.Json], event: Event) -> None:

@@ -32,14 +32,28 @@ class Presenter:
     def show_place(self, place: Place) -> Shown:
         """Show a place: its round on the stage, its work on the rail, its pick in the card."""
         run = self.run(place)
-        is_over = run is None or run.has_ended
+        is_going = self._is_going(run)
+        stage = self.stage(place, run, {})
         return Shown(
             place=place,
-            stage=self.stage(place, run, {}),
-            status=show.say(place.epoch, None) if is_over else None,
+            stage=stage | {"follow": place.to_browser()} if is_going else stage,
+            status=None if run is not None and is_going else self._status(place, run),
             rail=self.rail(place),
             picked=self.card(place.picked, place),
         )
+
+    def _is_going(self, run: Run | None) -> bool:
+        """Whether there will be news: of a run, or of a model that is loaded ahead of the first."""
+        if run is not None:
+            return not run.has_ended
+        return self._studio.engine.warmth.state in ("loading", "failed")
+
+    def _status(self, place: Place, run: Run | None) -> show.Json:
+        """How the run ended that made what is on the stage; nothing of another one."""
+        end = run.end if run is not None and is_on_stage(run, place) else None
+        if run is None or end is None:
+            return show.say(place.epoch, None)
+        return show.status_of(place.epoch, end, num_remembered=run.num_remembered)
 
     def stage(self, place: Place, run: Run | None, steps: dict[int, show.Json]) -> show.Json:
         """The round of this place, forming or finished."""

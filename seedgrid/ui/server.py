@@ -34,11 +34,13 @@ from seedgrid.export import script, write_bundle
 from seedgrid.library.entry import Entry
 from seedgrid.ui.bounds import BoundedBody
 from seedgrid.ui.shelves import Shelves
+from seedgrid.ui.stream import Follow, follow_route
 from seedgrid.ui.texts import page_texts
 
 ASSETS: Final = Path(__file__).resolve().parents[2] / "assets"
 SCRIPTS: Final = (
     "base.js",
+    "stream.js",
     "stage.js",
     "rail.js",
     "picked.js",
@@ -69,19 +71,25 @@ _TYPES: Final = {
 }
 
 
-def routes(shelves: Shelves) -> list[Route]:
+def routes(shelves: Shelves, follow: Follow) -> list[Route]:
     """Return the routes of our own, all under `/seedgrid/`.
 
     Args:
         shelves: Where the pictures are that may be asked for by their id.
+        follow: Tells how the run of a place goes.
     """
     find = shelves.find
 
     def picture(request: Request) -> Response:
         entry = find(request.path_params["id"])
-        if entry is None or not entry.path.is_file():
+        try:
+            # In one piece: a FileResponse goes to another thread and back for every 64 KB.
+            data = entry.path.read_bytes() if entry is not None else None
+        except OSError:
+            data = None
+        if data is None:
             return PlainTextResponse("there is no such picture", status_code=404)
-        return FileResponse(entry.path, media_type="image/png", headers=_FOREVER | _HARMLESS)
+        return Response(data, media_type="image/png", headers=_FOREVER | _HARMLESS)
 
     def thumb(request: Request) -> Response:
         entry = find(request.path_params["id"])
@@ -108,6 +116,7 @@ def routes(shelves: Shelves) -> list[Route]:
             return PlainTextResponse(str(error), status_code=409)
 
     return [
+        Route("/seedgrid/follow", follow_route(follow), methods=["POST"]),
         Route("/seedgrid/export/{id}/{scope}.{kind}", export),
         Route("/seedgrid/pictures/{id}.png", picture),
         Route("/seedgrid/thumbs/{id}.jpg", thumb),

@@ -31,6 +31,9 @@ class Settings:
 def build_settings(i18n: gr.I18n) -> Settings:
     """Lay out the settings, inside `gr.Blocks`.
 
+    Their values are read in the browser at the click (wiring.py), so Gradio must be told that one
+    may write into them.
+
     Args:
         i18n: Translates the labels in the browser.
     """
@@ -50,7 +53,11 @@ def build_settings(i18n: gr.I18n) -> Settings:
             device = _choice(i18n, "device")
             dtype = _choice(i18n, "dtype")
         turbo = gr.Checkbox(
-            value=False, label=i18n("turbo_label"), info=i18n("turbo_info"), elem_id="sg-turbo"
+            value=False,
+            label=i18n("turbo_label"),
+            info=i18n("turbo_info"),
+            elem_id="sg-turbo",
+            interactive=True,
         )
     return Settings(
         negative=negative,
@@ -76,12 +83,18 @@ def _words(i18n: gr.I18n, name: str, *, lines: int = 1, max_lines: int) -> gr.Te
         elem_id=f"sg-{name.replace('_', '-')}",
         lines=lines,
         max_lines=max_lines,
+        interactive=True,
     )
 
 
 def _field(i18n: gr.I18n, name: str) -> gr.Textbox:
     return gr.Textbox(
-        "", label=i18n(f"{name}_label"), elem_id=f"sg-{name}", max_lines=1, min_width=80
+        "",
+        label=i18n(f"{name}_label"),
+        elem_id=f"sg-{name}",
+        max_lines=1,
+        min_width=80,
+        interactive=True,
     )
 
 
@@ -92,4 +105,5 @@ def _choice(i18n: gr.I18n, name: str) -> gr.Dropdown:
         elem_id=f"sg-{name}",
         allow_custom_value=True,  # what is not on the list gets our own message at the field
         min_width=120,
+        interactive=True,
     )

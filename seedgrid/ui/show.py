@@ -27,7 +27,7 @@ from seedgrid.ui.tree import Round
 Json = faces.Json
 
 MAX_PREVIEW_PX: Final = 256
-_PREVIEW_QUALITY: Final = 72
+_PREVIEW_QUALITY: Final = 85
 EMPTY_SHELF: Final[Json] = {"number": 0, "items": [], "after": None, "is_more": False}
 EMPTY_RAIL: Final[Json] = {"epoch": 0, "rounds": [], "current": None, "has_parent": False}
 
@@ -197,7 +197,8 @@ def preview_uri(pixels: Pixels) -> str:
     image = Image.fromarray(pixels)
     image.thumbnail((MAX_PREVIEW_PX, MAX_PREVIEW_PX))
     target = io.BytesIO()
-    image.save(target, "JPEG", quality=_PREVIEW_QUALITY)
+    # Shown many times as large as it is: colours in full, or one would see JPEG's blocks.
+    image.save(target, "JPEG", quality=_PREVIEW_QUALITY, subsampling=0)
     return "data:image/jpeg;base64," + base64.b64encode(target.getvalue()).decode()
 
 

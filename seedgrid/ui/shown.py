@@ -21,8 +21,8 @@ class Shown:
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """How a run stands: what changes on the page while it goes on."""
+    """How a run stands: what changes on the page while it goes on; empty when nothing did."""
 
-    stage: Json
-    status: Json
-    rail: Json
+    stage: Json | None = None
+    status: Json | None = None
+    rail: Json | None = None

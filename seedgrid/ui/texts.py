@@ -73,6 +73,16 @@ _PAGE: Final[dict[str, Words]] = {
         "正在加载模型 {model}，现在就可以点击“生成”。",
         "{model} 모델을 불러오는 중입니다. 지금 ‘만들기’를 눌러도 됩니다.",
     ),
+    "status_unreachable": Words(
+        "SeedGrid does not answer; trying again…",
+        "SeedGrid 没有回应，正在重试…",
+        "SeedGrid가 응답하지 않아 다시 시도하는 중…",
+    ),
+    "status_interrupted": Words(
+        "SeedGrid was started anew meanwhile. What was finished is in the library.",
+        "SeedGrid 已重新启动。已完成的画面都在作品库中。",
+        "그사이 SeedGrid가 다시 시작되었습니다. 완성된 그림은 보관함에 있습니다.",
+    ),
     "status_next": Words("You are next…", "马上轮到你…", "다음 차례입니다…"),
     "status_queued": Words(
         "Waiting: {number} before you…",

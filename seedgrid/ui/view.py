@@ -20,6 +20,7 @@ GUIDE_SEEDS: Final = "0-3"
 
 # The scripts are files under assets/; these lines only hand them the component. Each custom event
 # must be named in quotes here, or Gradio does not know it.
+_LETTER_JS: Final = "SeedGrid.letter({props, watch})"
 _STAGE_JS: Final = "SeedGrid.stage({element, props, watch, pick: (data) => trigger('pick', data)})"
 _RAIL_JS: Final = "SeedGrid.rail({element, props, watch, go: (data) => trigger('go', data)})"
 _PICKED_JS: Final = (
@@ -67,9 +68,15 @@ class Card:
 
 @dataclass(frozen=True, kw_only=True)
 class View:
-    """All components that events read or write."""
+    """All components that events read or write.
+
+    Attributes:
+        place: Where this browser is.
+        letter: What goes from the fields to Python and from there to the stage, as one text.
+    """
 
     place: gr.BrowserState
+    letter: gr.HTML
     bar: Bar
     back: gr.Button
     rail: gr.HTML
@@ -90,6 +97,7 @@ def build_view(i18n: gr.I18n) -> View:
     """
     # Fixed on purpose: a random one would forget every place when the app starts again.
     place = gr.BrowserState(NOWHERE, storage_key="seedgrid-place", secret="seedgrid")  # noqa: S106
+    letter = _script("", "sg-letter", _LETTER_JS)
     with gr.Column(elem_id="sg-page"):
         with gr.Row(elem_id="sg-top"):
             gr.HTML(_BRAND_HTML, elem_id="sg-brand", js_on_load=None, apply_default_css=False)
@@ -112,6 +120,7 @@ def build_view(i18n: gr.I18n) -> View:
             library = _script(EMPTY_SHELF, "sg-library", _LIBRARY_JS)
     return View(
         place=place,
+        letter=letter,
         bar=bar,
         back=back,
         rail=rail,
@@ -132,6 +141,7 @@ def _build_bar(i18n: gr.I18n) -> Bar:
             label=i18n("prompt_label"),
             placeholder=i18n("prompt_placeholder"),
             elem_id="sg-prompt",
+            interactive=True,
             lines=1,
             max_lines=4,
             container=False,
@@ -142,6 +152,7 @@ def _build_bar(i18n: gr.I18n) -> Bar:
             label=i18n("seeds_label"),
             placeholder=i18n("seeds_placeholder"),
             elem_id="sg-seeds",
+            interactive=True,
             max_lines=1,
             container=False,
             scale=1,
@@ -198,6 +209,7 @@ def _build_variations(i18n: gr.I18n) -> tuple[gr.Textbox, ...]:
                 label=i18n("vary_label"),
                 placeholder=i18n("vary_placeholder"),
                 elem_id=f"sg-vary-{number}",
+                interactive=True,
                 max_lines=1,
                 container=False,
             )

@@ -1,14 +1,14 @@
 """Which event of which component calls which handler: the only place with `.click` and `.load`.
 
-Everything here is private; the public functions are in api.py. A place is shown by an event of
-its own, and its run followed by the next: a streamed output is patched in the browser, where a
-part that is skipped later would lose its value, and one that is repeated would undo a click.
+Everything here is private; the public functions are in api.py. An event shows a place; how its run
+goes then comes by a stream of our own (stream.py). Short answers do not wait in Gradio's queue:
+what takes long is the engine's, and has a fair queue there.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import partial
 from typing import Any, Final, get_args
@@ -19,7 +19,7 @@ from seedgrid.errors import SeedGridError
 from seedgrid.recipe import DType
 from seedgrid.request import STRONG, SUBTLE
 from seedgrid.ui import show
-from seedgrid.ui.ask import AUTO, Asked, asked_of
+from seedgrid.ui.ask import AUTO, Asked, asked_of, read_fields
 from seedgrid.ui.check import Checks
 from seedgrid.ui.handlers import Handlers
 from seedgrid.ui.offer import Offer
@@ -37,7 +37,11 @@ PRIVATE: Final[dict[str, Any]] = {
     "show_progress": "hidden",
     "concurrency_limit": None,
     "trigger_mode": "multiple",
+    "queue": False,
 }
+_QUEUED: Final = PRIVATE | {"queue": True}
+"""For answers that come in pieces."""
+
 _LEVELS: Final = ("strict", "seeded", "off")
 # The pick is the browser's: what is ringed when the button is pressed is what is refined.
 _PICK_JS: Final = "(place) => [SeedGrid.withPick(place)]"
@@ -69,17 +73,20 @@ def _wire_places(view: View, handlers: Handlers, demo: gr.Blocks) -> None:
     def on_load(kept: object) -> Updates:
         return updates(handlers.on_load(kept))
 
-    def on_generate(kept: object, *values: str | bool | None) -> Updates:
-        return updates(handlers.on_generate(asked_of(values), kept))
+    def on_generate(kept: object, letter: object) -> Updates:
+        return updates(handlers.on_generate(asked_of(read_fields(letter)), kept))
 
-    def on_refine(kept: object, device: str | None, *suffixes: str) -> Updates:
-        return updates(handlers.on_refine(suffixes, device or "", kept))
+    def on_refine(kept: object, letter: object) -> Updates:
+        given = read_fields(letter)
+        return updates(handlers.on_refine(given.get("vary", []), given.get("device", ""), kept))
 
-    def on_subtle(kept: object, device: str | None) -> Updates:
-        return updates(handlers.on_neighbours(SUBTLE, device or "", kept))
+    def on_subtle(kept: object, letter: object) -> Updates:
+        device = read_fields(letter).get("device", "")
+        return updates(handlers.on_neighbours(SUBTLE, device, kept))
 
-    def on_strong(kept: object, device: str | None) -> Updates:
-        return updates(handlers.on_neighbours(STRONG, device or "", kept))
+    def on_strong(kept: object, letter: object) -> Updates:
+        device = read_fields(letter).get("device", "")
+        return updates(handlers.on_neighbours(STRONG, device, kept))
 
     def on_back(kept: object) -> Updates:
         return updates(handlers.on_back(kept))
@@ -90,20 +97,19 @@ def _wire_places(view: View, handlers: Handlers, demo: gr.Blocks) -> None:
     def on_go(kept: object, event: gr.EventData) -> Updates:
         return updates(handlers.on_go(event._data.get("round"), kept))
 
-    place = partial(show_place, view, handlers)
-    asked, varied = _asked(view), [view.settings.device, *view.card.vary]
+    place = partial(show_place, view)
+    device = {"device": view.settings.device}
     generate = partial(
         gr.on,
         [view.bar.generate.click, view.bar.prompt.submit, view.bar.seeds.submit],
-        js=_seen_js(asked),
+        js=_fields_js(_asked(view)),
     )
-    refine = partial(view.card.refine.click, js=_seen_js(varied))
+    refine = partial(view.card.refine.click, js=_fields_js(device | {"vary": view.card.vary}))
     place(demo.load, on_load)
-    place(generate, on_generate, *asked)
-    place(refine, on_refine, *varied)
+    place(generate, on_generate, view.letter)
+    place(refine, on_refine, view.letter)
     for button, handler in ((view.card.subtle, on_subtle), (view.card.strong, on_strong)):
-        around = partial(button.click, js=_seen_js([view.settings.device]))
-        place(around, handler, view.settings.device)
+        place(partial(button.click, js=_fields_js(device)), handler, view.letter)
     place(view.back.click, on_back)
     place(view.rail.go, on_go)
     place(view.again.click, on_again)
@@ -111,31 +117,22 @@ def _wire_places(view: View, handlers: Handlers, demo: gr.Blocks) -> None:
 
 def show_place(
     view: View,
-    handlers: Handlers,
     trigger: Trigger,
     handler: Callable[..., Updates],
     *inputs: object,
     also: Sequence[object] = (),
 ) -> None:
-    """Show the place that a handler answers with, then follow its run.
+    """Show the place that a handler answers with; the stage then follows its run.
 
     Args:
         view: The components.
-        handlers: What follows.
         trigger: The event.
-        handler: Answers with values for place, stage, status, rail and card, and for `also`.
+        handler: Answers with values for place and letter, and for `also`.
         *inputs: What it is told beside the place.
         also: More components that it fills.
     """
-
-    def follow(kept: object) -> Iterator[Updates]:
-        for progress in handlers.follow(kept):
-            yield progress.stage, progress.status, progress.rail
-
-    shown = [view.place, view.stage, view.status, view.rail, view.card.picked, *also]
-    trigger(handler, [view.place, *inputs], shown, **PRIVATE).then(
-        follow, view.place, [view.stage, view.status, view.rail], **PRIVATE
-    )
+    shown = [view.place, view.letter, *also]
+    trigger(handler, [view.place, *inputs], shown, **PRIVATE)
 
 
 def _wire_card(view: View, handlers: Handlers, checks: Checks) -> None:
@@ -155,7 +152,7 @@ def _wire_card(view: View, handlers: Handlers, checks: Checks) -> None:
         yield from checks.on_verify(read_place(kept).picked, kept)
 
     card = [view.status, view.card.picked]
-    view.card.verify.click(on_verify, view.place, view.card.verdict, js=_PICK_JS, **PRIVATE)
+    view.card.verify.click(on_verify, view.place, view.card.verdict, js=_PICK_JS, **_QUEUED)
     view.bar.stop.click(on_stop, view.place, None, **PRIVATE)
     view.stage.pick(on_pick, view.place, card, **PRIVATE)
     view.card.picked.favourite(on_favourite, view.place, card, **PRIVATE)
@@ -236,10 +233,15 @@ def _offer(offer: Offer, language: Language) -> Updates:
 
 
 def updates(shown: Shown) -> Updates:
-    """Values for place, stage, status, rail and card."""
-    place = None if shown.place is None else shown.place.to_browser()
-    parts = (place, shown.stage, shown.status, shown.rail, shown.picked)
-    return tuple(or_skip(part) for part in parts)
+    """Values for the place, and for the letter with all that is shown there.
+
+    One letter, and as a text: Gradio copies every leaf of every value several times, which took
+    longer than a known grid takes to be found.
+    """
+    parts = {name: value for name, value in vars(shown).items() if value is not None}
+    place = parts.pop("place", None)
+    letter = json.dumps(parts, ensure_ascii=False) if parts else None
+    return or_skip(None if place is None else place.to_browser()), or_skip(letter)
 
 
 def _card(shown: Shown) -> Updates:
@@ -251,18 +253,21 @@ def or_skip(value: object) -> object:
     return gr.skip() if value is None else value
 
 
-def _seen_js(components: Sequence[gr.Component]) -> str:
-    """A script that sends what the fields show at the click.
+def _fields_js(components: Mapping[str, gr.Component | Sequence[gr.Component]]) -> str:
+    """A script that sends what the fields show at the click, as a letter.
 
     Gradio's own copy of a value may lag behind a quick hand by a tick.
     """
-    ids = json.dumps([component.elem_id for component in components])
-    return f"(place, ...values) => [SeedGrid.withPick(place), ...SeedGrid.seen({ids}, values)]"
+    ids = {
+        name: [each.elem_id for each in found] if isinstance(found, Sequence) else found.elem_id
+        for name, found in components.items()
+    }
+    return f"(place) => [SeedGrid.withPick(place), SeedGrid.seen({json.dumps(ids)})]"
 
 
-def _asked(view: View) -> list[gr.Component]:
-    """The components behind the fields of `Asked`, in their order."""
-    return [fields_by_name(view)[field.name] for field in fields(Asked)]
+def _asked(view: View) -> dict[str, gr.Component]:
+    """The components behind the fields of `Asked`."""
+    return {field.name: fields_by_name(view)[field.name] for field in fields(Asked)}
 
 
 def fields_by_name(view: View) -> dict[str, gr.Component]:

@@ -12,7 +12,6 @@ import gradio as gr
 
 from seedgrid.errors import SeedGridError
 from seedgrid.ui import show
-from seedgrid.ui.handlers import Handlers
 from seedgrid.ui.keep import Filled, Keep, fields_of
 from seedgrid.ui.place import read_place
 from seedgrid.ui.view import View
@@ -37,20 +36,19 @@ _ASK_AGAIN_JS: Final = "() => SeedGrid.askLibrary()"
 _CHECK_JS: Final = "(status) => SeedGrid.checkLibrary(status)"
 
 
-def wire_keep(view: View, handlers: Handlers, keep: Keep, offers: gr.events.Dependency) -> None:
+def wire_keep(view: View, keep: Keep, offers: gr.events.Dependency) -> None:
     """Connect the library page.
 
     Args:
         view: The components.
-        handlers: What answers on stage, rail and card.
         keep: What answers in the library.
         offers: After it the settings hold what the model starts with.
     """
-    _wire_library(view, handlers, keep)
-    _wire_filling(view, handlers, keep, offers)
+    _wire_library(view, keep)
+    _wire_filling(view, keep, offers)
 
 
-def _wire_library(view: View, handlers: Handlers, keep: Keep) -> None:
+def _wire_library(view: View, keep: Keep) -> None:
     def on_search(kept: object, event: gr.EventData) -> object:
         return or_skip(keep.on_search(event._data, kept))
 
@@ -68,7 +66,7 @@ def _wire_library(view: View, handlers: Handlers, keep: Keep) -> None:
         return _problem(keep.on_note(data.get("id"), data.get("note"), kept), kept)
 
     view.library.search(on_search, view.place, view.library, **PRIVATE)
-    show_place(view, handlers, view.library.open, on_open)
+    show_place(view, view.library.open, on_open)
     thrown = view.library.trash(on_trash, view.place, view.status, **PRIVATE)
     thrown.then(None, view.status, js=_CHECK_JS, api_visibility="private")
     emptied = view.library.empty(on_empty, view.place, view.status, **PRIVATE)
@@ -76,7 +74,7 @@ def _wire_library(view: View, handlers: Handlers, keep: Keep) -> None:
     view.card.picked.note(on_note, view.place, view.status, **PRIVATE)
 
 
-def _wire_filling(view: View, handlers: Handlers, keep: Keep, offers: gr.events.Dependency) -> None:
+def _wire_filling(view: View, keep: Keep, offers: gr.events.Dependency) -> None:
     filled = [fields_by_name(view)[name] for name in _FILLED]
 
     def on_drop(kept: object, files: list[str] | None) -> Updates:
@@ -89,7 +87,7 @@ def _wire_filling(view: View, handlers: Handlers, keep: Keep, offers: gr.events.
         return *_fill(fill), or_skip(fill.status)
 
     also = [*filled, view.drop]
-    show_place(view, handlers, view.drop.upload, on_drop, view.drop, also=also)
+    show_place(view, view.drop.upload, on_drop, view.drop, also=also)
     offers.then(on_link, view.place, [*filled, view.status], **PRIVATE)
 
 

@@ -237,3 +237,21 @@ def assert_two_by_two(page: Page) -> None:
     assert right > left + side - 2
     assert bottom > top + side - 2
     assert places[1:] == [(right, top, side), (left, bottom, side), (right, bottom, side)]
+
+
+def test_a_known_grid_takes_one_question_and_four_pictures(page: Page) -> None:
+    """The answer to the click shows them: nothing is followed, no file is asked for twice."""
+    before = generate(page)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.click("#sg-generate")
+    page.wait_for_function(
+        """before => [...document.querySelectorAll("#sg-stage [data-cell]")].every(
+            (cell) => cell.dataset.state === "done" && !before.includes(cell.dataset.pictureId))""",
+        arg=before,
+    )
+    expect(status(page)).to_contain_text("library")
+    pictures = [url for url in asked if "/seedgrid/pictures/" in url]
+    assert len(pictures) == len(set(pictures)) == 4
+    assert sum("/run/" in url for url in asked) == 1
+    assert not any("/follow" in url or "/queue/" in url for url in asked)

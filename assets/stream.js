@@ -1,0 +1,50 @@
+/* How a run goes: one answer of the server that comes line by line. When the connection breaks off,
+   it is taken up again; a newer place on the stage ends it. */
+SeedGrid.stream = (() => {
+  const PAUSE_MS = 2000;
+  let current = null;
+
+  /** Listen to the news of a place; without one, listen no more. */
+  async function stream(place) {
+    current?.abort();
+    current = place ? new AbortController() : null;
+    const signal = current?.signal;
+    while (signal && !signal.aborted && !(await listen(place, signal))) {
+      if (signal.aborted) return;
+      SeedGrid.shows.status({ epoch: place.epoch, key: "status_unreachable", kind: "going", data: {} });
+      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    }
+    if (signal && !signal.aborted) settle(place);
+  }
+
+  /** Read to the end; false when the connection broke off before. */
+  async function listen(place, signal) {
+    const method = "POST";
+    const headers = { "Content-Type": "application/json" };
+    try {
+      const answer = await fetch("seedgrid/follow", { method, headers, signal, body: JSON.stringify(place) });
+      if (!answer.ok) return true;
+      const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+      let rest = "";
+      for (;;) {
+        const { done, value } = await reader.read();
+        if (done) return true;
+        const parts = (rest + value).split("\n\n");
+        rest = parts.pop();
+        for (const part of parts) if (part.startsWith("data: ")) SeedGrid.tell(JSON.parse(part.slice(6)));
+      }
+    } catch {
+      return false;
+    }
+  }
+
+  /** A server that was started again knows nothing of the run: then nobody works any more. */
+  function settle(place) {
+    const stage = SeedGrid.stageNow();
+    if (!stage.busy || stage.epoch !== place.epoch) return;
+    SeedGrid.shows.stage({ ...stage, busy: false });
+    SeedGrid.shows.status({ epoch: place.epoch, key: "status_interrupted", kind: "note", data: {} });
+  }
+
+  return stream;
+})();

@@ -1,0 +1,51 @@
+"""The page as a Space serves it: the same file, each visitor with pictures of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import expect
+from serving import serve_space
+from steps import SOON_MS, OpenPage, generate, ids, refine, seeds_shown, set_steps
+
+SLOW_MS = 180_000
+
+
+@pytest.fixture
+def space() -> Iterator[str]:
+    """A real model takes its time, more so on a busy machine."""
+    expect.set_options(timeout=SLOW_MS)
+    with serve_space() as address:
+        yield address
+    expect.set_options(timeout=SOON_MS)
+
+
+def test_two_visitors_of_a_space_see_their_own_pictures(open_page: OpenPage, space: str) -> None:
+    """Both paint and refine on one Space; neither stage nor library shows the other's."""
+    mine, yours = open_page(at=space), open_page(at=space)
+    for page in (mine, yours):
+        page.set_default_timeout(SLOW_MS)
+        set_steps(page, 2)
+    first, second = generate(mine), generate(yours)
+    assert not set(first) & set(second)
+    assert seeds_shown(mine) == seeds_shown(yours) == ["0", "1", "2", "3"]
+    refine(yours, 1)
+    assert ids(mine) == first
+    mine.click("#sg-library-open")
+    expect(mine.locator("#sg-library .sg-item")).to_have_count(1)  # a work is one, with a count
+    for page in (mine, yours):
+        page.close()  # before its server
+
+
+def test_a_space_tells_nothing_of_its_machine(open_page: OpenPage, space: str) -> None:
+    """Only installed models are offered, by name; no folder can be asked for."""
+    page = open_page(at=space)
+    page.set_default_timeout(SLOW_MS)
+    set_steps(page, 2)
+    model = page.locator("#sg-model input")
+    expect(model).to_have_value("bundled")
+    model.fill("/etc")
+    page.click("#sg-generate")
+    expect(page.locator("#sg-model")).to_contain_text("is not offered here")
+    page.close()  # before its server

@@ -1,0 +1,117 @@
+"""How a run goes, as the page hears of it: a stream of news, each told once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+import pytest
+from starlette.applications import Starlette
+from starlette.routing import Route
+from starlette.testclient import TestClient
+
+from seedgrid.backend.base import Placement
+from seedgrid.backend.fake import FakeBackend
+from seedgrid.studio import Studio
+from seedgrid.ui.ask import Asked, asked_of, read_fields
+from seedgrid.ui.page import make_answers
+from seedgrid.ui.shown import Progress, Shown
+from seedgrid.ui.stream import follow_route, line
+from seedgrid.ui.wiring import updates
+
+ASKED = Asked(prompt="a red fox", seeds="5-8", steps="3", size="64x64")
+
+
+@pytest.fixture
+def studio(tmp_path: Path) -> Iterator[Studio]:
+    backend = FakeBackend(step_delay_s=0.05)
+    with Studio(library=tmp_path, backend=backend, placement=Placement()) as studio:
+        yield studio
+
+
+def told(answer: str) -> list[dict[str, Any]]:
+    """The news of a stream, without its heartbeats."""
+    blocks = [block for block in answer.split("\n\n") if block.startswith("data: ")]
+    return [json.loads(block.removeprefix("data: ")) for block in blocks]
+
+
+def test_the_stream_tells_a_run_to_its_end(studio: Studio) -> None:
+    """Steps with previews, then four pictures, then that it is done; the rail when it changes."""
+    handlers = make_answers(studio).handlers
+    shown = handlers.on_generate(ASKED, {})
+    assert shown.stage is not None
+    place = shown.stage["follow"]
+    app = Starlette(routes=[Route("/follow", follow_route(handlers.follow), methods=["POST"])])
+    with TestClient(app) as client:
+        answer = client.post("/follow", json=place)
+    news = told(answer.text)
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    assert any("preview" in cell for each in news for cell in each["stage"]["cells"])
+    assert [cell["state"] for cell in news[-1]["stage"]["cells"]] == ["done"] * 4
+    assert news[-1]["status"]["key"] == "status_done"
+    assert {each["stage"]["epoch"] for each in news} == {place["epoch"]}
+    assert 1 <= sum("rail" in each for each in news) < len(news)
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"\xff"])
+def test_what_is_no_place_is_refused(studio: Studio, body: bytes) -> None:
+    """A body that is not JSON is the sender's mistake."""
+    follow = make_answers(studio).handlers.follow
+    app = Starlette(routes=[Route("/follow", follow_route(follow), methods=["POST"])])
+    with TestClient(app) as client:
+        assert client.post("/follow", content=body).status_code == 400
+        assert told(client.post("/follow", content=b"7").text) == []
+
+
+def test_what_was_told_is_not_told_again() -> None:
+    """The rail is a look into the library and stays the same for most steps."""
+    rail = {"rounds": []}
+    first = Progress(stage={"epoch": 1}, status={"key": "a"}, rail=rail)
+    then = Progress(stage={"epoch": 1}, status={"key": "b"}, rail=rail)
+    assert set(told(line(first, None))[0]) == {"stage", "status", "rail"}
+    assert set(told(line(then, first))[0]) == {"stage", "status"}
+
+
+def test_silence_is_a_heartbeat() -> None:
+    """A proxy cuts a line on which nothing comes; a comment keeps it."""
+    assert line(Progress(), Progress(status={"key": "a"})) == ": still here\n\n"
+
+
+def test_known_pictures_come_with_the_answer_to_the_click(studio: Studio) -> None:
+    """What the library knows is on the stage at once: there is nothing to follow."""
+    handlers = make_answers(studio).handlers
+    first = handlers.on_generate(ASKED, {})
+    assert first.place is not None
+    list(handlers.follow(first.place.to_browser()))
+    again = handlers.on_generate(ASKED, first.place.to_browser())
+    assert again.stage is not None
+    assert [cell["state"] for cell in again.stage["cells"]] == ["done"] * 4
+    assert again.stage["busy"] is False
+    assert "follow" not in again.stage
+    assert again.status is not None
+    assert again.status["key"] == "status_remembered"
+
+
+def test_an_answer_is_a_place_and_one_letter() -> None:
+    """Gradio copies values leaf by leaf; a text is one leaf. What is not said stays as it is."""
+    place, letter = updates(Shown(stage={"epoch": 3}, status={"key": "a"}))
+    assert place == gr.skip()
+    assert json.loads(str(letter)) == {"stage": {"epoch": 3}, "status": {"key": "a"}}
+    assert updates(Shown()) == (gr.skip(), gr.skip())
+
+
+@pytest.mark.parametrize(
+    "letter", [None, 7, "", "{", "[]", '{"prompt": 7}', '{"prompt": {"a": "b"}}']
+)
+def test_a_letter_that_is_not_ours_says_nothing(letter: object) -> None:
+    """Fields that cannot be read are fields that nobody filled in."""
+    assert asked_of(read_fields(letter)) == Asked()
+
+
+def test_a_letter_names_the_fields() -> None:
+    """Unknown names and wrong kinds are left out; the others count."""
+    fields = read_fields('{"prompt": "a fox", "turbo": true, "steps": true, "vary": [], "z": "z"}')
+    assert asked_of(fields) == Asked(prompt="a fox", turbo=True)
