@@ -7,6 +7,8 @@ import json
 import math
 import os
 import platform
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -15,8 +17,9 @@ from typing import Any
 
 from benchmarks import processes
 from benchmarks.contest import Contest, run
-from benchmarks.models import BUNDLED, build_sd_shaped
+from benchmarks.models import BUNDLED
 from benchmarks.painting import Stage
+from benchmarks.plain import ROOT
 from seedgrid.studio import Settings
 from seedgrid.turbo import FAST_SCHEDULER, STEP_SHARE
 
@@ -56,6 +59,7 @@ def _read(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--model", choices=[*SETTINGS, "none"], action="append")
     parser.add_argument("--threads", type=int, help="of torch, on both sides")
     parser.add_argument("--processes", action="store_true", help="memory and start-up as well")
+    parser.add_argument("--page", action="store_true", help="the page in Chromium as well")
     parser.add_argument("--json", type=Path, help="write every measurement to this file")
     return parser.parse_args(arguments)
 
@@ -64,6 +68,8 @@ def _figures(chosen: argparse.Namespace, scratch: Path) -> Iterator[dict[str, An
     """Measure one thing after the other."""
     if chosen.processes:
         yield from _processes(scratch, chosen.rounds)
+    if chosen.page:
+        yield from _on_the_page(scratch, chosen.rounds, chosen.limit)
     for model in chosen.model or SETTINGS:
         if model == "none":
             continue
@@ -80,7 +86,9 @@ def _stage(model: str, scratch: Path, threads: int | None) -> Stage:
     name = model.partition("-")[0]
     folder = BUNDLED if name == "bundled" else scratch / "sd-shaped"
     if not folder.is_dir():
-        build_sd_shaped(folder)
+        # In a process of its own: torch's threads of this one would stay, and slow the studio's.
+        command = [sys.executable, "-m", "benchmarks.models", str(folder)]
+        subprocess.run(command, cwd=ROOT, check=True)  # noqa: S603 (our own program)
     return Stage(name, folder, scratch=scratch / model, threads=threads, **SETTINGS[model])
 
 
@@ -110,6 +118,16 @@ def _processes(scratch: Path, rounds: int) -> Iterator[dict[str, Any]]:
     yield processes.time_to_ready(BUNDLED, scratch, rounds)
     yield processes.peak_memory(BUNDLED, scratch, rounds)
     yield processes.memory_of_many(BUNDLED, scratch)
+
+
+def _on_the_page(scratch: Path, rounds: int, limit_s: float) -> Iterator[dict[str, Any]]:
+    """Measure from the click to the pictures; needs Chromium and the development requirements."""
+    from benchmarks.screen import SIZES, Screen
+
+    with Screen(scratch) as screen:
+        for size in SIZES:
+            for contest in (screen.grid(size), screen.known(size)):
+                yield run(contest, rounds, limit_s).as_json()
 
 
 def _line(figure: dict[str, Any]) -> str:

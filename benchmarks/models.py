@@ -7,6 +7,7 @@ paint with it: a UNet of the same four levels, the same VAE levels, CLIP's text 
 from __future__ import annotations
 
 import math
+import sys
 from pathlib import Path
 
 import torch
@@ -67,3 +68,7 @@ def _fill(module: torch.nn.Module) -> None:
                 parameter.add_(noise * 0.01)
             else:
                 parameter.copy_(noise / math.sqrt(parameter[0].numel()))
+
+
+if __name__ == "__main__":
+    build_sd_shaped(Path(sys.argv[1]))

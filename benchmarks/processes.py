@@ -12,6 +12,8 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 
@@ -122,28 +124,41 @@ def _run(command: list[str]) -> tuple[float, float]:
 
 def _until_page(scratch: Path) -> tuple[float, float]:
     """Start the page; return the seconds until it answers, and its memory at that moment in MB."""
+    start_s = time.perf_counter()
+    with page_served(scratch / "page") as (_, process_id):
+        return time.perf_counter() - start_s, _resident_mb(process_id)
+
+
+@contextmanager
+def page_served(library: Path) -> Iterator[tuple[str, int]]:
+    """Start the page, wait until it answers, give its address and process, and stop it."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    start_s = time.perf_counter()
     process = subprocess.Popen(  # noqa: S603 (our own program)
-        [sys.executable, "app.py", "--port", str(port), "--library", str(scratch / "page")],
+        [sys.executable, "app.py", "--port", str(port), "--library", str(library)],
         cwd=ROOT,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
     try:
-        while time.perf_counter() - start_s < _WAIT_S:
-            try:
-                with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=5) as answer:
-                    if answer.status == 200:
-                        return time.perf_counter() - start_s, _resident_mb(process.pid)
-            except (urllib.error.URLError, OSError):
-                time.sleep(0.02)
-        raise RuntimeError("the page did not answer")
+        _wait_for_answer(f"http://127.0.0.1:{port}/")
+        yield f"http://127.0.0.1:{port}/", process.pid
     finally:
         process.terminate()
         process.wait()
+
+
+def _wait_for_answer(address: str) -> None:
+    start_s = time.perf_counter()
+    while time.perf_counter() - start_s < _WAIT_S:
+        try:
+            with urllib.request.urlopen(address, timeout=5) as answer:  # noqa: S310 (ours)
+                if answer.status == 200:
+                    return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.02)
+    raise RuntimeError("the page did not answer")
 
 
 def _resident_mb(process_id: int) -> float:

@@ -1,0 +1,111 @@
+"""From the click to four decoded pictures, in a real Chromium, beside the plain script.
+
+Browser, page and painter share the processors, as on an artist's own machine. Chromium draws
+without a graphics card here, which costs more than on a machine that has one.
+
+    with Screen(scratch) as screen:
+        run(screen.grid(), rounds=9)
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from playwright.sync_api import Page, sync_playwright
+
+from benchmarks.contest import Contest, Side
+from benchmarks.models import BUNDLED
+from benchmarks.painting import PROMPT
+from benchmarks.plain import PlainScript
+from benchmarks.processes import page_served
+
+SIZES = {"desktop": (1400, 900), "phone": (390, 844)}
+_SETTINGS = {"width": 256, "height": 256, "num_inference_steps": 10, "guidance_scale": 2.0}
+_CLICK_JS = Path(__file__).with_name("screen.js")
+_FLAGS = ("--no-sandbox", "--disable-gpu")
+
+
+class Screen:
+    """The page on the bundled model, open in a browser, and the plain script.
+
+    Args:
+        scratch: A folder for what is written.
+    """
+
+    def __init__(self, scratch: Path) -> None:
+        self._scratch = scratch / "screen"
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        address, self._server = self._stack.enter_context(page_served(self._scratch / "library"))
+        playwright = self._stack.enter_context(sync_playwright())
+        path = os.environ.get("SEEDGRID_BROWSER") or shutil.which("chromium")
+        browser = playwright.chromium.launch(executable_path=path, args=list(_FLAGS))
+        self._stack.callback(browser.close)
+        self._plain = PlainScript(BUNDLED, self._scratch / "plain", None)
+        self._stack.callback(self._plain.close)
+        self._page: Page = browser.new_page()
+        self._page.goto(address)
+        self._page.locator("#sg-steps input").wait_for(state="attached")
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._stack.close()
+
+    def grid(self, size: str) -> Contest:
+        """A first grid, other seeds in each round."""
+        start = 10_000 * (1 + list(SIZES).index(size))
+        return self._contest(f"page, {size}: grid", size, start, target=1.10)
+
+    def known(self, size: str) -> Contest:
+        """A grid that is in the library already."""
+        self._click("7-10")
+        return self._contest(f"page, {size}: known grid", size, None, target_s=0.05)
+
+    def _contest(
+        self,
+        name: str,
+        size: str,
+        start: int | None,
+        *,
+        target: float | None = None,
+        target_s: float | None = None,
+    ) -> Contest:
+        width, height = SIZES[size]
+        self._page.set_viewport_size({"width": width, "height": height})
+
+        def first(number: int) -> int:
+            return 7 if start is None else start + 4 * (number + 1)
+
+        return Contest(
+            name=name,
+            target=target,
+            target_s=target_s,
+            plain=Side(
+                go=lambda n: self._plain.paint(
+                    [PROMPT] * 4, range(first(n), first(n) + 4), **_SETTINGS
+                ),
+                cpu_s=self._plain.cpu_s,
+            ),
+            ours=Side(
+                go=lambda n: self._click(f"{first(n)}-{first(n) + 3}"), cpu_s=self._server_cpu_s
+            ),
+        )
+
+    def _click(self, seeds: str) -> None:
+        self._page.evaluate(_CLICK_JS.read_text(), seeds)
+
+    def _server_cpu_s(self) -> float:
+        """Read the server's processor time; the browser's is not in it."""
+        fields = Path(f"/proc/{self._server}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
