@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,7 @@ def test_the_stream_tells_a_run_to_its_end(studio: Studio) -> None:
     assert 1 <= sum("rail" in each for each in news) < len(news)
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"\xff"])
+@pytest.mark.parametrize("body", [b"", b"{", b"\xff", b"[" * 200_000])
 def test_what_is_no_place_is_refused(studio: Studio, body: bytes) -> None:
     """A body that is not JSON is the sender's mistake."""
     follow = make_answers(studio).handlers.follow
@@ -73,6 +74,21 @@ def test_what_was_told_is_not_told_again() -> None:
     then = Progress(stage={"epoch": 1}, status={"key": "b"}, rail=rail)
     assert set(told(line(first, None))[0]) == {"stage", "status", "rail"}
     assert set(told(line(then, first))[0]) == {"stage", "status"}
+
+
+def test_a_step_is_a_few_bytes_beside_its_previews(studio: Studio) -> None:
+    """What goes to the page does not grow with the steps, and a preview is small."""
+    handlers = make_answers(studio).handlers
+    shown = handlers.on_generate(replace(ASKED, steps="6"), {})
+    assert shown.place is not None
+    assert len(str(updates(shown)[1])) < 4000
+    before = None
+    for news in handlers.follow(shown.place.to_browser()):
+        assert news.stage is not None
+        previews = [cell.get("preview", "") for cell in news.stage["cells"]]
+        assert max(map(len, previews)) < 8000
+        assert len(line(news, before)) - sum(map(len, previews)) < 3000
+        before = news
 
 
 def test_silence_is_a_heartbeat() -> None:

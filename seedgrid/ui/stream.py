@@ -34,7 +34,7 @@ def follow_route(follow: Follow) -> Callable[[Request], Awaitable[Response]]:
     async def answer(request: Request) -> Response:
         try:
             place = await request.json()
-        except ValueError:
+        except (ValueError, RecursionError):
             return PlainTextResponse("a place is a JSON object", status_code=400)
         return StreamingResponse(
             _lines(follow(place)), media_type="text/event-stream", headers=_HEADERS

@@ -172,6 +172,10 @@ def test_a_file_that_is_gone_leaves_a_quiet_mark(open_page: OpenPage, tmp_path: 
         page = open_page(at=address)
         generate(page)
         refine(page, 0)
+        page.wait_for_function(
+            """() => { const small = [...document.querySelectorAll("#sg-lineage img")];
+                return small.length === 8 && small.every((image) => image.complete); }"""
+        )
         gone = sorted(tmp_path.rglob("objects/**/*.png"))
         assert len(gone) == 8
         for path in gone:
