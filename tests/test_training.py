@@ -129,6 +129,7 @@ def test_the_numbers_of_a_composition_can_be_read_back_from_the_noise() -> None:
 
 def test_an_untrained_denoiser_reads_the_numbers_of_the_noise() -> None:
     """Behind its first self-attention every place knows them, nearly to the last hundredth."""
+    pytest.importorskip("cv2", reason="drawing needs requirements-training.txt")
     from training.coupling import read_normals
     from training.networks import Denoiser, initialise
     from training.reading import carry_numbers, teach_places, teach_reading
@@ -209,6 +210,7 @@ def test_the_whole_training_runs_and_goes_on_where_it_stood(
 
 def test_what_the_denoiser_was_asked_for_can_be_drawn() -> None:
     """A sampled row holds the numbers of its own noise, so the wanted picture is known."""
+    pytest.importorskip("cv2", reason="drawing needs requirements-training.txt")
     from training.coupling import read_normals
     from training.repairs import LATENT_SHAPE, noise_of
 
