@@ -17,7 +17,7 @@ from starlette.testclient import TestClient
 from seedgrid.backend.base import Placement
 from seedgrid.backend.fake import FakeBackend
 from seedgrid.studio import Studio
-from seedgrid.ui.ask import Asked, asked_of, read_fields
+from seedgrid.ui.ask import Asked, Varied, read_asked, read_varied
 from seedgrid.ui.page import make_answers
 from seedgrid.ui.shown import Progress, Shown
 from seedgrid.ui.stream import follow_route, line
@@ -120,14 +120,36 @@ def test_an_answer_is_a_place_and_one_letter() -> None:
 
 
 @pytest.mark.parametrize(
-    "letter", [None, 7, "", "{", "[]", '{"prompt": 7}', '{"prompt": {"a": "b"}}']
+    "letter",
+    [
+        None,
+        7,
+        "",
+        "{",
+        "[]",
+        '{"prompt": 7}',
+        '{"prompt": {"a": "b"}}',
+        '{"prompt": "x", "steps": 1}',
+    ],
 )
 def test_a_letter_that_is_not_ours_says_nothing(letter: object) -> None:
     """Fields that cannot be read are fields that nobody filled in."""
-    assert asked_of(read_fields(letter)) == Asked()
+    assert read_asked(letter) == Asked()
 
 
 def test_a_letter_names_the_fields() -> None:
-    """Unknown names and wrong kinds are left out; the others count."""
-    fields = read_fields('{"prompt": "a fox", "turbo": true, "steps": true, "vary": [], "z": "z"}')
-    assert asked_of(fields) == Asked(prompt="a fox", turbo=True)
+    """A name that we do not know is left out; the others count."""
+    assert read_asked('{"prompt": "a fox", "turbo": true, "z": 1}') == Asked(
+        prompt="a fox", turbo=True
+    )
+
+
+@pytest.mark.parametrize(
+    "letter",
+    ['{"vary": "abc"}', '{"vary": [1]}', '{"vary": ["a"], "device": true}']
+    + [json.dumps({"vary": ["a"] * number}) for number in (5, 10_000)],
+)
+def test_a_round_has_no_more_variations_than_fields(letter: str) -> None:
+    """A letter was once believed whatever it held: ten thousand variations in one click."""
+    assert read_varied(letter) == Varied()
+    assert read_varied('{"vary": ["a", "", "b", "c"]}').vary == ("a", "", "b", "c")

@@ -113,12 +113,8 @@ class Run:
         with self._changed:
             return self._log[-1][1] if self.has_ended else None
 
-    def wait_for_work(self, timeout_s: float) -> bool:
-        """Wait until something must be loaded or painted, or until nothing is left to do.
-
-        Returns:
-            Whether that is known; False after the timeout.
-        """
+    def wait_for_work(self, timeout_s: float) -> None:
+        """Wait until something must be loaded or painted, or until nothing is left to do."""
 
         def is_known() -> bool:
             return self.has_ended or any(
@@ -126,17 +122,13 @@ class Run:
             )
 
         with self._changed:
-            return self._changed.wait_for(is_known, timeout_s)
+            self._changed.wait_for(is_known, timeout_s)
 
-    def wait_for_pictures(self, timeout_s: float) -> bool:
-        """Wait for more finished pictures, or for the end.
-
-        Returns:
-            Whether they came; False after the timeout.
-        """
+    def wait_for_pictures(self, timeout_s: float) -> None:
+        """Wait for more finished pictures, or for the end."""
         with self._changed:
             before = len(self._finished)
-            return self._changed.wait_for(
+            self._changed.wait_for(
                 lambda: self.has_ended or len(self._finished) > before, timeout_s
             )
 

@@ -5,8 +5,7 @@ Knows nothing of components or models; numbers are checked by `request.resolve`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
@@ -16,11 +15,13 @@ from seedgrid.links import read_mix
 from seedgrid.recipe import MAX_STEPS, NoiseShare
 from seedgrid.request import Request, parse_size
 from seedgrid.seeds import MAX_SEEDS_AT_ONCE, parse_seeds
+from seedgrid.variations import GUIDE_SUFFIXES
 
 AUTO: Final = "auto"
 """What a list offers first: as the model's card says."""
 
-_FIELDS: Final = TypeAdapter(dict[str, str | bool | list[str]])
+NUM_VARIATIONS: Final = len(GUIDE_SUFFIXES)
+"""The page has so many fields; a letter with more is nobody's click."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,25 +50,41 @@ class Asked:
     turbo: bool = False
 
 
-def read_fields(letter: object) -> dict[str, Any]:
-    """Read what the browser says its fields show, by name; nothing when it is not ours.
+@dataclass(frozen=True, kw_only=True)
+class Varied:
+    """What a round around the picked picture is told.
+
+    Attributes:
+        vary: What is appended to its prompt, a field each.
+    """
+
+    vary: tuple[str, ...] = ()
+    device: str = ""
+
+
+_ASKED: Final = TypeAdapter(Asked)
+_VARIED: Final = TypeAdapter(Varied)
+
+
+def read_asked(letter: object) -> Asked:
+    """Read what the browser says its fields show; nothing of a letter that is not ours.
 
     Args:
-        letter: A JSON object of texts, of lists of texts, and of booleans.
+        letter: A JSON object; a field that is not in it stays as it is in `Asked`.
     """
     try:
-        found = _FIELDS.validate_json(letter if isinstance(letter, str) else "")
+        return _ASKED.validate_json(str(letter))
     except ValidationError:
-        return {}
-    return found
+        return Asked()
 
 
-def asked_of(given: Mapping[str, Any]) -> Asked:
-    """Name the fields' values; one that is not there stays as it is in `Asked`."""
-    known = {field.name: type(field.default) for field in fields(Asked)}
-    return Asked(
-        **{name: given[name] for name in known if isinstance(given.get(name), known[name])}
-    )
+def read_varied(letter: object) -> Varied:
+    """Read what a round around the picked picture is told; nothing of a letter that is not ours."""
+    try:
+        varied = _VARIED.validate_json(str(letter))
+    except ValidationError:
+        return Varied()
+    return varied if len(varied.vary) <= NUM_VARIATIONS else Varied()
 
 
 def read_request(asked: Asked) -> Request:

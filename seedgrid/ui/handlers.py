@@ -233,7 +233,8 @@ class Handlers:
             library=self._shelves.of(place.visitor),
             fresh=fresh,
         )
-        if run.wait_for_work(_AT_ONCE_S) and run.has_ended:
+        run.wait_for_work(_AT_ONCE_S)
+        if run.has_ended:
             self._page.lock.consider(run)
         lineage = jobs[0].lineage
         return self._page.show_place(

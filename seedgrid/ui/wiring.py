@@ -19,7 +19,7 @@ from seedgrid.errors import SeedGridError
 from seedgrid.recipe import DType
 from seedgrid.request import STRONG, SUBTLE
 from seedgrid.ui import show
-from seedgrid.ui.ask import AUTO, Asked, asked_of, read_fields
+from seedgrid.ui.ask import AUTO, Asked, read_asked, read_varied
 from seedgrid.ui.check import Checks
 from seedgrid.ui.handlers import Handlers
 from seedgrid.ui.offer import Offer
@@ -74,19 +74,17 @@ def _wire_places(view: View, handlers: Handlers, demo: gr.Blocks) -> None:
         return updates(handlers.on_load(kept))
 
     def on_generate(kept: object, letter: object) -> Updates:
-        return updates(handlers.on_generate(asked_of(read_fields(letter)), kept))
+        return updates(handlers.on_generate(read_asked(letter), kept))
 
     def on_refine(kept: object, letter: object) -> Updates:
-        given = read_fields(letter)
-        return updates(handlers.on_refine(given.get("vary", []), given.get("device", ""), kept))
+        varied = read_varied(letter)
+        return updates(handlers.on_refine(varied.vary, varied.device, kept))
 
     def on_subtle(kept: object, letter: object) -> Updates:
-        device = read_fields(letter).get("device", "")
-        return updates(handlers.on_neighbours(SUBTLE, device, kept))
+        return updates(handlers.on_neighbours(SUBTLE, read_varied(letter).device, kept))
 
     def on_strong(kept: object, letter: object) -> Updates:
-        device = read_fields(letter).get("device", "")
-        return updates(handlers.on_neighbours(STRONG, device, kept))
+        return updates(handlers.on_neighbours(STRONG, read_varied(letter).device, kept))
 
     def on_back(kept: object) -> Updates:
         return updates(handlers.on_back(kept))
