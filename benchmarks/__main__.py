@@ -122,9 +122,9 @@ def _processes(scratch: Path, rounds: int) -> Iterator[dict[str, Any]]:
 
 def _on_the_page(scratch: Path, rounds: int, limit_s: float) -> Iterator[dict[str, Any]]:
     """Measure from the click to the pictures; needs Chromium and the development requirements."""
-    from benchmarks.screen import SIZES, Screen
+    from benchmarks.screen import SIZES, opened
 
-    with Screen(scratch) as screen:
+    with opened(scratch) as screen:
         for size in SIZES:
             for contest in (screen.grid(size), screen.known(size)):
                 yield run(contest, rounds, limit_s).as_json()

@@ -3,18 +3,17 @@
 Browser, page and painter share the processors, as on an artist's own machine. Chromium draws
 without a graphics card here, which costs more than on a machine that has one.
 
-    with Screen(scratch) as screen:
-        run(screen.grid(), rounds=9)
+    with opened(scratch) as screen:
+        run(screen.grid("desktop"), rounds=9)
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from playwright.sync_api import Page, sync_playwright
 
@@ -30,37 +29,39 @@ _CLICK_JS = Path(__file__).with_name("screen.js")
 _FLAGS = ("--no-sandbox", "--disable-gpu")
 
 
-class Screen:
-    """The page on the bundled model, open in a browser, and the plain script.
+@contextmanager
+def opened(scratch: Path) -> Iterator[Screen]:
+    """Serve the page on the bundled model, open it in a browser, and start the plain script.
 
     Args:
         scratch: A folder for what is written.
     """
+    path = os.environ.get("SEEDGRID_BROWSER") or shutil.which("chromium")
+    with (
+        page_served(scratch / "screen" / "library") as (address, server),
+        sync_playwright() as playwright,
+        closing(playwright.chromium.launch(executable_path=path, args=list(_FLAGS))) as browser,
+        closing(PlainScript(BUNDLED, scratch / "screen" / "plain", None)) as plain,
+    ):
+        page = browser.new_page()
+        page.goto(address)
+        page.locator("#sg-steps input").wait_for(state="attached")
+        yield Screen(page, plain, server)
 
-    def __init__(self, scratch: Path) -> None:
-        self._scratch = scratch / "screen"
-        self._stack = ExitStack()
 
-    def __enter__(self) -> Self:
-        address, self._server = self._stack.enter_context(page_served(self._scratch / "library"))
-        playwright = self._stack.enter_context(sync_playwright())
-        path = os.environ.get("SEEDGRID_BROWSER") or shutil.which("chromium")
-        browser = playwright.chromium.launch(executable_path=path, args=list(_FLAGS))
-        self._stack.callback(browser.close)
-        self._plain = PlainScript(BUNDLED, self._scratch / "plain", None)
-        self._stack.callback(self._plain.close)
-        self._page: Page = browser.new_page()
-        self._page.goto(address)
-        self._page.locator("#sg-steps input").wait_for(state="attached")
-        return self
+class Screen:
+    """The open page beside the plain script.
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._stack.close()
+    Args:
+        page: Open.
+        plain: With its model loaded.
+        server: The process that serves the page.
+    """
+
+    def __init__(self, page: Page, plain: PlainScript, server: int) -> None:
+        self._page = page
+        self._plain = plain
+        self._server = server
 
     def grid(self, size: str) -> Contest:
         """A first grid, other seeds in each round."""
