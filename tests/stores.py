@@ -51,11 +51,12 @@ class MemoryStore:
             self.add(replace(self.pictures[entry.id], lineage=lineage)) for entry, lineage in copies
         )
 
-    def remembered(self, recipe_id: str, passport_digest: str) -> Entry | None:
-        for entry in self.entries:
-            if (entry.recipe.id, entry.passport.digest) == (recipe_id, passport_digest):
-                return entry
-        return None
+    def remembered(self, recipe_ids: Sequence[str], passport_digest: str) -> dict[str, Entry]:
+        return {
+            entry.recipe.id: entry
+            for entry in self.entries
+            if entry.recipe.id in recipe_ids and entry.passport.digest == passport_digest
+        }
 
     def get(self, picture_id: str) -> Entry:
         return next(entry for entry in self.entries if entry.id == picture_id)

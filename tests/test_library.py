@@ -122,8 +122,10 @@ def test_a_recipe_is_remembered_under_its_passport_only(library: Library) -> Non
     """Another machine's picture of the same recipe does not count as known."""
     entry = library.add(make_picture())
 
-    assert library.remembered(entry.recipe.id, entry.passport.digest) == entry
-    assert library.remembered(entry.recipe.id, "00" * 32) is None
+    recipe_id = entry.recipe.id
+    other = "11" * 32
+    assert library.remembered([recipe_id, other], entry.passport.digest) == {recipe_id: entry}
+    assert library.remembered([recipe_id], "00" * 32) == {}
 
 
 def test_a_torn_file_is_not_remembered(library: Library) -> None:
@@ -131,7 +133,7 @@ def test_a_torn_file_is_not_remembered(library: Library) -> None:
     entry = library.add(make_picture())
     entry.path.write_bytes(entry.path.read_bytes()[:-100])
 
-    assert library.remembered(entry.recipe.id, entry.passport.digest) is None
+    assert library.remembered([entry.recipe.id], entry.passport.digest) == {}
 
 
 def test_a_torn_file_under_the_right_name_is_written_anew(library: Library) -> None:

@@ -104,15 +104,15 @@ class Lane:
         """Take what the library remembers from there; return the cells that must be painted."""
         if run.fresh:
             return cells
-        found = {
-            cell: run.library.remembered(run.jobs[cell].recipe.id, passport.digest)
-            for cell in cells
-        }
-        known = [(cell, entry) for cell, entry in found.items() if entry is not None]
+        wanted = {cell: run.jobs[cell].recipe.id for cell in cells}
+        found = run.library.remembered(tuple(wanted.values()), passport.digest)
+        known = [
+            (cell, found[recipe_id]) for cell, recipe_id in wanted.items() if recipe_id in found
+        ]
         for start in range(0, len(known), _SAVED_TOGETHER):
             some = known[start : start + _SAVED_TOGETHER]
             saving.append(self._saver.submit(partial(_save_again, run, some)))
-        return tuple(cell for cell, entry in found.items() if entry is None)
+        return tuple(cell for cell, recipe_id in wanted.items() if recipe_id not in found)
 
     def _paint(self, run: Run, cells: Cells) -> tuple[Pixels, ...]:
         if run.cancelled:

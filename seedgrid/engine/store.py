@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from seedgrid.library.entry import Entry
@@ -37,8 +37,8 @@ class Store(Protocol):
         """
         ...
 
-    def remembered(self, recipe_id: str, passport_digest: str) -> Entry | None:
-        """Return a picture of this recipe, computed under this passport, if there is one."""
+    def remembered(self, recipe_ids: Sequence[str], passport_digest: str) -> Mapping[str, Entry]:
+        """Return pictures of these recipes that were computed under this passport, by recipe id."""
         ...
 
     def get(self, picture_id: str) -> Entry:

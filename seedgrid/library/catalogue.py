@@ -10,7 +10,7 @@ entry says of itself whether it is `trashed`, and whether its file is `lost`.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -71,14 +71,25 @@ class Catalogue:
             raise InputError("picture_ambiguous", field="picture", value=text[:80])
         return found[-1]
 
-    def remembered(self, recipe_id: str, passport_digest: str) -> Entry | None:
-        """Return the newest picture of a recipe under a passport, its file proved whole."""
+    def remembered(self, recipe_ids: Sequence[str], passport_digest: str) -> dict[str, Entry]:
+        """Return the newest picture of each recipe under a passport, its file proved whole.
+
+        Returns:
+            By recipe id; one that is not known is not in it.
+        """
         with self._shelf.database.reads() as connection:
-            rows = queries.remembered_rows(connection, recipe_id, passport_digest)
-        for entry in self._entries(rows):
-            if self._shelf.objects.read(entry.file_sha256) is not None:
-                return entry
-        return None
+            rows = [
+                row
+                for recipe_id in dict.fromkeys(recipe_ids)
+                for row in queries.remembered_rows(connection, recipe_id, passport_digest)
+            ]
+        found: dict[str, Entry] = {}
+        for row in rows:
+            if row["recipe_id"] not in found:
+                for entry in self._entries([row]):
+                    if self._shelf.objects.read(entry.file_sha256) is not None:
+                        found[row["recipe_id"]] = entry
+        return found
 
     def round(self, round_id: str) -> tuple[Entry, ...]:
         """Return all pictures of one click on Generate or Refine, by cell."""

@@ -21,6 +21,17 @@ _WORDS: Final = sa.table("words", sa.column("rowid"), sa.column("words"))
 _PIECE: Final = 3
 """The index knows pieces of three letters; shorter words are looked for row by row."""
 
+_REMEMBERED: Final = (
+    ENTRIES.where(
+        PICTURES.c.recipe_id == sa.bindparam("recipe"),
+        PICTURES.c.passport_id == sa.bindparam("passport"),
+        PICTURES.c.trashed == 0,
+        PICTURES.c.lost == 0,
+    )
+    .order_by(PICTURES.c.number.desc())
+    .limit(4)
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
@@ -137,13 +148,8 @@ def rows_where(
 
 def remembered_rows(connection: sa.Connection, recipe_id: str, passport_id: str) -> Rows:
     """Return the rows of pictures that this recipe gave under this passport, newest first."""
-    statement = ENTRIES.where(
-        PICTURES.c.recipe_id == recipe_id,
-        PICTURES.c.passport_id == passport_id,
-        PICTURES.c.trashed == 0,
-        PICTURES.c.lost == 0,
-    ).order_by(PICTURES.c.number.desc())
-    return connection.execute(statement.limit(4)).mappings().all()
+    found = connection.execute(_REMEMBERED, {"recipe": recipe_id, "passport": passport_id})
+    return found.mappings().all()
 
 
 def starting_with(text: str) -> sa.ColumnElement[bool]:

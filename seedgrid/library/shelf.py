@@ -10,12 +10,13 @@ import contextlib
 import hashlib
 import secrets
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import sqlalchemy as sa
 from filelock import FileLock, Timeout
@@ -32,6 +33,8 @@ from seedgrid.library.tables import ENTRIES, PICTURES, DamagedRowError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+_NUM_THREADS: Final = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,44 +104,48 @@ class Shelf:
         entries = [self.entry_of(hashlib.sha256(data).hexdigest(), data) for data in files]
         in_threads(self.objects.put, files)
         with self.database.writes() as connection:
-            kept = tuple(self.insert(connection, entry) for entry in entries)
-            for entry, data in zip(kept, files, strict=True):
-                self._heal_twins(connection, entry, data)
+            kept = self._insert(connection, entries)
+            self._heal_twins(connection, dict(zip(files, kept, strict=True)))
         return kept
 
-    def _heal_twins(self, connection: sa.Connection, entry: Entry, data: bytes) -> None:
-        """Give lost pictures with the same recipe and pixels their files back."""
+    def _heal_twins(self, connection: sa.Connection, kept: Mapping[bytes, Entry]) -> None:
+        """Give lost pictures with the same recipe and pixels as these files their own back."""
+        same = {(entry.recipe.id, entry.pixels_sha256): data for data, entry in kept.items()}
         statement = ENTRIES.where(
-            PICTURES.c.recipe_id == entry.recipe.id,
-            PICTURES.c.pixels_sha256 == entry.pixels_sha256,
-            PICTURES.c.lost == 1,
+            PICTURES.c.recipe_id.in_([recipe_id for recipe_id, _ in same]), PICTURES.c.lost == 1
         )
         for row in connection.execute(statement).mappings().all():
+            data = same.get((row["recipe_id"], row["pixels_sha256"]))
+            if data is None:
+                continue
             lost = self.read(row)
             copy = png.rewrite(data, lineage=lost.lineage)
+            passport = kept[data].passport
             healed = replace(
-                lost, file_sha256=self.objects.put(copy), passport=entry.passport, lost=False
+                lost, file_sha256=self.objects.put(copy), passport=passport, lost=False
             )
             tables.insert_values(connection, healed)
             tables.update(connection, healed)
             self.marks.append([(lost.id, {"lost": False})])
 
-    def insert(self, connection: sa.Connection, entry: Entry) -> Entry:
-        """Write the row of a file that is on the disk; another process may have done so already.
+    def _insert(self, connection: sa.Connection, entries: Sequence[Entry]) -> tuple[Entry, ...]:
+        """Write the rows of files that are on the disk; another process may have done so already.
 
         Raises:
-            InputError: `picture_twice` when another file has this picture's id.
+            InputError: `picture_twice` when another file has a picture's id.
         """
-        statement = ENTRIES.where(PICTURES.c.picture_id == entry.id)
-        row = connection.execute(statement).mappings().first()
-        if row is None:
-            tables.insert(connection, entry)
-            if self.marks.says_deleted(entry.id):
-                self.marks.append([(entry.id, asdict(Marks()))])
-            return entry
-        if row["file_sha256"] != entry.file_sha256:
-            raise InputError("picture_twice", field="picture", value=entry.id)
-        return self.read(row)
+        statement = ENTRIES.where(PICTURES.c.picture_id.in_([entry.id for entry in entries]))
+        rows = connection.execute(statement).mappings().all()
+        there = {row["picture_id"]: self.read(row) for row in rows}
+        new: dict[str, Entry] = {}
+        for entry in entries:
+            known = there.get(entry.id) or new.setdefault(entry.id, entry)
+            if known.file_sha256 != entry.file_sha256:
+                raise InputError("picture_twice", field="picture", value=entry.id)
+        tables.insert(connection, *new.values())
+        back = [picture_id for picture_id in new if self.marks.says_deleted(picture_id)]
+        self.marks.append((picture_id, asdict(Marks())) for picture_id in back)
+        return tuple((there | new)[entry.id] for entry in entries)
 
     def change(self, picture_ids: Sequence[str], **marks: bool | str) -> tuple[Entry, ...]:
         """Change marks of pictures, all of them or none.
@@ -236,5 +243,10 @@ def in_threads(function: Callable[[Item], Result], items: Sequence[Item]) -> tup
     """Do something with each of a few items, a thread for each: packing and waiting for a disk."""
     if len(items) == 1:
         return (function(items[0]),)
-    with ThreadPoolExecutor(len(items)) as pool:
-        return tuple(pool.map(function, items))
+    return tuple(_threads().map(function, items))
+
+
+@lru_cache(maxsize=1)
+def _threads() -> ThreadPoolExecutor:
+    """The threads of all libraries: to start four takes as long as to write a file."""
+    return ThreadPoolExecutor(_NUM_THREADS, thread_name_prefix="seedgrid-files")

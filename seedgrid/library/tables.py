@@ -99,24 +99,29 @@ class DamagedRowError(Exception):
     """A row is not what was written."""
 
 
-def insert(connection: sa.Connection, entry: Entry, *, number: int | None = None) -> None:
-    """Write an entry as a new row, with its recipe and passport.
+def insert(connection: sa.Connection, *entries: Entry, number: int | None = None) -> None:
+    """Write entries as new rows, with their recipes and passports.
 
     Args:
         connection: Inside a writing transaction.
-        entry: Its file is on the disk.
-        number: Its place among all, as it was before; the newest by default.
+        entries: Their files are on the disk.
+        number: The place of a single one among all, as it was before; the newest by default.
     """
-    insert_values(connection, entry)
-    place = {} if number is None else {"number": number}
-    connection.execute(PICTURES.insert(), row_of(entry) | place)
+    if not entries:
+        return
+    insert_values(connection, *entries)
+    rows = [row_of(entry) for entry in entries]
+    if number is not None:
+        rows[0]["number"] = number
+    connection.execute(PICTURES.insert(), rows)
 
 
-def insert_values(connection: sa.Connection, entry: Entry) -> None:
-    """Write the recipe and the passport of an entry, which others may share."""
-    for put, value in ((_PUT_RECIPE, entry.recipe), (_PUT_PASSPORT, entry.passport)):
-        text = canonical_json(value)
-        connection.execute(put, {"key": _sha256(text), "text": text})
+def insert_values(connection: sa.Connection, *entries: Entry) -> None:
+    """Write the recipes and the passports of entries, which others may share."""
+    recipes = {canonical_json(entry.recipe) for entry in entries}
+    passports = {canonical_json(entry.passport) for entry in entries}
+    for put, texts in ((_PUT_RECIPE, recipes), (_PUT_PASSPORT, passports)):
+        connection.execute(put, [{"key": _sha256(text), "text": text} for text in sorted(texts)])
 
 
 def update(connection: sa.Connection, entry: Entry) -> None:
