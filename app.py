@@ -141,7 +141,12 @@ def _make_studio(
     model: str | None, library: str | Path | None, backend: Backend | None = None
 ) -> Studio:
     return Studio(
-        model, library, backend=backend, placement=Placement(), runs_per_owner=_RUNS_PER_VISITOR
+        model,
+        library,
+        backend=backend,
+        placement=Placement(),
+        runs_per_owner=_RUNS_PER_VISITOR,
+        compiles_ahead="SPACE_ID" not in os.environ,
     )
 
 

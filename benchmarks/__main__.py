@@ -29,9 +29,9 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "sd-512": {"size_px": 512, "num_steps": 2, "guidance": 7.5},
 }
 CONTESTS: dict[str, tuple[str, ...]] = {
-    "bundled-256": ("grid", "previews", "refinement", "known", "matrix"),
-    "sd-256": ("grid", "refinement", "bfloat16", "turbo"),
-    "sd-512": ("grid", "bfloat16"),
+    "bundled-256": ("grid", "previews", "refinement", "known", "matrix", "compiled"),
+    "sd-256": ("grid", "refinement", "bfloat16", "compiled", "turbo", "quick"),
+    "sd-512": ("grid", "bfloat16", "compiled", "quick"),
 }
 
 
@@ -84,18 +84,25 @@ def _figures(chosen: argparse.Namespace, scratch: Path) -> Iterator[dict[str, An
 
 def _stage(model: str, scratch: Path, threads: int | None) -> Stage:
     name = model.partition("-")[0]
-    folder = BUNDLED if name == "bundled" else scratch / "sd-shaped"
+    folder = BUNDLED if name == "bundled" else _sd_shaped(scratch)
+    return Stage(name, folder, scratch=scratch / model, threads=threads, **SETTINGS[model])
+
+
+def _sd_shaped(scratch: Path) -> Path:
+    """Return the folder of the model in the shape of Stable Diffusion, made once."""
+    folder = scratch / "sd-shaped"
     if not folder.is_dir():
         # In a process of its own: torch's threads of this one would stay, and slow the studio's.
         command = [sys.executable, "-m", "benchmarks.models", str(folder)]
         subprocess.run(command, cwd=ROOT, check=True)  # noqa: S603 (our own program)
-    return Stage(name, folder, scratch=scratch / model, threads=threads, **SETTINGS[model])
+    return folder
 
 
 def _contests(model: str, stage: Stage, only: str) -> Iterator[Contest]:
     """Make the contests one by one: each keeps a model in memory."""
     half = Settings(dtype="bfloat16")
     fewer = Settings(dtype="bfloat16", scheduler=FAST_SCHEDULER)
+    code = Settings(dtype="bfloat16", compiled=True)
     fewer["num_inference_steps"] = math.ceil(STEP_SHARE * SETTINGS[model]["num_steps"])
     makers: dict[str, Callable[[], Contest]] = {
         "grid": stage.grid,
@@ -104,7 +111,9 @@ def _contests(model: str, stage: Stage, only: str) -> Iterator[Contest]:
         "known": stage.known,
         "matrix": lambda: stage.matrix(64),
         "bfloat16": lambda: stage.faster("bfloat16", {}, half),
-        "turbo": lambda: stage.faster("turbo: bfloat16, DPM++ 2M, 0.6 of the steps", {}, fewer),
+        "compiled": lambda: stage.faster("bfloat16, compiled", {}, code),
+        "turbo": lambda: stage.faster("turbo, before it is compiled", {}, fewer),
+        "quick": lambda: stage.faster("turbo", {}, Settings(**{**fewer, "compiled": True})),
     }
     for name, make in makers.items():
         if name in CONTESTS[model] and only in name:
@@ -128,6 +137,9 @@ def _on_the_page(scratch: Path, rounds: int, limit_s: float) -> Iterator[dict[st
         for size in SIZES:
             for contest in (screen.grid(size), screen.known(size)):
                 yield run(contest, rounds, limit_s).as_json()
+        yield screen.first_preview("bundled", rounds)
+    with opened(scratch, _sd_shaped(scratch)) as screen:
+        yield screen.first_preview("sd, 256 px", 3, size="256", steps="4")
 
 
 def _line(figure: dict[str, Any]) -> str:

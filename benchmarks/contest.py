@@ -100,9 +100,9 @@ def run(contest: Contest, rounds: int, limit_s: float = math.inf) -> Outcome:
     """
     sides = {"plain": contest.plain, "ours": contest.ours}
     times = {name: Times() for name in sides}
-    start_s = time.perf_counter()
     for side in sides.values():
         side.go(-1)
+    start_s = time.perf_counter()
     for number in range(rounds):
         if number and time.perf_counter() - start_s > limit_s:
             break

@@ -130,13 +130,14 @@ def _until_page(scratch: Path) -> tuple[float, float]:
 
 
 @contextmanager
-def page_served(library: Path) -> Iterator[tuple[str, int]]:
+def page_served(library: Path, model: Path | None = None) -> Iterator[tuple[str, int]]:
     """Start the page, wait until it answers, give its address and process, and stop it."""
+    chosen = [] if model is None else ["--model", str(model)]
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     process = subprocess.Popen(  # noqa: S603 (our own program)
-        [sys.executable, "app.py", "--port", str(port), "--library", str(library)],
+        [sys.executable, "app.py", "--port", str(port), "--library", str(library), *chosen],
         cwd=ROOT,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

@@ -14,10 +14,11 @@ import shutil
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from statistics import median
 
 from playwright.sync_api import Page, sync_playwright
 
-from benchmarks.contest import Contest, Side
+from benchmarks.contest import Contest, Side, measure
 from benchmarks.models import BUNDLED
 from benchmarks.painting import PROMPT
 from benchmarks.plain import PlainScript
@@ -26,22 +27,24 @@ from benchmarks.processes import page_served
 SIZES = {"desktop": (1400, 900), "phone": (390, 844)}
 _SETTINGS = {"width": 256, "height": 256, "num_inference_steps": 10, "guidance_scale": 2.0}
 _CLICK_JS = Path(__file__).with_name("screen.js")
+_PREVIEW_JS = Path(__file__).with_name("preview.js")
 _FLAGS = ("--no-sandbox", "--disable-gpu")
 
 
 @contextmanager
-def opened(scratch: Path) -> Iterator[Screen]:
-    """Serve the page on the bundled model, open it in a browser, and start the plain script.
+def opened(scratch: Path, model: Path = BUNDLED) -> Iterator[Screen]:
+    """Serve the page, open it in a browser, and start the plain script.
 
     Args:
         scratch: A folder for what is written.
+        model: The bundled one, or the folder of another.
     """
     path = os.environ.get("SEEDGRID_BROWSER") or shutil.which("chromium")
     with (
-        page_served(scratch / "screen" / "library") as (address, server),
+        page_served(scratch / "screen" / "library", model) as (address, server),
         sync_playwright() as playwright,
         closing(playwright.chromium.launch(executable_path=path, args=list(_FLAGS))) as browser,
-        closing(PlainScript(BUNDLED, scratch / "screen" / "plain", None)) as plain,
+        closing(PlainScript(model, scratch / "screen" / "plain", None)) as plain,
     ):
         page = browser.new_page()
         page.goto(address)
@@ -72,6 +75,28 @@ class Screen:
         """A grid that is in the library already."""
         self._click("7-10")
         return self._contest(f"page, {size}: known grid", size, None, target_s=0.05)
+
+    def first_preview(self, name: str, rounds: int, **fields: str) -> dict[str, object]:
+        """Say when the first preview is drawn after the click, in lengths of a step of that run.
+
+        Args:
+            name: Of the model in the table.
+            rounds: How many grids count; one more goes before.
+            fields: What to fill into the page's settings, by their ids.
+        """
+        self._page.locator("#sg-settings > button").click()
+        for field, text in fields.items():
+            self._page.locator(f"#sg-{field} input, #sg-{field} textarea").first.fill(text)
+        self._page.locator("#sg-settings > button").click()
+        found = []
+        for number in range(rounds + 1):
+            first = 50_000 + 4 * number
+            drawn_ms, steps = self._page.evaluate(_PREVIEW_JS.read_text(), f"{first}-{first + 3}")
+            (first_ms, first_step), (last_ms, last_step) = steps[0], steps[-1]
+            found.append(drawn_ms / ((last_ms - first_ms) / (last_step - first_step)))
+        all_steps = [round(value, 2) for value in found[1:]]
+        name = f"page, {name}: first preview, in steps"
+        return measure(name, 1.5, median(found[1:]), all_steps=all_steps)
 
     def _contest(
         self,

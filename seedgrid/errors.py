@@ -92,6 +92,11 @@ MESSAGES: Final[dict[str, str]] = {
     "lora_unsupported": "This release cannot mix in LoRAs ({value}): use a recipe without.",
     "noise_mix_unsupported": "This model cannot mix the noise of several seeds: leave the mix out.",
     "child_failed": "The process with other instruction limits failed: {reason}",
+    "compiler_missing": (
+        "There is no C++ compiler here to compile the denoiser: install g++, or leave it as it is."
+    ),
+    "compile_failed": "The denoiser could not be compiled: {reason}. Leave it as it is.",
+    "compile_device": "A compiled denoiser runs on the processor only, not on {value}: use cpu.",
     "pipeline_refused": "The model refused these settings: {reason}.",
     "out_folder": "The folder “{value}” cannot be used ({reason}): name another with --out.",
     "language_unknown": "There is no language “{value}” on the page: use one of {choices}.",

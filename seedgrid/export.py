@@ -166,6 +166,7 @@ def _batch(entries: Sequence[Entry]) -> dict[str, Any]:
         "scheduler": scheduler.scheduler_class,
         "scheduler_changes": dict(scheduler.changes),
         "determinism": recipe.determinism,
+        "compiled": recipe.compiled,
         "passport": _script_passport(passport),
         "pictures": [_picture(entry) for entry in entries],
     }

@@ -12,7 +12,15 @@ import hashlib
 import json
 from typing import Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    StringConstraints,
+    ValidationError,
+    model_serializer,
+)
 
 from seedgrid.errors import InputError
 from seedgrid.seeds import MAX_SEED
@@ -83,6 +91,7 @@ class Recipe(Value):
         scheduler: The name people know, for example `"DPM++ 2M Karras"` (backend/schedulers.py).
         lock_width: W, the number of cells of the batch the picture is computed in.
         noise_mix: Applied in order to the noise of `seed`.
+        compiled: The denoiser runs as compiled code (backend/compiling.py), which rounds otherwise.
     """
 
     prompt: PromptText
@@ -100,6 +109,15 @@ class Recipe(Value):
     determinism: Determinism
     loras: tuple[Lora, ...] = ()
     noise_mix: tuple[NoiseShare, ...] = ()
+    compiled: bool = False
+
+    @model_serializer(mode="wrap")
+    def _leave_out(self, write: SerializerFunctionWrapHandler) -> dict[str, object]:
+        """What was made before there were compiled denoisers keeps its id: no word means no."""
+        data: dict[str, object] = write(self)
+        if not self.compiled:
+            data.pop("compiled", None)
+        return data
 
     @property
     def id(self) -> str:

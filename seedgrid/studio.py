@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self, TypedDict, Unpack
 
@@ -24,9 +25,10 @@ from seedgrid.backend.base import Backend, Placement
 from seedgrid.engine import Engine, Run
 from seedgrid.library.entry import Entry
 from seedgrid.plan import plan_grid, plan_refine
+from seedgrid.recipe import Recipe
 from seedgrid.request import ModelCard, Request
 from seedgrid.seeds import check_seed, parse_seeds
-from seedgrid.turbo import quicken
+from seedgrid.turbo import quicken, use_compiled
 from seedgrid.variations import GUIDE_SUFFIXES
 
 if TYPE_CHECKING:
@@ -58,6 +60,7 @@ class Settings(TypedDict, total=False):
     dtype: str | None
     lock_width: int | None
     determinism: str | None
+    compiled: bool | None
 
 
 class Studio:
@@ -72,6 +75,7 @@ class Studio:
         backend: What paints; by default diffusers.
         placement: Where to compute, in full; `device` alone by default, without previews.
         runs_per_owner: How many runs each visitor of the page may have waiting or running.
+        compiles_ahead: Whether turbo may compile in the background, for the grids after this one.
     """
 
     def __init__(
@@ -83,6 +87,7 @@ class Studio:
         backend: Backend | None = None,
         placement: Placement | None = None,
         runs_per_owner: int = _RUNS,
+        compiles_ahead: bool = False,
     ) -> None:
         self.model = model or default_model()
         self.library_folder = Path(library or default_library()).expanduser().absolute()
@@ -92,6 +97,7 @@ class Studio:
         self._library: Library | None = None
         self._engine: Engine | None = None
         self._runs_per_owner = runs_per_owner
+        self._compiles_ahead = compiles_ahead
 
     def __enter__(self) -> Self:
         return self
@@ -245,12 +251,33 @@ class Studio:
     ) -> Run:
         """Start what `matrix` waits for."""
         chosen = _read_seeds(seeds)
-        card = self.card()
         wanted = [Request(prompt=prompt, seeds=chosen, **settings) for prompt in prompts]
-        if turbo:
-            wanted = [quicken(one, card, device=self._placement.device) for one in wanted]
-        recipes = [recipe for one in wanted for recipe in requests.resolve(one, card)]
+        recipes = self.resolve(*wanted, turbo=turbo)
         return self.engine.submit(plan_grid(recipes), owner=_OWNER, fresh=fresh)
+
+    def resolve(
+        self, *wanted: Request, turbo: bool = False, device: str | None = None
+    ) -> tuple[Recipe, ...]:
+        """Turn requests into recipes; with turbo what they leave open is answered for speed.
+
+        Args:
+            wanted: Alike in all but words and seeds.
+            turbo: A compiled denoiser is taken when it is there, and nobody waits for one.
+            device: Where they will be painted; the studio's own by default.
+
+        Raises:
+            InputError: What was asked for cannot be, by field.
+            ModelError: As `card`.
+        """
+        placement = replace(self._placement, device=device or self._placement.device)
+        recipes: list[Recipe] = []
+        for request in wanted:
+            card = self.card(request.model)
+            quick = quicken(request, card, device=placement.device) if turbo else request
+            recipes += requests.resolve(quick, card)
+        if not turbo or wanted[0].compiled is not None:
+            return tuple(recipes)
+        return use_compiled(recipes, self.backend, placement, ahead=self._compiles_ahead)
 
     def find(self, picture: AnyPicture) -> Entry:
         """Return what is known of a picture: one of ours, an id in the library, or a PNG file.

@@ -52,27 +52,50 @@ def paint_in_child(
     Raises:
         RunError: `child_failed` with the last thing it said.
     """
-    environment = {name: value for name, value in os.environ.items() if name not in LIMIT_NAMES}
-    path = os.pathsep.join([str(_PACKAGE_PARENT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = child_environment()
+    unlimited = {name: value for name, value in environment.items() if name not in LIMIT_NAMES}
     with tempfile.TemporaryDirectory(prefix="seedgrid-") as folder:
-        request = {
-            "recipes": [recipe.model_dump(mode="json") for recipe in recipes],
-            "placement": asdict(placement),
-        }
-        (Path(folder) / "request.json").write_text(json.dumps(request), encoding="utf-8")
+        write_work(Path(folder), recipes, placement)
         done = subprocess.run(  # noqa: S603 (our own module)
             [sys.executable, "-m", "seedgrid.backend.child", folder],
-            env=environment | dict(limits) | {"PYTHONPATH": path},
+            env=unlimited | dict(limits),
             capture_output=True,
             text=True,
             check=False,
         )
         if done.returncode != 0:
-            last = (done.stderr.strip() or "it said nothing").split("\n")[-1][:300]
-            raise RunError("child_failed", reason=last)
+            raise RunError("child_failed", reason=last_words(done.stderr))
         pictures = np.load(Path(folder) / "pictures.npy", allow_pickle=False)
         passport = Passport.model_validate_json((Path(folder) / "passport.json").read_bytes())
     return tuple(pictures), passport
+
+
+def child_environment() -> dict[str, str]:
+    """Return this process's environment, in which a child finds our package."""
+    path = os.pathsep.join([str(_PACKAGE_PARENT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return {**os.environ, "PYTHONPATH": path}
+
+
+def last_words(said: str) -> str:
+    """Return the last line of what a child said."""
+    return (said.strip() or "it said nothing").split("\n")[-1][:300]
+
+
+def write_work(folder: Path, recipes: Sequence[Recipe], placement: Placement) -> None:
+    """Write into a folder what a child is to do."""
+    work = {
+        "recipes": [recipe.model_dump(mode="json") for recipe in recipes],
+        "placement": asdict(placement),
+    }
+    (folder / "work.json").write_text(json.dumps(work), encoding="utf-8")
+
+
+def read_work(folder: Path) -> tuple[list[Recipe], Placement]:
+    """Read what `write_work` wrote."""
+    work = json.loads((folder / "work.json").read_text(encoding="utf-8"))
+    switches = tuple((name, value) for name, value in work["placement"].pop("switches"))
+    recipes = [read_recipe(json.dumps(recipe)) for recipe in work["recipes"]]
+    return recipes, Placement(**work["placement"], switches=switches)
 
 
 class _Unwatched:
@@ -85,13 +108,10 @@ class _Unwatched:
 
 
 def _main(folder: Path) -> int:
-    """Be the child: read the request in a folder and leave the answer there."""
+    """Be the child: read the work in a folder and leave the answer there."""
     from seedgrid.backend.diffusion import DiffusersBackend
 
-    request = json.loads((folder / "request.json").read_text(encoding="utf-8"))
-    recipes = [read_recipe(json.dumps(recipe)) for recipe in request["recipes"]]
-    switches = tuple((name, value) for name, value in request["placement"].pop("switches"))
-    placement = Placement(**request["placement"], switches=switches)
+    recipes, placement = read_work(folder)
     backend = DiffusersBackend()
     try:
         passport = backend.prepare(recipes[0], placement)

@@ -15,7 +15,8 @@ import gc
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 import torch
@@ -23,6 +24,8 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from seedgrid.backend import catalog
 from seedgrid.backend.base import ATTENTION_NAMES, Placement, Watch, even_threads
+from seedgrid.backend.compiling import compile_denoiser, compiler, is_compiled
+from seedgrid.backend.denoiser import Denoisers
 from seedgrid.backend.determinism import determinism, restored
 from seedgrid.backend.devices import empty_cache
 from seedgrid.backend.embeddings import TextMemory
@@ -34,7 +37,7 @@ from seedgrid.backend.probe import NUM_STEPS, run_probe
 from seedgrid.backend.proof import ProbeReport, advise, keep_report, recall_report
 from seedgrid.backend.schedulers import TABLE, make_scheduler, min_steps
 from seedgrid.backend.steps import follow
-from seedgrid.errors import InputError, ModelError, RunCancelled, RunError
+from seedgrid.errors import DeviceError, InputError, ModelError, RunCancelled, RunError
 from seedgrid.picture import Pixels
 from seedgrid.recipe import Passport, Recipe
 from seedgrid.request import ModelCard
@@ -53,6 +56,7 @@ class DiffusersBackend:
     def __init__(self) -> None:
         self._shelf = Shelf()
         self._texts = TextMemory()
+        self._denoisers = Denoisers()
 
     def card(self, model: str | None) -> ModelCard:
         """Find a model and say what it can do, without loading it."""
@@ -63,7 +67,14 @@ class DiffusersBackend:
         with _scope(recipe, placement):
             loaded = self._shelf.get(recipe, placement)
             _check_settings(recipe, loaded)
-            return current_passport(loaded.device, placement)
+            if recipe.compiled and loaded.device.type != "cpu":
+                raise DeviceError("compile_device", value=str(loaded.device))
+            passport = current_passport(loaded.device, placement)
+        if not recipe.compiled:
+            return passport
+        if not (compiler() or is_compiled(recipe, placement)):
+            raise RunError("compiler_missing")
+        return Passport(**passport.model_dump(), compiler=compiler())
 
     def is_ready(self, recipe: Recipe, placement: Placement) -> bool:
         """Tell whether the model is loaded already."""
@@ -79,11 +90,12 @@ class DiffusersBackend:
         with _scope(first, placement):
             loaded = self._shelf.get(first, placement)
             _check_settings(first, loaded)
+            package = _compile_if_asked(first, placement, watch)
             pictures: dict[int, Pixels] = {}
             with self._texts.used_by(loaded.pipeline, _text_context(first, loaded, placement)):
                 for places in _calls(recipes, loaded):
                     part = [recipes[place] for place in places]
-                    images = self._call(part, loaded, watch, decode=True)[1]
+                    images = self._call(part, loaded, watch, package, decode=True)[1]
                     pictures |= zip(places, _to_pixels(images[: len(part)]), strict=True)
             return tuple(pictures[place] for place in range(len(recipes)))
 
@@ -107,30 +119,59 @@ class DiffusersBackend:
 
     def close(self) -> None:
         """Let go of models and memory."""
+        self._let_go()
+
+    def load(self, recipe: Recipe, placement: Placement) -> Any:
+        """Return the diffusers pipeline that paints a recipe; who changes it changes pictures.
+
+        Raises:
+            ModelError: As `prepare`.
+            DeviceError: As `prepare`.
+        """
+        with _scope(recipe, placement):
+            return self._shelf.get(recipe, placement).pipeline
+
+    def _let_go(self) -> None:
         self._shelf.clear()
         self._texts.clear()
+        self._denoisers.clear()
         gc.collect()
 
     def _run_probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport:
         with _scope(recipe, placement):
             loaded = self._shelf.get(recipe, placement)
+            package = _compile_if_asked(recipe, placement, watch)
 
             def compute(recipes: Sequence[Recipe], *, decode: bool) -> list[torch.Tensor]:
-                return self._call(recipes, loaded, watch, decode=decode)
+                return self._call(recipes, loaded, watch, package, decode=decode)
 
             least = min_steps(recipe.scheduler, loaded.scheduler_config)
             return run_probe(recipe, compute, num_steps=max(NUM_STEPS, least))
 
     def _call(
-        self, recipes: Sequence[Recipe], loaded: Loaded, watch: Watch, *, decode: bool
+        self,
+        recipes: Sequence[Recipe],
+        loaded: Loaded,
+        watch: Watch,
+        package: Path | None,
+        *,
+        decode: bool,
     ) -> list[torch.Tensor]:
         """Make one pipeline call and translate what diffusers and torch raise.
+
+        Args:
+            recipes: Of one batch.
+            loaded: Their model.
+            watch: Of the batch.
+            package: The compiled denoiser to run; None runs the model's own.
+            decode: Whether pictures are wanted.
 
         Returns:
             The last latents and, if decoded, the pictures (W, 3, height, width) in 0 … 1.
         """
         try:
-            return _call_pipeline(recipes, loaded, watch, decode=decode)
+            with self._denoisers.used_by(loaded.pipeline, package):
+                return _call_pipeline(recipes, loaded, watch, decode=decode)
         except (torch.OutOfMemoryError, MemoryError):
             pass
         except RuntimeError as error:
@@ -140,9 +181,7 @@ class DiffusersBackend:
             raise _translated(error) from error
         # Only out here, where the exception and the tensors its traceback holds are gone, can the
         # memory be given back (https://github.com/pytorch/pytorch/issues/18853).
-        self._shelf.clear()
-        self._texts.clear()
-        gc.collect()
+        self._let_go()
         empty_cache()
         first = recipes[0]
         raise RunError(
@@ -152,6 +191,13 @@ class DiffusersBackend:
             lock_width=first.lock_width,
             device=str(loaded.device),
         )
+
+
+def _compile_if_asked(recipe: Recipe, placement: Placement, watch: Watch) -> Path | None:
+    """Return the compiled denoiser that a recipe asks for, at once or after a minute."""
+    if not recipe.compiled:
+        return None
+    return compile_denoiser(recipe, placement, is_unwanted=lambda: watch.cancelled)
 
 
 def _text_context(recipe: Recipe, loaded: Loaded, placement: Placement) -> str:

@@ -14,7 +14,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Final
 
-from seedgrid.backend.base import Backend
+from seedgrid.backend.base import Backend, Compiler
 from seedgrid.engine.fair_queue import FairQueue
 from seedgrid.engine.run import Job, Run
 from seedgrid.engine.worker import Worker
@@ -94,9 +94,18 @@ class Lane:
     def _prepare(self, run: Run, recipe: Recipe) -> Passport:
         if run.cancelled:
             raise RunCancelled("run_cancelled")
-        if not self._backend.is_ready(recipe, run.placement):
+        backend, placement = self._backend, run.placement
+        if not backend.is_ready(recipe, placement):
             run.announce(Loading(model=recipe.model.id))
-        return self._backend.prepare(recipe, run.placement)
+        passport = backend.prepare(recipe, placement)
+        if recipe.compiled and isinstance(backend, Compiler):
+            self._compile(run, recipe, backend)
+        return passport
+
+    def _compile(self, run: Run, recipe: Recipe, backend: Compiler) -> None:
+        if not backend.is_compiled(recipe, run.placement):
+            run.announce(Loading(model=recipe.model.id, is_compiling=True))
+            backend.compile(recipe, run.placement, is_unwanted=lambda: run.cancelled)
 
     def _recall(
         self, run: Run, cells: Cells, passport: Passport, saving: list[Future[None]]

@@ -25,7 +25,6 @@ from seedgrid.errors import SeedGridError
 from seedgrid.library.entry import Entry
 from seedgrid.plan import plan_grid, plan_refine
 from seedgrid.studio import Studio
-from seedgrid.turbo import quicken
 from seedgrid.ui.ask import Asked, check_count, read_request
 from seedgrid.variations import GUIDE_SUFFIXES
 from seedgrid.verify import read_claim, verify
@@ -91,11 +90,7 @@ class Api:
         )
 
         def start() -> Run:
-            wanted = read_request(asked)
-            card = self._studio.card(wanted.model)
-            if turbo:
-                wanted = quicken(wanted, card, device=self._studio.engine.placement.device)
-            recipes = requests.resolve(wanted, card)
+            recipes = self._studio.resolve(read_request(asked), turbo=turbo)
             return self._studio.engine.submit(plan_grid(recipes), owner=_owner(request))
 
         return _answer(start)

@@ -32,6 +32,7 @@ class Asked:
         mix: Other seeds whose noise is mixed in, as `links.write_mix` writes them.
         more_prompts: One a line; each is painted on every seed as well.
         turbo: Whether what is left open is answered for speed.
+        compiled: Whether the denoiser is to run compiled, if it must be waited for.
     """
 
     prompt: str = ""
@@ -48,6 +49,7 @@ class Asked:
     mix: str = ""
     more_prompts: str = ""
     turbo: bool = False
+    compiled: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,6 +109,7 @@ def read_request(asked: Asked) -> Request:
         determinism=asked.determinism or None,
         dtype=_chosen(asked.dtype),
         noise_mix=_mix(asked.mix),
+        compiled=True if asked.compiled else None,
         **size,
     )
 

@@ -18,9 +18,8 @@ from seedgrid.events import Event, Finished, Step, Terminal
 from seedgrid.plan import plan_grid, plan_refine
 from seedgrid.seeds import draw_seed
 from seedgrid.studio import Studio
-from seedgrid.turbo import quicken
 from seedgrid.ui import show
-from seedgrid.ui.ask import AUTO, Asked, read_prompts, read_request
+from seedgrid.ui.ask import Asked, read_prompts, read_request
 from seedgrid.ui.offer import Offer, offer
 from seedgrid.ui.place import Place, read_place
 from seedgrid.ui.present import Presenter, is_on_stage
@@ -57,15 +56,8 @@ class Handlers:
         place = read_place(kept)
         try:
             request = read_request(asked)
-            card = self._studio.card(request.model)
-            if asked.turbo:
-                request = quicken(request, card, device=asked.device or AUTO)
-            prompts = read_prompts(asked)
-            recipes = [
-                recipe
-                for prompt in prompts
-                for recipe in requests.resolve(replace(request, prompt=prompt), card)
-            ]
+            wanted = [replace(request, prompt=prompt) for prompt in read_prompts(asked)]
+            recipes = self._studio.resolve(*wanted, turbo=asked.turbo, device=asked.device)
             return self._start(plan_grid(recipes), place, picked=None, device=asked.device)
         except SeedGridError as error:
             return self._refuse(place, error)

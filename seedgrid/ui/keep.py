@@ -189,8 +189,8 @@ class Keep:
         return Filled(request=fitting.request, status=status)
 
 
-def fields_of(request: Request) -> dict[str, str]:
-    """Return the texts of the page's fields for a request, as `ask.Asked` names them."""
+def fields_of(request: Request) -> dict[str, str | bool]:
+    """Return the values of the page's fields for a request, as `ask.Asked` names them."""
     has_size = request.width is not None and request.height is not None
     return {
         "prompt": request.prompt,
@@ -204,6 +204,7 @@ def fields_of(request: Request) -> dict[str, str]:
         "determinism": request.determinism or "",
         "dtype": request.dtype or "",
         "mix": write_mix(request.noise_mix),
+        "compiled": bool(request.compiled),
     }
 
 

@@ -25,6 +25,7 @@ class Settings:
     dtype: gr.Dropdown
     mix: gr.Textbox
     turbo: gr.Checkbox
+    compiled: gr.Checkbox
     more_prompts: gr.Textbox
 
 
@@ -52,13 +53,9 @@ def build_settings(i18n: gr.I18n) -> Settings:
         with gr.Row():
             device = _choice(i18n, "device")
             dtype = _choice(i18n, "dtype")
-        turbo = gr.Checkbox(
-            value=False,
-            label=i18n("turbo_label"),
-            info=i18n("turbo_info"),
-            elem_id="sg-turbo",
-            interactive=True,
-        )
+        with gr.Row():
+            turbo = _switch(i18n, "turbo")
+            compiled = _switch(i18n, "compiled")
     return Settings(
         negative=negative,
         steps=steps,
@@ -71,6 +68,7 @@ def build_settings(i18n: gr.I18n) -> Settings:
         dtype=dtype,
         mix=mix,
         turbo=turbo,
+        compiled=compiled,
         more_prompts=more_prompts,
     )
 
@@ -94,6 +92,17 @@ def _field(i18n: gr.I18n, name: str) -> gr.Textbox:
         elem_id=f"sg-{name}",
         max_lines=1,
         min_width=80,
+        interactive=True,
+    )
+
+
+def _switch(i18n: gr.I18n, name: str) -> gr.Checkbox:
+    return gr.Checkbox(
+        value=False,
+        label=i18n(f"{name}_label"),
+        info=i18n(f"{name}_info"),
+        elem_id=f"sg-{name}",
+        min_width=120,
         interactive=True,
     )
 

@@ -30,6 +30,7 @@ _FILLED: Final = (
     "determinism",
     "dtype",
     "mix",
+    "compiled",
 )
 _CHOICES: Final = ("scheduler", "model", "determinism", "dtype")
 _ASK_AGAIN_JS: Final = "() => SeedGrid.askLibrary()"
@@ -99,7 +100,7 @@ def _fill(filled: Filled) -> Updates:
     """Values for the fields of `_FILLED`; a choice that nobody made stays as it is."""
     if filled.request is None:
         return tuple(gr.skip() for _ in _FILLED)
-    texts = fields_of(filled.request)
+    values = fields_of(filled.request)
     return tuple(
-        gr.skip() if name in _CHOICES and not texts[name] else texts[name] for name in _FILLED
+        gr.skip() if name in _CHOICES and not values[name] else values[name] for name in _FILLED
     )

@@ -102,3 +102,13 @@ def test_turbo_is_a_switch_and_the_card_says_what_it_took(page: Page) -> None:
     scheduler = page.locator("#sg-scheduler input").input_value()
     taken = scheduler.removeprefix("Auto (").removesuffix(")")
     expect(page.locator("#sg-picked .sg-facts")).to_contain_text(taken)
+
+
+def test_a_link_says_whether_it_is_compiled(page: Page) -> None:
+    """The switch stands as the recipe has it, so that the same picture comes out."""
+    page.goto(page.url.partition("?")[0] + "?prompt=a+fox&compiled=yes")
+    expect(page.locator("#sg-prompt textarea")).to_have_value("a fox")
+    expect(page.locator("#sg-compiled input")).to_be_checked()
+    page.goto(page.url.partition("?")[0] + "?prompt=a+dog")
+    expect(page.locator("#sg-prompt textarea")).to_have_value("a dog")
+    expect(page.locator("#sg-compiled input")).not_to_be_checked()

@@ -1,0 +1,153 @@
+"""The compiled denoiser of a pipeline: making it (in a child process), and painting with it.
+
+The denoiser is what a pipeline calls at each step: its `unet` or its `transformer`. torch exports
+the very call that the pipeline makes and compiles it; painting, that call runs the compiled code
+instead. Sizes are fixed, so a package fits one width and size only (compiling.py names it so).
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+
+from seedgrid.backend.base import PreviewMaker
+from seedgrid.backend.child import read_work
+from seedgrid.backend.compiling import PACKAGE_NAME
+from seedgrid.errors import RunError
+
+Forward = Callable[..., Any]
+
+MAX_LOADED: Final = 2
+INDUCTOR: Final = {"freezing": True, "cpp.dynamic_threads": True}
+"""Weights become part of the code and are laid out for it: half of what compiling gives. As many
+threads as torch has when it paints, not as it had when it compiled: the passport says how many."""
+
+
+class Denoisers:
+    """The compiled denoisers that are loaded, the most recently used last."""
+
+    def __init__(self) -> None:
+        self._loaded: OrderedDict[Path, Forward] = OrderedDict()
+
+    @contextmanager
+    def used_by(self, pipeline: Any, package: Path | None) -> Iterator[None]:
+        """Have a pipeline's denoiser run compiled in the block; None leaves it as it is.
+
+        Raises:
+            RunError: `compile_failed`: the package cannot be loaded.
+        """
+        if package is None:
+            yield
+            return
+        with _replaced(denoiser_of(pipeline), self._get(package)):
+            yield
+
+    def clear(self) -> None:
+        """Let go of all of them."""
+        self._loaded.clear()
+
+    def _get(self, package: Path) -> Forward:
+        if package not in self._loaded:
+            while len(self._loaded) >= MAX_LOADED:
+                self._loaded.popitem(last=False)
+            try:
+                self._loaded[package] = torch._inductor.aoti_load_package(str(package))
+            except (RuntimeError, OSError, ValueError, KeyError) as error:
+                package.unlink(missing_ok=True)  # Damaged: the next one makes it again.
+                reason = str(error).split("\n")[0][:200]
+                raise RunError("compile_failed", reason=reason) from error
+        self._loaded.move_to_end(package)
+        return self._loaded[package]
+
+
+def denoiser_of(pipeline: Any) -> torch.nn.Module:
+    """Return what a pipeline calls at each step.
+
+    Raises:
+        RunError: `compile_failed`: it has no such part.
+    """
+    for name in ("unet", "transformer"):
+        found = getattr(pipeline, name, None)
+        if isinstance(found, torch.nn.Module):
+            return found
+    raise RunError("compile_failed", reason=f"{type(pipeline).__name__} has no denoiser")
+
+
+def make_package(folder: Path) -> None:
+    """Compile the denoiser that a folder's work asks for, and leave the package there.
+
+    Args:
+        folder: With what `child.write_work` wrote: the first recipe counts.
+
+    Raises:
+        RunError: `compile_failed`.
+        SeedGridError: The recipe cannot be painted.
+    """
+    from seedgrid.backend.diffusion import DiffusersBackend
+
+    backend = DiffusersBackend()
+    recipes, placement = read_work(folder)
+    plain = recipes[0].replace(compiled=False)
+    pipeline = backend.load(plain, placement)
+    denoiser = denoiser_of(pipeline)
+
+    def first_call(*args: Any, **kwargs: Any) -> None:
+        _compile(denoiser, args, kwargs, folder / PACKAGE_NAME)
+        raise _MadeError
+
+    try:
+        with _replaced(denoiser, first_call):
+            backend.paint([plain], placement, _Unwatched())
+    except _MadeError:
+        return
+    raise RunError("compile_failed", reason="the pipeline never called its denoiser")
+
+
+def _compile(
+    denoiser: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], package: Path
+) -> None:
+    """Export and compile one call of a denoiser; only the shapes of its tensors count."""
+    with torch.no_grad():
+        program = torch.export.export(_Call(denoiser), args, kwargs)
+        torch._inductor.aoti_compile_and_package(
+            program, package_path=str(package), inductor_configs=INDUCTOR
+        )
+
+
+class _Call(torch.nn.Module):
+    """What torch exports: a denoiser's own `forward`, whatever stands in its place just now."""
+
+    def __init__(self, denoiser: torch.nn.Module) -> None:
+        super().__init__()
+        self.denoiser = denoiser
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return type(self.denoiser).forward(self.denoiser, *args, **kwargs)
+
+
+class _MadeError(Exception):
+    """The way out of a pipeline's call: there is nothing more to compute."""
+
+
+class _Unwatched:
+    """A watch that never stops anything."""
+
+    cancelled = False
+
+    def step(self, number: int, total: int, previews: PreviewMaker) -> None:
+        """Do nothing."""
+
+
+@contextmanager
+def _replaced(denoiser: torch.nn.Module, forward: Forward) -> Iterator[None]:
+    """Have a module run something else in the block."""
+    denoiser.forward = forward
+    try:
+        yield
+    finally:
+        del denoiser.forward
