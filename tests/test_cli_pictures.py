@@ -228,6 +228,7 @@ def test_doctor_paints_a_picture_twice(
     (report,) = rows(capsys.readouterr().out)
     assert report["reproduces"] is True
     assert report["versions"]["pillow"]
+    assert report["compiler"]
     assert not library_folder.exists()
 
 

@@ -15,6 +15,7 @@ import typer
 
 import seedgrid
 from seedgrid.backend.base import Placement
+from seedgrid.backend.compiling import compiler
 from seedgrid.cli import options
 from seedgrid.cli.output import complain, say, say_json, say_table
 from seedgrid.errors import ModelError
@@ -114,6 +115,7 @@ def _describe_machine() -> dict[str, Any]:
         "system": platform.platform(),
         "cores": os.cpu_count(),
         "versions": {name: _version(name) for name in _LIBRARIES},
+        "compiler": compiler() or "none: Turbo paints without a compiled denoiser",
     }
 
 
