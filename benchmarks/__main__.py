@@ -26,12 +26,12 @@ from seedgrid.turbo import FAST_SCHEDULER, STEP_SHARE
 SETTINGS: dict[str, dict[str, Any]] = {
     "bundled-256": {"size_px": 256, "num_steps": 10, "guidance": 2.0},
     "sd-256": {"size_px": 256, "num_steps": 5, "guidance": 7.5},
-    "sd-512": {"size_px": 512, "num_steps": 2, "guidance": 7.5},
+    "sd-512": {"size_px": 512, "num_steps": 5, "guidance": 7.5},
 }
 CONTESTS: dict[str, tuple[str, ...]] = {
     "bundled-256": ("grid", "previews", "refinement", "known", "matrix", "compiled"),
     "sd-256": ("grid", "refinement", "bfloat16", "compiled", "turbo", "quick"),
-    "sd-512": ("grid", "bfloat16", "compiled", "quick"),
+    "sd-512": ("grid", "quick"),
 }
 
 
@@ -77,7 +77,7 @@ def _figures(chosen: argparse.Namespace, scratch: Path) -> Iterator[dict[str, An
         for contest in _contests(model, stage, chosen.only):
             yield run(contest, chosen.rounds, chosen.limit).as_json()
         if model == "bundled-256" and not chosen.only:
-            yield stage.first_preview()
+            yield stage.first_preview(chosen.rounds)
             yield stage.stop()
         stage.close()
 
