@@ -15,7 +15,13 @@ from stores import MakeRecipes, MemoryStore
 
 from seedgrid.backend import compiling
 from seedgrid.backend.base import Placement
-from seedgrid.backend.compiling import AheadOfTime, compile_denoiser, is_compiled, package_path
+from seedgrid.backend.compiling import (
+    UNFINISHED,
+    AheadOfTime,
+    compile_denoiser,
+    is_compiled,
+    package_path,
+)
 from seedgrid.backend.diffusion import DiffusersBackend
 from seedgrid.backend.fake import FakeBackend
 from seedgrid.engine import Engine
@@ -188,6 +194,8 @@ def test_the_lock_holds_compiled(real: DiffusersBackend, compiled: tuple[Recipe,
         assert (first == second).all()
     assert all((first == second).all() for first, second in zip(pictures, alone, strict=False))
     assert real.probe(compiled[0], PLACEMENT, SilentWatch()).holds
+    folder = package_path(compiled[0], PLACEMENT).parent
+    assert not [left for left in folder.iterdir() if left.name.startswith(UNFINISHED)]
     plain = paint(real, [recipe.replace(compiled=False) for recipe in compiled])
     assert any((first != second).any() for first, second in zip(pictures, plain, strict=True))
 
@@ -232,7 +240,7 @@ def test_what_cannot_be_compiled_is_said_in_its_own_words(
     assert caught.value.code == "compile_failed"
     assert "not/here" in str(caught.value)
     path = package_path(recipe, PLACEMENT)
-    assert not [left for left in path.parent.iterdir() if left.name.startswith("making-")]
+    assert not [left for left in path.parent.iterdir() if left.name.startswith(UNFINISHED)]
 
 
 def test_stop_ends_the_compiler(compiled: tuple[Recipe, ...]) -> None:
@@ -243,7 +251,7 @@ def test_stop_ends_the_compiler(compiled: tuple[Recipe, ...]) -> None:
     with pytest.raises(RunCancelled):
         compile_denoiser(recipe, PLACEMENT, is_unwanted=lambda: time.monotonic() - start_s > 1.0)
     assert not path.exists()
-    assert not [left for left in path.parent.iterdir() if left.name.startswith("making-")]
+    assert not [left for left in path.parent.iterdir() if left.name.startswith(UNFINISHED)]
 
 
 def test_closing_ends_what_goes_on_behind(compiled: tuple[Recipe, ...]) -> None:
@@ -254,7 +262,7 @@ def test_closing_ends_what_goes_on_behind(compiled: tuple[Recipe, ...]) -> None:
     ahead.close()
     path = package_path(recipe, PLACEMENT)
     assert not path.exists()
-    assert not [left for left in path.parent.iterdir() if left.name.startswith("making-")]
+    assert not [left for left in path.parent.iterdir() if left.name.startswith(UNFINISHED)]
 
 
 def test_a_damaged_package_is_made_again(

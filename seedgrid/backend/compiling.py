@@ -41,9 +41,10 @@ MAX_KEPT: Final = 4
 """Each is as large as the denoiser's weights; the one that was not used longest goes first."""
 
 PACKAGE_NAME: Final = "denoiser.pt2"
+UNFINISHED: Final = "making-"
+"""How folders begin that are needed for a moment; what is left of one goes an hour later."""
 
 _LOOK_S: Final = 0.2
-_UNFINISHED: Final = "making-"
 _LEFT_S: Final = 3600.0
 _IDLE: Final = "--idle"
 _CPU_INFO: Final = Path("/proc/cpuinfo")
@@ -187,7 +188,7 @@ def _compile(
     *,
     is_idle: bool,
 ) -> None:
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=_UNFINISHED) as name:
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=UNFINISHED) as name:
         folder = Path(name)
         write_work(folder, [recipe], placement)
         said = folder / "said.txt"
@@ -242,7 +243,7 @@ def _be_idle() -> None:
 
 def _forget_old(folder: Path) -> None:
     """Delete what was not used longest, and what a killed process left."""
-    for left in folder.glob(f"{_UNFINISHED}*"):
+    for left in folder.glob(f"{UNFINISHED}*"):
         with contextlib.suppress(OSError):
             if time.time() - left.stat().st_mtime > _LEFT_S:
                 shutil.rmtree(left)

@@ -7,6 +7,8 @@ instead. Sizes are fixed, so a package fits one width and size only (compiling.p
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,7 +19,7 @@ import torch
 
 from seedgrid.backend.base import PreviewMaker
 from seedgrid.backend.child import read_work
-from seedgrid.backend.compiling import PACKAGE_NAME
+from seedgrid.backend.compiling import PACKAGE_NAME, UNFINISHED
 from seedgrid.errors import RunError
 
 Forward = Callable[..., Any]
@@ -56,7 +58,7 @@ class Denoisers:
             while len(self._loaded) >= MAX_LOADED:
                 self._loaded.popitem(last=False)
             try:
-                self._loaded[package] = torch._inductor.aoti_load_package(str(package))
+                self._loaded[package] = _load(package)
             except (RuntimeError, OSError, ValueError, KeyError) as error:
                 package.unlink(missing_ok=True)  # Damaged: the next one makes it again.
                 reason = str(error).split("\n")[0][:200]
@@ -76,6 +78,25 @@ def denoiser_of(pipeline: Any) -> torch.nn.Module:
         if isinstance(found, torch.nn.Module):
             return found
     raise RunError("compile_failed", reason=f"{type(pipeline).__name__} has no denoiser")
+
+
+def _load(package: Path) -> Forward:
+    """Load compiled code; the files that torch unpacks for it go at once.
+
+    It would delete them at the end of the process, but not when that is killed, and they are as
+    large as the weights. What is mapped into memory stays there without its name.
+    """
+    before = os.environ.get("TMPDIR")
+    with tempfile.TemporaryDirectory(
+        dir=package.parent, prefix=UNFINISHED, ignore_cleanup_errors=True
+    ) as folder:
+        os.environ["TMPDIR"] = folder
+        try:
+            return torch._inductor.aoti_load_package(str(package))
+        finally:
+            del os.environ["TMPDIR"]
+            if before is not None:
+                os.environ["TMPDIR"] = before
 
 
 def make_package(folder: Path) -> None:
