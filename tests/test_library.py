@@ -128,6 +128,20 @@ def test_a_recipe_is_remembered_under_its_passport_only(library: Library) -> Non
     assert library.remembered([recipe_id], "00" * 32) == {}
 
 
+def test_the_file_of_a_picture(library: Library) -> None:
+    """It is known as soon as it is added, in another process too, and not after it was deleted."""
+    first, *others = (library.add(make_picture(seed=seed)) for seed in range(70))
+    assert library.file_of(first.id) == first.path
+    assert library.file_of(others[-1].id) == others[-1].path
+    with Library(library.folder) as other:
+        assert other.file_of(others[-1].id) == others[-1].path
+    assert library.file_of("f" * 32) is None
+    library.trash(others[-1].id)
+    assert library.file_of(others[-1].id) == others[-1].path
+    library.empty_trash()
+    assert library.file_of(others[-1].id) is None
+
+
 def test_a_torn_file_is_not_remembered(library: Library) -> None:
     """A file that is there under its right name is re-hashed before it is trusted."""
     entry = library.add(make_picture())

@@ -55,14 +55,14 @@ def test_a_picture_of_any_visitor_is_found_by_its_id(tmp_path: Path) -> None:
         shown = paint(Handlers(studio, shelves, Presenter(studio, shelves)), ANNA)
         assert shown.place is not None
         entries = shelves.of("a" * 32).work(shown.place.work or "")
-        assert shelves.find(entries[1].id) == entries[1]
+        assert shelves.file_of(entries[1].id) == entries[1].path
         assert shelves.family(entries[1].id, scope="round") == entries
         assert shelves.family(entries[1].id, scope="picture") == entries[1:]
         shelves.of("a" * 32).trash(entries[1].id)
         assert shelves.family(entries[0].id, scope="work") == entries[:1]
         named = shelves.family(entries[1].id, scope="work")
         assert [entry.id for entry in named] == [entry.id for entry in entries]
-    assert shelves.find("f" * 32) is None
+    assert shelves.file_of("f" * 32) is None
     assert shelves.family("f" * 32, scope="work") == ()
 
 

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from seedgrid import png
-from seedgrid.errors import LibraryError
+from seedgrid.errors import InputError, LibraryError
 from seedgrid.files import check_room
 from seedgrid.library import checkup, opening
 from seedgrid.library.catalogue import Catalogue
@@ -29,6 +29,7 @@ from seedgrid.request import check_prompt
 
 BUSY_TIMEOUT_S: Final = 30.0
 
+_NUM_RECENT: Final = 64
 _BESIDE_PIXELS: Final = 16 * 1024
 """Bytes of a picture's recipe and row; packed pixels are never more than unpacked ones."""
 
@@ -51,6 +52,7 @@ class Library(Catalogue):
         self.folder = folder.expanduser().absolute()
         shelf = Shelf.at(self.folder, timeout_s=busy_timeout_s)
         super().__init__(shelf)
+        self._just_added: dict[str, Path] = {}
         try:
             self.notices = opening.open_shelf(shelf)
         except BaseException:
@@ -196,13 +198,30 @@ class Library(Catalogue):
                 opening.repair(self._shelf, report)
         return report
 
+    def file_of(self, picture_id: str) -> Path | None:
+        """Return where a picture's file is, without a look at the rows if it was just added.
+
+        Returns:
+            None when there is no such picture; a file that is gone meanwhile is not there.
+        """
+        path = self._just_added.get(picture_id)
+        if path is not None and path.is_file():
+            return path
+        try:
+            return self.get(picture_id).path
+        except InputError:
+            return None
+
     def _add(self, *files: bytes) -> tuple[Entry, ...]:
         with self._traced():
             try:
-                return self._shelf.add(*files)
+                entries = self._shelf.add(*files)
             except DamagedRowError as error:
                 self._mend_picture(str(error))
-                return self._shelf.add(*files)
+                entries = self._shelf.add(*files)
+        recent = {**self._just_added, **{entry.id: entry.path for entry in entries}}
+        self._just_added = dict(list(recent.items())[-_NUM_RECENT:])
+        return entries
 
     def _change(self, picture_ids: Sequence[str], **marks: bool | str) -> tuple[Entry, ...]:
         with self._traced():

@@ -78,13 +78,12 @@ def routes(shelves: Shelves, follow: Follow) -> list[Route]:
         shelves: Where the pictures are that may be asked for by their id.
         follow: Tells how the run of a place goes.
     """
-    find = shelves.find
 
     def picture(request: Request) -> Response:
-        entry = find(request.path_params["id"])
+        path = shelves.file_of(request.path_params["id"])
         try:
             # In one piece: a FileResponse goes to another thread and back for every 64 KB.
-            data = entry.path.read_bytes() if entry is not None else None
+            data = path.read_bytes() if path is not None else None
         except OSError:
             data = None
         if data is None:
@@ -92,10 +91,10 @@ def routes(shelves: Shelves, follow: Follow) -> list[Route]:
         return Response(data, media_type="image/png", headers=_FOREVER | _HARMLESS)
 
     def thumb(request: Request) -> Response:
-        entry = find(request.path_params["id"])
-        if entry is None or not entry.path.is_file():
+        path = shelves.file_of(request.path_params["id"])
+        if path is None or not path.is_file():
             return PlainTextResponse("there is no such picture", status_code=404)
-        data = _thumb(entry.path, entry.file_sha256)
+        data = _thumb(path)
         return Response(data, media_type="image/jpeg", headers=_FOREVER | _HARMLESS)
 
     def asset(request: Request) -> Response:
@@ -246,8 +245,8 @@ def _exported(entries: Sequence[Entry], kind: str) -> Response:
 
 
 @lru_cache(maxsize=4096)
-def _thumb(path: Path, file_sha256: str) -> bytes:  # noqa: ARG001 (the key: the file's content)
-    """A small JPEG of a picture, made once."""
+def _thumb(path: Path) -> bytes:
+    """A small JPEG of a picture, made once: a file is named by the digest of its content."""
     with Image.open(path, formats=["PNG"]) as image:
         small = image.convert("RGB")
     small.thumbnail((_THUMB_PX, _THUMB_PX), Image.Resampling.LANCZOS)

@@ -35,8 +35,8 @@ class Shelves(Protocol):
         """
         ...
 
-    def find(self, picture_id: str) -> Entry | None:
-        """Return a picture of anybody's by its id, which only they were told."""
+    def file_of(self, picture_id: str) -> Path | None:
+        """Return where the file of anybody's picture is, by an id which only they were told."""
         ...
 
     def family(self, picture_id: str, *, scope: str) -> tuple[Entry, ...]:
@@ -54,9 +54,9 @@ class OneShelf:
         """Return the studio's library."""
         return self._studio.library
 
-    def find(self, picture_id: str) -> Entry | None:
-        """Return a picture of it."""
-        return _find(self._studio.library, picture_id)
+    def file_of(self, picture_id: str) -> Path | None:
+        """Return where a file of it is."""
+        return self._studio.library.file_of(picture_id)
 
     def family(self, picture_id: str, *, scope: str) -> tuple[Entry, ...]:
         """Return pictures of it."""
@@ -96,10 +96,12 @@ class VisitorShelves:
             shelf.used_at_s = time.monotonic()
             return shelf.library
 
-    def find(self, picture_id: str) -> Entry | None:
-        """Look for a picture in all of them."""
-        found = (_find(library, picture_id) for library in self._libraries())
-        return next((entry for entry in found if entry is not None), None)
+    def file_of(self, picture_id: str) -> Path | None:
+        """Look for a picture's file in all of them, the one used last first."""
+        with self._lock:
+            shelves = sorted(self._shelves.values(), key=lambda shelf: -shelf.used_at_s)
+        found = (shelf.library.file_of(picture_id) for shelf in shelves)
+        return next((path for path in found if path is not None), None)
 
     def family(self, picture_id: str, *, scope: str) -> tuple[Entry, ...]:
         """Look for the pictures in all of them."""
