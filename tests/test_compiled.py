@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import torch
 from painting import PLACEMENT, SilentWatch, paint, recipes_for
 from pictures import make_lineage, make_recipe
 from stores import MakeRecipes, MemoryStore
@@ -22,6 +23,7 @@ from seedgrid.backend.compiling import (
     is_compiled,
     package_path,
 )
+from seedgrid.backend.denoiser import compile_call
 from seedgrid.backend.diffusion import DiffusersBackend
 from seedgrid.backend.fake import FakeBackend
 from seedgrid.engine import Engine
@@ -241,6 +243,13 @@ def test_what_cannot_be_compiled_is_said_in_its_own_words(
     assert "not/here" in str(caught.value)
     path = package_path(recipe, PLACEMENT)
     assert not [left for left in path.parent.iterdir() if left.name.startswith(UNFINISHED)]
+
+
+def test_a_number_that_would_freeze_is_refused(tmp_path: Path) -> None:
+    """A timestep that is no tensor would be the same at every step: better no compiled code."""
+    with pytest.raises(RunError, match="999 is given to it outside a tensor"):
+        compile_call(torch.nn.Identity(), (torch.zeros(1), 999), {}, tmp_path / "none.pt2")
+    assert not list(tmp_path.iterdir())
 
 
 def test_stop_ends_the_compiler(compiled: tuple[Recipe, ...]) -> None:

@@ -188,7 +188,10 @@ def _compile(
     *,
     is_idle: bool,
 ) -> None:
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=UNFINISHED) as name:
+    with (
+        refusals(path),
+        tempfile.TemporaryDirectory(dir=path.parent, prefix=UNFINISHED) as name,
+    ):
         folder = Path(name)
         write_work(folder, [recipe], placement)
         said = folder / "said.txt"
@@ -206,8 +209,7 @@ def _compile(
                 _end(process)
         if process.returncode != 0:
             raise RunError("compile_failed", reason=last_words(said.read_text(errors="replace")))
-        with refusals(path):
-            (folder / PACKAGE_NAME).replace(path)
+        (folder / PACKAGE_NAME).replace(path)
 
 
 def _wait(process: subprocess.Popen[bytes], is_unwanted: Callable[[], bool]) -> None:

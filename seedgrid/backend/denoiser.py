@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import torch
+from torch.utils._pytree import tree_leaves
 
 from seedgrid.backend.base import PreviewMaker
 from seedgrid.backend.child import read_work
@@ -118,7 +119,7 @@ def make_package(folder: Path) -> None:
     denoiser = denoiser_of(pipeline)
 
     def first_call(*args: Any, **kwargs: Any) -> None:
-        _compile(denoiser, args, kwargs, folder / PACKAGE_NAME)
+        compile_call(denoiser, args, kwargs, folder / PACKAGE_NAME)
         raise _MadeError
 
     try:
@@ -129,10 +130,24 @@ def make_package(folder: Path) -> None:
     raise RunError("compile_failed", reason="the pipeline never called its denoiser")
 
 
-def _compile(
+def compile_call(
     denoiser: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], package: Path
 ) -> None:
-    """Export and compile one call of a denoiser; only the shapes of its tensors count."""
+    """Export and compile one call of a denoiser; only the shapes of its tensors count.
+
+    Args:
+        denoiser: On the processor.
+        args: What the pipeline gives it.
+        kwargs: What the pipeline gives it by name.
+        package: Where the compiled code goes.
+
+    Raises:
+        RunError: `compile_failed`: a number that is no tensor would be a part of the code, and
+            the next step's would be passed over.
+    """
+    numbers = [x for x in tree_leaves((args, kwargs)) if type(x) in (int, float)]
+    if numbers:
+        raise RunError("compile_failed", reason=f"{numbers[0]} is given to it outside a tensor")
     with torch.no_grad():
         program = torch.export.export(_Call(denoiser), args, kwargs)
         torch._inductor.aoti_compile_and_package(
