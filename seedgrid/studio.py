@@ -250,18 +250,23 @@ class Studio:
         **settings: Unpack[Settings],
     ) -> Run:
         """Start what `matrix` waits for."""
-        chosen = _read_seeds(seeds)
-        wanted = [Request(prompt=prompt, seeds=chosen, **settings) for prompt in prompts]
-        recipes = self.resolve(*wanted, turbo=turbo)
+        request = Request(prompt="", seeds=_read_seeds(seeds), **settings)
+        recipes = self.resolve(request, prompts, turbo=turbo)
         return self.engine.submit(plan_grid(recipes), owner=_OWNER, fresh=fresh)
 
     def resolve(
-        self, *wanted: Request, turbo: bool = False, device: str | None = None
+        self,
+        request: Request,
+        prompts: Sequence[str] | None = None,
+        *,
+        turbo: bool = False,
+        device: str | None = None,
     ) -> tuple[Recipe, ...]:
-        """Turn requests into recipes; with turbo what they leave open is answered for speed.
+        """Turn a request into recipes; with turbo what it leaves open is answered for speed.
 
         Args:
-            wanted: Alike in all but words and seeds.
+            request: What was asked for.
+            prompts: In place of its own, each on every seed.
             turbo: A compiled denoiser is taken when it is there, and nobody waits for one.
             device: Where they will be painted; the studio's own by default.
 
@@ -270,13 +275,13 @@ class Studio:
             ModelError: As `card`.
         """
         placement = replace(self._placement, device=device or self._placement.device)
-        recipes: list[Recipe] = []
-        for request in wanted:
-            card = self.card(request.model)
-            quick = quicken(request, card, device=placement.device) if turbo else request
-            recipes += requests.resolve(quick, card)
-        if not turbo or wanted[0].compiled is not None:
-            return tuple(recipes)
+        card = self.card(request.model)
+        quick = quicken(request, card, device=placement.device) if turbo else request
+        words = [request.prompt] if prompts is None else prompts
+        wanted = [replace(quick, prompt=prompt) for prompt in words]
+        recipes = tuple(recipe for one in wanted for recipe in requests.resolve(one, card))
+        if not (turbo and recipes) or request.compiled is not None:
+            return recipes
         return use_compiled(recipes, self.backend, placement, ahead=self._compiles_ahead)
 
     def find(self, picture: AnyPicture) -> Entry:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from painting import PLACEMENT, SilentWatch, paint, recipes_for
@@ -27,14 +28,14 @@ from seedgrid.backend.denoiser import compile_call
 from seedgrid.backend.diffusion import DiffusersBackend
 from seedgrid.backend.fake import FakeBackend
 from seedgrid.engine import Engine
-from seedgrid.errors import InputError, RunCancelled, RunError
+from seedgrid.errors import CompileError, InputError, RunCancelled
 from seedgrid.events import Loading, Started
 from seedgrid.export import script
 from seedgrid.library import Library
 from seedgrid.links import link_query, read_link
 from seedgrid.picture import Picture
 from seedgrid.plan import plan_grid
-from seedgrid.recipe import Recipe, canonical_json, read_recipe
+from seedgrid.recipe import Passport, Recipe, canonical_json, read_recipe
 from seedgrid.request import Request
 from seedgrid.studio import Studio
 from seedgrid.ui.keep import fields_of
@@ -222,9 +223,14 @@ def test_without_a_compiler_it_is_said(
 ) -> None:
     """An error with advice, before anything is painted; in the background nothing is tried."""
     recipe = compiled[0].replace(width=32, height=32)
-    with pytest.raises(RunError) as caught:
+    with pytest.raises(CompileError) as caught:
         real.prepare(recipe, PLACEMENT)
     assert caught.value.code == "compiler_missing"
+    pixels = np.zeros((32, 32, 3), np.uint8)
+    claim = claim_of("a", pixels, recipe, Passport())
+    plain = claim_of("b", pixels, recipe.replace(compiled=False), Passport())
+    verdicts = {place: verdict.verdict for place, verdict in verify_each([claim, plain], real)}
+    assert verdicts == {0: "impossible", 1: "drifted"}
     ahead = AheadOfTime()
     ahead.begin(recipe, PLACEMENT)
     ahead.close()
@@ -237,7 +243,7 @@ def test_what_cannot_be_compiled_is_said_in_its_own_words(
     """The child's last words are the reason, and nothing is left behind."""
     model = compiled[0].model.model_copy(update={"id": "not/here", "weights_sha256": "0" * 64})
     recipe = compiled[0].replace(model=model)
-    with pytest.raises(RunError) as caught:
+    with pytest.raises(CompileError) as caught:
         compile_denoiser(recipe, PLACEMENT)
     assert caught.value.code == "compile_failed"
     assert "not/here" in str(caught.value)
@@ -247,7 +253,7 @@ def test_what_cannot_be_compiled_is_said_in_its_own_words(
 
 def test_a_number_that_would_freeze_is_refused(tmp_path: Path) -> None:
     """A timestep that is no tensor would be the same at every step: better no compiled code."""
-    with pytest.raises(RunError, match="999 is given to it outside a tensor"):
+    with pytest.raises(CompileError, match="999 is given to it outside a tensor"):
         compile_call(torch.nn.Identity(), (torch.zeros(1), 999), {}, tmp_path / "none.pt2")
     assert not list(tmp_path.iterdir())
 
@@ -282,7 +288,7 @@ def test_a_damaged_package_is_made_again(
     recipe = compiled[0].replace(lock_width=3)
     path = package_path(recipe, PLACEMENT)
     path.write_bytes(whole.read_bytes()[:5000])
-    with pytest.raises(RunError) as caught:
+    with pytest.raises(CompileError) as caught:
         real.paint([recipe], PLACEMENT, SilentWatch())
     assert caught.value.code == "compile_failed"
     assert not path.exists()

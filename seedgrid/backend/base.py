@@ -75,6 +75,15 @@ class Watch(Protocol):
         ...
 
 
+class Unwatched:
+    """A watch for whoever does not care: it never stops anything."""
+
+    cancelled = False
+
+    def step(self, number: int, total: int, previews: PreviewMaker) -> None:
+        """Do nothing."""
+
+
 @runtime_checkable
 class Compiler(Protocol):
     """A backend that can compile denoisers. All of it may be called from any thread."""
@@ -89,7 +98,7 @@ class Compiler(Protocol):
         """Compile for recipes like this one; takes about a minute, where it is not there yet.
 
         Raises:
-            RunError: `compiler_missing`, or `compile_failed`.
+            CompileError: `compiler_missing`, or `compile_failed`.
             RunCancelled: `is_unwanted` said so.
         """
         ...

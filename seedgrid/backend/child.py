@@ -19,7 +19,7 @@ from typing import Final
 
 import numpy as np
 
-from seedgrid.backend.base import Placement, PreviewMaker
+from seedgrid.backend.base import Placement, Unwatched
 from seedgrid.errors import RunError, SeedGridError
 from seedgrid.picture import Pixels
 from seedgrid.recipe import Passport, Recipe, read_recipe
@@ -98,15 +98,6 @@ def read_work(folder: Path) -> tuple[list[Recipe], Placement]:
     return recipes, Placement(**work["placement"], switches=switches)
 
 
-class _Unwatched:
-    """A watch that never stops anything."""
-
-    cancelled = False
-
-    def step(self, number: int, total: int, previews: PreviewMaker) -> None:
-        """Do nothing."""
-
-
 def _main(folder: Path) -> int:
     """Be the child: read the work in a folder and leave the answer there."""
     from seedgrid.backend.diffusion import DiffusersBackend
@@ -115,7 +106,7 @@ def _main(folder: Path) -> int:
     backend = DiffusersBackend()
     try:
         passport = backend.prepare(recipes[0], placement)
-        pictures = backend.paint(recipes, placement, _Unwatched())
+        pictures = backend.paint(recipes, placement, Unwatched())
     except SeedGridError as error:
         sys.stderr.write(f"{error}\n")
         return 1

@@ -23,6 +23,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -33,7 +34,7 @@ from filelock import FileLock, Timeout
 from seedgrid.backend.base import Placement
 from seedgrid.backend.cache import cache_folder
 from seedgrid.backend.child import LIMIT_NAMES, child_environment, last_words, write_work
-from seedgrid.errors import RunCancelled, RunError, SeedGridError
+from seedgrid.errors import CompileError, RunCancelled, SeedGridError
 from seedgrid.files import make_folder, refusals
 from seedgrid.recipe import Recipe
 
@@ -103,7 +104,7 @@ def compile_denoiser(
         The package, to load with torch.
 
     Raises:
-        RunError: `compiler_missing`, or `compile_failed` with the last thing that was said.
+        CompileError: `compiler_missing`, or `compile_failed` with the last thing that was said.
         RunCancelled: It was unwanted.
         LibraryError: The cache folder refuses.
     """
@@ -113,7 +114,7 @@ def compile_denoiser(
             os.utime(path)
         return path
     if not compiler():
-        raise RunError("compiler_missing")
+        raise CompileError("compiler_missing")
     make_folder(path.parent)
     with _alone(path, is_unwanted):
         if not path.is_file():
@@ -193,7 +194,7 @@ def _compile(
         tempfile.TemporaryDirectory(dir=path.parent, prefix=UNFINISHED) as name,
     ):
         folder = Path(name)
-        write_work(folder, [recipe], placement)
+        write_work(folder, [recipe], replace(placement, previews=False))
         said = folder / "said.txt"
         idle = [_IDLE] if is_idle else []
         with said.open("w") as output:
@@ -208,7 +209,9 @@ def _compile(
             finally:
                 _end(process)
         if process.returncode != 0:
-            raise RunError("compile_failed", reason=last_words(said.read_text(errors="replace")))
+            raise CompileError(
+                "compile_failed", reason=last_words(said.read_text(errors="replace"))
+            )
         (folder / PACKAGE_NAME).replace(path)
 
 

@@ -18,10 +18,10 @@ from typing import Any, Final
 import torch
 from torch.utils._pytree import tree_leaves
 
-from seedgrid.backend.base import PreviewMaker
+from seedgrid.backend.base import Unwatched
 from seedgrid.backend.child import read_work
 from seedgrid.backend.compiling import PACKAGE_NAME, UNFINISHED
-from seedgrid.errors import RunError
+from seedgrid.errors import CompileError
 
 Forward = Callable[..., Any]
 
@@ -42,7 +42,7 @@ class Denoisers:
         """Have a pipeline's denoiser run compiled in the block; None leaves it as it is.
 
         Raises:
-            RunError: `compile_failed`: the package cannot be loaded.
+            CompileError: `compile_failed`: the package cannot be loaded.
         """
         if package is None:
             yield
@@ -63,7 +63,7 @@ class Denoisers:
             except (RuntimeError, OSError, ValueError, KeyError) as error:
                 package.unlink(missing_ok=True)  # Damaged: the next one makes it again.
                 reason = str(error).split("\n")[0][:200]
-                raise RunError("compile_failed", reason=reason) from error
+                raise CompileError("compile_failed", reason=reason) from error
         self._loaded.move_to_end(package)
         return self._loaded[package]
 
@@ -72,13 +72,13 @@ def denoiser_of(pipeline: Any) -> torch.nn.Module:
     """Return what a pipeline calls at each step.
 
     Raises:
-        RunError: `compile_failed`: it has no such part.
+        CompileError: `compile_failed`: it has no such part.
     """
     for name in ("unet", "transformer"):
         found = getattr(pipeline, name, None)
         if isinstance(found, torch.nn.Module):
             return found
-    raise RunError("compile_failed", reason=f"{type(pipeline).__name__} has no denoiser")
+    raise CompileError("compile_failed", reason=f"{type(pipeline).__name__} has no denoiser")
 
 
 def _load(package: Path) -> Forward:
@@ -107,7 +107,7 @@ def make_package(folder: Path) -> None:
         folder: With what `child.write_work` wrote: the first recipe counts.
 
     Raises:
-        RunError: `compile_failed`.
+        CompileError: `compile_failed`.
         SeedGridError: The recipe cannot be painted.
     """
     from seedgrid.backend.diffusion import DiffusersBackend
@@ -124,10 +124,10 @@ def make_package(folder: Path) -> None:
 
     try:
         with _replaced(denoiser, first_call):
-            backend.paint([plain], placement, _Unwatched())
+            backend.paint([plain], placement, Unwatched())
     except _MadeError:
         return
-    raise RunError("compile_failed", reason="the pipeline never called its denoiser")
+    raise CompileError("compile_failed", reason="the pipeline never called its denoiser")
 
 
 def compile_call(
@@ -142,12 +142,12 @@ def compile_call(
         package: Where the compiled code goes.
 
     Raises:
-        RunError: `compile_failed`: a number that is no tensor would be a part of the code, and
+        CompileError: `compile_failed`: a number that is no tensor would be a part of the code, and
             the next step's would be passed over.
     """
     numbers = [x for x in tree_leaves((args, kwargs)) if type(x) in (int, float)]
     if numbers:
-        raise RunError("compile_failed", reason=f"{numbers[0]} is given to it outside a tensor")
+        raise CompileError("compile_failed", reason=f"{numbers[0]} is given to it outside a tensor")
     with torch.no_grad():
         program = torch.export.export(_Call(denoiser), args, kwargs)
         torch._inductor.aoti_compile_and_package(
@@ -168,15 +168,6 @@ class _Call(torch.nn.Module):
 
 class _MadeError(Exception):
     """The way out of a pipeline's call: there is nothing more to compute."""
-
-
-class _Unwatched:
-    """A watch that never stops anything."""
-
-    cancelled = False
-
-    def step(self, number: int, total: int, previews: PreviewMaker) -> None:
-        """Do nothing."""
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from seedgrid.backend import catalog
 from seedgrid.backend.base import ATTENTION_NAMES, Placement, Watch, even_threads
-from seedgrid.backend.compiling import compile_denoiser, compiler, is_compiled
+from seedgrid.backend.compiling import compile_denoiser, compiler
 from seedgrid.backend.denoiser import Denoisers
 from seedgrid.backend.determinism import determinism, restored
 from seedgrid.backend.devices import empty_cache
@@ -37,7 +37,7 @@ from seedgrid.backend.probe import NUM_STEPS, run_probe
 from seedgrid.backend.proof import ProbeReport, advise, keep_report, recall_report
 from seedgrid.backend.schedulers import TABLE, make_scheduler, min_steps
 from seedgrid.backend.steps import follow
-from seedgrid.errors import DeviceError, InputError, ModelError, RunCancelled, RunError
+from seedgrid.errors import CompileError, InputError, ModelError, RunCancelled, RunError
 from seedgrid.picture import Pixels
 from seedgrid.recipe import Passport, Recipe
 from seedgrid.request import ModelCard
@@ -68,12 +68,12 @@ class DiffusersBackend:
             loaded = self._shelf.get(recipe, placement)
             _check_settings(recipe, loaded)
             if recipe.compiled and loaded.device.type != "cpu":
-                raise DeviceError("compile_device", value=str(loaded.device))
+                raise CompileError("compile_device", value=str(loaded.device))
             passport = current_passport(loaded.device, placement)
         if not recipe.compiled:
             return passport
-        if not (compiler() or is_compiled(recipe, placement)):
-            raise RunError("compiler_missing")
+        if not compiler():
+            raise CompileError("compiler_missing")
         return Passport(**passport.model_dump(), compiler=compiler())
 
     def is_ready(self, recipe: Recipe, placement: Placement) -> bool:

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 
 import typer
 
-from seedgrid.backend.base import Placement, PreviewMaker
+from seedgrid.backend.base import Placement, Unwatched
 from seedgrid.cli import options
 from seedgrid.cli.output import CountLine, complain, say, say_json, say_table
 from seedgrid.errors import PictureError
@@ -81,7 +81,7 @@ def probe(
         determinism=determinism,
     )
     recipe = resolve(request, Studio(model, backend=backend).card())[0]
-    report = backend.probe(recipe, Placement(device=device, previews=False), _Unwatched())
+    report = backend.probe(recipe, Placement(device=device, previews=False), Unwatched())
     backend.close()
     if json:
         say_json({"holds": report.holds, **report.model_dump(mode="json")})
@@ -96,15 +96,6 @@ def probe(
             f"The lock holds at width {report.proven_width}: use --width {report.proven_width}."
         )
         raise typer.Exit(1)
-
-
-class _Unwatched:
-    """A watch that never stops anything."""
-
-    cancelled = False
-
-    def step(self, number: int, total: int, previews: PreviewMaker) -> None:
-        """Do nothing."""
 
 
 def _expand(studio: Studio, name: str) -> Iterator[Path]:

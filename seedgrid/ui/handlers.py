@@ -56,8 +56,8 @@ class Handlers:
         place = read_place(kept)
         try:
             request = read_request(asked)
-            wanted = [replace(request, prompt=prompt) for prompt in read_prompts(asked)]
-            recipes = self._studio.resolve(*wanted, turbo=asked.turbo, device=asked.device)
+            prompts = read_prompts(asked)
+            recipes = self._studio.resolve(request, prompts, turbo=asked.turbo, device=asked.device)
             return self._start(plan_grid(recipes), place, picked=None, device=asked.device)
         except SeedGridError as error:
             return self._refuse(place, error)

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, runtime_checkable
 
-from seedgrid.backend.base import Backend, Placement, PreviewMaker, Watch
+from seedgrid.backend.base import Backend, Placement, Unwatched, Watch
 from seedgrid.backend.child import paint_in_child
 from seedgrid.backend.proof import ProbeReport
-from seedgrid.errors import DeviceError, ModelError, PictureError, SeedGridError
+from seedgrid.errors import CompileError, DeviceError, ModelError, PictureError, SeedGridError
 from seedgrid.picture import Pixels, pixels_sha256
 from seedgrid.recipe import Passport, Recipe
 from seedgrid.verify.claim import Claim, read_claim
@@ -28,7 +28,7 @@ from seedgrid.verify.restoring import limits_of, placement_of
 
 Word = Literal["identical", "close", "drifted", "impossible"]
 
-_NEVER: Final[tuple[type[SeedGridError], ...]] = (ModelError, DeviceError)
+_NEVER: Final[tuple[type[SeedGridError], ...]] = (ModelError, DeviceError, CompileError)
 
 
 @runtime_checkable
@@ -77,15 +77,6 @@ class Verdict:
         }
 
 
-class _Unwatched:
-    """A watch that never stops anything."""
-
-    cancelled = False
-
-    def step(self, number: int, total: int, previews: PreviewMaker) -> None:
-        """Do nothing."""
-
-
 def verify(
     claims: Sequence[Claim],
     backend: Backend,
@@ -120,7 +111,7 @@ def verify_each(
         RunCancelled: `watch.cancelled` became true.
         RunError: Out of memory, and whatever else is no verdict on the picture.
     """
-    watch = watch or _Unwatched()
+    watch = watch or Unwatched()
     for places in _batches(claims):
         batch = [claims[place] for place in places]
         placement = placement_of(batch[0].passport, device=device)
