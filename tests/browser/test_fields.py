@@ -112,3 +112,24 @@ def test_a_link_says_whether_it_is_compiled(page: Page) -> None:
     page.goto(page.url.partition("?")[0] + "?prompt=a+dog")
     expect(page.locator("#sg-prompt textarea")).to_have_value("a dog")
     expect(page.locator("#sg-compiled input")).not_to_be_checked()
+
+
+def test_the_settings_scroll_under_the_bar(page: Page) -> None:
+    """No label of theirs is seen on it."""
+    page.set_viewport_size({"width": 1400, "height": 600})
+    page.locator("#sg-settings > button").click()
+    label = page.locator("#sg-negative [data-testid=block-info]")
+    expect(label).to_be_visible()
+    on_top = label.evaluate(
+        """(label) => {
+            const bar = document.querySelector("#sg-generate").getBoundingClientRect();
+            const middle = (bar.top + bar.bottom) / 2;
+            const place = label.getBoundingClientRect();
+            scrollBy({ top: (place.top + place.bottom) / 2 - middle, behavior: "instant" });
+            const { left, top, bottom } = label.getBoundingClientRect();
+            const isThere = Math.abs((top + bottom) / 2 - middle) < 4;
+            const seen = document.elementFromPoint(left + 4, middle);
+            return [isThere, seen.closest("#sg-settings") !== null];
+        }"""
+    )
+    assert on_top == [True, False]
