@@ -30,6 +30,7 @@ from seedgrid.backend.determinism import determinism, restored
 from seedgrid.backend.devices import empty_cache
 from seedgrid.backend.embeddings import TextMemory
 from seedgrid.backend.generators import fresh_generators
+from seedgrid.backend.linears import Linears
 from seedgrid.backend.mixing import mixed_noise
 from seedgrid.backend.models import Loaded, Shelf, quiet_diffusers
 from seedgrid.backend.passport import current_passport
@@ -57,6 +58,7 @@ class DiffusersBackend:
         self._shelf = Shelf()
         self._texts = TextMemory()
         self._denoisers = Denoisers()
+        self._linears = Linears()
 
     def card(self, model: str | None) -> ModelCard:
         """Find a model and say what it can do, without loading it."""
@@ -170,7 +172,8 @@ class DiffusersBackend:
             The last latents and, if decoded, the pictures (W, 3, height, width) in 0 … 1.
         """
         try:
-            with self._denoisers.used_by(loaded.pipeline, package):
+            pipeline = loaded.pipeline
+            with self._denoisers.used_by(pipeline, package), self._linears.used_by(pipeline):
                 return _call_pipeline(recipes, loaded, watch, decode=decode)
         except (torch.OutOfMemoryError, MemoryError):
             pass

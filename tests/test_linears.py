@@ -1,0 +1,114 @@
+"""Linear layers by oneDNN: sooner where it may be, and never another bit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from painting import paint, plain_call, recipes_for
+from torch.nn import functional
+
+from seedgrid.backend import linears
+from seedgrid.backend.diffusion import DiffusersBackend
+from seedgrid.backend.generators import fresh_generators
+from seedgrid.backend.linears import MIN_ROWS, Linears, find_way
+
+
+@pytest.fixture
+def every_exact_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take oneDNN's way wherever its bits allow, however long it takes on this machine."""
+    monkeypatch.setattr(linears, "_GAIN", math.inf)
+
+
+def numbers(*shape: int, seed: int) -> torch.Tensor:
+    (generator,) = fresh_generators((seed,))
+    return torch.randn(shape, generator=generator)
+
+
+def pipeline_of(layer: torch.nn.Module) -> SimpleNamespace:
+    """Something with components, as a pipeline of diffusers has."""
+    return SimpleNamespace(components={"unet": torch.nn.Sequential(layer), "tokenizer": None})
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    num_rows=st.integers(MIN_ROWS, 300),
+    num_inputs=st.integers(1, 1300),
+    num_outputs=st.integers(1, 200),
+    has_bias=st.booleans(),
+)
+@pytest.mark.usefixtures("every_exact_way")
+def test_a_layer_of_any_shape_gives_torchs_own_bits(
+    num_rows: int, num_inputs: int, num_outputs: int, has_bias: bool
+) -> None:
+    """Other numbers than those that a shape was tried with give torch's bits too."""
+    layer = torch.nn.Linear(num_inputs, num_outputs, bias=has_bias)
+    found = Linears()
+    with torch.no_grad():
+        for seed in range(3):
+            rows = numbers(2, num_rows, num_inputs, seed=seed)
+            with found.used_by(pipeline_of(layer)):
+                assert torch.equal(layer(rows), functional.linear(rows, layer.weight, layer.bias))
+
+
+@pytest.mark.usefixtures("every_exact_way")
+def test_a_way_that_rounds_otherwise_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cut after its first product, a sum is rounded as torch never does: torch's way is taken."""
+    monkeypatch.setattr(linears, "_cuts", lambda length: [[1, length]])
+    rows, weight = numbers(128, 384, seed=1), numbers(96, 384, seed=2)
+    assert not torch.equal(
+        linears._by_onednn([1, 384], rows, weight, None), functional.linear(rows, weight)
+    )
+    assert find_way(rows, weight, None) is functional.linear
+
+
+def test_a_slower_way_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However exact: where nothing is gained, torch's own way is taken."""
+    monkeypatch.setattr(linears, "_GAIN", 0.0)
+    assert find_way(numbers(128, 96, seed=1), numbers(96, 96, seed=2), None) is functional.linear
+
+
+def test_zeros_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A layer full of zeros agrees with every way; made-up numbers do not."""
+    monkeypatch.setattr(linears, "_GAIN", math.inf)
+    monkeypatch.setattr(linears, "_cuts", lambda length: [[1, length]])
+    assert find_way(torch.zeros(128, 384), torch.zeros(96, 384), None) is functional.linear
+
+
+def test_layers_are_as_before_afterwards() -> None:
+    """Whatever happens in the block."""
+    layer = torch.nn.Linear(96, 96)
+    with pytest.raises(RuntimeError, match="shape"), Linears().used_by(pipeline_of(layer)):
+        layer(numbers(64, 95, seed=1))
+    assert "forward" not in layer.__dict__
+
+
+def test_a_layer_that_somebody_listens_to_is_left_alone() -> None:
+    """Offloading puts a `forward` of its own before a layer's."""
+    layer = torch.nn.Linear(96, 96)
+    layer.forward = lambda rows: rows  # type: ignore[method-assign]
+    with Linears().used_by(pipeline_of(layer)):
+        assert layer(numbers(64, 96, seed=1)).equal(numbers(64, 96, seed=1))
+    assert "forward" in layer.__dict__
+
+
+@pytest.mark.parametrize("family", ["sd", "sdxl", "sd3", "flux", "pixart-sigma"])
+@pytest.mark.usefixtures("every_exact_way")
+def test_pictures_are_those_of_plain_diffusers(
+    family: str, model_folder: Callable[[str], Path]
+) -> None:
+    """With every exact way taken, and the shapes tried in one batch and used in the next."""
+    backend, folder = DiffusersBackend(), model_folder(family)
+    extra = {"use_resolution_binning": False} if family.startswith("pixart") else {}
+    recipes = recipes_for(backend, folder)
+    plain = plain_call(folder, recipes, **extra)
+    for _ in range(2):
+        for ours, theirs in zip(paint(backend, recipes), plain, strict=True):
+            assert np.array_equal(ours, theirs)
