@@ -137,9 +137,9 @@ def _on_the_page(scratch: Path, rounds: int, limit_s: float) -> Iterator[dict[st
         for size in SIZES:
             for contest in (screen.grid(size), screen.known(size)):
                 yield run(contest, rounds, limit_s).as_json()
-        yield screen.first_preview("bundled", rounds)
+        yield from screen.first_preview("bundled", rounds)
     with opened(scratch, _sd_shaped(scratch)) as screen:
-        yield screen.first_preview("sd, 256 px", 3, size="256", steps="4")
+        yield from screen.first_preview("sd, 256 px", 3, size="256", steps="4")
 
 
 def _line(figure: dict[str, Any]) -> str:

@@ -76,8 +76,10 @@ class Screen:
         self._click("7-10")
         return self._contest(f"page, {size}: known grid", size, None, target_s=0.05)
 
-    def first_preview(self, name: str, rounds: int, **fields: str) -> dict[str, object]:
-        """Say when the first preview is drawn after the click, in lengths of a step of that run.
+    def first_preview(self, name: str, rounds: int, **fields: str) -> list[dict[str, object]]:
+        """Say when something of the pictures is drawn after the click, in lengths of a step.
+
+        Two figures: the noise that each picture begins from, and what the first step made of it.
 
         Args:
             name: Of the model in the table.
@@ -88,18 +90,29 @@ class Screen:
         for field, text in fields.items():
             self._page.locator(f"#sg-{field} input, #sg-{field} textarea").first.fill(text)
         self._page.locator("#sg-settings > button").click()
-        found = []
-        for number in range(rounds + 1):
-            first = 50_000 + 4 * number
-            drawn_ms, steps = self._page.evaluate(_PREVIEW_JS.read_text(), f"{first}-{first + 3}")
-            if number == 0:
-                # After the first grid of its kind the lock is proved, which takes as long again.
-                self._page.wait_for_timeout(4 * steps[-1][0])
-            (first_ms, first_step), (last_ms, last_step) = steps[0], steps[-1]
-            found.append(drawn_ms / ((last_ms - first_ms) / (last_step - first_step)))
-        all_steps = [round(value, 2) for value in found[1:]]
-        name = f"page, {name}: first preview, in steps"
-        return measure(name, 1.5, median(found[1:]), all_steps=all_steps)
+        found = [self._first_preview(number) for number in range(rounds + 1)][1:]
+        names = (f"page, {name}: first preview, the noise", f"page, {name}: first step's preview")
+        return [
+            measure(f"{each}, in steps", 1.5, median(values), all_steps=values, all_ms=all_ms)
+            for each, values, all_ms in (
+                (names[0], [noise for noise, _, _ in found], [ms[0] for _, _, ms in found]),
+                (names[1], [drawn for _, drawn, _ in found], [ms[1] for _, _, ms in found]),
+            )
+        ]
+
+    def _first_preview(self, number: int) -> tuple[float, float, tuple[int, int]]:
+        """Return when noise and first step were drawn: in steps of that run, in milliseconds."""
+        first = 50_000 + 4 * number
+        noise_ms, drawn_ms, steps = self._page.evaluate(
+            _PREVIEW_JS.read_text(), f"{first}-{first + 3}"
+        )
+        if number == 0:
+            # After the first grid of its kind the lock is proved, which takes as long again.
+            self._page.wait_for_timeout(4 * steps[-1][0])
+        (first_ms, first_step), (last_ms, last_step) = steps[0], steps[-1]
+        step_ms = (last_ms - first_ms) / (last_step - first_step)
+        in_ms = (round(noise_ms), round(drawn_ms))
+        return round(noise_ms / step_ms, 2), round(drawn_ms / step_ms, 2), in_ms
 
     def _contest(
         self,

@@ -1,7 +1,7 @@
 """What a run tells those who watch it. Plain and frozen; no tensors, no callables.
 
 A run's events are: any number of `Queued`, then `Loading` if the model must be loaded, then
-`Started`, `Step` and `Finished` (one picture) in any number, and at the end exactly one of
+`Started`, `Noise`, `Step` and `Finished` (one picture) in any number, and at the end exactly one of
 `Done`, `Cancelled`, `Failed`.
 """
 
@@ -38,6 +38,21 @@ class Started:
     """The model works on these cells now."""
 
     cells: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Noise:
+    """The noise from which these cells begin is drawn; the first step is being computed.
+
+    Told only where previews are wanted, and by models that take their noise from outside.
+
+    Attributes:
+        previews: One small RGB picture a cell: the noise itself, in the colours of the model, half
+            as strong.
+    """
+
+    cells: tuple[int, ...]
+    previews: tuple[Pixels, ...] = field(repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,4 +105,4 @@ class Failed:
 
 
 Terminal = Done | Cancelled | Failed
-Event = Queued | Loading | Started | Step | Finished | Terminal
+Event = Queued | Loading | Started | Noise | Step | Finished | Terminal

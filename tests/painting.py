@@ -27,12 +27,17 @@ class SilentWatch:
     def __init__(self, stop_after: int | None = None, *, with_previews: bool = False) -> None:
         self.steps: list[tuple[int, int]] = []
         self.previews: list[tuple[Pixels, ...]] = []
+        self.noises: list[tuple[Pixels, ...]] = []
         self._stop_after = stop_after
         self._with_previews = with_previews
 
     @property
     def cancelled(self) -> bool:
         return self._stop_after is not None and len(self.steps) >= self._stop_after
+
+    def noise(self, previews: Callable[[], tuple[Pixels, ...]]) -> None:
+        if self._with_previews:
+            self.noises.append(previews())
 
     def step(self, number: int, total: int, previews: Callable[[], tuple[Pixels, ...]]) -> None:
         self.steps.append((number, total))

@@ -129,7 +129,7 @@ def test_the_memory_forgets_the_oldest(model_folder: Callable[[str], Path]) -> N
 def test_previews_are_made_where_they_are_wanted(
     model_folder: Callable[[str], Path], tmp_path: Path, wanted: bool
 ) -> None:
-    """A script without a screen pays for none: no preview at a step, no decode to learn them.
+    """A script without a screen pays for none: no picture of noise or step, no decode to learn.
 
     Once the lane forgot to ask, and every grid from the command line drew pictures for nobody.
     """
@@ -142,9 +142,11 @@ def test_previews_are_made_where_they_are_wanted(
         backend = studio.backend._painter()
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Preview, "__call__", _counting(Preview.__call__, "previews", counts))
+            patch.setattr(Preview, "of_noise", _counting(Preview.of_noise, "noises", counts))
             with counted(backend) as parts:
                 studio.grid("a red fox", num_inference_steps=3, width=32, height=32)
     assert counts["previews"] == (3 if wanted else 0)
+    assert counts["noises"] == (1 if wanted else 0)
     assert parts["vae"] == 1
 
 

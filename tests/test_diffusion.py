@@ -46,6 +46,43 @@ def test_every_family_tells_its_steps_and_shows_previews(
 
 
 @pytest.mark.parametrize("name", FAMILIES)
+def test_the_noise_of_a_seed_is_shown_before_the_first_step(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path], name: str
+) -> None:
+    """Equal seeds show equal noise, other seeds another, whatever the words say."""
+    recipes = recipes_for(backend, model_folder(name), prompts=("a fox", "a house", "a boat"))
+    seeds = (5, 5, 6)
+    watch = SilentWatch(with_previews=True)
+    changed = [r.replace(seed=seed) for r, seed in zip(recipes, seeds, strict=True)]
+    backend.paint(changed, PLACEMENT, watch)
+    if name in ("ddpm", "ddim"):  # They draw it in the middle of their call.
+        assert watch.noises == []
+        return
+    ((first, again, other),) = watch.noises
+    assert first.dtype == np.uint8
+    assert first.shape == watch.previews[0][0].shape
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).mean() > 0.5
+
+
+@pytest.mark.parametrize("scheduler", ["DDIM", "Euler"])
+def test_the_noise_is_shown_as_the_seed_draws_it(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path], scheduler: str
+) -> None:
+    """However strong a scheduler makes it; a mix of noise shows the mix."""
+    noises = {}
+    for mix in ((), (NoiseShare(seed=9, weight=0.5),)):
+        watch = SilentWatch(with_previews=True)
+        (recipe,) = recipes_for(backend, model_folder("sd"), prompts=("a fox",))
+        recipe = recipe.replace(scheduler=scheduler, noise_mix=mix)
+        backend.paint([recipe], PLACEMENT, watch)
+        ((noises[mix],),) = watch.noises
+    plain, mixed = noises.values()
+    assert (plain != mixed).mean() > 0.5
+    assert 5 < plain.std() < 70  # Neither grey nor black and white.
+
+
+@pytest.mark.parametrize("name", FAMILIES)
 def test_previews_change_no_bit(
     backend: DiffusersBackend, model_folder: Callable[[str], Path], name: str
 ) -> None:

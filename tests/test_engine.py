@@ -23,6 +23,7 @@ from seedgrid.events import (
     Done,
     Event,
     Finished,
+    Noise,
     Queued,
     Started,
     Step,
@@ -80,8 +81,8 @@ def test_every_watcher_sees_everything(slow: Engine, make_recipes: MakeRecipes) 
         thread.join(SOON_S)
     late = list(run.events(SOON_S))
     for events in [*seen, late]:
-        assert [e for e in events if not isinstance(e, Step | Queued)] == [
-            e for e in late if not isinstance(e, Step | Queued)
+        assert [e for e in events if not isinstance(e, Noise | Step | Queued)] == [
+            e for e in late if not isinstance(e, Noise | Step | Queued)
         ]
         assert isinstance(events[-1], Done)
 
@@ -94,11 +95,25 @@ def test_a_watcher_that_keeps_up_sees_every_step(slow: Engine, make_recipes: Mak
     assert all(len(step.previews) == 4 for step in steps)
 
 
+def test_the_noise_comes_before_the_first_step(slow: Engine, make_recipes: MakeRecipes) -> None:
+    """Once, with a picture a cell; where previews are not wanted it is not told at all."""
+    run = slow.submit(plan_grid(make_recipes()), owner="me")
+    events = [event for event in run.events(SOON_S) if isinstance(event, Started | Noise | Step)]
+    assert isinstance(events[0], Started)
+    assert isinstance(events[1], Noise)
+    assert len(events[1].previews) == 4
+    assert {type(event) for event in events[2:]} == {Step}
+    run = slow.submit(
+        plan_grid(make_recipes()), owner="me", placement=Placement(previews=False), fresh=True
+    )
+    assert "Noise" not in kinds(run)
+
+
 def test_replaced_steps_are_forgotten(engine: Engine, make_recipes: MakeRecipes) -> None:
     """After the end no preview is kept: memory does not grow with steps."""
     run = engine.submit(plan_grid(make_recipes(steps=50)), owner="me")
     run.result(SOON_S)
-    assert "Step" not in kinds(run)
+    assert not {"Noise", "Step"} & set(kinds(run))
     assert len(run.next_events(0)[0]) < 12
 
 

@@ -15,7 +15,7 @@ import pytest
 from pictures import make_lineage, make_picture
 
 from seedgrid import export
-from seedgrid.backend.base import Placement
+from seedgrid.backend.base import Placement, Unwatched
 from seedgrid.backend.diffusion import DiffusersBackend
 from seedgrid.backend.families import FAMILIES
 from seedgrid.errors import InputError, LibraryError
@@ -25,15 +25,6 @@ from seedgrid.library.entry import Entry
 from seedgrid.picture import Picture
 from seedgrid.recipe import Lora, NoiseShare, Passport, Recipe, read_recipe
 from seedgrid.request import Request, resolve
-
-
-class NoWatch:
-    """Nobody watches and nobody cancels."""
-
-    cancelled = False
-
-    def step(self, number: int, total: int, previews: Callable[[], object]) -> None:
-        pass
 
 
 @pytest.fixture
@@ -58,7 +49,7 @@ def paint(
     """Paint recipes of one batch for real and keep them."""
     placement = placement or Placement(device="cpu", previews=False)
     passport = backend.prepare(recipes[0], placement)
-    pixels = backend.paint(recipes, placement, NoWatch())
+    pixels = backend.paint(recipes, placement, Unwatched())
     return [
         library.add(
             Picture(pixels=picture, recipe=recipe, passport=passport, lineage=make_lineage())

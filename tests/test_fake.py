@@ -32,6 +32,9 @@ class Watcher:
     def cancelled(self) -> bool:
         return self._cancel_after is not None and len(self.steps) >= self._cancel_after
 
+    def noise(self, previews: Callable[[], tuple[Pixels, ...]]) -> None:
+        self.noise_previews = previews()
+
     def step(self, number: int, total: int, previews: Callable[[], tuple[Pixels, ...]]) -> None:
         self.steps.append((number, total))
         self.previews.append(previews())
@@ -59,10 +62,10 @@ def test_the_same_in_another_process() -> None:
     """A picture is the same in a new process with another hash seed."""
     code = (
         "import hashlib; from seedgrid.backend.fake import *; from seedgrid.request import *\n"
-        "class W:\n  cancelled = False\n  def step(self, *a): pass\n"
+        "from seedgrid.backend.base import Unwatched\n"
         "b = FakeBackend(); r = resolve(Request(prompt='misty mountains', seeds=(0,), width=64,"
         " height=64, num_inference_steps=3), b.card(None))\n"
-        "print(hashlib.sha256(b.paint(r, Placement(), W())[0].tobytes()).hexdigest())"
+        "print(hashlib.sha256(b.paint(r, Placement(), Unwatched())[0].tobytes()).hexdigest())"
     )
     outputs = {
         subprocess.run(

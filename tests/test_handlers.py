@@ -81,6 +81,21 @@ def test_generate_fills_the_stage_with_the_seeds_asked_for(handlers: Handlers) -
     assert (news.stage["busy"], news.status["key"]) == (False, "status_done")
 
 
+@slowly(0.3)
+def test_the_noise_is_shown_before_the_first_step(handlers: Handlers) -> None:
+    """Each cell begins as the noise of its seed: a picture, and no step yet."""
+    shown = handlers.on_generate(ASKED, {})
+    painting = (
+        news
+        for news in handlers.follow(kept(shown))
+        if news.stage["cells"][0]["state"] == "painting"
+    )
+    first = next(painting)
+    assert ["step" in cell for cell in first.stage["cells"]] == [False] * 4
+    assert len({cell["preview"] for cell in first.stage["cells"]}) == 4
+    assert first.status["key"] == "status_started"
+
+
 @slowly(0.05)
 def test_previews_are_small_pictures_for_every_cell(handlers: Handlers) -> None:
     """While a run goes on, each cell has a step and a JPEG of its own."""

@@ -64,7 +64,15 @@ class Watch(Protocol):
         """True as soon as the batch should stop; asked at every step."""
         ...
 
-    def step(self, number: int, total: int, previews: Callable[[], tuple[Pixels, ...]]) -> None:
+    def noise(self, previews: PreviewMaker) -> None:
+        """Tell that the noise is drawn and the first step begins.
+
+        Args:
+            previews: Gives the noise as one small RGB picture a recipe, in order.
+        """
+        ...
+
+    def step(self, number: int, total: int, previews: PreviewMaker) -> None:
         """Tell that step `number` of `total` is done.
 
         Args:
@@ -79,6 +87,9 @@ class Unwatched:
     """A watch for whoever does not care: it never stops anything."""
 
     cancelled = False
+
+    def noise(self, previews: PreviewMaker) -> None:
+        """Do nothing."""
 
     def step(self, number: int, total: int, previews: PreviewMaker) -> None:
         """Do nothing."""

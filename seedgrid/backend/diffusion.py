@@ -37,7 +37,7 @@ from seedgrid.backend.passport import current_passport
 from seedgrid.backend.probe import NUM_STEPS, run_probe
 from seedgrid.backend.proof import ProbeReport, advise, keep_report, recall_report
 from seedgrid.backend.schedulers import TABLE, make_scheduler, min_steps
-from seedgrid.backend.steps import follow
+from seedgrid.backend.steps import follow, noise_told
 from seedgrid.errors import CompileError, InputError, ModelError, RunCancelled, RunError
 from seedgrid.picture import Pixels
 from seedgrid.recipe import Passport, Recipe
@@ -236,7 +236,8 @@ def _call_pipeline(
     followed = follow(scheduler, first, loaded, watch, num_pictures=len(recipes))
     loaded.pipeline.scheduler = scheduler
     try:
-        with mixed_noise(loaded.pipeline, cells):
+        told = noise_told(scheduler, first, loaded, watch, num_pictures=len(recipes))
+        with mixed_noise(loaded.pipeline, cells), told:
             output = loaded.pipeline(
                 **family.call_arguments(cells, loaded.files.configs),
                 generator=fresh_generators([cell.seed for cell in cells]),

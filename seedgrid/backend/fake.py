@@ -142,6 +142,8 @@ class FakeBackend:
         generators = self._generators(recipes)
         canvases = [_Canvas(*pair) for pair in zip(recipes, generators, strict=True)]
         total = recipes[0].num_inference_steps
+        shown = canvases if placement.previews else ()
+        watch.noise(partial(_previews, shown, 0.0))
         for number in range(1, total + 1):
             if watch.cancelled:
                 raise RunCancelled("run_cancelled")
@@ -149,7 +151,6 @@ class FakeBackend:
             time.sleep(self._step_delay_s)
             for canvas in canvases:
                 canvas.step()
-            shown = canvases if placement.previews else ()
             watch.step(number, total, partial(_previews, shown, number / total))
         _strike(fault, total + 1)
         return tuple(canvas.finish() for canvas in canvases)

@@ -28,6 +28,7 @@ MAX_PREVIEW_PX: Final = 256
 _DETAIL: Final = 2
 _ROUGHNESS: Final = 0.5
 _RIDGE: Final = 0.1
+_CALM: Final = 0.5  # A screen full of noise in a model's full colours dazzles.
 
 ToPixels = Callable[[torch.Tensor], torch.Tensor]
 """From clean latents (n, C, h, w), scaled as in the denoiser, to RGB (n, 3, H, W) in -1 … 1."""
@@ -68,9 +69,21 @@ class Preview:
             width: Of the finished picture, in pixels.
             height: Of the finished picture, in pixels.
         """
+        return self._drawn(expected_clean(state), width, height)
+
+    def of_noise(self, noise: torch.Tensor, width: int, height: int) -> tuple[Pixels, ...]:
+        """Return the noise itself, half as strong, as one RGB picture for each row of the batch.
+
+        Args:
+            noise: As the pipeline draws it, its standard deviation 1.
+            width: Of the finished picture, in pixels.
+            height: Of the finished picture, in pixels.
+        """
+        return self._drawn(_CALM * noise, width, height)
+
+    def _drawn(self, latents: torch.Tensor, width: int, height: int) -> tuple[Pixels, ...]:
         with torch.no_grad():
-            clean = self.unpack(expected_clean(state), height, width)
-            rgb = self.to_pixels(clean)
+            rgb = self.to_pixels(self.unpack(latents.float(), height, width))
         longest = max(rgb.shape[-2:])
         if longest > MAX_PREVIEW_PX:
             shrink = MAX_PREVIEW_PX / longest

@@ -9,17 +9,17 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from functools import partial
 from typing import Final
 
-from seedgrid.backend.base import Backend, Compiler
+from seedgrid.backend.base import Backend, Compiler, PreviewMaker
 from seedgrid.engine.fair_queue import FairQueue
 from seedgrid.engine.run import Job, Run
 from seedgrid.engine.worker import Worker
 from seedgrid.errors import LibraryError, RunCancelled, RunError, SeedGridError
-from seedgrid.events import Cancelled, Done, Failed, Finished, Loading, Started, Step
+from seedgrid.events import Cancelled, Done, Failed, Finished, Loading, Noise, Started, Step
 from seedgrid.library.entry import Entry
 from seedgrid.picture import Picture, Pixels
 from seedgrid.recipe import Passport, Recipe
@@ -155,7 +155,11 @@ class _Watch:
     def cancelled(self) -> bool:
         return self._run.cancelled
 
-    def step(self, number: int, total: int, previews: Callable[[], tuple[Pixels, ...]]) -> None:
+    def noise(self, previews: PreviewMaker) -> None:
+        if self._has_previews:
+            self._run.announce(Noise(cells=self._cells, previews=previews()))
+
+    def step(self, number: int, total: int, previews: PreviewMaker) -> None:
         shown = previews() if self._has_previews else ()
         self._run.announce(Step(cells=self._cells, number=number, total=total, previews=shown))
 

@@ -21,6 +21,7 @@ from seedgrid.events import (
     Failed,
     Finished,
     Loading,
+    Noise,
     Queued,
     Started,
     Step,
@@ -140,7 +141,7 @@ class Run:
     def events(self, timeout_s: float | None = None) -> Iterator[Event]:
         """Follow the run from its beginning to its end.
 
-        A `Step` or `Queued` that a later one has replaced may be left out; nothing else is.
+        A `Noise`, `Step` or `Queued` that a later one has replaced may be left out, nothing else.
 
         Args:
             timeout_s: How long to wait for one event; None waits as long as it takes.
@@ -213,12 +214,12 @@ class Run:
 
     def _forget_what_is_replaced_by(self, event: Event) -> None:
         """Keep the log short: previews are large, and only the newest is of use."""
-        replaced: type[Event] | None = None
+        replaced: tuple[type[Event], ...] = ()
         if isinstance(event, Step | Started | Done | Cancelled | Failed):
-            replaced = Step
+            replaced = (Noise, Step)
         elif isinstance(event, Queued):
-            replaced = Queued
-        if replaced is not None:
+            replaced = (Queued,)
+        if replaced:
             self._log = [pair for pair in self._log if not isinstance(pair[1], replaced)]
 
 

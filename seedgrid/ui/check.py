@@ -75,6 +75,9 @@ class _Watch:
     def cancelled(self) -> bool:
         return self._stopped.is_set()
 
+    def noise(self, previews: PreviewMaker) -> None:
+        """Only the end of a check is looked at."""
+
     def step(self, number: int, total: int, previews: PreviewMaker) -> None:  # noqa: ARG002 (none wanted)
         self._step = (number, total)
 

@@ -14,7 +14,7 @@ from typing import Final
 from seedgrid import request as requests
 from seedgrid.engine import Job, Run
 from seedgrid.errors import SeedGridError
-from seedgrid.events import Event, Finished, Step, Terminal
+from seedgrid.events import Event, Finished, Noise, Step, Terminal
 from seedgrid.plan import plan_grid, plan_refine
 from seedgrid.seeds import draw_seed
 from seedgrid.studio import Studio
@@ -253,9 +253,14 @@ def _changes_rail(run: Run, events: Sequence[Event]) -> bool:
 
 
 def _remember_step(steps: dict[int, show.Json], event: Event) -> None:
-    if not isinstance(event, Step):
-        return
-    for index, cell in enumerate(event.cells):
-        steps[cell] = {"step": event.number, "total": event.total}
-        if event.previews:
-            steps[cell]["preview"] = show.preview_uri(event.previews[index])
+    match event:
+        case Noise(cells=cells, previews=previews):
+            progress: show.Json = {}
+        case Step(cells=cells, previews=previews):
+            progress = {"step": event.number, "total": event.total}
+        case _:
+            return
+    for index, cell in enumerate(cells):
+        steps[cell] = dict(progress)
+        if previews:
+            steps[cell]["preview"] = show.preview_uri(previews[index])

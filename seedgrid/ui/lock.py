@@ -92,6 +92,9 @@ class _Way:
     def cancelled(self) -> bool:
         return self._closed.is_set()
 
+    def noise(self, previews: PreviewMaker) -> None:
+        """Nobody looks at a probe's noise."""
+
     def step(self, number: int, total: int, previews: PreviewMaker) -> None:
         """Nobody follows a probe step by step."""
 

@@ -15,7 +15,18 @@ from PIL import Image
 
 from seedgrid.engine import Run
 from seedgrid.errors import InputError, SeedGridError
-from seedgrid.events import Cancelled, Done, Event, Failed, Finished, Loading, Queued, Started, Step
+from seedgrid.events import (
+    Cancelled,
+    Done,
+    Event,
+    Failed,
+    Finished,
+    Loading,
+    Noise,
+    Queued,
+    Started,
+    Step,
+)
 from seedgrid.library.entry import Entry
 from seedgrid.notices import Notice
 from seedgrid.picture import Pixels
@@ -54,7 +65,8 @@ def stage_of_run(epoch: int, run: Run, steps: Mapping[int, Json], *, picked: str
     Args:
         epoch: Of the place that is shown.
         run: What is followed.
-        steps: By cell: `step`, `total` and `preview` (a data URI) of the last step.
+        steps: By cell: `step`, `total` and `preview` (a data URI) of the last step; of the noise
+            its preview alone.
         picked: The picture to ring.
     """
     finished = run.finished
@@ -144,7 +156,7 @@ def status_of(epoch: int, event: Event, *, num_remembered: int = 0) -> Json:
             return say(epoch, "status_compiling", model=model)
         case Loading(model=model):
             return say(epoch, "status_loading", model=model)
-        case Started():
+        case Started() | Noise():
             return say(epoch, "status_started")
         case Step(number=number, total=total) if number < total:
             return say(epoch, "status_step", number=number, total=total)

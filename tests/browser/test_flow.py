@@ -229,6 +229,27 @@ def test_previews_stream_while_it_paints(slow_page: Page) -> None:
     assert len(seen) > 3
 
 
+def test_a_refinement_begins_with_one_noise_four_times(slow_page: Page) -> None:
+    """One sees the lock: four pictures of one seed come out of the very same noise."""
+    page = slow_page
+    generate(page)
+    cell(page, 2).click()
+    page.evaluate(
+        """() => { const pen = CanvasRenderingContext2D.prototype, draw = pen.drawImage;
+            window.drawn = [];
+            pen.drawImage = function (image, ...at) {
+                draw.call(this, image, ...at);
+                const cell = this.canvas.closest("[data-cell]");
+                if (cell) window.drawn.push([cell.dataset.cell, image.src]);
+            }; }"""
+    )
+    page.click("#sg-refine")
+    page.wait_for_function("() => window.drawn.length >= 4")
+    drawn = page.evaluate("window.drawn.slice(0, 4)")
+    assert [number for number, _ in drawn] == ["0", "1", "2", "3"]
+    assert len({source for _, source in drawn}) == 1
+
+
 def assert_two_by_two(page: Page) -> None:
     """The four cells stand in two rows of two, square, all of one size."""
     boxes = [cell(page, index).bounding_box() for index in range(4)]
