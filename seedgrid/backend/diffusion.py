@@ -25,6 +25,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from seedgrid.backend import catalog
 from seedgrid.backend.base import ATTENTION_NAMES, Placement, Watch, even_threads
 from seedgrid.backend.compiling import compile_denoiser, compiler
+from seedgrid.backend.decoding import Decoder
 from seedgrid.backend.denoiser import Denoisers
 from seedgrid.backend.determinism import determinism, restored
 from seedgrid.backend.devices import empty_cache
@@ -59,6 +60,7 @@ class DiffusersBackend:
         self._texts = TextMemory()
         self._denoisers = Denoisers()
         self._linears = Linears()
+        self._decoder = Decoder()
 
     def card(self, model: str | None) -> ModelCard:
         """Find a model and say what it can do, without loading it."""
@@ -94,7 +96,8 @@ class DiffusersBackend:
             _check_settings(first, loaded)
             package = _compile_if_asked(first, placement, watch)
             pictures: dict[int, Pixels] = {}
-            with self._texts.used_by(loaded.pipeline, _text_context(first, loaded, placement)):
+            pipeline, context = loaded.pipeline, _context(first, loaded, placement)
+            with self._texts.used_by(pipeline, context), self._decoder.used_by(pipeline, context):
                 for places in _calls(recipes, loaded):
                     part = [recipes[place] for place in places]
                     images = self._call(part, loaded, watch, package, decode=True)[1]
@@ -203,8 +206,8 @@ def _compile_if_asked(recipe: Recipe, placement: Placement, watch: Watch) -> Pat
     return compile_denoiser(recipe, placement, is_unwanted=lambda: watch.cancelled)
 
 
-def _text_context(recipe: Recipe, loaded: Loaded, placement: Placement) -> str:
-    """Say all that may change what a text encoder makes of a text."""
+def _context(recipe: Recipe, loaded: Loaded, placement: Placement) -> str:
+    """Say all that may change what a part of a model makes of what it is given."""
     passport = current_passport(loaded.device, placement)
     loras = [(lora.weights_sha256, lora.scale) for lora in recipe.loras]
     return f"{recipe.model.weights_sha256}|{recipe.dtype}|{loras}|{passport.digest}"

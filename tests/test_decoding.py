@@ -1,0 +1,119 @@
+"""Decoding two by two: only where every bit was proven equal, and then without a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from painting import paint, plain_call, recipes_for
+
+from seedgrid.backend.decoding import Decoder
+from seedgrid.backend.diffusion import DiffusersBackend
+
+
+@pytest.fixture(autouse=True)
+def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing was proven before."""
+    monkeypatch.setenv("SEEDGRID_CACHE", str(tmp_path / "cache"))
+
+
+class Vae:
+    """Decodes by doubling; remembers how many rows each call had.
+
+    Args:
+        mixes: Whether the number of rows can be seen in the bits.
+    """
+
+    def __init__(self, *, mixes: bool = False) -> None:
+        self.calls: list[int] = []
+        self._mixes = mixes
+
+    def decode(self, latents: torch.Tensor, *, return_dict: bool = True) -> Any:
+        self.calls.append(len(latents))
+        pictures = 2 * latents + (1e-7 * len(latents) if self._mixes else 0)
+        return SimpleNamespace(sample=pictures) if return_dict else (pictures,)
+
+
+def decode(decoder: Decoder, vae: Vae, latents: torch.Tensor, context: str = "here") -> Any:
+    with decoder.used_by(SimpleNamespace(vae=vae), context):
+        (pictures,) = vae.decode(latents, return_dict=False)
+    return pictures
+
+
+def latents_of(num_rows: int) -> torch.Tensor:
+    return torch.arange(num_rows * 48.0).reshape(num_rows, 3, 4, 4)
+
+
+def test_what_was_proven_is_decoded_two_by_two() -> None:
+    """The first batch of a kind both ways, all later ones in pairs; in other processes, too."""
+    decoder, vae = Decoder(), Vae()
+    for _ in range(2):
+        assert torch.equal(decode(decoder, vae, latents_of(4)), 2 * latents_of(4))
+    assert vae.calls == [4, 2, 2, 2, 2]
+    vae = Vae()
+    assert torch.equal(decode(Decoder(), vae, latents_of(4)), 2 * latents_of(4))
+    assert vae.calls == [2, 2]
+
+
+def test_where_a_bit_differs_all_are_decoded_at_once() -> None:
+    """A number of rows that can be seen in the bits, however faintly, is never changed."""
+    decoder, vae = Decoder(), Vae(mixes=True)
+    whole = Vae(mixes=True).decode(latents_of(4), return_dict=False)[0]
+    for _ in range(3):
+        assert torch.equal(decode(decoder, vae, latents_of(4)), whole)
+    assert vae.calls == [4, 2, 2, 4, 4]
+    vae = Vae(mixes=True)
+    decode(Decoder(), vae, latents_of(4))
+    assert vae.calls == [4]
+
+
+def test_each_kind_is_proven_by_itself() -> None:
+    """Another passport, size, width or number format is another kind."""
+    decoder, vae = Decoder(), Vae()
+    decode(decoder, vae, latents_of(4))
+    for latents, context in [
+        (latents_of(4), "there"),
+        (latents_of(6), "here"),
+        (latents_of(4)[..., :2], "here"),
+        (latents_of(4).double(), "here"),
+    ]:
+        vae.calls.clear()
+        decode(decoder, vae, latents, context)
+        assert vae.calls[0] == len(latents)
+
+
+@pytest.mark.parametrize("num_rows", [1, 2, 3, 5])
+def test_what_has_no_pairs_is_decoded_as_ever(num_rows: int) -> None:
+    """One call, and nothing is kept."""
+    vae = Vae()
+    assert torch.equal(decode(Decoder(), vae, latents_of(num_rows)), 2 * latents_of(num_rows))
+    assert vae.calls == [num_rows]
+
+
+def test_the_vae_is_as_before_afterwards() -> None:
+    """Whatever happens in the block."""
+    vae = Vae()
+    with pytest.raises(TypeError), Decoder().used_by(SimpleNamespace(vae=vae), "here"):
+        vae.decode()  # type: ignore[call-arg]
+    assert "decode" not in vars(vae)
+    assert vae.decode(latents_of(4)).sample.shape == (4, 3, 4, 4)
+
+
+@pytest.mark.parametrize("family", ["sd", "sdxl", "sd3", "flux", "pixart-sigma", "sana"])
+def test_pictures_are_those_of_plain_diffusers(
+    family: str, model_folder: Callable[[str], Path]
+) -> None:
+    """Of the batch that proves and of the one that trusts."""
+    folder = model_folder(family)
+    extra = {"use_resolution_binning": False} if family in ("pixart-sigma", "sana") else {}
+    backend = DiffusersBackend()
+    recipes = recipes_for(backend, folder)
+    plain = plain_call(folder, recipes, **extra)
+    for _ in range(2):
+        for ours, theirs in zip(paint(backend, recipes), plain, strict=True):
+            assert np.array_equal(ours, theirs)
