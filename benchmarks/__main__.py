@@ -125,7 +125,8 @@ def _processes(scratch: Path, rounds: int) -> Iterator[dict[str, Any]]:
     yield processes.time_to_page(scratch, rounds)
     yield processes.memory_of_library(scratch)
     yield processes.time_to_ready(BUNDLED, scratch, rounds)
-    yield processes.peak_memory(BUNDLED, scratch, rounds)
+    yield processes.peak_memory("bundled", BUNDLED, scratch, rounds)
+    yield processes.peak_memory("sd", _sd_shaped(scratch), scratch, min(rounds, 5))
     yield processes.memory_of_many(BUNDLED, scratch)
 
 

@@ -19,12 +19,12 @@ _M_TRIM_THRESHOLD: Final = -1
 _M_MMAP_THRESHOLD: Final = -3
 _M_ARENA_MAX: Final = -8
 
-_KEPT_BYTES: Final = 256 * 1024**2
-_LARGE_BYTES: Final = 128 * 1024**2
+_KEPT_BYTES: Final = 128 * 1024**2
+_LARGE_BYTES: Final = 64 * 1024**2
 
 
 def keep_freed_memory() -> bool:
-    """Keep up to 256 MB of freed memory for what comes next; do it before threads are started.
+    """Keep up to 128 MB of freed memory for what comes next; do it before threads are started.
 
     One arena for all threads: the others cannot hold blocks above 64 MB and return each at once.
 
