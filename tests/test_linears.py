@@ -16,6 +16,7 @@ from painting import paint, plain_call, recipes_for
 from torch.nn import functional
 
 from seedgrid.backend import linears
+from seedgrid.backend.determinism import restored
 from seedgrid.backend.diffusion import DiffusersBackend
 from seedgrid.backend.generators import fresh_generators
 from seedgrid.backend.linears import MIN_ROWS, Linears, find_way
@@ -80,6 +81,21 @@ def test_zeros_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(linears, "_GAIN", math.inf)
     monkeypatch.setattr(linears, "_cuts", lambda length: [[1, length]])
     assert find_way(torch.zeros(128, 384), torch.zeros(96, 384), None) is functional.linear
+
+
+@pytest.mark.usefixtures("every_exact_way")
+def test_other_switches_are_other_trials() -> None:
+    """What was found in full precision is not believed in a lower one, nor after it."""
+    layer, found = torch.nn.Linear(96, 96), Linears()
+    rows = numbers(128, 96, seed=1)
+    for precision in ("ieee", "bf16", "ieee"):
+        with (
+            torch.no_grad(),
+            restored((("onednn_matmul_precision", precision),)),
+            found.used_by(pipeline_of(layer)),
+        ):
+            assert torch.equal(layer(rows), functional.linear(rows, layer.weight, layer.bias))
+    assert len(found._ways) == 2
 
 
 def test_layers_are_as_before_afterwards() -> None:

@@ -23,6 +23,7 @@ from typing import Any, Final
 import torch
 from torch.nn import functional
 
+from seedgrid.backend.determinism import in_force
 from seedgrid.backend.generators import fresh_generators
 
 Way = Callable[[torch.Tensor, torch.Tensor, torch.Tensor | None], torch.Tensor]
@@ -37,7 +38,7 @@ _NUM_NUMBERS: Final = 65_521  # A prime: no two rows of made-up numbers are alik
 
 
 class Linears:
-    """What was found for each shape of linear layer, under each setting of torch."""
+    """What was found for each shape of linear layer, under each setting of torch's switches."""
 
     def __init__(self) -> None:
         self._ways: dict[tuple[object, ...], Way] = {}
@@ -50,7 +51,7 @@ class Linears:
             pipeline: Of diffusers; its layers are as before when the block ends.
         """
         layers = _layers(pipeline) if _has_onednn() else []
-        setting = (torch.get_num_threads(), torch.get_float32_matmul_precision())
+        setting = (torch.get_num_threads(), *in_force().items())
         for layer in layers:
             layer.__dict__["forward"] = partial(self._compute, layer, setting)
         try:
