@@ -202,7 +202,7 @@ SeedGrid.stage = ({ element, props, watch, pick }) => {
     cell.image?.remove();
     cell.image = null;
     cell.canvas.hidden = false;
-    if (!state.preview && (isNew || cell.noise !== state.seed)) {
+    if (isNew || (!state.preview && cell.noise !== state.seed)) {
       drawNoise(cell.canvas, state.seed ?? cell.index);
       cell.noise = state.seed;
     }

@@ -42,9 +42,7 @@ class Started:
 
 @dataclass(frozen=True, kw_only=True)
 class Noise:
-    """The noise from which these cells begin is drawn; the first step is being computed.
-
-    Told only where previews are wanted, and by models that take their noise from outside.
+    """The noise from which these cells begin; told at once, where previews are wanted.
 
     Attributes:
         previews: One small RGB picture a cell: the noise itself, in the colours of the model, half

@@ -19,6 +19,7 @@ from singlefile import save_single_file
 
 from seedgrid.backend.base import Placement
 from seedgrid.backend.diffusion import DiffusersBackend
+from seedgrid.backend.generators import mix_noise
 from seedgrid.errors import DeviceError, InputError, ModelError, RunCancelled, RunError
 from seedgrid.recipe import Lora, NoiseShare
 from seedgrid.request import Request, resolve
@@ -49,37 +50,47 @@ def test_every_family_tells_its_steps_and_shows_previews(
 def test_the_noise_of_a_seed_is_shown_before_the_first_step(
     backend: DiffusersBackend, model_folder: Callable[[str], Path], name: str
 ) -> None:
-    """Equal seeds show equal noise, other seeds another, whatever the words say."""
+    """Equal seeds show equal noise, other seeds and mixes another, whatever the words say."""
     recipes = recipes_for(backend, model_folder(name), prompts=("a fox", "a house", "a boat"))
-    seeds = (5, 5, 6)
+    changed = [r.replace(seed=seed) for r, seed in zip(recipes, (5, 5, 6), strict=True)]
     watch = SilentWatch(with_previews=True)
-    changed = [r.replace(seed=seed) for r, seed in zip(recipes, seeds, strict=True)]
     backend.paint(changed, PLACEMENT, watch)
-    if name in ("ddpm", "ddim"):  # They draw it in the middle of their call.
-        assert watch.noises == []
-        return
     ((first, again, other),) = watch.noises
     assert first.dtype == np.uint8
     assert first.shape == watch.previews[0][0].shape
     np.testing.assert_array_equal(first, again)
     assert (first != other).mean() > 0.5
+    assert 5 < first.std() < 70  # Neither grey nor black and white.
 
 
-@pytest.mark.parametrize("scheduler", ["DDIM", "Euler"])
-def test_the_noise_is_shown_as_the_seed_draws_it(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path], scheduler: str
+@pytest.mark.parametrize("name", [name for name in FAMILIES if name not in ("ddpm", "ddim")])
+@pytest.mark.parametrize("mix", [(), (NoiseShare(seed=9, weight=0.5),)])
+def test_the_noise_that_is_shown_is_the_noise_that_is_used(
+    backend: DiffusersBackend,
+    model_folder: Callable[[str], Path],
+    name: str,
+    mix: tuple[NoiseShare, ...],
 ) -> None:
-    """However strong a scheduler makes it; a mix of noise shows the mix."""
-    noises = {}
-    for mix in ((), (NoiseShare(seed=9, weight=0.5),)):
-        watch = SilentWatch(with_previews=True)
-        (recipe,) = recipes_for(backend, model_folder("sd"), prompts=("a fox",))
-        recipe = recipe.replace(scheduler=scheduler, noise_mix=mix)
-        backend.paint([recipe], PLACEMENT, watch)
-        ((noises[mix],),) = watch.noises
-    plain, mixed = noises.values()
-    assert (plain != mixed).mean() > 0.5
-    assert 5 < plain.std() < 70  # Neither grey nor black and white.
+    """The pipeline's own first latents, unpacked and mixed, are what the preview is made of."""
+    (recipe,) = recipes_for(backend, model_folder(name), prompts=("a fox",))
+    recipe = recipe.replace(noise_mix=mix)
+    backend.prepare(recipe, PLACEMENT)
+    loaded = backend._shelf.get(recipe, PLACEMENT)
+    drawn_by: list[torch.Tensor] = []  # The picture's own noise, then that of its mix.
+    original = type(loaded.pipeline).prepare_latents
+
+    def prepare_latents(*args: Any, **kwargs: Any) -> Any:
+        drawn = original(*args, **kwargs)
+        latents = drawn[0] if isinstance(drawn, tuple) else drawn
+        drawn_by.append(loaded.preview.unpack(latents, recipe.height, recipe.width)[0])
+        return drawn
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(loaded.pipeline), "prepare_latents", prepare_latents)
+        backend.paint([recipe], PLACEMENT, SilentWatch())
+    used = mix_noise(*drawn_by, mix[0].weight) if mix else drawn_by[0]
+    sigma = float(getattr(loaded.pipeline.scheduler, "init_noise_sigma", 1.0))
+    assert torch.allclose(loaded.preview._noise(recipe), used / sigma, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", FAMILIES)

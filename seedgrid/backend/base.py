@@ -65,7 +65,7 @@ class Watch(Protocol):
         ...
 
     def noise(self, previews: PreviewMaker) -> None:
-        """Tell that the noise is drawn and the first step begins.
+        """Tell that the batch begins, with nothing but noise.
 
         Args:
             previews: Gives the noise as one small RGB picture a recipe, in order.

@@ -38,7 +38,7 @@ from seedgrid.backend.passport import current_passport
 from seedgrid.backend.probe import NUM_STEPS, run_probe
 from seedgrid.backend.proof import ProbeReport, advise, keep_report, recall_report
 from seedgrid.backend.schedulers import TABLE, make_scheduler, min_steps
-from seedgrid.backend.steps import follow, noise_told
+from seedgrid.backend.steps import follow
 from seedgrid.errors import CompileError, InputError, ModelError, RunCancelled, RunError
 from seedgrid.picture import Pixels
 from seedgrid.recipe import Passport, Recipe
@@ -95,6 +95,7 @@ class DiffusersBackend:
             loaded = self._shelf.get(first, placement)
             _check_settings(first, loaded)
             package = _compile_if_asked(first, placement, watch)
+            watch.noise(lambda: loaded.preview.of_noise(recipes))
             pictures: dict[int, Pixels] = {}
             pipeline, context = loaded.pipeline, _context(first, loaded, placement)
             with self._texts.used_by(pipeline, context), self._decoder.used_by(pipeline, context):
@@ -239,8 +240,7 @@ def _call_pipeline(
     followed = follow(scheduler, first, loaded, watch, num_pictures=len(recipes))
     loaded.pipeline.scheduler = scheduler
     try:
-        told = noise_told(scheduler, first, loaded, watch, num_pictures=len(recipes))
-        with mixed_noise(loaded.pipeline, cells), told:
+        with mixed_noise(loaded.pipeline, cells):
             output = loaded.pipeline(
                 **family.call_arguments(cells, loaded.files.configs),
                 generator=fresh_generators([cell.seed for cell in cells]),

@@ -8,7 +8,7 @@ it is fitted once, when a model is loaded. Pixel-space models need none.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
@@ -18,10 +18,11 @@ import torch
 from torch.nn import functional
 
 from seedgrid.backend.families import vae_scale
-from seedgrid.backend.generators import fresh_generators
+from seedgrid.backend.generators import fresh_generators, mix_noise
 from seedgrid.backend.modelfiles import ModelFiles
 from seedgrid.backend.schedulers import TABLE
 from seedgrid.picture import Pixels
+from seedgrid.recipe import Recipe
 
 MAX_PREVIEW_PX: Final = 256
 
@@ -56,10 +57,17 @@ class StepState:
 
 @dataclass(frozen=True, kw_only=True)
 class Preview:
-    """How the latents of one loaded model become small pictures."""
+    """How the latents of one loaded model become small pictures.
+
+    Attributes:
+        channels: Of its latents; of its pictures, where it has none.
+        scale: How many pixels of the picture a latent pixel stands for, along a side.
+    """
 
     to_pixels: ToPixels
     unpack: Callable[[torch.Tensor, int, int], torch.Tensor]
+    channels: int
+    scale: int
 
     def __call__(self, state: StepState, width: int, height: int) -> tuple[Pixels, ...]:
         """Return one RGB picture for each row of the batch.
@@ -69,28 +77,39 @@ class Preview:
             width: Of the finished picture, in pixels.
             height: Of the finished picture, in pixels.
         """
-        return self._drawn(expected_clean(state), width, height)
-
-    def of_noise(self, noise: torch.Tensor, width: int, height: int) -> tuple[Pixels, ...]:
-        """Return the noise itself, half as strong, as one RGB picture for each row of the batch.
-
-        Args:
-            noise: As the pipeline draws it, its standard deviation 1.
-            width: Of the finished picture, in pixels.
-            height: Of the finished picture, in pixels.
-        """
-        return self._drawn(_CALM * noise, width, height)
-
-    def _drawn(self, latents: torch.Tensor, width: int, height: int) -> tuple[Pixels, ...]:
         with torch.no_grad():
-            rgb = self.to_pixels(self.unpack(latents.float(), height, width))
-        longest = max(rgb.shape[-2:])
-        if longest > MAX_PREVIEW_PX:
-            shrink = MAX_PREVIEW_PX / longest
-            rgb = functional.interpolate(rgb.float(), scale_factor=shrink, mode="area")
-        rgb = (rgb.float() / 2 + 0.5).clamp(0, 1).nan_to_num(0)
-        array = (rgb.permute(0, 2, 3, 1).cpu().numpy() * 255).round().astype(np.uint8)
-        return tuple(array)
+            clean = self.unpack(expected_clean(state), height, width)
+            return _as_pictures(self.to_pixels(clean))
+
+    def of_noise(self, recipes: Sequence[Recipe]) -> tuple[Pixels, ...]:
+        """Return the noise that each recipe begins from, half as strong, as an RGB picture."""
+        noise = torch.stack([self._noise(recipe) for recipe in recipes])
+        with torch.no_grad():
+            return _as_pictures(self.to_pixels(_CALM * noise))
+
+    def _noise(self, recipe: Recipe) -> torch.Tensor:
+        """Draw as pipelines do, before anything is packed: (C, h, w), its mixes in it."""
+        shape = (1, self.channels, recipe.height // self.scale, recipe.width // self.scale)
+        noise = _drawn(shape, recipe.seed)
+        for share in recipe.noise_mix:
+            noise = mix_noise(noise, _drawn(shape, share.seed), share.weight)
+        return noise[0]
+
+
+def _drawn(shape: tuple[int, ...], seed: int) -> torch.Tensor:
+    (generator,) = fresh_generators((seed,))
+    return torch.randn(shape, generator=generator)
+
+
+def _as_pictures(rgb: torch.Tensor) -> tuple[Pixels, ...]:
+    """Turn RGB (n, 3, H, W) in -1 … 1 into small pictures."""
+    longest = max(rgb.shape[-2:])
+    if longest > MAX_PREVIEW_PX:
+        shrink = MAX_PREVIEW_PX / longest
+        rgb = functional.interpolate(rgb.float(), scale_factor=shrink, mode="area")
+    rgb = (rgb.float() / 2 + 0.5).clamp(0, 1).nan_to_num(0)
+    array = (rgb.permute(0, 2, 3, 1).cpu().numpy() * 255).round().astype(np.uint8)
+    return tuple(array)
 
 
 def expected_clean(state: StepState) -> torch.Tensor:
@@ -127,13 +146,24 @@ def make_preview(pipeline: Any, files: ModelFiles, *, now: bool = True) -> Previ
     """
     vae = getattr(pipeline, "vae", None)
     if vae is None:
-        return Preview(to_pixels=lambda pixels: pixels, unpack=_as_they_are)
+        return Preview(
+            to_pixels=lambda pixels: pixels,
+            unpack=_as_they_are,
+            channels=pipeline.unet.config.in_channels,
+            scale=1,
+        )
     packed = files.family.pipeline == "FluxPipeline"
     unpack = _unpacker(pipeline) if packed else _as_they_are
-    fitted = cache(lambda: _fit_pixels(vae, vae_scale(files.configs)))
+    scale = vae_scale(files.configs)
+    fitted = cache(lambda: _fit_pixels(vae, scale))
     if now:
         fitted()
-    return Preview(to_pixels=lambda latents: fitted()(latents), unpack=unpack)
+    return Preview(
+        to_pixels=lambda latents: fitted()(latents),
+        unpack=unpack,
+        channels=vae.config.latent_channels,
+        scale=scale,
+    )
 
 
 def _as_they_are(latents: torch.Tensor, height: int, width: int) -> torch.Tensor:  # noqa: ARG001

@@ -1,4 +1,4 @@
-"""Follow any pipeline by listening to its scheduler: noise, progress, previews, cancel, NaN.
+"""Follow the steps of any pipeline by listening to its scheduler: progress, previews, cancel, NaN.
 
 Some families offer a callback at the end of a step and some do not; all call `scheduler.step`, once
 for each of `scheduler.timesteps`. Every call has a scheduler of its own, so listening changes
@@ -8,8 +8,6 @@ nothing for anybody else, and what the pipeline is given back is what the schedu
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -80,47 +78,6 @@ def follow(
 
     scheduler.step = step
     return followed
-
-
-@contextmanager
-def noise_told(
-    scheduler: Any, recipe: Recipe, loaded: Loaded, watch: Watch, *, num_pictures: int
-) -> Iterator[None]:
-    """Tell `watch` of the first noise as soon as a pipeline has drawn it, in the block.
-
-    Those that draw it in the middle of their call (DDPM, DDIM) have nothing to listen to.
-
-    Args:
-        scheduler: Of the call.
-        recipe: The first of the batch.
-        loaded: The model; its pipeline is as before when the block ends.
-        watch: Who is told.
-        num_pictures: How many rows of the batch are wanted; the rest is padding.
-    """
-    pipeline = loaded.pipeline
-    original = getattr(pipeline, "prepare_latents", None)
-    if original is None:
-        yield
-        return
-    mixed = vars(pipeline).get("prepare_latents")
-
-    def prepare_latents(*args: Any, **kwargs: Any) -> Any:
-        drawn = original(*args, **kwargs)
-        latents = drawn[0] if isinstance(drawn, tuple) else drawn
-        if latents.ndim > 2:  # Stable unCLIP's prior draws the noise of a vector, too.
-            noise = latents / float(getattr(scheduler, "init_noise_sigma", 1.0))
-            size = (recipe.width, recipe.height)
-            watch.noise(lambda: loaded.preview.of_noise(noise, *size)[:num_pictures])
-        return drawn
-
-    pipeline.prepare_latents = prepare_latents
-    try:
-        yield
-    finally:
-        if mixed is None:
-            del pipeline.prepare_latents
-        else:
-            pipeline.prepare_latents = mixed
 
 
 def _state(

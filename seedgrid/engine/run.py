@@ -20,7 +20,6 @@ from seedgrid.events import (
     Event,
     Failed,
     Finished,
-    Loading,
     Noise,
     Queued,
     Started,
@@ -114,16 +113,14 @@ class Run:
         with self._changed:
             return self._log[-1][1] if self.has_ended else None
 
-    def wait_for_work(self, timeout_s: float) -> None:
-        """Wait until something must be loaded or painted, or until nothing is left to do."""
+    def wait_for(self, *kinds: type[Event], timeout_s: float) -> None:
+        """Wait until there is an event of one of these kinds, or the run has ended."""
 
-        def is_known() -> bool:
-            return self.has_ended or any(
-                isinstance(event, Loading | Started) for _, event in self._log
-            )
+        def is_there() -> bool:
+            return self.has_ended or any(isinstance(event, kinds) for _, event in self._log)
 
         with self._changed:
-            self._changed.wait_for(is_known, timeout_s)
+            self._changed.wait_for(is_there, timeout_s)
 
     def wait_for_pictures(self, timeout_s: float) -> None:
         """Wait for more finished pictures, or for the end."""

@@ -14,7 +14,7 @@ from typing import Final
 from seedgrid import request as requests
 from seedgrid.engine import Job, Run
 from seedgrid.errors import SeedGridError
-from seedgrid.events import Event, Finished, Noise, Step, Terminal
+from seedgrid.events import Event, Finished, Loading, Noise, Started, Step, Terminal
 from seedgrid.plan import plan_grid, plan_refine
 from seedgrid.seeds import draw_seed
 from seedgrid.studio import Studio
@@ -33,6 +33,8 @@ _LOOK_S: Final = 0.1
 """Previews come no faster than one can look: a browser draws them on the processors that paint."""
 _AT_ONCE_S: Final = 0.1
 """How long a click waits to hear whether the library knows the pictures; a grid takes longer."""
+_NOISE_S: Final = 0.02
+"""How much longer it waits for the noise, which comes first of all, to show it with the answer."""
 _NUM_NEIGHBOURS: Final = 4
 
 
@@ -175,7 +177,7 @@ class Handlers:
             has_ended = run.has_ended
             events, since = run.next_events(since, _IDLE_S)
             for event in events:
-                _remember_step(steps, event)
+                show.note_step(steps, event)
             if not events:
                 if not has_ended:
                     yield Progress()
@@ -225,7 +227,9 @@ class Handlers:
             library=self._shelves.of(place.visitor),
             fresh=fresh,
         )
-        run.wait_for_work(_AT_ONCE_S)
+        run.wait_for(Loading, Started, timeout_s=_AT_ONCE_S)
+        if run.state == "running":
+            run.wait_for(Loading, Noise, timeout_s=_NOISE_S)
         if run.has_ended:
             self._page.lock.consider(run)
         lineage = jobs[0].lineage
@@ -250,17 +254,3 @@ def _changes_rail(run: Run, events: Sequence[Event]) -> bool:
         return True
     has_finished = any(isinstance(event, Finished) for event in events)
     return has_finished and len(run.finished) < len(run.jobs)
-
-
-def _remember_step(steps: dict[int, show.Json], event: Event) -> None:
-    match event:
-        case Noise(cells=cells, previews=previews):
-            progress: show.Json = {}
-        case Step(cells=cells, previews=previews):
-            progress = {"step": event.number, "total": event.total}
-        case _:
-            return
-    for index, cell in enumerate(cells):
-        steps[cell] = dict(progress)
-        if previews:
-            steps[cell]["preview"] = show.preview_uri(previews[index])

@@ -33,7 +33,7 @@ class Presenter:
         """Show a place: its round on the stage, its work on the rail, its pick in the card."""
         run = self.run(place)
         is_going = self._is_going(run)
-        stage = self.stage(place, run, {})
+        stage = self.stage(place, run, _steps_so_far(run) if is_going else {})
         return Shown(
             place=place,
             stage=stage | {"follow": place.to_browser()} if is_going else stage,
@@ -116,6 +116,14 @@ class Presenter:
     def run(self, place: Place) -> Run | None:
         """The last run that was started here, if the engine still knows it."""
         return self._studio.engine.run(place.run) if place.run else None
+
+
+def _steps_so_far(run: Run | None) -> dict[int, show.Json]:
+    """What the cells of a run show at this moment."""
+    steps: dict[int, show.Json] = {}
+    for event in run.next_events(0)[0] if run is not None else ():
+        show.note_step(steps, event)
+    return steps
 
 
 def is_on_stage(run: Run, place: Place) -> bool:

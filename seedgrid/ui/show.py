@@ -202,6 +202,26 @@ def complain(epoch: int, error: SeedGridError, *, field: str | None = None) -> J
     }
 
 
+def note_step(steps: dict[int, Json], event: Event) -> None:
+    """Note what the cells of a noise or a step show now; other events change nothing.
+
+    Args:
+        steps: As in `stage_of_run`; changed in place.
+        event: The next one of a run.
+    """
+    match event:
+        case Noise(cells=cells, previews=previews):
+            progress: Json = {}
+        case Step(cells=cells, previews=previews):
+            progress = {"step": event.number, "total": event.total}
+        case _:
+            return
+    for index, cell in enumerate(cells):
+        steps[cell] = dict(progress)
+        if previews:
+            steps[cell]["preview"] = preview_uri(previews[index])
+
+
 def preview_uri(pixels: Pixels) -> str:
     """A small JPEG as a data URI.
 
