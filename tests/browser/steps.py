@@ -32,9 +32,13 @@ def cell(page: Page, index: int) -> Locator:
 
 
 def wait_until_done(page: Page, count: int = 4) -> None:
-    """Wait until all pictures are there and nothing is going on."""
+    """Wait until all pictures are there and loaded, and nothing is going on."""
     expect(page.locator(PICTURES)).to_have_count(count)
     expect(page.locator("#sg-stage")).to_have_attribute("aria-busy", "false")
+    page.wait_for_function(
+        """() => [...document.querySelectorAll("#sg-stage img, #sg-lineage img")].every(
+            (image) => image.complete)"""
+    )
 
 
 def wait_for_new_round(page: Page, before: list[str]) -> None:
