@@ -93,17 +93,14 @@ class Screen:
         found = [self._first_preview(number) for number in range(rounds + 1)][1:]
         names = (f"page, {name}: first preview, the noise", f"page, {name}: first step's preview")
         return [
-            measure(f"{each}, in steps", 1.5, median(values), all_steps=values, all_ms=all_ms)
-            for each, values, all_ms in (
-                (names[0], [noise for noise, _, _ in found], [ms[0] for _, _, ms in found]),
-                (names[1], [drawn for _, drawn, _ in found], [ms[1] for _, _, ms in found]),
-            )
+            measure(f"{each}, in steps", 1.5, median(all_steps), all_steps=all_steps)
+            for each, all_steps in zip(names, map(list, zip(*found, strict=True)), strict=True)
         ]
 
-    def _first_preview(self, number: int) -> tuple[float, float, tuple[int, int]]:
-        """Return when noise and first step were drawn: in steps of that run, in milliseconds."""
+    def _first_preview(self, number: int) -> tuple[float, float]:
+        """Return when the noise and the first step's preview were drawn, in steps of that run."""
         first = 50_000 + 4 * number
-        noise_ms, drawn_ms, steps = self._page.evaluate(
+        noise_ms, preview_ms, steps = self._page.evaluate(
             _PREVIEW_JS.read_text(), f"{first}-{first + 3}"
         )
         if number == 0:
@@ -111,8 +108,7 @@ class Screen:
             self._page.wait_for_timeout(4 * steps[-1][0])
         (first_ms, first_step), (last_ms, last_step) = steps[0], steps[-1]
         step_ms = (last_ms - first_ms) / (last_step - first_step)
-        in_ms = (round(noise_ms), round(drawn_ms))
-        return round(noise_ms / step_ms, 2), round(drawn_ms / step_ms, 2), in_ms
+        return round(noise_ms / step_ms, 2), round(preview_ms / step_ms, 2)
 
     def _contest(
         self,

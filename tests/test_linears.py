@@ -106,6 +106,14 @@ def test_layers_are_as_before_afterwards() -> None:
     assert "forward" not in layer.__dict__
 
 
+def test_a_layer_that_two_parts_share_is_given_back_once() -> None:
+    """As a pipeline may have one text encoder under two names."""
+    layer = torch.nn.Linear(96, 96)
+    with Linears().used_by(SimpleNamespace(components={"first": layer, "second": layer})):
+        assert "forward" in layer.__dict__
+    assert "forward" not in layer.__dict__
+
+
 def test_a_layer_that_somebody_listens_to_is_left_alone() -> None:
     """Offloading puts a `forward` of its own before a layer's."""
     layer = torch.nn.Linear(96, 96)

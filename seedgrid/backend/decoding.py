@@ -21,6 +21,7 @@ from typing import Any, Final
 import torch
 
 from seedgrid.backend.cache import recall, remember
+from seedgrid.backend.replacing import replaced
 
 Decode = Callable[..., Any]
 
@@ -48,7 +49,6 @@ class Decoder:
         if vae is None:
             yield
             return
-        own = vars(vae).get("decode")
         original = vae.decode
 
         def decode(latents: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
@@ -56,19 +56,13 @@ class Decoder:
                 return original(latents, *args, **kwargs)
             return (self._decode(latents, lambda some: original(some, *args, **kwargs), context),)
 
-        vae.decode = decode
-        try:
+        with replaced(vae, "decode", decode):
             yield
-        finally:
-            if own is None:
-                del vae.decode
-            else:
-                vae.decode = own
 
     def _decode(self, latents: torch.Tensor, decode: Decode, context: str) -> torch.Tensor:
         kind = f"{context}|{tuple(latents.shape)}|{latents.dtype}"
         key = hashlib.sha256(kind.encode()).hexdigest()
-        if self._found.get(key):
+        if self._found.get(key) is True:
             return _two_by_two(latents, decode)
         pictures: torch.Tensor = decode(latents)[0]
         if key not in self._found:

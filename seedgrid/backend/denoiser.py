@@ -21,6 +21,7 @@ from torch.utils._pytree import tree_leaves
 from seedgrid.backend.base import Unwatched
 from seedgrid.backend.child import read_work
 from seedgrid.backend.compiling import PACKAGE_NAME, UNFINISHED
+from seedgrid.backend.replacing import replaced
 from seedgrid.errors import CompileError
 
 Forward = Callable[..., Any]
@@ -47,7 +48,7 @@ class Denoisers:
         if package is None:
             yield
             return
-        with _replaced(denoiser_of(pipeline), self._get(package)):
+        with replaced(denoiser_of(pipeline), "forward", self._get(package)):
             yield
 
     def clear(self) -> None:
@@ -123,7 +124,7 @@ def make_package(folder: Path) -> None:
         raise _MadeError
 
     try:
-        with _replaced(denoiser, first_call):
+        with replaced(denoiser, "forward", first_call):
             backend.paint([plain], placement, Unwatched())
     except _MadeError:
         return
@@ -168,13 +169,3 @@ class _Call(torch.nn.Module):
 
 class _MadeError(Exception):
     """The way out of a pipeline's call: there is nothing more to compute."""
-
-
-@contextmanager
-def _replaced(denoiser: torch.nn.Module, forward: Forward) -> Iterator[None]:
-    """Have a module run something else in the block."""
-    denoiser.forward = forward
-    try:
-        yield
-    finally:
-        del denoiser.forward

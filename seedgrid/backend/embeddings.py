@@ -16,9 +16,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import torch
+
+from seedgrid.backend.replacing import replaced
 
 MAX_KEPT_BYTES: Final = 64 * 1024**2
 
@@ -48,7 +51,8 @@ class TextMemory:
             for name in _ENCODERS:
                 encoder = getattr(pipeline, name, None)
                 if encoder is not None:
-                    stack.enter_context(self._asked_by(encoder, f"{name}|{context}"))
+                    asked = partial(self._recall, encoder.forward, f"{name}|{context}")
+                    stack.enter_context(replaced(encoder, "forward", asked))
             yield
 
     def clear(self) -> None:
@@ -56,23 +60,7 @@ class TextMemory:
         self._rows.clear()
         self._num_bytes = 0
 
-    @contextmanager
-    def _asked_by(self, encoder: Any, context: str) -> Iterator[None]:
-        """Put the memory before `forward`; offloading hooks already sit there as attributes."""
-        hooked = encoder.__dict__.get("forward")
-        original = encoder.forward
-        encoder.forward = lambda *args, **kwargs: self._recall(original, context, args, kwargs)
-        try:
-            yield
-        finally:
-            if hooked is None:
-                del encoder.forward
-            else:
-                encoder.forward = hooked
-
-    def _recall(
-        self, forward: Forward, context: str, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
+    def _recall(self, forward: Forward, context: str, *args: Any, **kwargs: Any) -> Any:
         keys = _row_keys(context, args, kwargs)
         if keys and all(key in self._rows for key in keys):
             for key in keys:

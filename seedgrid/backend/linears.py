@@ -150,7 +150,8 @@ def _layers(pipeline: Any) -> list[torch.nn.Linear]:
     """Return a pipeline's linear layers in float32 on the processor that nobody else listens to."""
     modules = (part for part in pipeline.components.values() if isinstance(part, torch.nn.Module))
     layers = (layer for part in modules for layer in part.modules())
-    return [layer for layer in layers if type(layer) is torch.nn.Linear and _is_ours(layer)]
+    linear = (layer for layer in layers if type(layer) is torch.nn.Linear and _is_ours(layer))
+    return list(dict.fromkeys(linear))  # Two parts may share one.
 
 
 def _is_ours(layer: torch.nn.Linear) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from seedgrid.backend.generators import fresh_generators, mix_noise
+from seedgrid.backend.replacing import replaced
 from seedgrid.errors import InputError
 from seedgrid.recipe import Recipe
 
@@ -49,11 +50,8 @@ def mixed_noise(pipeline: Any, cells: Sequence[Recipe]) -> Iterator[None]:
             drawn = _mix_rows(drawn, other, [share[0].weight if share else 0.0 for share in shares])
         return drawn
 
-    pipeline.prepare_latents = prepare_latents
-    try:
+    with replaced(pipeline, "prepare_latents", prepare_latents):
         yield
-    finally:
-        del pipeline.prepare_latents
 
 
 def _mix_rows(drawn: Any, other: Any, weights: Sequence[float]) -> Any:
