@@ -28,6 +28,7 @@ with quickly():
 
     from seedgrid.core.errors import InputError, SeedGridError
     from seedgrid.diffusion.backend import Backend, Placement
+    from seedgrid.locales import locales
     from seedgrid.studio import Studio, default_model
     from seedgrid.web.components.theme import make_theme
     from seedgrid.web.page import Answers, build_app, make_answers, make_i18n
@@ -41,7 +42,6 @@ PORT: Final = 7860
 _MAX_FILE_SIZE: Final = "64mb"
 _MAX_THREADS: Final = 80
 _RUNS_PER_VISITOR: Final = 2
-_LANGUAGES: Final = ("auto", "en", "zh", "ko")
 
 
 def main(
@@ -60,14 +60,14 @@ def main(
         library: As in `Studio`.
         host: The address to listen on.
         port: 0 takes a free one; the next free one is taken when this one is in use.
-        lang: `"en"`, `"zh"` or `"ko"`; `"auto"` leaves it to the browser.
+        lang: One of `locales/`, for example `"ko"`; `"auto"` leaves it to the browser.
         backend: What paints; diffusers by default, a fake one in tests.
 
     Raises:
         InputError: The host, the port or the language cannot be.
     """
-    if lang not in _LANGUAGES:
-        choices = ", ".join(_LANGUAGES)
+    if lang not in _languages():
+        choices = ", ".join(_languages())
         raise InputError("language_unknown", field="lang", value=lang, choices=choices)
     with _make_studio(model, library, backend) as studio:
         language = None if lang == "auto" else lang
@@ -150,6 +150,11 @@ def _make_studio(
     )
 
 
+def _languages() -> tuple[str, ...]:
+    """What `--lang` may be."""
+    return ("auto", *locales())
+
+
 def _say(line: str) -> None:
     """Tell the person at the terminal."""
     sys.stderr.write(f"{line}\n")
@@ -169,7 +174,7 @@ def _read_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--library", help="the folder that keeps the pictures")
     parser.add_argument("--host", default=HOST, help=f"address to listen on ({HOST})")
     parser.add_argument("--port", type=int, default=PORT, help=f"port; 0 takes a free one ({PORT})")
-    parser.add_argument("--lang", default="auto", choices=_LANGUAGES, help="language of the page")
+    parser.add_argument("--lang", default="auto", choices=_languages(), help="language of the page")
     return parser.parse_args(arguments)
 
 
