@@ -17,9 +17,9 @@ from collections.abc import Sequence
 from seedgrid.core.errors import SeedGridError
 from seedgrid.web.launch import (
     HOST,
-    LANGUAGES,
     PORT,
     build_space,
+    languages,
     launch_options,
     main,
     say,
@@ -33,7 +33,7 @@ def _read_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--library", help="the folder that keeps the pictures")
     parser.add_argument("--host", default=HOST, help=f"address to listen on ({HOST})")
     parser.add_argument("--port", type=int, default=PORT, help=f"port; 0 takes a free one ({PORT})")
-    parser.add_argument("--lang", default="auto", choices=LANGUAGES, help="language of the page")
+    parser.add_argument("--lang", default="auto", choices=languages(), help="language of the page")
     return parser.parse_args(arguments)
 
 

@@ -15,6 +15,7 @@ SOURCES = sorted([*(ROOT / "seedgrid").rglob("*.py"), ROOT / "app.py"])
 TRAINING = sorted((ROOT / "training").rglob("*.py"))
 
 ORDER = (
+    "locales",
     "core",
     "storage",
     "formats",

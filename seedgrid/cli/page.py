@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from seedgrid.cli import options
+from seedgrid.locales import locales
 
 
 def ui(
@@ -14,7 +15,7 @@ def ui(
     library: options.Library = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 7860,
-    lang: Annotated[str, typer.Option(help="auto, en, zh or ko.")] = "auto",
+    lang: Annotated[str, typer.Option(help=f"auto, {', '.join(locales())}.")] = "auto",
 ) -> None:
     """Open the page; the same as `python app.py`."""
     from seedgrid.web.launch import main

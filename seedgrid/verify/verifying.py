@@ -237,7 +237,7 @@ def _judge(claim: Claim, pixels: Pixels, painted: _Painted) -> Verdict:
     elif word == "drifted" and not differences:
         reasons.append(reason("same_passport"))
     if word == "close":
-        reasons.append(reason("close", limit=CLOSE_MAX_DIFFERENCE, psnr_db=CLOSE_PSNR_DB))
+        reasons.append(reason("close", limit=CLOSE_MAX_DIFFERENCE, psnr_db=f"{CLOSE_PSNR_DB:g}"))
     if word != "identical" and painted.is_fragile:
         reasons.append(reason("fragile"))
     return Verdict(

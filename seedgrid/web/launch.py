@@ -24,6 +24,7 @@ with quickly():
 
     from seedgrid.core.errors import InputError, SeedGridError
     from seedgrid.diffusion.backend import Backend, Placement
+    from seedgrid.locales import locales
     from seedgrid.studio import Studio, default_model
     from seedgrid.web.components.theme import make_theme
     from seedgrid.web.page import Answers, build_app, make_answers, make_i18n
@@ -37,7 +38,6 @@ PORT: Final = 7860
 _MAX_FILE_SIZE: Final = "64mb"
 _MAX_THREADS: Final = 80
 _RUNS_PER_VISITOR: Final = 2
-LANGUAGES: Final = ("auto", "en", "zh", "ko")
 
 
 def main(
@@ -56,14 +56,14 @@ def main(
         library: As in `Studio`.
         host: The address to listen on.
         port: 0 takes a free one; the next free one is taken when this one is in use.
-        lang: `"en"`, `"zh"` or `"ko"`; `"auto"` leaves it to the browser.
+        lang: One of `locales/`, for example `"ko"`; `"auto"` leaves it to the browser.
         backend: What paints; diffusers by default, a fake one in tests.
 
     Raises:
         InputError: The host, the port or the language cannot be.
     """
-    if lang not in LANGUAGES:
-        choices = ", ".join(LANGUAGES)
+    if lang not in languages():
+        choices = ", ".join(languages())
         raise InputError("language_unknown", field="lang", value=lang, choices=choices)
     with _make_studio(model, library, backend) as studio:
         language = None if lang == "auto" else lang
@@ -141,6 +141,11 @@ def warm(studio: Studio) -> None:
         studio.engine.warm(studio.model)
     except SeedGridError as error:
         logger.error("the model cannot be loaded: %s", error)  # noqa: TRY400 (a sentence, no bug)
+
+
+def languages() -> tuple[str, ...]:
+    """What `--lang` may be."""
+    return ("auto", *locales())
 
 
 def say(line: str) -> None:
