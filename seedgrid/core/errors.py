@@ -4,7 +4,6 @@
     ├── InputError       what was asked for cannot be (exit 2); `field` names the place
     │   ├── ModelError   a model is missing, damaged, unsafe or does not fit
     │   ├── DeviceError  a device is missing or too small
-    │   ├── CompileError a denoiser cannot run compiled here
     │   └── PictureError a file is not a picture that SeedGrid can read
     ├── RunError         the work was started and did not succeed (exit 1)
     │   └── RunCancelled the work was stopped on request
@@ -90,14 +89,13 @@ MESSAGES: Final[dict[str, str]] = {
         "This model needs an operation that has no deterministic form here: use determinism"
         " seeded. ({reason})"
     ),
+    "compiled_unsupported": (
+        "This recipe wants compiled code for its model, which no release of SeedGrid makes: paint"
+        " its words anew, with other pixels."
+    ),
     "lora_unsupported": "This release cannot mix in LoRAs ({value}): use a recipe without.",
     "noise_mix_unsupported": "This model cannot mix the noise of several seeds: leave the mix out.",
     "child_failed": "The process with other instruction limits failed: {reason}",
-    "compiler_missing": (
-        "There is no C++ compiler here to compile the denoiser: install g++, or leave it as it is."
-    ),
-    "compile_failed": "The denoiser could not be compiled: {reason}. Leave it as it is.",
-    "compile_device": "A compiled denoiser runs on the processor only, not on {value}: use cpu.",
     "pipeline_refused": "The model refused these settings: {reason}.",
     "out_folder": "The folder “{value}” cannot be used ({reason}): name another with --out.",
     "language_unknown": "There is no language “{value}” on the page: use one of {choices}.",
@@ -229,13 +227,6 @@ class DeviceError(InputError):
 
     def __init__(self, code: str, **data: object) -> None:
         super().__init__(code, field="device", **data)
-
-
-class CompileError(InputError):
-    """A denoiser cannot run compiled on this machine; uncompiled it can."""
-
-    def __init__(self, code: str, **data: object) -> None:
-        super().__init__(code, field="compiled", **data)
 
 
 class PictureError(InputError):

@@ -416,17 +416,9 @@ ERROR_TEXTS: Final[dict[str, ErrorWords]] = {
         "这些文件里没有 PNG 也没有 ZIP：请拖入图片或包。",
         "이 파일들에는 PNG도 ZIP도 없습니다: 그림이나 묶음을 놓으세요.",
     ),
-    "compiler_missing": ErrorWords(
-        "这里没有编译去噪器所需的 C++ 编译器：请安装 g++，或不勾选“编译模型”。",
-        "디노이저를 컴파일할 C++ 컴파일러가 없습니다: g++를 설치하거나 ‘컴파일’을 끄세요.",
-    ),
-    "compile_failed": ErrorWords(
-        "无法编译去噪器：{reason}。请不勾选“编译模型”。",
-        "디노이저를 컴파일하지 못했습니다: {reason}. ‘컴파일’을 끄세요.",
-    ),
-    "compile_device": ErrorWords(
-        "编译后的去噪器只能在处理器上运行，不能在 {value} 上：请选 cpu。",
-        "컴파일한 디노이저는 프로세서에서만 돌아가며 {value}에서는 안 됩니다: cpu를 고르세요.",
+    "compiled_unsupported": ErrorWords(
+        "此配方要求编译后的模型代码，而 SeedGrid 的任何版本都不生成它：请用这些词语重新绘制，像素会不同。",
+        "이 레시피는 컴파일한 모델 코드를 요구하지만 SeedGrid의 어떤 판도 만들지 않습니다: 이 말로 새로 그리세요. 픽셀은 달라집니다.",
     ),
     "child_failed": ErrorWords(
         "使用其他指令限制的进程失败了：{reason}",

@@ -92,11 +92,6 @@ _PAGE: Final[dict[str, Words]] = {
     "status_loading": Words(
         "Loading the model {model}…", "正在加载模型 {model}…", "{model} 모델을 불러오는 중…"
     ),
-    "status_compiling": Words(
-        "Compiling {model} for this size: about a minute, once…",
-        "正在为此尺寸编译 {model}：约一分钟，仅此一次…",
-        "이 크기에 맞게 {model} 모델을 컴파일하는 중: 약 1분, 처음 한 번만…",
-    ),
     "status_started": Words("Painting…", "正在绘制…", "그리는 중…"),
     "status_step": Words(
         "Step {number} of {total}", "第 {number} 步，共 {total} 步", "{total}단계 중 {number}단계"
@@ -143,7 +138,6 @@ _PAGE: Final[dict[str, Words]] = {
     ),
     "favourite_title": Words("Favourite (F)", "收藏 (F)", "즐겨찾기 (F)"),
     "facts_steps": Words("{number} steps", "{number} 步", "{number}단계"),
-    "facts_compiled": Words("compiled", "已编译", "컴파일됨"),
     "facts_guidance": Words("guidance {number}", "引导 {number}", "가이던스 {number}"),
     "facts_without": Words("without {words}", "不含 {words}", "제외: {words}"),
     "vary_label": Words("Variation", "变体", "변형"),
@@ -196,12 +190,6 @@ _PAGE: Final[dict[str, Words]] = {
         "Faster, with other pixels; still locked and verifiable",
         "更快，像素会不同；仍然锁定、可验证",
         "더 빠르고 픽셀은 달라집니다. 잠금과 검증은 그대로입니다",
-    ),
-    "compiled_label": Words("Compiled", "编译模型", "컴파일"),
-    "compiled_info": Words(
-        "Faster steps, other pixels; waits a minute once for each size",
-        "每步更快，像素会不同；每种尺寸首次要等一分钟",
-        "단계가 빨라지고 픽셀은 달라집니다. 크기마다 처음 한 번 1분쯤 기다립니다",
     ),
     "choice_auto": Words("Auto", "自动", "자동"),
     "determinism_strict": Words("Strict", "严格", "엄격"),
