@@ -32,6 +32,7 @@ from seedgrid.diffusion.backend import ATTENTION_NAMES, Placement, Watch, even_t
 from seedgrid.diffusion.determinism import determinism, restored
 from seedgrid.diffusion.devices import empty_cache
 from seedgrid.diffusion.environment import current_passport
+from seedgrid.diffusion.foreign_errors import foreign_reason
 from seedgrid.diffusion.generators import fresh_generators
 from seedgrid.diffusion.noise_mix import mixed_noise
 from seedgrid.diffusion.pipeline_cache import Loaded, Shelf, quiet_diffusers
@@ -47,6 +48,15 @@ _KERNELS: Final = {
     "efficient": SDPBackend.EFFICIENT_ATTENTION,
     "cudnn": SDPBackend.CUDNN_ATTENTION,
 }
+# Neither diffusers nor torch has errors of its own for what a pipeline cannot do.
+_REFUSALS: Final = (
+    RuntimeError,
+    ValueError,
+    TypeError,
+    LookupError,
+    ArithmeticError,
+    AttributeError,
+)
 
 
 class DiffusersBackend:
@@ -148,7 +158,7 @@ class DiffusersBackend:
         *,
         decode: bool,
     ) -> list[torch.Tensor]:
-        """Make one pipeline call and translate what diffusers and torch raise.
+        """Make one pipeline call and translate what diffusers and torch raise; ours stays ours.
 
         Args:
             recipes: Of one batch.
@@ -164,11 +174,12 @@ class DiffusersBackend:
                 return _call_pipeline(recipes, loaded, watch, decode=decode)
         except (torch.OutOfMemoryError, MemoryError):
             pass
-        except RuntimeError as error:
+        except _REFUSALS as error:
             if "can't allocate memory" not in str(error):
-                raise _translated(error) from error
-        except (ValueError, TypeError, IndexError, ZeroDivisionError, AttributeError) as error:
-            raise _translated(error) from error
+                reason = foreign_reason(error)
+                if reason is None:
+                    raise
+                raise _refusal(error, reason) from error
         # Only out here, where the exception and the tensors its traceback holds are gone, can the
         # memory be given back (https://github.com/pytorch/pytorch/issues/18853).
         self._let_go()
@@ -297,9 +308,7 @@ def _check_settings(recipe: Recipe, loaded: Loaded) -> None:
         raise InputError("steps_range", field="steps", value=steps, limit=entry.max_steps)
 
 
-def _translated(error: Exception) -> RunError:
-    """Return our error for one of torch's or diffusers'."""
-    reason = str(error).strip().split("\n")[0][:300]
+def _refusal(error: Exception, reason: str) -> RunError:
     if isinstance(error, RuntimeError) and "deterministic" in reason:
         return RunError("not_deterministic", reason=reason)
     return RunError("pipeline_refused", reason=reason)
