@@ -14,7 +14,7 @@ from seedgrid.web.locales.texts import TEXTS, choose_language, labels, page_text
 from seedgrid.web.locales.words import LOCALES
 from seedgrid.web.server import app
 
-UI = Path(app.__file__).parent
+WEB = Path(app.__file__).parents[1]
 SCRIPTS = sorted(app.ASSETS.glob("*.js"))
 # Keys that scripts put together: text(`cell_${state}`), and the like.
 BUILT = {
@@ -67,8 +67,8 @@ def test_a_reason_of_a_verdict_is_translated(code: str) -> None:
 
 def test_labels_use_texts_that_exist() -> None:
     """A label of the view and a sentence for the status line are in the table."""
-    view = (UI / "view.py").read_text() + (UI / "settings.py").read_text()
-    say = (UI / "show.py").read_text()
+    view = "".join(path.read_text() for path in (WEB / "components").glob("*.py"))
+    say = (WEB / "serializers" / "stage.py").read_text()
     asked = set(re.findall(r'i18n\("(\w+)"\)', view)) | set(re.findall(r'"(status_\w+)"', say))
     assert asked <= set(TEXTS)
     assert len(asked) > 20

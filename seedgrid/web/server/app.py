@@ -32,12 +32,13 @@ from seedgrid.core.entry import Entry
 from seedgrid.core.errors import SeedGridError
 from seedgrid.export.bundle import script, write_bundle
 from seedgrid.export.contact_sheets import write_sheet
+from seedgrid.storage.assets import assets_folder
 from seedgrid.web.locales.texts import page_texts
 from seedgrid.web.server.limits import BoundedBody
 from seedgrid.web.server.stream import Follow, follow_route
 from seedgrid.web.state.visitor_libraries import Shelves
 
-ASSETS: Final = Path(__file__).resolve().parents[3] / "assets"
+ASSETS: Final = assets_folder()
 SCRIPTS: Final = (
     "base.js",
     "stream.js",
