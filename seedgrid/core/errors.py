@@ -4,7 +4,6 @@
     ├── InputError       what was asked for cannot be (exit 2); `field` names the place
     │   ├── ModelError   a model is missing, damaged, unsafe or does not fit
     │   ├── DeviceError  a device is missing or too small
-    │   ├── CompileError a denoiser cannot run compiled here
     │   └── PictureError a file is not a picture that SeedGrid can read
     ├── RunError         the work was started and did not succeed (exit 1)
     │   └── RunCancelled the work was stopped on request
@@ -68,13 +67,6 @@ class DeviceError(InputError):
 
     def __init__(self, code: str, **data: object) -> None:
         super().__init__(code, field="device", **data)
-
-
-class CompileError(InputError):
-    """A denoiser cannot run compiled on this machine; uncompiled it can."""
-
-    def __init__(self, code: str, **data: object) -> None:
-        super().__init__(code, field="compiled", **data)
 
 
 class PictureError(InputError):

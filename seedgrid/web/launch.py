@@ -163,7 +163,6 @@ def _make_studio(
         backend=backend,
         placement=Placement(),
         runs_per_owner=_RUNS_PER_VISITOR,
-        compiles_ahead="SPACE_ID" not in os.environ,
     )
 
 
