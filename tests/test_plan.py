@@ -40,7 +40,7 @@ def test_after_a_probe_said_no_variations_are_as_narrow_as_the_lock(
     """A parent painted too wide does not pass its width on, to words or to noise."""
     monkeypatch.setenv("SEEDGRID_CACHE", str(tmp_path))
     before = plan_refine(parent, refine(parent.recipe, [", artsy"]))
-    advise(parent.recipe, report_for(parent.recipe, proven=1))
+    advise(parent.recipe, report_for(parent.recipe, tested=1))
     after = plan_refine(parent, refine(parent.recipe, [", artsy"]))
     near = plan_refine(parent, neighbours(parent.recipe, [7], weight=0.1))
     assert [job.recipe.lock_width for job in (*before, *after, *near)] == [4, 1, 1]

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
 from pictures import make_lineage, make_picture
+from PIL import Image
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.picture import Picture, pixels_sha256

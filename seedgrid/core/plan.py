@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from seedgrid.core.entry import Entry
 from seedgrid.core.picture import Lineage, new_id, now
 from seedgrid.core.recipe import Recipe
-from seedgrid.diffusion.probe_results import provable
 from seedgrid.engine import Job
 
 
@@ -21,13 +20,12 @@ def plan_grid(recipes: Sequence[Recipe]) -> tuple[Job, ...]:
 
 
 def plan_refine(parent: Entry, recipes: Sequence[Recipe]) -> tuple[Job, ...]:
-    """Plan a round that goes on from a picture, in batches no wider than the lock was proven here.
+    """Plan a round that goes on from a picture.
 
     Args:
         parent: The picture that was picked.
         recipes: Variations of its recipe.
     """
-    recipes = [provable(recipe) for recipe in recipes]
     changes = [describe_change(parent.recipe, recipe) for recipe in recipes]
     work_id = parent.lineage.work_id
     return _plan(recipes, work_id=work_id, parent_id=parent.id, changes=changes)

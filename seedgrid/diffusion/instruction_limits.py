@@ -1,4 +1,4 @@
-"""The variables that limit the vector instructions of a CPU's libraries. Needs no torch."""
+"""The variables that limit what a CPU's libraries use: instructions, threads. Needs no torch."""
 
 from __future__ import annotations
 
@@ -10,4 +10,6 @@ LIMIT_NAMES: Final = (
     "DNNL_MAX_CPU_ISA",
     "MKL_CBWR",
     "MKL_ENABLE_INSTRUCTIONS",
+    "OMP_DYNAMIC",
+    "OMP_THREAD_LIMIT",
 )

@@ -12,7 +12,6 @@ from typing import Any
 
 import torch
 
-from seedgrid.core.errors import InputError
 from seedgrid.core.recipe import Recipe
 from seedgrid.diffusion.generators import fresh_generators, mix_noise
 from seedgrid.diffusion.patch import replaced
@@ -27,17 +26,13 @@ def mixed_noise(pipeline: Any, cells: Sequence[Recipe]) -> Iterator[None]:
 
     Args:
         pipeline: Of diffusers; as it was when the block ends.
-        cells: Of the batch, in order; those without a mix keep their noise.
-
-    Raises:
-        InputError: `noise_mix_unsupported` by families that take no first noise from outside.
+        cells: Of the batch, in order; those without a mix keep their noise. Only families that say
+            `mixes_noise` have any.
     """
     depth = max(len(cell.noise_mix) for cell in cells)
     if depth == 0:
         yield
         return
-    if not hasattr(pipeline, "prepare_latents"):
-        raise InputError("noise_mix_unsupported", field="noise_mix")
     original = pipeline.prepare_latents
 
     def prepare_latents(*args: Any, **kwargs: Any) -> Any:

@@ -105,9 +105,7 @@ class Shelf:
         """Seal a PNG file that was painted here."""
         return png.with_seal(data, self.secret.seal(self.entry_of("", data)))
 
-    def insert(
-        self, connection: sa.Connection, *entries: Entry, number: int | None = None
-    ) -> None:
+    def insert(self, connection: sa.Connection, *entries: Entry, number: int | None = None) -> None:
         """Write entries as new rows, with what they share with others; see `tables.insert`."""
         tables.insert(connection, *entries, number=number)
         self.insert_seals(connection, *entries)

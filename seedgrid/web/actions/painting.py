@@ -184,7 +184,12 @@ class Handlers:
                 continue
             if _changes_rail(run, events):
                 rail = self._page.rail(place)  # a look into the library: not at every step
-            status = show.status_of(place.epoch, events[-1], num_remembered=run.num_remembered)
+            status = show.status_of(
+                place.epoch,
+                events[-1],
+                num_remembered=run.num_remembered,
+                num_uniform=run.num_uniform,
+            )
             yield Progress(stage=self._page.stage(place, run, steps), status=status, rail=rail)
             if all(isinstance(event, Step) for event in events):
                 run.wait_for_pictures(_LOOK_S)

@@ -22,6 +22,7 @@ from seedgrid.core.events import (
     Failed,
     Finished,
     Loading,
+    Missed,
     Noise,
     Queued,
     Started,
@@ -76,6 +77,8 @@ def stage_of_run(epoch: int, run: Run, steps: Mapping[int, Json], *, picked: str
             cells.append(pictures.cell(finished[cell]))
             continue
         waiting = "stopped" if run.has_ended else "painting" if cell in steps else "waiting"
+        if cell in run.missed:
+            waiting = "missed"
         words = pictures.caption(job.recipe, job.lineage.change)
         base = {"state": waiting, "seed": job.recipe.seed, "prompt": job.recipe.prompt}
         locked = job.lineage.parent_id is not None
@@ -139,13 +142,14 @@ def _forming_round(run: Run, rounds: Sequence[Round]) -> Json:
     }
 
 
-def status_of(epoch: int, event: Event, *, num_remembered: int = 0) -> Json:
+def status_of(epoch: int, event: Event, *, num_remembered: int = 0, num_uniform: int = 0) -> Json:
     """What the status line says after an event of a run.
 
     Args:
         epoch: Of the place that is shown.
         event: The newest.
         num_remembered: How many pictures the library knew and nobody painted.
+        num_uniform: How many pictures have one colour only.
     """
     match event:
         case Queued(position=0):
@@ -158,8 +162,10 @@ def status_of(epoch: int, event: Event, *, num_remembered: int = 0) -> Json:
             return say(epoch, "status_started")
         case Step(number=number, total=total) if number < total:
             return say(epoch, "status_step", number=number, total=total)
-        case Step() | Finished():
+        case Step() | Finished() | Missed():
             return say(epoch, "status_saving")
+        case Done() if num_uniform:
+            return say(epoch, "status_uniform", kind="done", number=num_uniform)
         case Done() if num_remembered:
             return say(epoch, "status_remembered", kind="remembered", number=num_remembered)
         case Done(elapsed_s=elapsed_s):

@@ -54,7 +54,9 @@ class Presenter:
         end = run.end if run is not None and is_on_stage(run, place) else None
         if run is None or end is None:
             return show.say(place.epoch, None)
-        return show.status_of(place.epoch, end, num_remembered=run.num_remembered)
+        return show.status_of(
+            place.epoch, end, num_remembered=run.num_remembered, num_uniform=run.num_uniform
+        )
 
     def stage(self, place: Place, run: Run | None, steps: dict[int, show.Json]) -> show.Json:
         """The round of this place, forming or finished."""
