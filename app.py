@@ -26,8 +26,10 @@ from seedgrid.ui.starting import quickly
 with quickly():
     import gradio as gr
 
+    from seedgrid import logs
     from seedgrid.backend.base import Backend, Placement
     from seedgrid.errors import InputError, SeedGridError
+    from seedgrid.plain import one_line
     from seedgrid.studio import Studio, default_model
     from seedgrid.ui import server
     from seedgrid.ui.page import Answers, build_app, make_answers, make_i18n
@@ -152,7 +154,7 @@ def _make_studio(
 
 def _say(line: str) -> None:
     """Tell the person at the terminal."""
-    sys.stderr.write(f"{line}\n")
+    sys.stderr.write(f"{one_line(line)}\n")
     sys.stderr.flush()
 
 
@@ -184,6 +186,7 @@ def _build_space() -> tuple[gr.Blocks, Answers]:
 
 
 if "SPACE_ID" in os.environ:
+    logs.set_up()
     demo, _answers = _build_space()
     threading.Thread(
         target=warm, args=(_answers.studio,), name="seedgrid-warm", daemon=True
@@ -191,6 +194,7 @@ if "SPACE_ID" in os.environ:
     if __name__ == "__main__":
         demo.launch(**launch_options(_answers, language=None, host=None))
 elif __name__ == "__main__":
+    logs.set_up()
     try:
         main(**vars(_read_arguments(sys.argv[1:])))
     except SeedGridError as error:

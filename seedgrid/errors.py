@@ -18,12 +18,20 @@ code in `ui/texts.py`. Each sentence says what, the value, and what to do.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import PurePath
 from typing import Final
+
+from seedgrid.plain import one_line
+
+MAX_VALUE_CHARACTERS: Final = 2000
+"""Of one text that a sentence is filled with; it may come from a stranger's file."""
 
 MESSAGES: Final[dict[str, str]] = {
     "seed_range": "Seed {value} is out of range: use a whole number from 0 to 4294967295.",
     "seed_text": "“{value}” is not a list of seeds: write 7, or 0-3, or 7, 11, 42.",
     "seed_count": "{value} seeds are too many: ask for at most {limit} at once.",
+    "seeds_long": "The list of seeds has {value} characters: use at most {limit}.",
     "mix_text": "“{value}” is no mix of seeds: write SEED:WEIGHT, as in 5:0.1, 7:0.3.",
     "pictures_count": "{value} pictures are too many: ask for at most {limit} at once.",
     "prompt_empty": "The prompt is empty: say what the picture should show.",
@@ -187,6 +195,16 @@ MESSAGES: Final[dict[str, str]] = {
 }
 
 
+def plain_data(data: Mapping[str, object]) -> dict[str, object]:
+    """Return what a sentence is filled with, its texts cut and without anything unseen."""
+    return {
+        name: one_line(str(value), limit=MAX_VALUE_CHARACTERS)
+        if isinstance(value, str | PurePath | BaseException)
+        else value
+        for name, value in data.items()
+    }
+
+
 class SeedGridError(Exception):
     """The root of the tree: `code`, `data` for translation, and one English sentence.
 
@@ -198,9 +216,9 @@ class SeedGridError(Exception):
     exit_code = 1
 
     def __init__(self, code: str, **data: object) -> None:
-        super().__init__(MESSAGES[code].format(**data))
         self.code = code
-        self.data = data
+        self.data = plain_data(data)
+        super().__init__(MESSAGES[code].format(**self.data))
 
 
 class InputError(SeedGridError):

@@ -19,19 +19,13 @@ from typing import Final
 
 import numpy as np
 
+from seedgrid import instruction_limits
 from seedgrid.backend.base import Placement, Unwatched
 from seedgrid.errors import RunError, SeedGridError
 from seedgrid.picture import Pixels
 from seedgrid.recipe import Passport, Recipe, read_recipe
 
-LIMIT_NAMES: Final = (
-    "ATEN_CPU_CAPABILITY",
-    "ONEDNN_MAX_CPU_ISA",
-    "DNNL_MAX_CPU_ISA",
-    "MKL_CBWR",
-    "MKL_ENABLE_INSTRUCTIONS",
-)
-"""The variables that limit the vector instructions of a CPU's libraries."""
+LIMIT_NAMES: Final = instruction_limits.NAMES
 
 _PACKAGE_PARENT: Final = Path(__file__).resolve().parents[2]
 
@@ -44,7 +38,7 @@ def paint_in_child(
     Args:
         recipes: As for `Backend.paint`.
         placement: As for `Backend.paint`.
-        limits: The only instruction limits that the child has.
+        limits: The only instruction limits that the child has; what is none is left out.
 
     Returns:
         The pictures, and the passport under which the child made them.
@@ -53,12 +47,13 @@ def paint_in_child(
         RunError: `child_failed` with the last thing it said.
     """
     environment = child_environment()
-    unlimited = {name: value for name, value in environment.items() if name not in LIMIT_NAMES}
+    for name in instruction_limits.NAMES:
+        environment.pop(name, None)
     with tempfile.TemporaryDirectory(prefix="seedgrid-") as folder:
         write_work(Path(folder), recipes, placement)
         done = subprocess.run(  # noqa: S603 (our own module)
             [sys.executable, "-m", "seedgrid.backend.child", folder],
-            env=unlimited | dict(limits),
+            env=environment | instruction_limits.accepted(limits),
             capture_output=True,
             text=True,
             check=False,

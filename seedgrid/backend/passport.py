@@ -15,14 +15,14 @@ from typing import Final
 import torch
 
 import seedgrid
+from seedgrid import instruction_limits
 from seedgrid.backend import determinism
 from seedgrid.backend.base import Placement
-from seedgrid.backend.child import LIMIT_NAMES
 from seedgrid.backend.devices import device_name
 from seedgrid.recipe import Passport
 
 # Libraries read them once, at their start; what is set later is not in force.
-_LIMITS_AT_START: Final = {name: os.environ[name] for name in LIMIT_NAMES if name in os.environ}
+_LIMITS_AT_START: Final = instruction_limits.accepted(os.environ)
 
 
 def current_passport(device: torch.device, placement: Placement) -> Passport:

@@ -10,7 +10,7 @@ import typer
 from pydantic_core import to_jsonable_python
 
 from seedgrid.cli import options
-from seedgrid.cli.output import complain, picture_row, say, say_json, say_table
+from seedgrid.cli.output import complain, picture_row, say, say_json, say_program, say_table
 from seedgrid.errors import InputError
 from seedgrid.files import write_atomically
 from seedgrid.library.entry import Entry
@@ -63,7 +63,7 @@ def export(
         if sheet is not None:
             write_sheet(entries, sheet)
     if script is bundle is sheet is None:
-        say(out.script(entries).rstrip("\n"))
+        say_program(out.script(entries))
 
 
 def import_(

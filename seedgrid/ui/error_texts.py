@@ -30,6 +30,10 @@ ERROR_TEXTS: Final[dict[str, ErrorWords]] = {
         "{value} 个种子太多了：一次最多 {limit} 个。",
         "시드 {value}개는 너무 많습니다: 한 번에 {limit}개까지 쓰세요.",
     ),
+    "seeds_long": ErrorWords(
+        "种子列表有 {value} 个字符：最多 {limit} 个。",
+        "시드 목록이 {value}자입니다: {limit}자까지 쓰세요.",
+    ),
     "mix_text": ErrorWords(
         "“{value}”不是种子混合：请写“种子:权重”，例如 5:0.1, 7:0.3。",
         "“{value}”은(는) 시드 섞기가 아닙니다: 5:0.1, 7:0.3처럼 시드:비중으로 쓰세요.",

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from seedgrid.errors import plain_data
 from seedgrid.recipe import Passport
 
 REASONS: Final[dict[str, str]] = {
@@ -68,7 +69,7 @@ def reason(code: str, **data: Any) -> Reason:  # noqa: ANN401 (what a sentence i
         code: A key of `REASONS`.
         data: What the sentence is filled with.
     """
-    return Reason(code=code, data=data)
+    return Reason(code=code, data=plain_data(data))
 
 
 def passport_differences(then: Passport, now: Passport) -> tuple[Reason, ...]:

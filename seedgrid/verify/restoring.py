@@ -5,19 +5,17 @@ A passport may come from a stranger's file, so only known values are taken from 
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Final, cast, get_args
 
+from seedgrid import instruction_limits
 from seedgrid.backend.base import ATTENTION_NAMES, Offload, Placement
-from seedgrid.backend.child import LIMIT_NAMES
 from seedgrid.recipe import Passport
 from seedgrid.verify.reasons import Reason, reason
 
 MAX_THREADS: Final = 256
 
 _CAPABILITIES: Final = ("DEFAULT", "AVX2", "AVX512")
-_LIMIT_VALUE: Final = re.compile(r"[A-Za-z0-9_,]{1,40}")
 # What makes a newer processor compute as an older one did, as far as its libraries can be told.
 _AS_OLDER: Final = {
     "DEFAULT": {"ATEN_CPU_CAPABILITY": "default", "ONEDNN_MAX_CPU_ISA": "SSE41"},
@@ -83,11 +81,7 @@ def limits_of(then: Passport, now: Passport) -> Limits:
         now.cpu_capability,
     ):
         return Limits(environment=None)
-    limits = {
-        name: value
-        for name, value in then.instruction_limits.items()
-        if name in LIMIT_NAMES and _LIMIT_VALUE.fullmatch(value)
-    }
+    limits = instruction_limits.accepted(then.instruction_limits)
     if not limits and _rank(then) < _rank(now) and then.cpu_capability in _AS_OLDER:
         limits = _AS_OLDER[then.cpu_capability]
     if limits == now.instruction_limits:
