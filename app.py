@@ -21,20 +21,20 @@ from typing import Any, Final
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")  # read once, when gradio is imported
 
-from seedgrid.ui.starting import quickly
+from seedgrid.web.server.gradio_import import quickly
 
 with quickly():
     import gradio as gr
 
-    from seedgrid import logs
-    from seedgrid.backend.base import Backend, Placement
-    from seedgrid.errors import InputError, SeedGridError
-    from seedgrid.plain import one_line
+    from seedgrid.core import logs
+    from seedgrid.core.errors import InputError, SeedGridError
+    from seedgrid.core.plain import one_line
+    from seedgrid.diffusion.backend import Backend, Placement
     from seedgrid.studio import Studio, default_model
-    from seedgrid.ui import server
-    from seedgrid.ui.page import Answers, build_app, make_answers, make_i18n
-    from seedgrid.ui.shelves import VisitorShelves
-    from seedgrid.ui.theme import make_theme
+    from seedgrid.web.components.theme import make_theme
+    from seedgrid.web.page import Answers, build_app, make_answers, make_i18n
+    from seedgrid.web.server import app
+    from seedgrid.web.state.visitor_libraries import VisitorShelves
 
 logger = logging.getLogger("seedgrid")
 
@@ -96,8 +96,8 @@ def launch_options(answers: Answers, *, language: str | None, host: str | None) 
     hosts = None if host is None else _known_hosts(host)
     return {
         "app_kwargs": {
-            "routes": server.routes(answers.shelves, answers.handlers.follow),
-            "middleware": server.middleware(language=language, hosts=hosts),
+            "routes": app.routes(answers.shelves, answers.handlers.follow),
+            "middleware": app.middleware(language=language, hosts=hosts),
         },
         "i18n": make_i18n(),
         "theme": make_theme(),
@@ -177,7 +177,7 @@ def _read_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 
 def _build_space() -> tuple[gr.Blocks, Answers]:
     """Build the page of a Space; each visitor's library is deleted when they stay away."""
-    from seedgrid.backend.installed import InstalledBackend
+    from seedgrid.diffusion.installed import InstalledBackend
 
     folder = Path(tempfile.mkdtemp(prefix="seedgrid-"))
     studio = _make_studio(None, folder / "api", InstalledBackend(default_model()))

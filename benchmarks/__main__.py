@@ -20,8 +20,8 @@ from benchmarks.contest import Contest, run
 from benchmarks.models import BUNDLED
 from benchmarks.painting import Stage
 from benchmarks.plain import ROOT
+from seedgrid.core.turbo import FAST_SCHEDULER, STEP_SHARE
 from seedgrid.studio import Settings
-from seedgrid.turbo import FAST_SCHEDULER, STEP_SHARE
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "bundled-256": {"size_px": 256, "num_steps": 10, "guidance": 2.0},

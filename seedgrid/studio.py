@@ -18,18 +18,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self, TypedDict, Unpack
 
-from seedgrid import png
-from seedgrid import request as requests
-from seedgrid.album import Pictures, StudioPicture, read_entry
-from seedgrid.backend.base import Backend, Placement
+from seedgrid.core import request as requests
+from seedgrid.core.entry import Entry
+from seedgrid.core.plan import plan_grid, plan_refine
+from seedgrid.core.prompts import GUIDE_SUFFIXES
+from seedgrid.core.recipe import Recipe
+from seedgrid.core.request import ModelCard, Request
+from seedgrid.core.seeds import check_seed, parse_seeds
+from seedgrid.core.turbo import quicken, use_compiled
+from seedgrid.diffusion.backend import Backend, Placement
 from seedgrid.engine import Engine, Run
-from seedgrid.library.entry import Entry
-from seedgrid.plan import plan_grid, plan_refine
-from seedgrid.recipe import Recipe
-from seedgrid.request import ModelCard, Request
-from seedgrid.seeds import check_seed, parse_seeds
-from seedgrid.turbo import quicken, use_compiled
-from seedgrid.variations import GUIDE_SUFFIXES
+from seedgrid.formats import png
+from seedgrid.pictures import Pictures, StudioPicture, read_entry
 
 if TYPE_CHECKING:
     from seedgrid.library import Library
@@ -110,7 +110,7 @@ class Studio:
         """What paints."""
         with self._making:
             if self._backend is None:
-                from seedgrid.backend.deferred import DeferredBackend
+                from seedgrid.diffusion.deferred import DeferredBackend
 
                 self._backend = DeferredBackend()
             return self._backend

@@ -86,10 +86,10 @@ def _answers(address: str) -> bool:
 def _main(library: str, step_delay_s: str, load_delay_s: str, kind: str, port: str) -> None:
     sys.path.insert(0, str(ROOT))
     import app
-    from seedgrid.backend.base import Placement, Watch
-    from seedgrid.backend.fake import FakeBackend, Fault
-    from seedgrid.picture import Pixels
-    from seedgrid.recipe import Recipe
+    from seedgrid.core.picture import Pixels
+    from seedgrid.core.recipe import Recipe
+    from seedgrid.diffusion.backend import Placement, Watch
+    from seedgrid.testing.fake import FakeBackend, Fault
 
     class Brittle(FakeBackend):
         def paint(

@@ -18,16 +18,16 @@ from PIL.PngImagePlugin import PngInfo
 from serving import serve
 
 import app
-from seedgrid import png
-from seedgrid.backend.catalog import bundled_folder
-from seedgrid.backend.fake import FAKE_CARD
-from seedgrid.backend.installed import InstalledBackend
-from seedgrid.errors import InputError, ModelError
+from seedgrid.core.errors import InputError, ModelError
+from seedgrid.core.request import Request, resolve
+from seedgrid.core.turbo import quicken
+from seedgrid.diffusion.installed import InstalledBackend
+from seedgrid.formats import png
 from seedgrid.library import Library
-from seedgrid.request import Request, resolve
-from seedgrid.turbo import quicken
-from seedgrid.ui import server
-from seedgrid.ui.bounds import MAX_BODY_BYTES
+from seedgrid.models.registry import bundled_folder
+from seedgrid.testing.fake import FAKE_CARD
+from seedgrid.web.server import app as server
+from seedgrid.web.server.limits import MAX_BODY_BYTES
 
 ROOT = Path(app.__file__).parent
 
@@ -215,7 +215,7 @@ def test_the_queue_rests_between_two_looks(tmp_path: Path) -> None:
     """Gradio looks into its queue a thousand times a second, unless it is told otherwise."""
     code = (
         "import sys, gradio as gr; from seedgrid.studio import Studio;"
-        " from seedgrid.ui.page import build_app, make_answers\n"
+        " from seedgrid.web.page import build_app, make_answers\n"
         "with gr.Blocks() as plain: pass\n"
         "with Studio(library=sys.argv[1]) as studio: page = build_app(make_answers(studio))\n"
         "print(plain._queue.sleep_when_free, page._queue.sleep_when_free)"

@@ -15,32 +15,32 @@ from painting import PLACEMENT, SilentWatch, paint, recipes_for
 from pictures import make_lineage, make_recipe
 from stores import MakeRecipes, MemoryStore
 
-from seedgrid.backend import compiling
-from seedgrid.backend.base import Placement
-from seedgrid.backend.compiling import (
+from seedgrid.core.errors import CompileError, InputError, RunCancelled
+from seedgrid.core.events import Loading, Started
+from seedgrid.core.picture import Picture
+from seedgrid.core.plan import plan_grid
+from seedgrid.core.recipe import Passport, Recipe, canonical_json, read_recipe
+from seedgrid.core.request import Request
+from seedgrid.diffusion.accel import compiling
+from seedgrid.diffusion.accel.compiling import (
     UNFINISHED,
     AheadOfTime,
     compile_denoiser,
     is_compiled,
     package_path,
 )
-from seedgrid.backend.denoiser import compile_call
-from seedgrid.backend.diffusion import DiffusersBackend
-from seedgrid.backend.fake import FakeBackend
+from seedgrid.diffusion.accel.denoiser import compile_call
+from seedgrid.diffusion.backend import Placement
+from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.engine import Engine
-from seedgrid.errors import CompileError, InputError, RunCancelled
-from seedgrid.events import Loading, Started
-from seedgrid.export import script
+from seedgrid.export.bundle import script
+from seedgrid.formats.links import link_query, read_link
 from seedgrid.library import Library
-from seedgrid.links import link_query, read_link
-from seedgrid.picture import Picture
-from seedgrid.plan import plan_grid
-from seedgrid.recipe import Passport, Recipe, canonical_json, read_recipe
-from seedgrid.request import Request
 from seedgrid.studio import Studio
-from seedgrid.ui.keep import fields_of
+from seedgrid.testing.fake import FakeBackend
 from seedgrid.verify.claim import claim_of
 from seedgrid.verify.verifying import verify_each
+from seedgrid.web.actions.library import fields_of
 
 ANSWER_S = 30.0
 

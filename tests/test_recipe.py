@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from seedgrid.errors import InputError
-from seedgrid.recipe import (
+from seedgrid.core.errors import InputError
+from seedgrid.core.recipe import (
     MAX_SEED,
     Lora,
     ModelRef,

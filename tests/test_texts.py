@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from seedgrid.errors import MESSAGES
-from seedgrid.ui import server
-from seedgrid.ui.error_texts import ERROR_TEXTS
-from seedgrid.ui.texts import TEXTS, choose_language, labels, page_texts
-from seedgrid.ui.words import LOCALES
+from seedgrid.core.errors import MESSAGES
 from seedgrid.verify.reasons import REASONS
+from seedgrid.web.locales.error_texts import ERROR_TEXTS
+from seedgrid.web.locales.texts import TEXTS, choose_language, labels, page_texts
+from seedgrid.web.locales.words import LOCALES
+from seedgrid.web.server import app
 
-UI = Path(server.__file__).parent
-SCRIPTS = sorted(server.ASSETS.glob("*.js"))
+UI = Path(app.__file__).parent
+SCRIPTS = sorted(app.ASSETS.glob("*.js"))
 # Keys that scripts put together: text(`cell_${state}`), and the like.
 BUILT = {
     "cell_": ("empty", "waiting", "painting", "done", "stopped"),

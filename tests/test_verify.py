@@ -17,12 +17,12 @@ import pytest
 from painting import PLACEMENT, SilentWatch, recipes_for
 from pictures import make_lineage
 
-from seedgrid import png
-from seedgrid.backend.base import Placement
-from seedgrid.backend.diffusion import DiffusersBackend
-from seedgrid.errors import RunCancelled
-from seedgrid.picture import Picture
-from seedgrid.recipe import Passport
+from seedgrid.core.errors import RunCancelled
+from seedgrid.core.picture import Picture
+from seedgrid.core.recipe import Passport
+from seedgrid.diffusion.backend import Placement
+from seedgrid.diffusion.diffusers_backend import DiffusersBackend
+from seedgrid.formats import png
 from seedgrid.verify import (
     Claim,
     Verdict,

@@ -11,10 +11,10 @@ from typing import Any, Self
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from seedgrid.core.entry import Entry
+from seedgrid.core.events import Event, Finished, Loading, Queued, Started, Step
+from seedgrid.core.plain import json_text, one_line
 from seedgrid.engine import Run
-from seedgrid.events import Event, Finished, Loading, Queued, Started, Step
-from seedgrid.library.entry import Entry
-from seedgrid.plain import json_text, one_line
 
 
 def say(text: str) -> None:

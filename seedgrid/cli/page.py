@@ -12,7 +12,7 @@ import typer
 
 import seedgrid
 from seedgrid.cli import options
-from seedgrid.errors import InputError
+from seedgrid.core.errors import InputError
 
 
 def ui(

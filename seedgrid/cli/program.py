@@ -10,10 +10,10 @@ from typing import Annotated, Any, Final, cast
 import typer
 
 import seedgrid
-from seedgrid import logs
 from seedgrid.cli import bench, check, keep, look, machine, page, paint, share
 from seedgrid.cli.output import complain
-from seedgrid.errors import SeedGridError
+from seedgrid.core import logs
+from seedgrid.core.errors import SeedGridError
 
 # Typer carries a copy of click since 0.25 and uses the real one before; this is either's class.
 _USAGE_ERROR: Final = cast("type[Exception]", typer.BadParameter.__mro__[1])

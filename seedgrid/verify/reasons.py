@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from seedgrid.errors import plain_data
-from seedgrid.recipe import Passport
+from seedgrid.core.errors import plain_data
+from seedgrid.core.recipe import Passport
 
 REASONS: Final[dict[str, str]] = {
     "passport_field": "{name}: made with {then}, here {now}",

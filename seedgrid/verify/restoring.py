@@ -6,14 +6,11 @@ A passport may come from a stranger's file, so only known values are taken from 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, cast, get_args
+from typing import Final
 
-from seedgrid import instruction_limits
-from seedgrid.backend.base import ATTENTION_NAMES, Offload, Placement
-from seedgrid.recipe import Passport
+from seedgrid.core import instruction_limits
+from seedgrid.core.recipe import Passport
 from seedgrid.verify.reasons import Reason, reason
-
-MAX_THREADS: Final = 256
 
 _CAPABILITIES: Final = ("DEFAULT", "AVX2", "AVX512")
 # What makes a newer processor compute as an older one did, as far as its libraries can be told.
@@ -25,33 +22,6 @@ _AS_OLDER: Final = {
         "MKL_ENABLE_INSTRUCTIONS": "AVX2",
     },
 }
-
-
-def placement_of(passport: Passport, *, device: str | None = None) -> Placement:
-    """Return the placement under which a passport was made.
-
-    Args:
-        passport: Of the picture.
-        device: Use this one whatever the passport says.
-
-    Returns:
-        A placement; what the passport does not know, or knows wrongly, is as usual.
-    """
-    threads = passport.threads if 0 < passport.threads <= MAX_THREADS else None
-    offload = passport.offload if passport.offload in get_args(Offload) else "none"
-    attention = passport.attention.partition(" ")[0]
-    switches = passport.precision | passport.determinism
-    return Placement(
-        device=device or passport.device.partition(":")[0] or "auto",
-        offload=cast("Offload", offload),
-        vae_slicing=passport.vae_slicing,
-        vae_tiling=passport.vae_tiling,
-        channels_last=passport.memory_format == "channels_last",
-        attention=attention if attention in ATTENTION_NAMES else "default",
-        threads=threads,
-        previews=False,
-        switches=tuple(sorted(switches.items())),
-    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,129 @@
+"""A base prompt and its variations, and the word-level difference between two prompts.
+
+Knows nothing of seeds or models: text in, text out.
+
+    >>> vary("a red fox", [", artsy", "a blue fox"])
+    ('a red fox, artsy', 'a red fox a blue fox')
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby, takewhile
+from typing import Final, Literal
+
+from seedgrid.core.errors import InputError
+
+GUIDE_PROMPT: Final = "Labrador in the style of Vermeer"
+"""The example of the Diffusers guide on deterministic batch generation."""
+
+GUIDE_SUFFIXES: Final = (", highly realistic", ", artsy", ", trending", ", colorful")
+"""The four suffixes of the guide."""
+
+MAX_COMPARISONS: Final = 250_000
+"""Of one word with another; where more would be needed, the words between are all another."""
+
+_PIECE: Final = re.compile(r"\s+|[^\W\u3040-\u30ff\u3400-\u9fff]+|\S")
+
+
+def vary(prompt: str, suffixes: Sequence[str]) -> tuple[str, ...]:
+    """Append each suffix to the prompt, as the guide does.
+
+    Args:
+        prompt: The base prompt.
+        suffixes: Added as they are when they start with punctuation, after a space otherwise.
+            Blank ones are left out.
+
+    Returns:
+        One prompt for each suffix that says something.
+
+    Raises:
+        InputError: `variations_empty` when none does.
+    """
+    wanted = [suffix.rstrip() for suffix in suffixes if suffix.strip(" ,;.\n\t")]
+    if not wanted:
+        raise InputError("variations_empty", field="vary")
+    return tuple(prompt.rstrip() + _glued(suffix) for suffix in wanted)
+
+
+def _glued(suffix: str) -> str:
+    return suffix if suffix[0] in ",.;:!?" else " " + suffix.lstrip()
+
+
+Kind = Literal["same", "added", "removed"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Piece:
+    """A stretch of words that two prompts share, or that one of them lacks."""
+
+    kind: Kind
+    text: str
+
+
+def compare_words(before: str, after: str) -> tuple[Piece, ...]:
+    """Tell which words were added and which were removed.
+
+    Args:
+        before: The parent's prompt.
+        after: The child's prompt.
+
+    Returns:
+        The pieces in reading order; joining all but the removed ones gives `after`, joining all
+        but the added ones gives `before`.
+    """
+    old, new = _tokens(before), _tokens(after)
+    head = _num_shared(old, new)
+    tail = _num_shared(old[head:][::-1], new[head:][::-1])
+    middle = _compare(old[head : len(old) - tail], new[head : len(new) - tail])
+    pieces = [("same", old[:head]), *middle, ("same", old[len(old) - tail :])]
+    return tuple(_joined(pieces))
+
+
+def _num_shared(old: Sequence[str], new: Sequence[str]) -> int:
+    """Return how many words both begin with."""
+    pairs = zip(old, new, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def _compare(old: list[str], new: list[str]) -> Iterator[tuple[Kind, list[str]]]:
+    """Compare word by word what lies between the beginning and the end that both share.
+
+    The comparison takes the square of the number of words, and of some texts the cube: a stranger's
+    two long prompts would keep a server busy for minutes.
+    """
+    if len(old) * len(new) > MAX_COMPARISONS:
+        yield from (("removed", old), ("added", new))
+        return
+    matcher = difflib.SequenceMatcher(a=old, b=new, autojunk=False)
+    for tag, old_from, old_to, new_from, new_to in matcher.get_opcodes():
+        if tag == "equal":
+            yield "same", old[old_from:old_to]
+        else:
+            yield from (("removed", old[old_from:old_to]), ("added", new[new_from:new_to]))
+
+
+def _joined(pieces: Iterable[tuple[Kind, list[str]]]) -> Iterator[Piece]:
+    """Join neighbours of one kind, and leave out what is empty."""
+    said = ((kind, words) for kind, words in pieces if words)
+    for kind, group in groupby(said, key=lambda piece: piece[0]):
+        yield Piece(kind=kind, text="".join(word for _, words in group for word in words))
+
+
+def _tokens(text: str) -> list[str]:
+    """Split into words with the space before them, and single other characters.
+
+    Scripts without spaces (Chinese, Japanese) are split by character.
+    """
+    tokens: list[str] = []
+    space = ""
+    for piece in _PIECE.findall(text):
+        if piece.isspace():
+            space = piece
+        else:
+            tokens.append(space + piece)
+            space = ""
+    return [*tokens, space] if space else tokens

@@ -1,0 +1,1 @@
+"""Every word on the page, in each of its languages."""
