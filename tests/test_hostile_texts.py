@@ -98,7 +98,6 @@ def test_a_long_list_of_seeds_is_refused_at_once(part: str, end: str) -> None:
         ("seeds", " " * MAX_CHARACTERS + "1"),
         ("size", "1" * 100_000),
         ("size", "x" * 1_000_000),
-        ("size", " " * 1_000_000),
         ("steps", "1" * 1_000_000),
         ("steps", " 1" * 100_000),
         ("guidance", "1" * 1_000_000),

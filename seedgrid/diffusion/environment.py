@@ -15,9 +15,8 @@ from typing import Final
 import torch
 
 import seedgrid
-from seedgrid.core import instruction_limits
 from seedgrid.core.recipe import Passport
-from seedgrid.diffusion import determinism
+from seedgrid.diffusion import determinism, instruction_limits
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.devices import device_name
 

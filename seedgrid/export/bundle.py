@@ -19,11 +19,12 @@ from pprint import pformat
 from typing import Any, Final
 
 import seedgrid
-from seedgrid.core import instruction_limits, names
+from seedgrid.core import names
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError, LibraryError, ModelError
 from seedgrid.core.plain import json_text
 from seedgrid.core.recipe import Passport
+from seedgrid.diffusion import instruction_limits
 from seedgrid.diffusion.backend import DEVICE_KINDS
 from seedgrid.diffusion.placement import placement_of
 from seedgrid.models import registry
@@ -137,6 +138,8 @@ def needs_model_path(entries: Sequence[Entry]) -> bool:
 
 def _check(entry: Entry) -> None:
     recipe = entry.recipe
+    if recipe.compiled:
+        raise ModelError("compiled_unsupported")
     if recipe.loras:
         raise InputError("export_loras", field="picture", value=entry.id[:8])
     model = recipe.model
@@ -180,7 +183,6 @@ def _batch(entries: Sequence[Entry]) -> dict[str, Any]:
         "scheduler": scheduler.scheduler_class,
         "scheduler_changes": dict(scheduler.changes),
         "determinism": recipe.determinism,
-        "compiled": recipe.compiled,
         "passport": _script_passport(passport),
         "pictures": [_picture(entry) for entry in entries],
     }

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from seedgrid.core import instruction_limits
 from seedgrid.core.recipe import Passport
+from seedgrid.diffusion import instruction_limits
 from seedgrid.verify.reasons import Reason, reason
 
 _CAPABILITIES: Final = ("DEFAULT", "AVX2", "AVX512")
