@@ -13,10 +13,11 @@ import re
 import re._constants as op
 import re._parser as parser
 from collections.abc import Iterator
+from functools import cache
 from itertools import islice
 from typing import Any
 
-MAX_WORK = 3_000_000
+MAX_WORK = 1_600_000
 
 Node = tuple[Any, Any]
 
@@ -29,8 +30,7 @@ class Matcher:
     """Matches one pattern at one place of a text and counts what it looks at."""
 
     def __init__(self, pattern: re.Pattern[str], text: str) -> None:
-        self._nodes = list(parser.parse(pattern.pattern, pattern.flags))
-        self._one = {id(node): self._class(node, pattern.flags) for node in _flat(self._nodes)}
+        self._nodes, self._one = _parsed(pattern)
         self._text = text
         self.work = 0
 
@@ -40,17 +40,6 @@ class Matcher:
             if not whole or end == len(self._text):
                 return end
         return None
-
-    def _class(self, node: Node, flags: int) -> re.Pattern[str] | None:
-        """Return a pattern of one character for what matches one."""
-        kind, value = node
-        if kind is op.LITERAL:
-            return re.compile(re.escape(chr(value)), flags & re.IGNORECASE)
-        if kind is op.NOT_LITERAL:
-            return re.compile(f"[^{re.escape(chr(value))}]", flags & re.IGNORECASE)
-        if kind is op.ANY:
-            return re.compile(".", flags & re.DOTALL)
-        return re.compile(_as_class(value), flags) if kind is op.IN else None
 
     def _count(self) -> None:
         self.work += 1
@@ -128,6 +117,25 @@ class Matcher:
         found = start >= 0 and next(self._sequence(list(body), start), None) is not None
         if found == (kind is op.ASSERT):
             yield at
+
+
+@cache
+def _parsed(pattern: re.Pattern[str]) -> tuple[list[Node], dict[int, re.Pattern[str] | None]]:
+    """Parse a pattern once, with what matches each of its single characters."""
+    nodes = list(parser.parse(pattern.pattern, pattern.flags))
+    return nodes, {id(node): _class(node, pattern.flags) for node in _flat(nodes)}
+
+
+def _class(node: Node, flags: int) -> re.Pattern[str] | None:
+    """Return a pattern of one character for what matches one."""
+    kind, value = node
+    if kind is op.LITERAL:
+        return re.compile(re.escape(chr(value)), flags & re.IGNORECASE)
+    if kind is op.NOT_LITERAL:
+        return re.compile(f"[^{re.escape(chr(value))}]", flags & re.IGNORECASE)
+    if kind is op.ANY:
+        return re.compile(".", flags & re.DOTALL)
+    return re.compile(_as_class(value), flags) if kind is op.IN else None
 
 
 def work(pattern: re.Pattern[str], text: str, *, everywhere: bool) -> int:

@@ -114,13 +114,10 @@ def test_twice_the_text_is_twice_the_work(pattern: re.Pattern[str], is_anchored:
         (r"\s*(-?\d{1,20})(?:\s*[,;\s]\s*(-?\d{1,20}))*\s*[,;]?\s*", True),
         (r"(\d+% of seed \d+( \+ )?)+", True),
         (r"\s*\S+", False),
-        (r"\s*(?:\w+|[^\s])|\s+$", False),
         (r"(a+)+b", True),
         (r"(a|a)*b", True),
-        (r"(a|ab)*c", True),
         (r"x*x*y", True),
         (r"models--([^/]+?)--([^/]+)/snapshots/(\w+)/?$", False),
-        (r'"[^"]*"!', False),
         (r"^(\w+\s?)*$", True),
     ],
 )

@@ -14,7 +14,7 @@ import json
 from typing import Final
 
 _LINE_ENDS: Final = "\t\n\v\f\r\x1c\x1d\x1e\x85\u2028\u2029"
-_CONTROLS: Final = (*range(0x20), *range(0x7F, 0xA0))
+_CONTROLS: Final = (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029)
 _DIRECTIONS: Final = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
 _HALVES: Final = tuple(range(0xD800, 0xE000))
 
@@ -27,9 +27,7 @@ _VISIBLE: Final = {code: _escape(code) for code in (*_CONTROLS, *_DIRECTIONS, *_
 _ON_ONE_LINE: Final = _VISIBLE | {ord(character): " " for character in _LINE_ENDS}
 _ON_MANY_LINES: Final = _VISIBLE | {ord("\n"): "\n", ord("\t"): "\t"}
 # JSON escapes the controls below the space itself; those that stand in it are its own layout.
-_IN_JSON: Final = {
-    code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), 0x2028, 0x2029, *_DIRECTIONS, *_HALVES)
-}
+_IN_JSON: Final = {code: f"\\u{code:04x}" for code in _VISIBLE if code >= 0x7F}
 
 
 def one_line(text: str, *, limit: int | None = None) -> str:
@@ -39,9 +37,10 @@ def one_line(text: str, *, limit: int | None = None) -> str:
         text: Anything.
         limit: Characters; what is longer ends in `…`.
     """
-    if limit is not None and len(text) > limit:
-        text = text[: limit - 1] + "…"
-    return text.translate(_ON_ONE_LINE)
+    if limit is None:
+        return text.translate(_ON_ONE_LINE)
+    plain = text[: limit + 1].translate(_ON_ONE_LINE)
+    return plain if len(plain) <= limit else plain[: limit - 1] + "…"
 
 
 def many_lines(text: str) -> str:

@@ -26,8 +26,6 @@ GUIDE_SUFFIXES: Final = (", highly realistic", ", artsy", ", trending", ", color
 MAX_COMPARISONS: Final = 250_000
 """Of one word with another; where more would be needed, the words between are all another."""
 
-_PIECE: Final = re.compile(r"\s+|[^\W\u3040-\u30ff\u3400-\u9fff]+|\S")
-
 
 def vary(prompt: str, suffixes: Sequence[str]) -> tuple[str, ...]:
     """Append each suffix to the prompt, as the guide does.
@@ -118,12 +116,4 @@ def _tokens(text: str) -> list[str]:
 
     Scripts without spaces (Chinese, Japanese) are split by character.
     """
-    tokens: list[str] = []
-    space = ""
-    for piece in _PIECE.findall(text):
-        if piece.isspace():
-            space = piece
-        else:
-            tokens.append(space + piece)
-            space = ""
-    return [*tokens, space] if space else tokens
+    return re.findall(r"\s*(?:[^\W\u3040-\u30ff\u3400-\u9fff]+|[^\s])|\s+$", text)
