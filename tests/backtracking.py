@@ -17,7 +17,7 @@ from functools import cache
 from itertools import islice
 from typing import Any
 
-MAX_WORK = 1_600_000
+MAX_WORK = 400_000
 
 Node = tuple[Any, Any]
 

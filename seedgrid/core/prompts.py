@@ -23,7 +23,7 @@ GUIDE_PROMPT: Final = "Labrador in the style of Vermeer"
 GUIDE_SUFFIXES: Final = (", highly realistic", ", artsy", ", trending", ", colorful")
 """The four suffixes of the guide."""
 
-MAX_COMPARISONS: Final = 250_000
+MAX_COMPARISONS: Final = 100_000
 """Of one word with another; where more would be needed, the words between are all another."""
 
 
