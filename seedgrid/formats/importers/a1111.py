@@ -14,8 +14,8 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from seedgrid.core.notices import Notice
 from seedgrid.core.errors import PictureError
+from seedgrid.core.notices import Notice
 from seedgrid.formats.importers.imported import Found
 from seedgrid.formats.importers.samplers import A1111_AUTOMATIC
 
