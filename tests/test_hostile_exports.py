@@ -151,9 +151,11 @@ def test_a_script_is_the_same_program_whatever_its_pictures_say(
     """Only the data differ, they are a literal, and the words come out of it as they went in."""
     entry = entry_of(prompt=prompt, negative_prompt=negative, passport=hostile_passport(text))
 
-    (batch,), rest = split_script(bundle.script([entry]))
+    program = bundle.script([entry])
 
+    (batch,), rest = split_script(program)
     assert rest == CLEAN
+    assert all(is_harmless(line) for line in program.split("\n"))
     assert batch["pictures"][0]["prompt"] == prompt
     assert batch["pictures"][0]["negative_prompt"] == negative
 
