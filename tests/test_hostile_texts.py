@@ -334,7 +334,7 @@ def test_no_foreign_text_is_more_work_than_its_length(
 
 
 def calls_to_read(texts: dict[str, str]) -> int:
-    """Count the calls, of Python's functions and of C's, that it takes to read a picture's texts."""
+    """Count the calls, of Python's functions and of C's, that it takes to read texts."""
     count = 0
 
     def on_call(frame: FrameType, event: str, argument: object) -> None:  # noqa: ARG001
