@@ -1,12 +1,12 @@
-"""Studio: the whole workflow for Python, the command line and the page, in a few words.
+"""Studio: the one door to the workflow, for Python, the command line, the page and its API.
 
     with Studio() as studio:
         grid = studio.grid("Labrador in the style of Vermeer", seeds="0-3")
         finals = studio.refine(grid[2])
         finals[3].save("labrador.png")
 
-It puts model, engine and library together and knows nothing of screens. Nothing is loaded and no
-folder is made before the first picture is asked for.
+Nobody else resolves, plans or submits. It puts model, engine and library together and knows nothing
+of screens. Nothing is loaded and no folder is made before the first picture is asked for.
 """
 
 from __future__ import annotations
@@ -14,25 +14,29 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Sequence
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self, TypedDict, Unpack
 
 from seedgrid.core import request as requests
 from seedgrid.core.entry import Entry
-from seedgrid.core.plan import plan_grid, plan_refine
+from seedgrid.core.notices import Notice
+from seedgrid.core.plan import Job, plan_grid, plan_refine
 from seedgrid.core.prompts import GUIDE_SUFFIXES
-from seedgrid.core.recipe import Recipe
+from seedgrid.core.recipe import LOCK_WIDTH, Recipe
 from seedgrid.core.request import ModelCard, Request
-from seedgrid.core.seeds import check_seed, parse_seeds
+from seedgrid.core.seeds import check_seed, draw_seed, parse_seeds
 from seedgrid.core.turbo import quicken, use_compiled
-from seedgrid.diffusion.backend import Backend, Placement
-from seedgrid.engine import Engine, Run
+from seedgrid.diffusion.backend import Backend, Placement, Unwatched, Watch
+from seedgrid.diffusion.probe_results import ProbeReport, advised_width
+from seedgrid.engine import Engine, Run, Warmth
 from seedgrid.formats import png
 from seedgrid.pictures import Pictures, StudioPicture, read_entry
 
 if TYPE_CHECKING:
     from seedgrid.library import Library
+    from seedgrid.verify import Claim, Verdict
 
 Seeds = str | int | Sequence[int]
 """`"0-3"`, `7`, or `[7, 11, 42]`."""
@@ -42,6 +46,7 @@ AnyPicture = StudioPicture | Entry | str | Path
 
 _OWNER: Final = "studio"
 _RUNS: Final = 1000
+_NUM_VARIATIONS: Final = 4
 _ID_DIGITS: Final = frozenset("0123456789abcdef")
 
 
@@ -61,6 +66,22 @@ class Settings(TypedDict, total=False):
     lock_width: int | None
     determinism: str | None
     compiled: bool | None
+
+
+class RunOptions(TypedDict, total=False):
+    """For whom, where to and where a run is made; absent means the studio's own.
+
+    Attributes:
+        owner: Owners take turns: each visitor of the page is one.
+        library: Where the pictures go, and where those are that are gone on from.
+        placement: Where to compute.
+        fresh: Compute even what the library remembers.
+    """
+
+    owner: str
+    library: Library
+    placement: Placement
+    fresh: bool
 
 
 class Studio:
@@ -146,6 +167,24 @@ class Studio:
         """
         return self.backend.card(model or self.model)
 
+    @property
+    def placement(self) -> Placement:
+        """Where pictures are computed unless a run says otherwise."""
+        return self._placement
+
+    @property
+    def warmth(self) -> Warmth:
+        """How far `warm` has come."""
+        return self.engine.warmth
+
+    def warm(self) -> None:
+        """Load the studio's model in the background, when no run waits.
+
+        Raises:
+            ModelError: As `card`.
+        """
+        self.engine.warm(self.model)
+
     def grid(
         self,
         prompt: str,
@@ -169,7 +208,7 @@ class Studio:
             RunError: It was started and did not succeed; finished pictures are in the library.
             LibraryError: The pictures cannot be kept.
         """
-        return _wait(self.start_grid(prompt, seeds, fresh=fresh, turbo=turbo, **settings))
+        return self.matrix([prompt], seeds, fresh=fresh, turbo=turbo, **settings)
 
     def refine(
         self,
@@ -188,9 +227,7 @@ class Studio:
             fresh: Compute even what the library remembers.
 
         Raises:
-            InputError: What was asked for cannot be; nothing was started.
-            RunError: It was started and did not succeed; finished pictures are in the library.
-            LibraryError: The pictures cannot be kept.
+            SeedGridError: As `grid`.
         """
         return _wait(self.start_refine(picture, suffixes, prompt=prompt, fresh=fresh))
 
@@ -206,23 +243,37 @@ class Studio:
         """Paint every prompt on every seed: one row a prompt, one column a seed, row by row.
 
         Raises:
-            InputError: What was asked for cannot be; nothing was started.
-            RunError: It was started and did not succeed; finished pictures are in the library.
-            LibraryError: The pictures cannot be kept.
+            SeedGridError: As `grid`.
         """
-        return _wait(self.start_matrix(prompts, seeds, fresh=fresh, turbo=turbo, **settings))
+        request = Request(prompt="", seeds=_read_seeds(seeds), **settings)
+        return _wait(self.start_grid(request, prompts, turbo=turbo, fresh=fresh))
 
     def start_grid(
         self,
-        prompt: str,
-        seeds: Seeds = "0-3",
+        request: Request,
+        prompts: Sequence[str] | None = None,
         *,
-        fresh: bool = False,
         turbo: bool = False,
-        **settings: Unpack[Settings],
+        **options: Unpack[RunOptions],
     ) -> Run:
-        """Start what `grid` waits for."""
-        return self.start_matrix([prompt], seeds, fresh=fresh, turbo=turbo, **settings)
+        """Start the first round of a new work; returns at once.
+
+        Args:
+            request: What was asked for.
+            prompts: In place of its own, each on every seed.
+            turbo: Answer what is left open for speed; the recipe says how.
+            **options: See `RunOptions`.
+
+        Raises:
+            InputError: What was asked for cannot be, by field; nothing was started.
+            ModelError: As `card`.
+            RunError: `too_many_runs` of this owner.
+            LibraryError: The pictures cannot be kept.
+        """
+        placement = options.get("placement", self._placement)
+        recipes = self.resolve(request, prompts, turbo=turbo, placement=placement)
+        usual = LOCK_WIDTH if request.lock_width is None else request.lock_width
+        return self._submit(plan_grid(recipes), _width_notices(recipes, usual), options)
 
     def start_refine(
         self,
@@ -230,29 +281,91 @@ class Studio:
         suffixes: Sequence[str] = GUIDE_SUFFIXES,
         *,
         prompt: str | None = None,
-        fresh: bool = False,
+        **options: Unpack[RunOptions],
     ) -> Run:
-        """Start what `refine` waits for."""
-        parent = self.find(picture)
+        """Start a round of variations of a picture's words on its own seed; returns at once.
+
+        A file from elsewhere joins the library, so that the tree of choices is whole.
+
+        Raises:
+            SeedGridError: As `start_grid`.
+        """
+        library = options.get("library")
+        parent = self.find(picture, library)
         recipes = requests.refine(parent.recipe, suffixes, prompt=prompt)
         if isinstance(picture, str | Path) and not _is_id(picture):
-            # A file from elsewhere joins the library, so that the tree of choices is whole.
-            parent = self.library.add_png(png.read_bytes(parent.path))
-        return self.engine.submit(plan_refine(parent, recipes), owner=_OWNER, fresh=fresh)
+            parent = (library or self.library).add_png(png.read_bytes(parent.path))
+        return self._go_on(parent, recipes, options)
 
-    def start_matrix(
-        self,
-        prompts: Sequence[str],
-        seeds: Seeds,
-        *,
-        fresh: bool = False,
-        turbo: bool = False,
-        **settings: Unpack[Settings],
+    def start_variations(
+        self, picture: AnyPicture, *, weight: float, **options: Unpack[RunOptions]
     ) -> Run:
-        """Start what `matrix` waits for."""
-        request = Request(prompt="", seeds=_read_seeds(seeds), **settings)
-        recipes = self.resolve(request, prompts, turbo=turbo)
-        return self.engine.submit(plan_grid(recipes), owner=_OWNER, fresh=fresh)
+        """Start a round around a picture's noise, a little way towards that of new seeds.
+
+        Args:
+            picture: See `AnyPicture`.
+            weight: How far to go; see `core.request.SUBTLE` and `STRONG`.
+            **options: See `RunOptions`.
+
+        Raises:
+            SeedGridError: As `start_grid`.
+        """
+        parent = self.find(picture, options.get("library"))
+        seeds = [draw_seed() for _ in range(_NUM_VARIATIONS)]
+        recipes = requests.neighbours(parent.recipe, seeds, weight=weight)
+        return self._go_on(parent, recipes, options)
+
+    def start_again(
+        self, entries: Sequence[Entry], parent: Entry | None, **options: Unpack[RunOptions]
+    ) -> Run:
+        """Make a round once more, its recipes as they are; the library's memory is not asked.
+
+        Args:
+            entries: The pictures of the round.
+            parent: What they were made from, if it is still there; else they start a new work.
+            **options: See `RunOptions`.
+
+        Raises:
+            SeedGridError: As `start_grid`.
+        """
+        recipes = [entry.recipe for entry in entries]
+        jobs = plan_refine(parent, recipes) if parent else plan_grid(recipes)
+        return self._submit(jobs, (), {**options, "fresh": True})
+
+    def run(self, run_id: str) -> Run | None:
+        """Return a run that goes on or that ended not long ago."""
+        return self.engine.run(run_id)
+
+    def verify(self, claim: Claim, watch: Watch | None = None) -> Future[Verdict]:
+        """Run a picture's recipe again between two runs, and compare.
+
+        Raises:
+            RunError: `engine_closed`.
+        """
+        from seedgrid.verify import verify
+
+        return self.engine.borrow(
+            lambda backend: verify([claim], backend, watch=watch or Unwatched())[0]
+        )
+
+    def probe(
+        self, recipe: Recipe, placement: Placement, watch: Watch
+    ) -> Future[ProbeReport | None]:
+        """Test between two runs whether the lock holds for recipes like this one.
+
+        Returns:
+            None where the backend cannot tell.
+
+        Raises:
+            RunError: `engine_closed`.
+        """
+        from seedgrid.verify.verifying import Prober
+
+        return self.engine.borrow(
+            lambda backend: (
+                backend.probe(recipe, placement, watch) if isinstance(backend, Prober) else None
+            )
+        )
 
     def resolve(
         self,
@@ -260,7 +373,7 @@ class Studio:
         prompts: Sequence[str] | None = None,
         *,
         turbo: bool = False,
-        device: str | None = None,
+        placement: Placement | None = None,
     ) -> tuple[Recipe, ...]:
         """Turn a request into recipes; with turbo what it leaves open is answered for speed.
 
@@ -268,24 +381,29 @@ class Studio:
             request: What was asked for.
             prompts: In place of its own, each on every seed.
             turbo: A compiled denoiser is taken when it is there, and nobody waits for one.
-            device: Where they will be painted; the studio's own by default.
+            placement: Where they will be painted; the studio's own by default.
 
         Raises:
             InputError: What was asked for cannot be, by field.
             ModelError: As `card`.
         """
-        placement = replace(self._placement, device=device or self._placement.device)
+        placement = placement or self._placement
         card = self.card(request.model)
-        quick = quicken(request, card, device=placement.device) if turbo else request
+        if turbo:
+            card = quicken(card, request, device=placement.device)
         words = [request.prompt] if prompts is None else prompts
-        wanted = [replace(quick, prompt=prompt) for prompt in words]
+        wanted = [replace(request, prompt=prompt) for prompt in words]
         recipes = tuple(recipe for one in wanted for recipe in requests.resolve(one, card))
         if not (turbo and recipes) or request.compiled is not None:
             return recipes
         return use_compiled(recipes, self.backend, placement, ahead=self._compiles_ahead)
 
-    def find(self, picture: AnyPicture) -> Entry:
+    def find(self, picture: AnyPicture, library: Library | None = None) -> Entry:
         """Return what is known of a picture: one of ours, an id in the library, or a PNG file.
+
+        Args:
+            picture: See `AnyPicture`.
+            library: Where an id is looked up; the studio's own by default.
 
         Raises:
             PictureError: The file is missing, damaged, or holds no recipe.
@@ -296,7 +414,7 @@ class Studio:
         if isinstance(picture, Entry):
             return picture
         if _is_id(picture):
-            return self.library.find(str(picture))
+            return (library or self.library).find(str(picture))
         return read_entry(Path(picture))
 
     def close(self) -> None:
@@ -305,6 +423,34 @@ class Studio:
             self._engine.close()
         if self._library is not None:
             self._library.close()
+
+    def _go_on(self, parent: Entry, recipes: Sequence[Recipe], options: RunOptions) -> Run:
+        """Start a round that goes on from a picture, in batches in which the lock holds here."""
+        provable = [_provable(recipe) for recipe in recipes]
+        notices = _width_notices(provable, parent.recipe.lock_width)
+        return self._submit(plan_refine(parent, provable), notices, options)
+
+    def _submit(self, jobs: Sequence[Job], notices: Sequence[Notice], options: RunOptions) -> Run:
+        return self.engine.submit(
+            jobs,
+            owner=options.get("owner", _OWNER),
+            fresh=options.get("fresh", False),
+            library=options.get("library"),
+            placement=options.get("placement"),
+            notices=notices,
+        )
+
+
+def _provable(recipe: Recipe) -> Recipe:
+    """Return the recipe at the width at which the lock was found to hold here, if it is less."""
+    width = advised_width(recipe.model.weights_sha256, recipe.dtype, recipe.lock_width)
+    return recipe.model_copy(update={"lock_width": width})
+
+
+def _width_notices(recipes: Sequence[Recipe], usual: int) -> tuple[Notice, ...]:
+    """Say that the batches are narrower than their author expects, where they are."""
+    widths = {recipe.lock_width for recipe in recipes if recipe.lock_width < usual}
+    return tuple(Notice("width_lowered", width=width, usual=usual) for width in sorted(widths))
 
 
 def default_model() -> str:

@@ -37,6 +37,10 @@ MESSAGES: Final[dict[str, str]] = {
     "steps_few": "{value} needs at least {limit} steps with this model: use more.",
     "guidance_range": "Guidance {value} does not work: use a number from 0 to 30.",
     "width_range": "Lock width {value} does not work: use a whole number from 1 to 16.",
+    "width_lowered": (
+        "Computed in batches of {width}, not {usual}: on this machine the lock was found not to"
+        " hold in wider ones."
+    ),
     "scheduler_unknown": "Scheduler “{value}” does not work with this model: use one of {choices}.",
     "dtype_unknown": "Number format “{value}” is unknown: use one of {choices}.",
     "determinism_unknown": "Determinism level “{value}” is unknown: use one of {choices}.",

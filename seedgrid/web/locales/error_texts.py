@@ -78,6 +78,10 @@ ERROR_TEXTS: Final[dict[str, ErrorWords]] = {
         "锁宽 {value} 不可用：请用 1 到 16 的整数。",
         "잠금 너비 {value}은(는) 쓸 수 없습니다: 1부터 16까지의 정수를 쓰세요.",
     ),
+    "width_lowered": ErrorWords(
+        "以每批 {width} 张计算，而不是 {usual} 张：在这台机器上，更宽的批次锁定不成立。",
+        "한 번에 {usual}장이 아니라 {width}장씩 계산했습니다: 이 컴퓨터에서는 더 넓은 묶음에서 잠금이 유지되지 않습니다.",
+    ),
     "scheduler_unknown": ErrorWords(
         "调度器“{value}”不适用于这个模型：请选 {choices}。",
         "스케줄러 “{value}”은(는) 이 모델에서 쓸 수 없습니다: {choices} 중에서 고르세요.",
