@@ -27,7 +27,7 @@ from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.core.recipe import LOCK_WIDTH, Recipe
 from seedgrid.core.request import ModelCard, Request
 from seedgrid.core.seeds import check_seed, draw_seed, parse_seeds
-from seedgrid.core.turbo import quicken, use_compiled
+from seedgrid.core.turbo import quicken
 from seedgrid.diffusion.backend import Backend, Placement, Unwatched, Watch
 from seedgrid.diffusion.probe_results import ProbeReport, advised_width
 from seedgrid.engine import Engine, Run, Warmth
@@ -65,7 +65,6 @@ class Settings(TypedDict, total=False):
     dtype: str | None
     lock_width: int | None
     determinism: str | None
-    compiled: bool | None
 
 
 class RunOptions(TypedDict, total=False):
@@ -96,7 +95,6 @@ class Studio:
         backend: What paints; by default diffusers.
         placement: Where to compute, in full; `device` alone by default, without previews.
         runs_per_owner: How many runs each visitor of the page may have waiting or running.
-        compiles_ahead: Whether turbo may compile in the background, for the grids after this one.
     """
 
     def __init__(
@@ -108,7 +106,6 @@ class Studio:
         backend: Backend | None = None,
         placement: Placement | None = None,
         runs_per_owner: int = _RUNS,
-        compiles_ahead: bool = False,
     ) -> None:
         self.model = model or default_model()
         self.library_folder = Path(library or default_library()).expanduser().absolute()
@@ -118,7 +115,6 @@ class Studio:
         self._library: Library | None = None
         self._engine: Engine | None = None
         self._runs_per_owner = runs_per_owner
-        self._compiles_ahead = compiles_ahead
 
     def __enter__(self) -> Self:
         return self
@@ -380,23 +376,19 @@ class Studio:
         Args:
             request: What was asked for.
             prompts: In place of its own, each on every seed.
-            turbo: A compiled denoiser is taken when it is there, and nobody waits for one.
+            turbo: See `core.turbo`.
             placement: Where they will be painted; the studio's own by default.
 
         Raises:
             InputError: What was asked for cannot be, by field.
             ModelError: As `card`.
         """
-        placement = placement or self._placement
         card = self.card(request.model)
         if turbo:
-            card = quicken(card, request, device=placement.device)
+            card = quicken(card, request, device=(placement or self._placement).device)
         words = [request.prompt] if prompts is None else prompts
         wanted = [replace(request, prompt=prompt) for prompt in words]
-        recipes = tuple(recipe for one in wanted for recipe in requests.resolve(one, card))
-        if not (turbo and recipes) or request.compiled is not None:
-            return recipes
-        return use_compiled(recipes, self.backend, placement, ahead=self._compiles_ahead)
+        return tuple(recipe for one in wanted for recipe in requests.resolve(one, card))
 
     def find(self, picture: AnyPicture, library: Library | None = None) -> Entry:
         """Return what is known of a picture: one of ours, an id in the library, or a PNG file.

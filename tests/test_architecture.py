@@ -15,6 +15,7 @@ SOURCES = sorted([*(ROOT / "seedgrid").rglob("*.py"), ROOT / "app.py"])
 TRAINING = sorted((ROOT / "training").rglob("*.py"))
 
 ORDER = (
+    "locales",
     "core",
     "storage",
     "formats",
@@ -27,8 +28,8 @@ ORDER = (
     "verify",
     "pictures",
     "studio",
-    "cli",
     "web",
+    "cli",
     "app",
 )
 """The rooms, from the bottom up: a room may import those before it, and itself."""
@@ -126,7 +127,9 @@ def test_only_the_studio_starts_anything(path: Path) -> None:
     assert not reached & {"engine", "borrow"}
 
 
-@pytest.mark.parametrize("module", ["seedgrid", "seedgrid.cli", "seedgrid.library", "app"])
+@pytest.mark.parametrize(
+    "module", ["seedgrid", "seedgrid.cli", "seedgrid.library", "app", "seedgrid.web.launch"]
+)
 def test_importing_needs_no_torch(module: str) -> None:
     """The package, the command line and the page open without torch or diffusers."""
     code = (

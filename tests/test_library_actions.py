@@ -220,7 +220,6 @@ def test_a_dropped_picture_of_another_tool_fills_in_the_fields(
         "determinism": "",
         "dtype": "",
         "mix": "",
-        "compiled": False,
     }
     assert shown.state is None
     assert filled.status is not None

@@ -41,13 +41,10 @@ def grid(
     out: options.Out = None,
     fresh: options.Fresh = False,
     turbo: options.Turbo = False,
-    compiled: options.Compiled = False,
     json: options.Json = False,
 ) -> None:
     """Paint one prompt on several seeds."""
-    settings = _settings(
-        negative, steps, guidance, scheduler, size, dtype, width, determinism, compiled=compiled
-    )
+    settings = _settings(negative, steps, guidance, scheduler, size, dtype, width, determinism)
     request = Request(prompt=prompt, seeds=parse_seeds(seeds), **settings)
     folder = _make_out(out)
     with Studio(model, library, device) as studio:
@@ -98,13 +95,10 @@ def matrix(
     out: options.Out = None,
     fresh: options.Fresh = False,
     turbo: options.Turbo = False,
-    compiled: options.Compiled = False,
     json: options.Json = False,
 ) -> None:
     """Paint every prompt on every seed."""
-    settings = _settings(
-        negative, steps, guidance, scheduler, size, dtype, width, determinism, compiled=compiled
-    )
+    settings = _settings(negative, steps, guidance, scheduler, size, dtype, width, determinism)
     request = Request(prompt="", seeds=parse_seeds(seeds), **settings)
     folder = _make_out(out)
     with Studio(model, library, device) as studio:
@@ -123,8 +117,6 @@ def _settings(
     dtype: str | None,
     width: int | None,
     determinism: str | None,
-    *,
-    compiled: bool,
 ) -> Settings:
     size_px = parse_size(size) if size is not None else (None, None)
     return Settings(
@@ -137,7 +129,6 @@ def _settings(
         dtype=dtype,
         lock_width=width,
         determinism=determinism,
-        compiled=True if compiled else None,
     )
 
 
