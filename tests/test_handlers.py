@@ -13,6 +13,7 @@ from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.core.request import Request, resolve
 from seedgrid.core.turbo import quicken
 from seedgrid.diffusion.backend import Placement
+from seedgrid.engine import Run
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend, Fault
 from seedgrid.web.actions.form import Asked
@@ -112,6 +113,27 @@ def test_previews_are_small_pictures_for_every_cell(handlers: Handlers) -> None:
         assert all(uri.startswith("data:image/jpeg;base64,") for uri in previews)
         assert len(set(previews)) == 4
         assert max(map(len, previews)) < 40_000
+
+
+@slowly(0.02)
+def test_steps_are_told_no_faster_than_one_can_look(
+    handlers: Handlers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After each preview a tenth of a second is waited, unless a picture comes before."""
+    waits: list[float] = []
+    real = Run.wait_for_pictures
+
+    def counted(run: Run, timeout_s: float) -> None:
+        waits.append(timeout_s)
+        real(run, timeout_s)
+
+    monkeypatch.setattr(Run, "wait_for_pictures", counted)
+    shown = handlers.on_generate(replace(ASKED, steps="40"), {})
+    keys = [news.status["key"] for news in follow(handlers, shown) if news.status]
+    num_steps = keys.count("status_step")
+    assert num_steps >= 2
+    assert len(waits) >= num_steps - 1  # The first one may come together with the noise.
+    assert set(waits) == {0.1}
 
 
 def test_refine_keeps_the_seed_and_shows_the_parent(handlers: Handlers) -> None:

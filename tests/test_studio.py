@@ -185,6 +185,18 @@ def test_a_narrower_batch_than_the_parent_had_is_told(
     assert str(told).startswith("Computed in batches of 1, not 4")
 
 
+@pytest.mark.parametrize("found", [(2, 1, 3), (1,), (3, 1), (1, 3)])
+def test_the_narrowest_width_that_was_found_counts(
+    studio: Studio, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, found: tuple[int, ...]
+) -> None:
+    """A later test at another size does not make the batches of a model wider again."""
+    monkeypatch.setenv("SEEDGRID_CACHE", str(tmp_path))
+    parent = studio.grid("a fox", seeds=[1], **SMALL)[0]
+    for width in found:
+        advise(parent.recipe, report_for(parent.recipe, proven=width))
+    assert studio.start_refine(parent, [", artsy"]).jobs[0].recipe.lock_width == 1
+
+
 def test_a_width_that_was_asked_for_is_no_news(studio: Studio) -> None:
     """Only what nobody asked for is told: a model's own narrow batches."""
     narrow = replace(FAKE_CARD, lock_width=2)

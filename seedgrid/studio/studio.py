@@ -1,23 +1,16 @@
-"""Studio: the one door to the workflow, for Python, the command line, the page and its API.
+"""Studio: starts what is asked for. Nobody else resolves, plans or submits.
 
-    with Studio() as studio:
-        grid = studio.grid("Labrador in the style of Vermeer", seeds="0-3")
-        finals = studio.refine(grid[2])
-        finals[3].save("labrador.png")
-
-Nobody else resolves, plans or submits. It puts model, engine and library together and knows nothing
-of screens. Nothing is loaded and no folder is made before the first picture is asked for.
+It knows nothing of screens. Nothing is loaded and no folder is made before the first picture is
+asked for.
 """
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Final, Unpack
 
 from seedgrid.core import request as requests
 from seedgrid.core.entry import Entry
@@ -25,161 +18,29 @@ from seedgrid.core.notices import Notice
 from seedgrid.core.plan import Job, plan_grid, plan_refine
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.core.recipe import LOCK_WIDTH, Recipe
-from seedgrid.core.request import ModelCard, Request
-from seedgrid.core.seeds import check_seed, draw_seed, parse_seeds
+from seedgrid.core.request import Request
+from seedgrid.core.seeds import draw_seed
 from seedgrid.core.turbo import quicken
-from seedgrid.diffusion.backend import Backend, Placement, Unwatched, Watch
+from seedgrid.diffusion.backend import Placement, Unwatched, Watch
 from seedgrid.diffusion.probe_results import ProbeReport, advised_width
-from seedgrid.engine import Engine, Run, Warmth
+from seedgrid.engine import Run
 from seedgrid.formats import png
-from seedgrid.pictures import Pictures, StudioPicture, read_entry
+from seedgrid.pictures import Pictures, StudioPicture
+from seedgrid.studio.options import AnyPicture, RunOptions, Seeds, Settings, is_id, read_seeds
+from seedgrid.studio.parts import Parts
 
 if TYPE_CHECKING:
-    from seedgrid.library import Library
     from seedgrid.verify import Claim, Verdict
 
-Seeds = str | int | Sequence[int]
-"""`"0-3"`, `7`, or `[7, 11, 42]`."""
-
-AnyPicture = StudioPicture | Entry | str | Path
-"""One of the studio's, a PNG file, or an id in the library or the beginning of one."""
-
 _OWNER: Final = "studio"
-_RUNS: Final = 1000
 _NUM_VARIATIONS: Final = 4
-_ID_DIGITS: Final = frozenset("0123456789abcdef")
 
 
-class Settings(TypedDict, total=False):
-    """What may be said of a picture beside words and seeds; absent means as the model's card says.
-
-    The names are those of `Request` and mean the same.
-    """
-
-    negative_prompt: str
-    width: int | None
-    height: int | None
-    num_inference_steps: int | None
-    guidance_scale: float | None
-    scheduler: str | None
-    dtype: str | None
-    lock_width: int | None
-    determinism: str | None
-
-
-class RunOptions(TypedDict, total=False):
-    """For whom, where to and where a run is made; absent means the studio's own.
-
-    Attributes:
-        owner: Owners take turns: each visitor of the page is one.
-        library: Where the pictures go, and where those are that are gone on from.
-        placement: Where to compute.
-        fresh: Compute even what the library remembers.
-    """
-
-    owner: str
-    library: Library
-    placement: Placement
-    fresh: bool
-
-
-class Studio:
+class Studio(Parts):
     """A model, an engine and a library, ready to paint. Safe to use from any thread.
 
-    Args:
-        model: `"bundled"`, a folder, a hub id, or a .safetensors file; by default what the
-            environment's `SEEDGRID_MODEL` says, else `"bundled"`.
-        library: The folder that keeps the pictures; by default what `SEEDGRID_LIBRARY` says, else
-            the system's place for the user's data.
-        device: `"auto"`, `"cpu"`, `"cuda"`, …
-        backend: What paints; by default diffusers.
-        placement: Where to compute, in full; `device` alone by default, without previews.
-        runs_per_owner: How many runs each visitor of the page may have waiting or running.
+    What it is made of, and what it is told, is described at `Parts`.
     """
-
-    def __init__(
-        self,
-        model: str | None = None,
-        library: str | Path | None = None,
-        device: str = "auto",
-        *,
-        backend: Backend | None = None,
-        placement: Placement | None = None,
-        runs_per_owner: int = _RUNS,
-    ) -> None:
-        self.model = model or default_model()
-        self.library_folder = Path(library or default_library()).expanduser().absolute()
-        self._placement = placement or Placement(device=device, previews=False)
-        self._making = threading.RLock()
-        self._backend = backend
-        self._library: Library | None = None
-        self._engine: Engine | None = None
-        self._runs_per_owner = runs_per_owner
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    @property
-    def backend(self) -> Backend:
-        """What paints."""
-        with self._making:
-            if self._backend is None:
-                from seedgrid.diffusion.deferred import DeferredBackend
-
-                self._backend = DeferredBackend()
-            return self._backend
-
-    @property
-    def library(self) -> Library:
-        """Where the pictures are kept; the folder is made when it is first asked for."""
-        with self._making:
-            if self._library is None:
-                from seedgrid.library import Library
-
-                self._library = Library(self.library_folder)
-            return self._library
-
-    @property
-    def engine(self) -> Engine:
-        """Who makes them; starts its threads when it is first asked for."""
-        with self._making:
-            if self._engine is None:
-                self._engine = Engine(
-                    self.backend,
-                    self.library,
-                    placement=self._placement,
-                    runs_per_owner=self._runs_per_owner,
-                )
-            return self._engine
-
-    def card(self, model: str | None = None) -> ModelCard:
-        """Say what a model can do; the studio's own by default.
-
-        Raises:
-            ModelError: The model is not there, is damaged, or is not safe to load.
-        """
-        return self.backend.card(model or self.model)
-
-    @property
-    def placement(self) -> Placement:
-        """Where pictures are computed unless a run says otherwise."""
-        return self._placement
-
-    @property
-    def warmth(self) -> Warmth:
-        """How far `warm` has come."""
-        return self.engine.warmth
-
-    def warm(self) -> None:
-        """Load the studio's model in the background, when no run waits.
-
-        Raises:
-            ModelError: As `card`.
-        """
-        self.engine.warm(self.model)
 
     def grid(
         self,
@@ -241,7 +102,7 @@ class Studio:
         Raises:
             SeedGridError: As `grid`.
         """
-        request = Request(prompt="", seeds=_read_seeds(seeds), **settings)
+        request = Request(prompt="", seeds=read_seeds(seeds), **settings)
         return _wait(self.start_grid(request, prompts, turbo=turbo, fresh=fresh))
 
     def start_grid(
@@ -289,7 +150,7 @@ class Studio:
         library = options.get("library")
         parent = self.find(picture, library)
         recipes = requests.refine(parent.recipe, suffixes, prompt=prompt)
-        if isinstance(picture, str | Path) and not _is_id(picture):
+        if isinstance(picture, str | Path) and not is_id(picture):
             parent = (library or self.library).add_png(png.read_bytes(parent.path))
         return self._go_on(parent, recipes, options)
 
@@ -327,10 +188,6 @@ class Studio:
         recipes = [entry.recipe for entry in entries]
         jobs = plan_refine(parent, recipes) if parent else plan_grid(recipes)
         return self._submit(jobs, (), {**options, "fresh": True})
-
-    def run(self, run_id: str) -> Run | None:
-        """Return a run that goes on or that ended not long ago."""
-        return self.engine.run(run_id)
 
     def verify(self, claim: Claim, watch: Watch | None = None) -> Future[Verdict]:
         """Run a picture's recipe again between two runs, and compare.
@@ -390,32 +247,6 @@ class Studio:
         wanted = [replace(request, prompt=prompt) for prompt in words]
         return tuple(recipe for one in wanted for recipe in requests.resolve(one, card))
 
-    def find(self, picture: AnyPicture, library: Library | None = None) -> Entry:
-        """Return what is known of a picture: one of ours, an id in the library, or a PNG file.
-
-        Args:
-            picture: See `AnyPicture`.
-            library: Where an id is looked up; the studio's own by default.
-
-        Raises:
-            PictureError: The file is missing, damaged, or holds no recipe.
-            InputError: `picture_unknown` or `picture_ambiguous` for an id.
-        """
-        if isinstance(picture, StudioPicture):
-            return picture.entry
-        if isinstance(picture, Entry):
-            return picture
-        if _is_id(picture):
-            return (library or self.library).find(str(picture))
-        return read_entry(Path(picture))
-
-    def close(self) -> None:
-        """Stop what is running, save what is finished, let go of the model."""
-        if self._engine is not None:
-            self._engine.close()
-        if self._library is not None:
-            self._library.close()
-
     def _go_on(self, parent: Entry, recipes: Sequence[Recipe], options: RunOptions) -> Run:
         """Start a round that goes on from a picture, in batches in which the lock holds here."""
         provable = [_provable(recipe) for recipe in recipes]
@@ -443,34 +274,6 @@ def _width_notices(recipes: Sequence[Recipe], usual: int) -> tuple[Notice, ...]:
     """Say that the batches are narrower than their author expects, where they are."""
     widths = {recipe.lock_width for recipe in recipes if recipe.lock_width < usual}
     return tuple(Notice("width_lowered", width=width, usual=usual) for width in sorted(widths))
-
-
-def default_model() -> str:
-    """Return the model that the environment names, else the bundled one."""
-    return os.environ.get("SEEDGRID_MODEL") or "bundled"
-
-
-def default_library() -> Path:
-    """Return the folder that the environment names, else the system's place for user data."""
-    folder = os.environ.get("SEEDGRID_LIBRARY")
-    if folder:
-        return Path(folder)
-    import platformdirs
-
-    return Path(platformdirs.user_data_dir("seedgrid", appauthor=False))
-
-
-def _is_id(picture: str | Path) -> bool:
-    """Tell whether this may be an id, or the beginning of one, and not the name of a file."""
-    return set(str(picture)) <= _ID_DIGITS and not Path(picture).exists()
-
-
-def _read_seeds(seeds: Seeds) -> tuple[int, ...]:
-    if isinstance(seeds, str):
-        return parse_seeds(seeds)
-    if isinstance(seeds, Sequence):
-        return tuple(check_seed(seed) for seed in seeds)
-    return (check_seed(seeds),)
 
 
 def _wait(run: Run) -> Pictures:
