@@ -50,12 +50,17 @@ def describe_change(before: Recipe, after: Recipe) -> str:
         added = after.prompt.removeprefix(before.prompt.rstrip())
         return added.strip() if added != after.prompt else after.prompt
     if after.noise_mix != before.noise_mix:
-        return " + ".join(f"{share.weight:.0%} of seed {share.seed}" for share in after.noise_mix)
+        return describe_mix(after)
     if after.seed != before.seed:
         return f"seed {after.seed}"
     fields = type(after).model_fields
     changed = [name for name in fields if getattr(before, name) != getattr(after, name)]
     return ", ".join(f"{name} {getattr(after, name)}" for name in changed)
+
+
+def describe_mix(recipe: Recipe) -> str:
+    """Say how much of which seeds' noise is mixed in; empty when there is none."""
+    return " + ".join(f"{share.weight:.0%} of seed {share.seed}" for share in recipe.noise_mix)
 
 
 def _plan(

@@ -23,6 +23,7 @@ with quickly():
     import gradio as gr
 
     from seedgrid.core.errors import InputError, SeedGridError
+    from seedgrid.core.plain import one_line
     from seedgrid.diffusion.backend import Backend, Placement
     from seedgrid.locales import locales
     from seedgrid.studio import Studio, default_model
@@ -150,7 +151,7 @@ def languages() -> tuple[str, ...]:
 
 def say(line: str) -> None:
     """Tell the person at the terminal."""
-    sys.stderr.write(f"{line}\n")
+    sys.stderr.write(f"{one_line(line)}\n")
     sys.stderr.flush()
 
 

@@ -236,7 +236,7 @@ def _exported(entries: Sequence[Entry], kind: str) -> Response:
         if kind == "zip":
             write_bundle(entries, path)
         elif kind == "py":
-            path.write_text(script(entries))
+            path.write_text(script(entries), encoding="utf-8")
         else:
             write_sheet(entries, path)
     except BaseException:
