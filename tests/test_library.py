@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sqlite3
@@ -677,8 +678,13 @@ def test_a_database_damaged_in_use_is_told_and_rebuilt(library: Library) -> None
     entries = [library.add(make_picture(seed=seed)) for seed in range(20)]
     library.close()
     database = library.folder / "library.db"
+    # Not the pages of the schema, without which it would be no library at all.
+    with contextlib.closing(sqlite3.connect(database)) as connection:
+        query = "SELECT rootpage FROM sqlite_master WHERE tbl_name IN ('pictures', 'recipes')"
+        pages = [row[0] for row in connection.execute(query) if row[0]]
     data = bytearray(database.read_bytes())
-    data[8192:-4096] = os.urandom(len(data) - 8192 - 4096)
+    for page in pages:
+        data[(page - 1) * 4096 : page * 4096] = os.urandom(4096)
     database.write_bytes(data)
 
     with Library(library.folder) as again:

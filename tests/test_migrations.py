@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ from seedgrid.library import Library, tables
 from seedgrid.library.database import HEAD, Database
 from seedgrid.library.shelf import Shelf
 
-OLDER = ("m001",)
+OLDER = ("m001", "m002")
 
 
 def make_old_library(folder: Path, version: str) -> Entry:
@@ -29,11 +30,11 @@ def make_old_library(folder: Path, version: str) -> Entry:
     folder.mkdir()
     shelf = Shelf.at(folder, timeout_s=5)
     data = encode(make_picture(prompt="a very old fox"))
-    entry = shelf.entry_of(shelf.objects.put(data), data)
+    entry = replace(shelf.entry_of(shelf.objects.put(data), data), favourite=True)
     with shelf.database.writes() as connection:
         shelf.database.migrate(connection, version=version)
         tables.insert(connection, entry)
-    (entry,) = shelf.change([entry.id], favourite=True)
+    shelf.marks.append([(entry.id, {"favourite": True})])
     shelf.objects.close_session()
     shelf.database.close()
     return entry

@@ -28,6 +28,7 @@ from seedgrid.formats.png_chunks import Chunk
 
 CHUNK_KEY: Final = "seedgrid"
 PARAMETERS_KEY: Final = "parameters"
+SEAL_KEY: Final = "seedgrid-seal"
 MAX_RECORD_CHARACTERS: Final = 256 * 1024
 
 Source = Path | bytes
@@ -162,6 +163,16 @@ def rewrite(png: bytes, *, lineage: Lineage) -> bytes:
     """
     chunks = png_chunks.split(png)
     return _with_record(chunks, _record(chunks).model_copy(update={"lineage": lineage}))
+
+
+def with_seal(png: bytes, seal: str) -> bytes:
+    """Write a library's seal into a picture; only that library can tell that it is true."""
+    return png_chunks.with_texts(png_chunks.split(png), (png_chunks.plain_text(SEAL_KEY, seal),))
+
+
+def read_seal(png: bytes) -> str | None:
+    """Return the seal in a picture, whoever made it."""
+    return png_chunks.texts(png_chunks.split(png)).get(SEAL_KEY)
 
 
 def read_bytes(source: Source) -> bytes:

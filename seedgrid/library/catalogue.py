@@ -74,6 +74,9 @@ class Catalogue:
     def remembered(self, recipe_ids: Sequence[str], passport_digest: str) -> dict[str, Entry]:
         """Return the newest picture of each recipe under a passport, its file proved whole.
 
+        Only what this library painted, or verified here, is a memory: a file from elsewhere may
+        claim any pixels for a recipe.
+
         Returns:
             By recipe id; one that is not known is not in it.
         """
@@ -87,7 +90,8 @@ class Catalogue:
         for row in rows:
             if row["recipe_id"] not in found:
                 for entry in self._entries([row]):
-                    if self._shelf.objects.read(entry.file_sha256) is not None:
+                    whole = self._shelf.objects.read(entry.file_sha256) is not None
+                    if entry.checked and whole:
                         found[row["recipe_id"]] = entry
         return found
 

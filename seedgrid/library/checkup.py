@@ -165,7 +165,8 @@ class _Look:
         return tuple(
             picture_id
             for picture_id, favourite, note, trashed, lost in rows
-            if marks_of(favourite, note, trashed, lost) != said.get(picture_id, nothing)
+            if marks_of(favourite, note, trashed, lost)
+            != replace(said.get(picture_id, nothing), seal="")
         )
 
     def _search_fits(self) -> bool:

@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Final
 
 import sqlalchemy as sa
 
@@ -21,6 +22,8 @@ from seedgrid.library.marks import Marks
 from seedgrid.library.shelf import Shelf
 from seedgrid.library.tables import PICTURES, DamagedRowError
 from seedgrid.storage.files import refusals
+
+_SHOWN: Final = ("favourite", "note", "trashed", "lost")
 
 
 def mend(shelf: Shelf, report: Report) -> None:
@@ -113,7 +116,7 @@ def _adopt(shelf: Shelf, connection: sa.Connection, numbers: Mapping[str, int]) 
         else:
             marked = shelf.entry_of(name, data, marks)
             number = numbers.get(name, numbers.get(entry.id))
-            tables.insert(connection, marked, number=number)
+            shelf.insert(connection, marked, number=number)
 
 
 def _adopt_twin(shelf: Shelf, connection: sa.Connection, name: str, data: bytes) -> None:
@@ -124,7 +127,7 @@ def _adopt_twin(shelf: Shelf, connection: sa.Connection, name: str, data: bytes)
     copy = png.rewrite(data, lineage=lineage)
     file_sha256 = shelf.objects.put(copy)
     if not _has_picture(connection, twin_id):
-        tables.insert(connection, shelf.entry_of(file_sha256, copy))
+        shelf.insert(connection, shelf.entry_of(file_sha256, copy))
     shelf.objects.remove(name)
 
 
@@ -147,10 +150,11 @@ def _agree_on_marks(shelf: Shelf, connection: sa.Connection, report: Report) -> 
             shelf.objects.remove(entry.file_sha256)
         elif said is None or history.num_damaged:
             marks = marks_of(entry.favourite, entry.note, entry.trashed, entry.lost)
+            marks = replace(marks, seal=said.seal if said else "")
             history.marks[picture_id] = marks
             shelf.marks.append([(picture_id, asdict(marks))])
         else:
-            shown = {name: value for name, value in asdict(said).items() if name != "deleted"}
+            shown = {name: getattr(said, name) for name in _SHOWN}
             tables.update(connection, replace(entry, **shown))
     if history.num_damaged:
         shelf.marks.compact(history)

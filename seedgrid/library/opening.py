@@ -129,13 +129,15 @@ def _rows_of_files(
         data = shelf.objects.read(file_sha256)
         try:
             entry = shelf.entry_of(file_sha256, data or b"")
+            said = marks.get(entry.id, Marks())
+            entry = shelf.entry_of(file_sha256, data or b"", said) if said.seal else entry
         except PictureError:
             _log.warning("%s is damaged: see `seedgrid library check`", file_sha256)
             continue
-        said = marks.get(entry.id, Marks())
         if said.deleted or entry.id in rows:
             continue
         tables.insert_values(connection, entry)
+        shelf.insert_seals(connection, entry)
         marked = replace(entry, favourite=said.favourite, note=said.note, trashed=said.trashed)
         rows[entry.id] = tables.row_of(marked)
     return sorted(rows.values(), key=lambda row: (row["created_at"], row["cell"]))

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -28,6 +28,7 @@ from seedgrid.library import tables
 from seedgrid.library.database import Database
 from seedgrid.library.marks import Marks, MarksFile
 from seedgrid.library.objects import Objects
+from seedgrid.library.secret import Secret
 from seedgrid.library.tables import ENTRIES, PICTURES, DamagedRowError
 from seedgrid.storage.files import make_folder, refusals, sync_folder
 
@@ -65,13 +66,19 @@ class Shelf:
             guard=threading.RLock(),
         )
 
+    @cached_property
+    def secret(self) -> Secret:
+        """What tells this library's own pictures from those of others."""
+        return Secret(self.folder / "library.secret", self.held)
+
     def read(self, row: sa.RowMapping) -> Entry:
         """Turn a row of `ENTRIES` into an entry.
 
         Raises:
             DamagedRowError: The row is not what was written.
         """
-        return tables.read_entry(row, self.objects.path(str(row["file_sha256"])))
+        entry = tables.read_entry(row, self.objects.path(str(row["file_sha256"])))
+        return replace(entry, checked=self.secret.fits(entry, row["seal"]))
 
     def entry_of(self, file_sha256: str, data: bytes, marks: Marks = Marks()) -> Entry:  # noqa: B008 - frozen
         """Read the entry that a PNG file stands for.
@@ -80,7 +87,7 @@ class Shelf:
             PictureError: It is not one of ours, or damaged.
         """
         record = png.read(data)
-        return Entry(
+        entry = Entry(
             path=self.objects.path(file_sha256),
             recipe=record.recipe,
             passport=record.passport,
@@ -91,6 +98,37 @@ class Shelf:
             note=marks.note,
             trashed=marks.trashed,
         )
+        seals = (png.read_seal(data), marks.seal)
+        return replace(entry, checked=any(self.secret.fits(entry, seal) for seal in seals))
+
+    def sealed(self, data: bytes) -> bytes:
+        """Seal a PNG file that was painted here."""
+        return png.with_seal(data, self.secret.seal(self.entry_of("", data)))
+
+    def insert(
+        self, connection: sa.Connection, *entries: Entry, number: int | None = None
+    ) -> None:
+        """Write entries as new rows, with what they share with others; see `tables.insert`."""
+        tables.insert(connection, *entries, number=number)
+        self.insert_seals(connection, *entries)
+
+    def insert_seals(self, connection: sa.Connection, *entries: Entry) -> None:
+        """Write the seals of those entries that this library painted or verified."""
+        sealed = {self.secret.seal(entry): entry for entry in entries if entry.checked}
+        tables.insert_seals(connection, sealed)
+
+    def confirm(self, picture_id: str) -> Entry:
+        """Seal a picture that came from elsewhere: it was painted again here, bit for bit.
+
+        Raises:
+            InputError: `picture_unknown`.
+            LibraryError: The folder or the database refuses; nothing has changed.
+        """
+        with self.database.writes() as connection:
+            entry = replace(self.get(connection, picture_id), checked=True)
+            self.insert_seals(connection, entry)
+            self.marks.append([(entry.id, {"seal": self.secret.seal(entry)})])
+        return entry
 
     def add(self, *files: bytes) -> tuple[Entry, ...]:
         """Put PNG files of ours on the shelf, all rows or none; when this returns they are safe.
@@ -120,9 +158,12 @@ class Shelf:
                 continue
             lost = self.read(row)
             copy = png.rewrite(data, lineage=lost.lineage)
-            passport = kept[data].passport
             healed = replace(
-                lost, file_sha256=self.objects.put(copy), passport=passport, lost=False
+                lost,
+                file_sha256=self.objects.put(copy),
+                passport=kept[data].passport,
+                checked=kept[data].checked,
+                lost=False,
             )
             tables.insert_values(connection, healed)
             tables.update(connection, healed)
@@ -142,7 +183,7 @@ class Shelf:
             known = there.get(entry.id) or new.setdefault(entry.id, entry)
             if known.file_sha256 != entry.file_sha256:
                 raise InputError("picture_twice", field="picture", value=entry.id)
-        tables.insert(connection, *new.values())
+        self.insert(connection, *new.values())
         back = [picture_id for picture_id in new if self.marks.says_deleted(picture_id)]
         self.marks.append((picture_id, asdict(Marks())) for picture_id in back)
         return tuple((there | new)[entry.id] for entry in entries)

@@ -89,7 +89,7 @@ class Library(Catalogue):
         check_room(self.folder, sum(sizes))
 
     def add(self, picture: Picture) -> Entry:
-        """Keep a picture; when this returns it is safe on disk.
+        """Keep a picture that was painted here; when this returns it is safe on disk.
 
         Raises:
             LibraryError: Full, read-only or locked; what was kept before is untouched.
@@ -102,10 +102,16 @@ class Library(Catalogue):
         Raises:
             LibraryError: As `add`.
         """
-        return self._add(*in_threads(png.encode, pictures))
+        return self._add(*in_threads(self._encode, pictures))
+
+    def _encode(self, picture: Picture) -> bytes:
+        return self._shelf.sealed(png.encode(picture))
 
     def add_png(self, data: bytes) -> Entry:
         """Keep a SeedGrid PNG file as it is, chunks and all; one that is there already stays.
+
+        Its entry is `checked` only if this library painted it: anybody can write any pixels, and
+        their digest, into a file.
 
         Raises:
             PictureError: It holds no recipe, is damaged, or its pixels are not those of its recipe.
@@ -131,6 +137,16 @@ class Library(Catalogue):
                 raise LibraryError("picture_lost", value=entry.id)
             files.append(png.rewrite(data, lineage=lineage))
         return self._add(*files)
+
+    def confirm(self, picture_id: str) -> Entry:
+        """Take a picture from elsewhere for true: verify painted it again here, bit for bit.
+
+        Raises:
+            InputError: `picture_unknown`.
+            LibraryError: Nothing has changed.
+        """
+        with self._traced():
+            return self._shelf.confirm(picture_id)
 
     def set_favourite(self, picture_id: str, favourite: bool) -> Entry:
         """Mark or unmark a favourite.
