@@ -23,7 +23,7 @@ from seedgrid.formats import png
 from seedgrid.library import checkup, opening
 from seedgrid.library.catalogue import Catalogue
 from seedgrid.library.checkup import Report
-from seedgrid.library.shelf import Shelf, in_threads
+from seedgrid.library.shelf import File, Shelf, in_threads
 from seedgrid.library.tables import DamagedRowError
 from seedgrid.storage.files import check_room
 
@@ -102,10 +102,7 @@ class Library(Catalogue):
         Raises:
             LibraryError: As `add`.
         """
-        return self._add(*in_threads(self._encode, pictures))
-
-    def _encode(self, picture: Picture) -> bytes:
-        return self._shelf.sealed(png.encode(picture))
+        return self._add(*in_threads(self._shelf.written, pictures))
 
     def add_png(self, data: bytes) -> Entry:
         """Keep a SeedGrid PNG file as it is, chunks and all; one that is there already stays.
@@ -119,7 +116,7 @@ class Library(Catalogue):
             LibraryError: Full, read-only or locked.
         """
         png.read_checked(data)
-        return self._add(data)[0]
+        return self._add(self._shelf.taken(data))[0]
 
     def add_again(self, *copies: tuple[Entry, Lineage]) -> tuple[Entry, ...]:
         """Keep the same pixels at other places in the tree; they are copied, not computed.
@@ -135,7 +132,7 @@ class Library(Catalogue):
             data = self._shelf.objects.read(entry.file_sha256)
             if data is None:
                 raise LibraryError("picture_lost", value=entry.id)
-            files.append(png.rewrite(data, lineage=lineage))
+            files.append(self._shelf.taken(png.rewrite(data, lineage=lineage)))
         return self._add(*files)
 
     def confirm(self, picture_id: str) -> Entry:
@@ -228,7 +225,7 @@ class Library(Catalogue):
         except InputError:
             return None
 
-    def _add(self, *files: bytes) -> tuple[Entry, ...]:
+    def _add(self, *files: File) -> tuple[Entry, ...]:
         with self._traced():
             try:
                 entries = self._shelf.add(*files)
