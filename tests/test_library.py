@@ -727,12 +727,12 @@ def test_a_database_damaged_in_use_is_told_and_rebuilt(library: Library) -> None
 def test_a_crash_that_damaged_the_database_is_mended_at_the_start(library: Library) -> None:
     """Killed and damaged at once: the library still opens, made again from its pictures."""
     entries = [library.add(make_picture(seed=seed)) for seed in range(20)]
-    library._shelf.database.close()
+    library._storage.database.close()
     database = library.folder / "library.db"
     data = bytearray(database.read_bytes())
     data[8192:-4096] = b"\xff" * (len(data) - 8192 - 4096)
     database.write_bytes(data)
-    library._shelf.objects.close_session(leave_trace=True)
+    library._storage.objects.close_session(leave_trace=True)
 
     with Library(library.folder) as again:
         assert {again.get(entry.id) == entry for entry in entries} == {True}
@@ -743,7 +743,7 @@ def test_a_file_that_is_gone_after_a_crash_is_not_called_nothing(library: Librar
     """What the start says is true: a missing file is told as one."""
     entry = library.add(make_picture())
     entry.path.unlink()
-    library._shelf.objects.close_session(leave_trace=True)
+    library._storage.objects.close_session(leave_trace=True)
 
     with Library(library.folder) as again:
         assert [notice.code for notice in again.notices] == ["library_lost"]
@@ -833,7 +833,7 @@ def test_a_locked_database_is_told_and_works_again(tmp_path: Path) -> None:
 
 def test_every_connection_waits_for_the_disk(library: Library) -> None:
     """`synchronous` belongs to a connection: each must be EXTRA, with a rollback journal."""
-    database = library._shelf.database
+    database = library._storage.database
     with database.reads() as first, database.reads() as second:
         for connection in (first, second):
             pragmas = ("synchronous", "journal_mode", "foreign_keys")

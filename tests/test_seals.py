@@ -109,7 +109,7 @@ def test_a_row_cannot_be_sealed_by_hand(tmp_path: Path) -> None:
     with Library(tmp_path) as library:
         library.add(make_picture(seed=9))
         entry = library.add_png(forged(picture))
-        with library._shelf.database.writes() as connection:
+        with library._storage.database.writes() as connection:
             connection.exec_driver_sql(
                 "INSERT INTO seals VALUES (?, ?, ?, ?)",
                 (entry.recipe.id, entry.passport.digest, entry.pixels_sha256, "ab" * 32),

@@ -1,4 +1,4 @@
-"""Shelf: the parts of a library in one hand, and how one picture goes onto it or changes.
+"""LibraryStorage: the parts of a library in one hand; how one picture is kept or changed.
 
 The order is what keeps everything: the PNG file first, then its row, then the answer. Marks go to
 their file inside the transaction that changes the row, so the two cannot differ for long.
@@ -43,8 +43,8 @@ _NUM_THREADS: Final = 8
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shelf:
-    """A library's parts.
+class LibraryStorage:
+    """What a library keeps its pictures in: files, rows and marks.
 
     Attributes:
         lock: Held around migration, repair and deletion, by one process at a time.
@@ -59,7 +59,7 @@ class Shelf:
     guard: threading.RLock
 
     @classmethod
-    def at(cls, folder: Path, *, timeout_s: float) -> Shelf:
+    def at(cls, folder: Path, *, timeout_s: float) -> LibraryStorage:
         """Name the parts of the library in a folder; nothing is opened yet."""
         return cls(
             folder=folder,
