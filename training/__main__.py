@@ -85,11 +85,12 @@ def _export(arguments: argparse.Namespace) -> None:
 
 
 def _evaluate(arguments: argparse.Namespace) -> None:
-    """Print the table."""
+    """Print the table, and lay out the pictures that are least like their drawings."""
     from training.evaluate import evaluate
     from training.sampling import bundled_sampler
 
-    print(evaluate(bundled_sampler(arguments.model), is_quick=arguments.quick))
+    worst_path = arguments.model / "sheets" / "worst.jpg"
+    print(evaluate(bundled_sampler(arguments.model), worst_path, is_quick=arguments.quick))
 
 
 def _sheet(arguments: argparse.Namespace) -> None:
