@@ -17,11 +17,11 @@ from pathlib import Path
 
 import numpy as np
 
-from seedgrid.backend.fake import FAKE_CARD
+from seedgrid.core.picture import Lineage, Picture, new_id, now
+from seedgrid.core.recipe import Passport
+from seedgrid.core.request import Request, resolve
 from seedgrid.library import Library, tables
-from seedgrid.picture import Lineage, Picture, new_id, now
-from seedgrid.recipe import Passport
-from seedgrid.request import Request, resolve
+from seedgrid.testing.fake import FAKE_CARD
 
 WORDS = ("red", "fox", "castle", "river", "Labrador", "Vermeer", "artsy", "night", "狐狸", "서울")
 

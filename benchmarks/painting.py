@@ -13,8 +13,8 @@ from typing import Any
 
 from benchmarks.contest import Contest, Side, measure
 from benchmarks.plain import PlainScript
-from seedgrid.backend.base import Placement
-from seedgrid.events import Step
+from seedgrid.core.events import Step
+from seedgrid.diffusion.backend import Placement
 from seedgrid.studio import Settings, Studio
 
 PROMPT = "Labrador in the style of Vermeer"

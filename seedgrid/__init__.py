@@ -16,11 +16,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from seedgrid.album import Pictures, StudioPicture
+    from seedgrid.core.errors import SeedGridError
+    from seedgrid.core.recipe import Passport, Recipe
+    from seedgrid.core.request import Request
     from seedgrid.engine import Engine
-    from seedgrid.errors import SeedGridError
-    from seedgrid.recipe import Passport, Recipe
-    from seedgrid.request import Request
+    from seedgrid.pictures import Pictures, StudioPicture
     from seedgrid.studio import Studio
 
 __version__ = "0.1.0"
@@ -39,13 +39,13 @@ __all__ = [
 
 _HOMES = {
     "Engine": "engine",
-    "Passport": "recipe",
-    "Pictures": "album",
-    "Recipe": "recipe",
-    "Request": "request",
-    "SeedGridError": "errors",
+    "Passport": "core.recipe",
+    "Pictures": "pictures",
+    "Recipe": "core.recipe",
+    "Request": "core.request",
+    "SeedGridError": "core.errors",
     "Studio": "studio",
-    "StudioPicture": "album",
+    "StudioPicture": "pictures",
 }
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from stores import MakeRecipes, MemoryStore
 
-from seedgrid.backend.fake import FakeBackend
+from seedgrid.core.recipe import Recipe
+from seedgrid.core.request import Request, resolve
 from seedgrid.engine import Engine
-from seedgrid.recipe import Recipe
-from seedgrid.request import Request, resolve
+from seedgrid.testing.fake import FakeBackend
 
 
 @pytest.fixture
@@ -82,5 +82,5 @@ def library_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def fake(backend: FakeBackend, monkeypatch: pytest.MonkeyPatch) -> FakeBackend:
     """Let studios paint landscapes instead of loading a model."""
-    monkeypatch.setattr("seedgrid.backend.deferred.DeferredBackend", lambda: backend)
+    monkeypatch.setattr("seedgrid.diffusion.deferred.DeferredBackend", lambda: backend)
     return backend

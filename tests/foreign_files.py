@@ -7,8 +7,8 @@ from typing import Any
 
 from PIL import Image, PngImagePlugin
 
-from seedgrid.importing.foreign import read_foreign
-from seedgrid.importing.imported import Imported
+from seedgrid.formats.importers.foreign import read_foreign
+from seedgrid.formats.importers.imported import Imported
 
 
 def file_with(**texts: str) -> bytes:

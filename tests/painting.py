@@ -11,11 +11,11 @@ import diffusers
 import numpy as np
 import torch
 
-from seedgrid.backend.base import Placement
-from seedgrid.backend.diffusion import DiffusersBackend
-from seedgrid.picture import Pixels
-from seedgrid.recipe import Recipe
-from seedgrid.request import ModelCard, Request, resolve
+from seedgrid.core.picture import Pixels
+from seedgrid.core.recipe import Recipe
+from seedgrid.core.request import ModelCard, Request, resolve
+from seedgrid.diffusion.backend import Placement
+from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 
 # Two threads on two busy cores wait for each other most of the time.
 PLACEMENT = Placement(threads=1)

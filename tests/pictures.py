@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from seedgrid.picture import Lineage, Picture, new_id, now
-from seedgrid.recipe import ModelRef, Passport, Recipe
+from seedgrid.core.picture import Lineage, Picture, new_id, now
+from seedgrid.core.recipe import ModelRef, Passport, Recipe
 
 MODEL = ModelRef(id="bundled", weights_sha256="ab" * 32)
 

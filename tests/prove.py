@@ -19,9 +19,9 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 from painting import PLACEMENT, SilentWatch, recipes_for  # noqa: E402 (needs the path above)
 from pipelines import save  # noqa: E402
 
-from seedgrid.backend.diffusion import DiffusersBackend  # noqa: E402
-from seedgrid.backend.schedulers import TABLE  # noqa: E402
-from seedgrid.errors import SeedGridError  # noqa: E402
+from seedgrid.core.errors import SeedGridError  # noqa: E402
+from seedgrid.diffusion.diffusers_backend import DiffusersBackend  # noqa: E402
+from seedgrid.models.schedulers import TABLE  # noqa: E402
 
 FAMILIES = {
     "sd": "SD",

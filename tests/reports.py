@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from seedgrid.backend.proof import Check, ProbeReport
-from seedgrid.recipe import Recipe
+from seedgrid.core.recipe import Recipe
+from seedgrid.diffusion.probe_results import Check, ProbeReport
 
 
 def report_for(recipe: Recipe, *, proven: int) -> ProbeReport:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from seedgrid.library.entry import Entry
-from seedgrid.picture import Lineage, Picture
-from seedgrid.recipe import Recipe
+from seedgrid.core.entry import Entry
+from seedgrid.core.picture import Lineage, Picture
+from seedgrid.core.recipe import Recipe
 
 MakeRecipes = Callable[..., tuple[Recipe, ...]]
 

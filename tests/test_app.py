@@ -18,16 +18,17 @@ from PIL.PngImagePlugin import PngInfo
 from serving import serve
 
 import app
-from seedgrid import png
-from seedgrid.backend.catalog import bundled_folder
-from seedgrid.backend.fake import FAKE_CARD
-from seedgrid.backend.installed import InstalledBackend
-from seedgrid.errors import InputError, ModelError
+from seedgrid.core.errors import InputError, ModelError
+from seedgrid.core.request import Request, resolve
+from seedgrid.core.turbo import quicken
+from seedgrid.diffusion.installed import InstalledBackend
+from seedgrid.formats import png
 from seedgrid.library import Library
-from seedgrid.request import Request, resolve
-from seedgrid.turbo import quicken
-from seedgrid.ui import server
-from seedgrid.ui.bounds import MAX_BODY_BYTES
+from seedgrid.models.registry import bundled_folder
+from seedgrid.testing.fake import FAKE_CARD
+from seedgrid.web import launch
+from seedgrid.web.server import app as server
+from seedgrid.web.server.limits import MAX_BODY_BYTES
 
 ROOT = Path(app.__file__).parent
 
@@ -186,16 +187,16 @@ def test_analytics_and_history_are_off(address: str) -> None:
 def test_a_taken_port_gives_the_next_one() -> None:
     """Two pages at once stand side by side."""
     with socket.socket() as taken:
-        taken.bind((app.HOST, 0))
+        taken.bind((launch.HOST, 0))
         taken.listen()
         port = taken.getsockname()[1]
-        assert port < app.find_port(app.HOST, port) < port + 100
+        assert port < launch.find_port(launch.HOST, port) < port + 100
 
 
 def test_an_address_of_another_machine_is_refused() -> None:
     """A host that is not ours is named in the message."""
     with pytest.raises(InputError, match=r"192\.0\.2\.1"):
-        app.find_port("192.0.2.1", 7860)
+        launch.find_port("192.0.2.1", 7860)
 
 
 @pytest.mark.parametrize(
@@ -215,7 +216,7 @@ def test_the_queue_rests_between_two_looks(tmp_path: Path) -> None:
     """Gradio looks into its queue a thousand times a second, unless it is told otherwise."""
     code = (
         "import sys, gradio as gr; from seedgrid.studio import Studio;"
-        " from seedgrid.ui.page import build_app, make_answers\n"
+        " from seedgrid.web.page import build_app, make_answers\n"
         "with gr.Blocks() as plain: pass\n"
         "with Studio(library=sys.argv[1]) as studio: page = build_app(make_answers(studio))\n"
         "print(plain._queue.sleep_when_free, page._queue.sleep_when_free)"

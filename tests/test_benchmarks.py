@@ -14,8 +14,8 @@ from benchmarks.__main__ import _table
 from benchmarks.__main__ import main as benchmark
 from benchmarks.contest import Contest, Outcome, Side, Times, measure, run
 from benchmarks.plain import PlainScript
-from seedgrid.backend.base import Placement
 from seedgrid.cli import main
+from seedgrid.diffusion.backend import Placement
 from seedgrid.studio import Studio
 
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from seedgrid.backend import catalog
-from seedgrid.errors import ModelError
+from seedgrid.core.errors import ModelError
+from seedgrid.models import registry
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def edit_json(path: Path, **changes: Any) -> None:
 def code_of(model: str | Path) -> str:
     """Return the code of the error that finding and describing a model raises."""
     with pytest.raises(ModelError) as caught:
-        _ = catalog.find(str(model)).card
+        _ = registry.find(str(model)).card
     return caught.value.code
 
 
@@ -59,7 +59,7 @@ def test_a_card_says_what_a_model_can_do(
     negative: bool,  # a column of the table
 ) -> None:
     """Size, scheduler and words come from the configurations in the model's folder."""
-    card = catalog.find(str(model_folder(name))).card
+    card = registry.find(str(model_folder(name))).card
     assert (card.width, card.height, card.size_multiple) == (width, width, multiple)
     assert card.scheduler == card.schedulers[0] == scheduler
     assert card.has_negative_prompt == negative
@@ -70,7 +70,7 @@ def test_unconditional_models_have_no_prompt_and_one_size(
     model_folder: Callable[[str], Path], name: str
 ) -> None:
     """DDPM and DDIM paint without words, and only as large as their denoiser is."""
-    card = catalog.find(str(model_folder(name))).card
+    card = registry.find(str(model_folder(name))).card
     assert not card.has_prompt
     assert card.fixed_size
 
@@ -78,8 +78,8 @@ def test_unconditional_models_have_no_prompt_and_one_size(
 def test_the_card_needs_neither_torch_nor_diffusers(model_folder: Callable[[str], Path]) -> None:
     """The page opens before torch is imported, and shows the model's settings."""
     program = (
-        "import sys; from seedgrid.backend import catalog\n"
-        "assert catalog.find(sys.argv[1]).card.schedulers and catalog.installed() is not None\n"
+        "import sys; from seedgrid.models import registry\n"
+        "assert registry.find(sys.argv[1]).card.schedulers and registry.installed() is not None\n"
         "assert not {'torch', 'diffusers', 'transformers'} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", program, model_folder("sd")], check=True)
@@ -87,10 +87,10 @@ def test_the_card_needs_neither_torch_nor_diffusers(model_folder: Callable[[str]
 
 def test_a_local_model_is_named_by_its_folder_and_found_again_by_name(folder: Path) -> None:
     """Recipes hold a name, never a path; the folder is remembered."""
-    model = catalog.find(str(folder))
+    model = registry.find(str(folder))
     assert model.id == "copy"
-    assert catalog.find("copy").path == folder
-    assert catalog.find_recorded(model.card.ref).path == folder
+    assert registry.find("copy").path == folder
+    assert registry.find_recorded(model.card.ref).path == folder
 
 
 def test_models_in_the_configured_folders_are_found_by_name(
@@ -99,27 +99,27 @@ def test_models_in_the_configured_folders_are_found_by_name(
     """`SEEDGRID_MODELS` names folders that hold models."""
     other = folder.rename(folder.with_name("shelved"))
     monkeypatch.setenv("SEEDGRID_MODELS", str(other.parent))
-    assert catalog.find("shelved").path == other
-    assert "shelved" in {model.id for model in catalog.installed()}
+    assert registry.find("shelved").path == other
+    assert "shelved" in {model.id for model in registry.installed()}
 
 
 def test_one_changed_byte_is_another_model(folder: Path) -> None:
     """Diffusers loads a flipped byte in silence; the digest tells."""
     folder = folder.rename(folder.with_name("only one of this name"))
-    before = catalog.find(str(folder)).card.ref
+    before = registry.find(str(folder)).card.ref
     weights = folder / "unet" / "diffusion_pytorch_model.safetensors"
     data = bytearray(weights.read_bytes())
     data[-1] ^= 1
     weights.write_bytes(data)
-    assert catalog.find(str(folder)).card.ref.weights_sha256 != before.weights_sha256
+    assert registry.find(str(folder)).card.ref.weights_sha256 != before.weights_sha256
     with pytest.raises(ModelError) as caught:
-        catalog.find_recorded(before)
+        registry.find_recorded(before)
     assert caught.value.code == "model_changed"
 
 
 def test_the_digest_can_be_checked_by_hand(folder: Path) -> None:
     """It is what `sha256sum` says of what `sha256sum` says."""
-    model = catalog.find(str(folder))
+    model = registry.find(str(folder))
     names = sorted(model.files.files)
     lines = subprocess.run(["sha256sum", *names], cwd=folder, capture_output=True, check=True)
     total = subprocess.run(["sha256sum"], input=lines.stdout, capture_output=True, check=True)
@@ -128,14 +128,14 @@ def test_the_digest_can_be_checked_by_hand(folder: Path) -> None:
 
 def test_the_publishers_defaults_and_hints_are_used(folder: Path) -> None:
     """A `seedgrid.json` beside the model says what suits it; it is not part of the digest."""
-    before = catalog.find(str(folder)).card
+    before = registry.find(str(folder)).card
     side = {
         "name": "a model",
         "defaults": {"num_inference_steps": 9, "guidance_scale": 3.0, "scheduler": "UniPC"},
         "hints": {"subjects": ["fox"]},
     }
     (folder / "seedgrid.json").write_text(json.dumps(side))
-    card = catalog.find(str(folder)).card
+    card = registry.find(str(folder)).card
     assert (card.num_inference_steps, card.guidance_scale) == (9, 3.0)
     assert card.schedulers[0] == card.scheduler == "UniPC"
     assert card.hints == {"subjects": ("fox",)}
@@ -153,7 +153,7 @@ def test_a_model_that_is_not_there_names_the_command(monkeypatch: pytest.MonkeyP
     """A hub id that was not downloaded says how to; nothing is fetched by itself."""
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(ModelError, match="seedgrid models --download nobody/nothing"):
-        catalog.find("nobody/nothing")
+        registry.find("nobody/nothing")
 
 
 @pytest.mark.parametrize(
@@ -179,9 +179,9 @@ def test_a_folder_with_pickled_weights_is_refused(folder: Path) -> None:
 
 def test_a_pickle_beside_safetensors_is_ignored(folder: Path) -> None:
     """Many published folders hold both; only the safe one counts."""
-    before = catalog.find(str(folder)).card.ref
+    before = registry.find(str(folder)).card.ref
     (folder / "unet" / "diffusion_pytorch_model.bin").write_bytes(b"\x80\x04.")
-    assert catalog.find(str(folder)).card.ref == before
+    assert registry.find(str(folder)).card.ref == before
 
 
 @pytest.mark.parametrize("library", ["subprocess", "pipeline", "os", "my_module"])
@@ -255,7 +255,7 @@ def test_a_failed_download_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a network the one command that needs it says so."""
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(ModelError) as caught:
-        catalog.download("nobody/nothing")
+        registry.download("nobody/nothing")
     assert caught.value.code == "download_failed"
 
 
@@ -270,11 +270,11 @@ def test_a_snapshot_of_the_hub_cache_is_known_by_its_id(
     (repository / "snapshots").mkdir()
     folder.rename(repository / "snapshots" / commit)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
-    card = catalog.find("someone/foxes").card
+    card = registry.find("someone/foxes").card
     assert (card.ref.id, card.ref.revision) == ("someone/foxes", commit)
-    assert catalog.find(f"someone/foxes@{commit}").card == card
-    assert catalog.find_recorded(card.ref).card == card
-    assert "someone/foxes" in {model.id for model in catalog.installed()}
+    assert registry.find(f"someone/foxes@{commit}").card == card
+    assert registry.find_recorded(card.ref).card == card
+    assert "someone/foxes" in {model.id for model in registry.installed()}
 
 
 def test_a_single_file_is_recognised_by_its_tensors(
@@ -287,7 +287,7 @@ def test_a_single_file_is_recognised_by_its_tensors(
     header = json.dumps({name: {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode()
     path.write_bytes(struct.pack("<Q", len(header)) + header + bytes(4))
     with pytest.raises(ModelError, match="--download stable-diffusion-v1-5/"):
-        _ = catalog.find(str(path)).card
+        _ = registry.find(str(path)).card
 
 
 def test_a_single_file_of_another_kind_is_refused(tmp_path: Path) -> None:
@@ -317,4 +317,4 @@ def test_a_download_fetches_what_is_loaded_and_no_second_copy() -> None:
         "unet/diffusion_pytorch_model.fp16.safetensors",
         "vae_decoder/model.onnx",
     ]
-    assert catalog.files_to_fetch([*needed, *needless]) == needed
+    assert registry.files_to_fetch([*needed, *needless]) == needed

@@ -8,19 +8,19 @@ from pathlib import Path
 import pytest
 from reports import report_for
 
-from seedgrid import png
-from seedgrid.backend.base import Placement, Watch
-from seedgrid.backend.fake import FakeBackend
-from seedgrid.backend.proof import ProbeReport, keep_report
-from seedgrid.errors import RunCancelled
-from seedgrid.library.entry import Entry
-from seedgrid.picture import Picture
-from seedgrid.recipe import Recipe
+from seedgrid.core.entry import Entry
+from seedgrid.core.errors import RunCancelled
+from seedgrid.core.picture import Picture
+from seedgrid.core.recipe import Recipe
+from seedgrid.diffusion.backend import Placement, Watch
+from seedgrid.diffusion.probe_results import ProbeReport, keep_report
+from seedgrid.formats import png
 from seedgrid.studio import Studio
-from seedgrid.ui.check import Checks
-from seedgrid.ui.lock import LockBadge
-from seedgrid.ui.place import Place
-from seedgrid.ui.shelves import OneShelf
+from seedgrid.testing.fake import FakeBackend
+from seedgrid.web.actions.checks import Checks
+from seedgrid.web.state.lock_badge import LockBadge
+from seedgrid.web.state.page_state import Place
+from seedgrid.web.state.visitor_libraries import OneShelf
 
 ME = Place(visitor="0" * 32).to_browser()
 SOON_S = 20.0

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from command import SMALL, rows
 
-from seedgrid import png
-from seedgrid.backend.fake import FakeBackend, Fault
 from seedgrid.cli import main
+from seedgrid.formats import png
+from seedgrid.testing.fake import FakeBackend, Fault
 
 ROOT = Path(__file__).parent.parent
 

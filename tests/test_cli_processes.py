@@ -20,9 +20,9 @@ ROOT = Path(__file__).parent.parent
 
 SLOW_FAKE = """
 import sys
-import seedgrid.backend.deferred
-from seedgrid.backend.fake import FakeBackend
-seedgrid.backend.deferred.DeferredBackend = lambda: FakeBackend(step_delay_s=0.05)
+import seedgrid.diffusion.deferred
+from seedgrid.testing.fake import FakeBackend
+seedgrid.diffusion.deferred.DeferredBackend = lambda: FakeBackend(step_delay_s=0.05)
 from seedgrid.cli import main
 sys.exit(main(sys.argv[1:]))
 """

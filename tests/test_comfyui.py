@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from foreign_files import codes, imported, node
 
-from seedgrid.errors import PictureError
-from seedgrid.importing.imported import Imported
+from seedgrid.core.errors import PictureError
+from seedgrid.formats.importers.imported import Imported
 
 Graph = dict[str, dict[str, Any]]
 

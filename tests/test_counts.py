@@ -13,11 +13,11 @@ import pytest
 import torch
 from painting import PLACEMENT, SilentWatch, paint, recipes_for
 
-from seedgrid import png
-from seedgrid.backend.base import Placement
-from seedgrid.backend.deferred import DeferredBackend
-from seedgrid.backend.diffusion import DiffusersBackend
-from seedgrid.backend.previews import Preview
+from seedgrid.diffusion.backend import Placement
+from seedgrid.diffusion.deferred import DeferredBackend
+from seedgrid.diffusion.diffusers_backend import DiffusersBackend
+from seedgrid.diffusion.previews import Preview
+from seedgrid.formats import png
 from seedgrid.studio import Studio
 
 ENCODERS = ("text_encoder", "text_encoder_2", "text_encoder_3")

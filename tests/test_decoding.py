@@ -12,8 +12,8 @@ import pytest
 import torch
 from painting import paint, plain_call, recipes_for
 
-from seedgrid.backend.decoding import Decoder
-from seedgrid.backend.diffusion import DiffusersBackend
+from seedgrid.diffusion.accel.decoding import Decoder
+from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from seedgrid.backend.determinism import determinism, in_force
+from seedgrid.diffusion.determinism import determinism, in_force
 
 
 @pytest.fixture(autouse=True)

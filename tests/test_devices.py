@@ -9,16 +9,16 @@ import diffusers
 import pytest
 import torch
 
-from seedgrid.backend.base import Placement
-from seedgrid.backend.devices import (
+from seedgrid.core.errors import DeviceError
+from seedgrid.diffusion.backend import Placement
+from seedgrid.diffusion.devices import (
     available_devices,
     device_name,
     pick_device,
     place,
     torch_dtype,
 )
-from seedgrid.backend.formats import choose_dtype
-from seedgrid.errors import DeviceError
+from seedgrid.models.dtypes import choose_dtype
 
 CPU = torch.device("cpu")
 

@@ -17,12 +17,12 @@ from PIL import Image
 from safetensors.torch import load_file, save_file
 from singlefile import save_single_file
 
-from seedgrid.backend.base import Placement
-from seedgrid.backend.diffusion import DiffusersBackend
-from seedgrid.backend.generators import mix_noise
-from seedgrid.errors import DeviceError, InputError, ModelError, RunCancelled, RunError
-from seedgrid.recipe import Lora, NoiseShare
-from seedgrid.request import Request, resolve
+from seedgrid.core.errors import DeviceError, InputError, ModelError, RunCancelled, RunError
+from seedgrid.core.recipe import Lora, NoiseShare
+from seedgrid.core.request import Request, resolve
+from seedgrid.diffusion.backend import Placement
+from seedgrid.diffusion.diffusers_backend import DiffusersBackend
+from seedgrid.diffusion.generators import mix_noise
 
 FAMILIES = ("sd", "sdxl", "sd3", "flux", "pixart", "lcm", "ddpm", "ddim")
 

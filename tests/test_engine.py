@@ -14,11 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from stores import MakeRecipes, MemoryStore
 
-from seedgrid.backend.base import Placement
-from seedgrid.backend.fake import FakeBackend, Fault
-from seedgrid.engine import Engine, Run
-from seedgrid.errors import LibraryError, RunCancelled, RunError
-from seedgrid.events import (
+from seedgrid.core.entry import Entry
+from seedgrid.core.errors import LibraryError, RunCancelled, RunError
+from seedgrid.core.events import (
     Cancelled,
     Done,
     Event,
@@ -29,10 +27,12 @@ from seedgrid.events import (
     Step,
     Terminal,
 )
-from seedgrid.library.entry import Entry
-from seedgrid.picture import Picture
-from seedgrid.plan import plan_grid
-from seedgrid.request import Request, resolve
+from seedgrid.core.picture import Picture
+from seedgrid.core.plan import plan_grid
+from seedgrid.core.request import Request, resolve
+from seedgrid.diffusion.backend import Placement
+from seedgrid.engine import Engine, Run
+from seedgrid.testing.fake import FakeBackend, Fault
 
 ROOT = Path(__file__).parent.parent
 SOON_S = 20.0
@@ -568,10 +568,10 @@ def test_closing_stops_everything(make_recipes: MakeRecipes) -> None:
 def test_a_forgotten_engine_does_not_keep_the_program_alive() -> None:
     """A script that ends without closing ends, and with a run in progress it ends soon, too."""
     code = (
-        "from seedgrid.backend.fake import FakeBackend\n"
+        "from seedgrid.testing.fake import FakeBackend\n"
         "from seedgrid.engine import Engine\n"
-        "from seedgrid.plan import plan_grid\n"
-        "from seedgrid.request import Request, resolve\n"
+        "from seedgrid.core.plan import plan_grid\n"
+        "from seedgrid.core.request import Request, resolve\n"
         "from tests.stores import MemoryStore\n"
         "b = FakeBackend(step_delay_s=0.05)\n"
         "e = Engine(b, MemoryStore())\n"

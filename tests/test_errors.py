@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from seedgrid.errors import (
+from seedgrid.core.errors import (
     MESSAGES,
     DeviceError,
     InputError,

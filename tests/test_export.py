@@ -14,17 +14,17 @@ from pathlib import Path
 import pytest
 from pictures import make_lineage, make_picture
 
-from seedgrid import export
-from seedgrid.backend.base import Placement, Unwatched
-from seedgrid.backend.diffusion import DiffusersBackend
-from seedgrid.backend.families import FAMILIES
-from seedgrid.errors import InputError, LibraryError
-from seedgrid.importing.take_in import take_in
+from seedgrid.core.entry import Entry
+from seedgrid.core.errors import InputError, LibraryError
+from seedgrid.core.picture import Picture
+from seedgrid.core.recipe import Lora, NoiseShare, Passport, Recipe, read_recipe
+from seedgrid.core.request import Request, resolve
+from seedgrid.diffusion.backend import Placement, Unwatched
+from seedgrid.diffusion.diffusers_backend import DiffusersBackend
+from seedgrid.export import bundle as export
 from seedgrid.library import Library
-from seedgrid.library.entry import Entry
-from seedgrid.picture import Picture
-from seedgrid.recipe import Lora, NoiseShare, Passport, Recipe, read_recipe
-from seedgrid.request import Request, resolve
+from seedgrid.library.take_in import take_in
+from seedgrid.models.families import FAMILIES
 
 
 @pytest.fixture

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from seedgrid.backend.base import Placement
-from seedgrid.backend.fake import FakeBackend
-from seedgrid.library.entry import Entry
+from seedgrid.core.entry import Entry
+from seedgrid.diffusion.backend import Placement
 from seedgrid.studio import Studio
-from seedgrid.ui.check import Checks
-from seedgrid.ui.handlers import Handlers
-from seedgrid.ui.keep import Keep
-from seedgrid.ui.place import Place
-from seedgrid.ui.present import Presenter
-from seedgrid.ui.shelves import OneShelf
+from seedgrid.testing.fake import FakeBackend
+from seedgrid.web.actions.checks import Checks
+from seedgrid.web.actions.library import Keep
+from seedgrid.web.actions.painting import Handlers
+from seedgrid.web.state.page_state import Place
+from seedgrid.web.state.snapshot import Presenter
+from seedgrid.web.state.visitor_libraries import OneShelf
 
 
 @pytest.fixture

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from stores import MakeRecipes
 
-from seedgrid.backend.base import Placement
-from seedgrid.backend.fake import FakeBackend, Fault, Generators, fresh_generators
-from seedgrid.errors import ModelError, RunCancelled, RunError
-from seedgrid.picture import Pixels
-from seedgrid.recipe import NoiseShare, Recipe
+from seedgrid.core.errors import ModelError, RunCancelled, RunError
+from seedgrid.core.picture import Pixels
+from seedgrid.core.recipe import NoiseShare, Recipe
+from seedgrid.diffusion.backend import Placement
+from seedgrid.testing.fake import FakeBackend, Fault, Generators, fresh_generators
 
 ROOT = Path(__file__).parent.parent
 
@@ -61,8 +61,8 @@ def test_a_picture_depends_on_its_recipe_only(make_recipes: MakeRecipes) -> None
 def test_the_same_in_another_process() -> None:
     """A picture is the same in a new process with another hash seed."""
     code = (
-        "import hashlib; from seedgrid.backend.fake import *; from seedgrid.request import *\n"
-        "from seedgrid.backend.base import Unwatched\n"
+        "import hashlib; from seedgrid.testing.fake import *; from seedgrid.core.request import *\n"
+        "from seedgrid.diffusion.backend import Unwatched\n"
         "b = FakeBackend(); r = resolve(Request(prompt='misty mountains', seeds=(0,), width=64,"
         " height=64, num_inference_steps=3), b.card(None))\n"
         "print(hashlib.sha256(b.paint(r, Placement(), Unwatched())[0].tobytes()).hexdigest())"

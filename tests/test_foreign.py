@@ -19,14 +19,14 @@ from foreign_files import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seedgrid.backend.fake import FAKE_CARD
-from seedgrid.backend.schedulers import TABLE
-from seedgrid.errors import PictureError
-from seedgrid.importing.imported import Found, fit, to_imported
-from seedgrid.importing.samplers import OUR_NAMES
-from seedgrid.png import parameters_text
-from seedgrid.recipe import NoiseShare
-from seedgrid.request import Request, resolve
+from seedgrid.core.errors import PictureError
+from seedgrid.core.recipe import NoiseShare
+from seedgrid.core.request import Request, resolve
+from seedgrid.formats.importers.imported import Found, fit, to_imported
+from seedgrid.formats.importers.samplers import OUR_NAMES
+from seedgrid.formats.png import parameters_text
+from seedgrid.models.schedulers import TABLE
+from seedgrid.testing.fake import FAKE_CARD
 
 A1111 = """masterpiece, (best quality:1.2), a red fox <lora:foxes_v2:0.8>
 in the snow

@@ -7,9 +7,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seedgrid.backend.generators import fresh_generators, mix_noise
-from seedgrid.errors import InputError
-from seedgrid.seeds import MAX_SEED
+from seedgrid.core.errors import InputError
+from seedgrid.core.seeds import MAX_SEED
+from seedgrid.diffusion.generators import fresh_generators, mix_noise
 
 SHAPE = (4, 8, 8)
 

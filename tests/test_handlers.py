@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
-from seedgrid.backend.base import Placement
-from seedgrid.backend.fake import FakeBackend, Fault
-from seedgrid.request import Request, resolve
+from seedgrid.core.prompts import GUIDE_SUFFIXES
+from seedgrid.core.request import Request, resolve
+from seedgrid.core.turbo import quicken
+from seedgrid.diffusion.backend import Placement
 from seedgrid.studio import Studio
-from seedgrid.turbo import quicken
-from seedgrid.ui.ask import Asked
-from seedgrid.ui.handlers import Handlers
-from seedgrid.ui.present import Presenter
-from seedgrid.ui.shelves import OneShelf
-from seedgrid.ui.shown import Progress, Shown
-from seedgrid.ui.tree import rounds_of
-from seedgrid.variations import GUIDE_SUFFIXES
+from seedgrid.testing.fake import FakeBackend, Fault
+from seedgrid.web.actions.form import Asked
+from seedgrid.web.actions.painting import Handlers
+from seedgrid.web.serializers.answers import Progress, Shown
+from seedgrid.web.state.snapshot import Presenter
+from seedgrid.web.state.tree import rounds_of
+from seedgrid.web.state.visitor_libraries import OneShelf
 
 ASKED = Asked(prompt="a red fox", seeds="5-8", steps="3", size="64x64")
 

@@ -10,10 +10,10 @@ from foreign_files import COMFY, FOOOCUS, INVOKE, NOVELAI, SWARM_PARAMS, codes, 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seedgrid.backend.fake import FAKE_CARD
-from seedgrid.errors import InputError, PictureError
-from seedgrid.importing.imported import fit
-from seedgrid.request import Request, resolve
+from seedgrid.core.errors import InputError, PictureError
+from seedgrid.core.request import Request, resolve
+from seedgrid.formats.importers.imported import fit
+from seedgrid.testing.fake import FAKE_CARD
 
 NAN, INFINITE = float("nan"), float("inf")
 

@@ -13,10 +13,10 @@ import pytest
 from pictures import make_lineage, make_picture
 from PIL import Image, PngImagePlugin
 
-from seedgrid import png
-from seedgrid.importing import take_in as module
-from seedgrid.importing.take_in import Taken, take_in
+from seedgrid.formats import png
 from seedgrid.library import Library
+from seedgrid.library import take_in as module
+from seedgrid.library.take_in import Taken, take_in
 
 
 @pytest.fixture

@@ -11,18 +11,18 @@ import pytest
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from seedgrid.backend.base import Placement
-from seedgrid.backend.fake import FAKE_CARD, FakeBackend
-from seedgrid.library.entry import Entry
-from seedgrid.links import link_query, read_link
-from seedgrid.recipe import NoiseShare
-from seedgrid.request import Request, resolve
+from seedgrid.core.entry import Entry
+from seedgrid.core.recipe import NoiseShare
+from seedgrid.core.request import Request, resolve
+from seedgrid.diffusion.backend import Placement
+from seedgrid.formats.links import link_query, read_link
 from seedgrid.studio import Studio
-from seedgrid.ui.ask import Asked, read_request
-from seedgrid.ui.keep import PAGE_SIZE, Keep, fields_of
-from seedgrid.ui.place import Place, read_place
-from seedgrid.ui.present import Presenter
-from seedgrid.ui.shelves import OneShelf
+from seedgrid.testing.fake import FAKE_CARD, FakeBackend
+from seedgrid.web.actions.form import Asked, read_request
+from seedgrid.web.actions.library import PAGE_SIZE, Keep, fields_of
+from seedgrid.web.state.page_state import Place, read_place
+from seedgrid.web.state.snapshot import Presenter
+from seedgrid.web.state.visitor_libraries import OneShelf
 
 ME = Place(visitor="0" * 32).to_browser()
 
@@ -211,7 +211,6 @@ def test_a_dropped_picture_of_another_tool_fills_in_the_fields(keep: Keep, tmp_p
         "determinism": "",
         "dtype": "",
         "mix": "",
-        "compiled": False,
     }
     assert shown.place is None
     assert filled.status is not None

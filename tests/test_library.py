@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 from pictures import MODEL, make_lineage, make_picture
 
-from seedgrid import chunks, png
-from seedgrid.errors import InputError, LibraryError
+from seedgrid.core.entry import Entry
+from seedgrid.core.errors import InputError, LibraryError
+from seedgrid.core.picture import new_id
+from seedgrid.formats import png, png_chunks
 from seedgrid.library import Library
-from seedgrid.library.entry import Entry
-from seedgrid.picture import new_id
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def test_add_again_copies_the_packed_pixels(library: Library) -> None:
     assert again.id != entry.id
     assert again.recipe == entry.recipe
     packed = [
-        [part.data for part in chunks.split(path.read_bytes()) if part.kind == b"IDAT"]
+        [part.data for part in png_chunks.split(path.read_bytes()) if part.kind == b"IDAT"]
         for path in (entry.path, again.path)
     ]
     assert packed[0] == packed[1]

@@ -16,13 +16,13 @@ from pathlib import Path
 import pytest
 from pictures import make_picture
 
-from seedgrid.backend.fake import FAKE_CARD, FakeBackend
+from seedgrid.core.errors import LibraryError
+from seedgrid.core.events import Failed
+from seedgrid.core.plan import plan_grid
+from seedgrid.core.request import Request, resolve
 from seedgrid.engine import Engine
-from seedgrid.errors import LibraryError
-from seedgrid.events import Failed
 from seedgrid.library import Library
-from seedgrid.plan import plan_grid
-from seedgrid.request import Request, resolve
+from seedgrid.testing.fake import FAKE_CARD, FakeBackend
 
 ROOT = Path(__file__).parents[1]
 NO_STRACE = "strace is not here: `apt-get install strace` lets this test run"

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from pictures import make_lineage, make_picture
 
+from seedgrid.core.entry import Entry
 from seedgrid.library import Library
-from seedgrid.library.entry import Entry
 
 
 class LibraryStates(RuleBasedStateMachine):

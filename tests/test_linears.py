@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from painting import paint, plain_call, recipes_for
 from torch.nn import functional
 
-from seedgrid.backend import linears
-from seedgrid.backend.determinism import restored
-from seedgrid.backend.diffusion import DiffusersBackend
-from seedgrid.backend.generators import fresh_generators
-from seedgrid.backend.linears import MIN_ROWS, Linears, find_way
+from seedgrid.diffusion.accel import linears
+from seedgrid.diffusion.accel.linears import MIN_ROWS, Linears, find_way
+from seedgrid.diffusion.determinism import restored
+from seedgrid.diffusion.diffusers_backend import DiffusersBackend
+from seedgrid.diffusion.generators import fresh_generators
 
 
 @pytest.fixture

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pictures import make_recipe
 
-from seedgrid.backend.fake import FAKE_CARD
-from seedgrid.errors import InputError
-from seedgrid.links import link_query, read_link, read_mix, write_mix
-from seedgrid.recipe import ModelRef, NoiseShare
-from seedgrid.request import Request, resolve
+from seedgrid.core.errors import InputError
+from seedgrid.core.recipe import ModelRef, NoiseShare
+from seedgrid.core.request import Request, resolve
+from seedgrid.formats.links import link_query, read_link, read_mix, write_mix
+from seedgrid.testing.fake import FAKE_CARD
 
 WORDS = st.text(st.characters(exclude_categories=["Cs", "Cc"]) | st.just("\n"), min_size=1)
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from painting import SilentWatch, paint, recipes_for
 
-from seedgrid.backend.base import Placement
-from seedgrid.backend.diffusion import DiffusersBackend
-from seedgrid.picture import Pixels, pixels_sha256
-from seedgrid.recipe import Recipe, canonical_json
+from seedgrid.core.picture import Pixels, pixels_sha256
+from seedgrid.core.recipe import Recipe, canonical_json
+from seedgrid.diffusion.backend import Placement
+from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 
 FAMILIES = ("sd", "sdxl", "sd3", "flux", "pixart", "sana", "lcm", "stable-unclip", "ddpm", "ddim")
 NOISY_SCHEDULERS = ("DDPM", "Euler a", "DPM2 a", "DPM++ 2M SDE", "DPM++ SDE Karras", "LCM")
@@ -108,9 +108,9 @@ def test_a_new_process_gives_the_same_bits(
     program = (
         "import sys; sys.path[:0] = sys.argv[1:3]\n"
         "from painting import paint\n"
-        "from seedgrid.backend.diffusion import DiffusersBackend\n"
-        "from seedgrid.picture import pixels_sha256\n"
-        "from seedgrid.recipe import read_recipe\n"
+        "from seedgrid.diffusion.diffusers_backend import DiffusersBackend\n"
+        "from seedgrid.core.picture import pixels_sha256\n"
+        "from seedgrid.core.recipe import read_recipe\n"
         "print(pixels_sha256(paint(DiffusersBackend(), [read_recipe(sys.argv[3])])[0]))\n"
     )
     tests = Path(__file__).parent

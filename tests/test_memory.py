@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent
 CODE = """
 import resource, sys, threading
 if sys.argv[1] == "kept":
-    from seedgrid.backend.memory import keep_freed_memory
+    from seedgrid.diffusion.accel.malloc import keep_freed_memory
     assert keep_freed_memory()
 
 def work():

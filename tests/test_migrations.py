@@ -14,12 +14,12 @@ from alembic.script import ScriptDirectory
 from pictures import make_picture
 
 from seedgrid import library as library_package
-from seedgrid.errors import LibraryError
+from seedgrid.core.entry import Entry
+from seedgrid.core.errors import LibraryError
+from seedgrid.formats.png import encode
 from seedgrid.library import Library, tables
 from seedgrid.library.database import HEAD, Database
-from seedgrid.library.entry import Entry
 from seedgrid.library.shelf import Shelf
-from seedgrid.png import encode
 
 OLDER = ("m001",)
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from painting import paint, plain_call, recipes_for
 
-from seedgrid.backend.diffusion import DiffusersBackend
+from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 
 FAMILIES = (
     "sd",

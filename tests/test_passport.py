@@ -9,10 +9,10 @@ from pathlib import Path
 
 import torch
 
-from seedgrid.backend.base import Placement
-from seedgrid.backend.determinism import determinism
-from seedgrid.backend.passport import current_passport
-from seedgrid.recipe import Passport
+from seedgrid.core.recipe import Passport
+from seedgrid.diffusion.backend import Placement
+from seedgrid.diffusion.determinism import determinism
+from seedgrid.diffusion.environment import current_passport
 
 CPU = torch.device("cpu")
 
@@ -78,8 +78,8 @@ def test_instruction_limits_are_those_of_the_start() -> None:
     """Libraries read them once, so what is set afterwards is not in force and not recorded."""
     program = (
         "import os, torch\n"
-        "from seedgrid.backend.base import Placement\n"
-        "from seedgrid.backend.passport import current_passport\n"
+        "from seedgrid.diffusion.backend import Placement\n"
+        "from seedgrid.diffusion.environment import current_passport\n"
         "os.environ['ONEDNN_MAX_CPU_ISA'] = 'SSE41'\n"
         "passport = current_passport(torch.device('cpu'), Placement())\n"
         "print(passport.instruction_limits, passport.cpu_capability)\n"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from seedgrid.picture import Lineage, new_id, now, pixels_sha256
+from seedgrid.core.picture import Lineage, new_id, now, pixels_sha256
 
 
 def test_the_digest_is_over_the_rgb_bytes_row_by_row() -> None:

@@ -8,13 +8,13 @@ import pytest
 from reports import report_for
 from stores import MakeRecipes, MemoryStore
 
-from seedgrid.backend.fake import FakeBackend
-from seedgrid.backend.proof import advise
+from seedgrid.core.entry import Entry
+from seedgrid.core.plan import describe_change, plan_grid, plan_refine
+from seedgrid.core.recipe import NoiseShare
+from seedgrid.core.request import neighbours, refine
+from seedgrid.diffusion.probe_results import advise
 from seedgrid.engine import Engine
-from seedgrid.library.entry import Entry
-from seedgrid.plan import describe_change, plan_grid, plan_refine
-from seedgrid.recipe import NoiseShare
-from seedgrid.request import neighbours, refine
+from seedgrid.testing.fake import FakeBackend
 
 
 @pytest.fixture

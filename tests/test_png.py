@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from pictures import make_lineage, make_picture, make_recipe
 from PIL import Image
 
-from seedgrid import chunks, png
-from seedgrid.errors import PictureError
-from seedgrid.picture import Picture
-from seedgrid.recipe import MAX_PROMPT_CHARACTERS, Passport
+from seedgrid.core.errors import PictureError
+from seedgrid.core.picture import Picture
+from seedgrid.core.recipe import MAX_PROMPT_CHARACTERS, Passport
+from seedgrid.formats import png, png_chunks
 
 
 def chunk(kind: bytes, data: bytes) -> bytes:
@@ -107,8 +107,8 @@ def test_rewrite_changes_the_lineage_and_nothing_else() -> None:
 
     file = png.rewrite(FILE, lineage=lineage)
 
-    packed = [part for part in chunks.split(FILE) if part.kind == b"IDAT"]
-    assert [part for part in chunks.split(file) if part.kind == b"IDAT"] == packed
+    packed = [part for part in png_chunks.split(FILE) if part.kind == b"IDAT"]
+    assert [part for part in png_chunks.split(file) if part.kind == b"IDAT"] == packed
     assert png.read(file).lineage == lineage
     assert png.read(file).recipe == PICTURE.recipe
     assert file.count(b"seedgrid\0") == 1
@@ -120,8 +120,8 @@ def test_an_edited_picture_is_noticed() -> None:
     pixels[0, 0, 0] ^= 1
     buffer = io.BytesIO()
     Image.fromarray(pixels).save(buffer, "PNG")
-    texts = [part for part in chunks.split(FILE) if part.kind == b"iTXt"]
-    edited = chunks.with_texts(chunks.split(buffer.getvalue()), texts)
+    texts = [part for part in png_chunks.split(FILE) if part.kind == b"iTXt"]
+    edited = png_chunks.with_texts(png_chunks.split(buffer.getvalue()), texts)
 
     assert png.read(edited).recipe == PICTURE.recipe
     with pytest.raises(PictureError) as caught:
@@ -149,21 +149,21 @@ def test_every_shorter_file_is_noticed() -> None:
 @given(st.binary(max_size=300))
 def test_no_bytes_crash_the_reader(data: bytes) -> None:
     """Bytes that are no picture give one kind of error."""
-    for file in (data, chunks.SIGNATURE + data, with_chunk(FILE, b"\0" + data)):
+    for file in (data, png_chunks.SIGNATURE + data, with_chunk(FILE, b"\0" + data)):
         with pytest.raises(PictureError):
             png.read_checked(file)
 
 
 def record_text(**changes: object) -> str:
-    data = json.loads(chunks.texts(chunks.split(FILE))["seedgrid"])
+    data = json.loads(png_chunks.texts(png_chunks.split(FILE))["seedgrid"])
     return json.dumps(data | changes)
 
 
 def replaced(text: str) -> bytes:
-    return chunks.with_texts(chunks.split(FILE), [chunks.utf8_text("seedgrid", text)])
+    return png_chunks.with_texts(png_chunks.split(FILE), [png_chunks.utf8_text("seedgrid", text)])
 
 
-BOMB = zlib.compress(b"x" * (chunks.MAX_TEXT_BYTES + 1))
+BOMB = zlib.compress(b"x" * (png_chunks.MAX_TEXT_BYTES + 1))
 RECIPE = json.loads(record_text())["recipe"]
 
 
@@ -172,14 +172,14 @@ RECIPE = json.loads(record_text())["recipe"]
     [
         (b"", "picture_not_png"),
         (b"GIF89a" + b"\0" * 60, "picture_not_png"),
-        (chunks.SIGNATURE, "picture_damaged"),
+        (png_chunks.SIGNATURE, "picture_damaged"),
         (b"\x89PNG\r\n\x1a\n" + b"\0" * (64 * 2**20), "picture_large"),
-        (chunks.SIGNATURE + ihdr(30_000, 30_000) + FILE[33:], "picture_large"),
-        (chunks.SIGNATURE + ihdr(2**31, 1) + FILE[33:], "picture_damaged"),
-        (chunks.SIGNATURE + ihdr(0, 0) + FILE[33:], "picture_damaged"),
-        (chunks.SIGNATURE + ihdr(32, 32) + FILE[33:], "picture_altered"),
-        (chunks.SIGNATURE + chunk(b"IEND", b""), "picture_damaged"),
-        (with_chunk(FILE, chunk(b"tEXt", b"a\0b") * chunks.MAX_CHUNKS), "picture_damaged"),
+        (png_chunks.SIGNATURE + ihdr(30_000, 30_000) + FILE[33:], "picture_large"),
+        (png_chunks.SIGNATURE + ihdr(2**31, 1) + FILE[33:], "picture_damaged"),
+        (png_chunks.SIGNATURE + ihdr(0, 0) + FILE[33:], "picture_damaged"),
+        (png_chunks.SIGNATURE + ihdr(32, 32) + FILE[33:], "picture_altered"),
+        (png_chunks.SIGNATURE + chunk(b"IEND", b""), "picture_damaged"),
+        (with_chunk(FILE, chunk(b"tEXt", b"a\0b") * png_chunks.MAX_CHUNKS), "picture_damaged"),
         (with_chunk(FILE, chunk(b"tEXt", b"a\0" + b"b" * (5 * 2**20))), "picture_text"),
         (with_chunk(FILE, chunk(b"zTXt", b"a\0\0" + BOMB)), "picture_text"),
         (with_chunk(FILE, chunk(b"iTXt", b"a\0\1\0\0\0" + BOMB)), "picture_text"),

@@ -10,11 +10,11 @@ import pytest
 import torch
 from painting import PLACEMENT, SilentWatch, one_thread, paint, recipes_for
 
-from seedgrid.backend.base import Placement
-from seedgrid.backend.diffusion import DiffusersBackend
-from seedgrid.backend.probe import run_probe
-from seedgrid.errors import RunCancelled
-from seedgrid.recipe import Recipe
+from seedgrid.core.errors import RunCancelled
+from seedgrid.core.recipe import Recipe
+from seedgrid.diffusion.backend import Placement
+from seedgrid.diffusion.diffusers_backend import DiffusersBackend
+from seedgrid.diffusion.probe import run_probe
 
 
 @pytest.fixture(scope="module")

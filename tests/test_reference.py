@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 import torch
 
-from seedgrid.backend import catalog
-from seedgrid.backend.reference import (
+from seedgrid.cli import main
+from seedgrid.diffusion.reference import (
     CPU_FIGURE,
     GPU_FIGURE,
     TOLERANCE,
     ReferenceCheck,
     check_reference,
 )
-from seedgrid.cli import main
+from seedgrid.models import registry
 
 # Recorded on 2026-11-20 with torch 2.13 on an AMD EPYC; 1 to 3 threads and instruction limits down
 # to SSE move it by at most 0.0003.
@@ -27,7 +27,7 @@ def test_the_guides_computation_gives_the_recorded_figure(
     model_folder: Callable[[str], Path],
 ) -> None:
     """The architecture of google/ddpm-cifar10-32 with seeded weights, two DDIM steps, seed 0."""
-    model = catalog.find(str(model_folder("ddpm-cifar10")))
+    model = registry.find(str(model_folder("ddpm-cifar10")))
     check = check_reference(model, torch.device("cpu"))
     assert check.figure == pytest.approx(RECORDED, abs=TOLERANCE)
     assert check.expected == CPU_FIGURE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from seedgrid.backend.replacing import replaced
+from seedgrid.diffusion.patch import replaced
 
 
 class Owner:

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seedgrid.errors import InputError
-from seedgrid.recipe import ModelRef
-from seedgrid.request import (
+from seedgrid.core.errors import InputError
+from seedgrid.core.prompts import GUIDE_SUFFIXES
+from seedgrid.core.recipe import ModelRef
+from seedgrid.core.request import (
     ModelCard,
     Request,
     check_prompt,
@@ -21,7 +22,6 @@ from seedgrid.request import (
     refine,
     resolve,
 )
-from seedgrid.variations import GUIDE_SUFFIXES
 
 CARD = ModelCard(
     ref=ModelRef(id="bundled", weights_sha256="0" * 64),

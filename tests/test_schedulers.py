@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from seedgrid.backend.families import FAMILIES
-from seedgrid.backend.schedulers import TABLE, make_scheduler, names_for, own_name
+from seedgrid.models.families import FAMILIES
+from seedgrid.models.schedulers import TABLE, make_scheduler, names_for, own_name
 
 CONFIG: dict[str, Any] = {"num_train_timesteps": 1000, "prediction_type": "epsilon"}
 SD = FAMILIES["StableDiffusionPipeline"]

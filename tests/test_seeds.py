@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seedgrid.errors import InputError
-from seedgrid.seeds import (
+from seedgrid.core.errors import InputError
+from seedgrid.core.seeds import (
     MAX_SEED,
     MAX_SEEDS_AT_ONCE,
     check_seed,

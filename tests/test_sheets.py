@@ -10,14 +10,14 @@ import pytest
 from pictures import make_lineage, make_picture
 from PIL import Image
 
-from seedgrid import labels
-from seedgrid.contact_sheets import is_matrix, make_pages, write_sheet
-from seedgrid.errors import InputError, LibraryError
-from seedgrid.labels import Block, Cell, draw, wrap
+from seedgrid.core.entry import Entry
+from seedgrid.core.errors import InputError, LibraryError
+from seedgrid.core.picture import Lineage, Picture, new_id
+from seedgrid.export import labels
+from seedgrid.export.contact_sheets import is_matrix, make_pages, write_sheet
+from seedgrid.export.labels import Block, Cell, draw, wrap
+from seedgrid.export.sheets import make_grid, make_sheet
 from seedgrid.library import Library
-from seedgrid.library.entry import Entry
-from seedgrid.picture import Lineage, Picture, new_id
-from seedgrid.sheets import make_grid, make_sheet
 
 COLOURS = ((200, 30, 30), (30, 200, 30), (30, 30, 200), (200, 200, 30))
 

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from seedgrid.backend.base import Placement
-from seedgrid.backend.fake import FakeBackend
+from seedgrid.diffusion.backend import Placement
 from seedgrid.studio import Studio
-from seedgrid.ui.ask import Asked
-from seedgrid.ui.handlers import Handlers
-from seedgrid.ui.keep import Keep
-from seedgrid.ui.place import Place
-from seedgrid.ui.present import Presenter
-from seedgrid.ui.shelves import OneShelf, VisitorShelves
-from seedgrid.ui.shown import Shown
+from seedgrid.testing.fake import FakeBackend
+from seedgrid.web.actions.form import Asked
+from seedgrid.web.actions.library import Keep
+from seedgrid.web.actions.painting import Handlers
+from seedgrid.web.serializers.answers import Shown
+from seedgrid.web.state.page_state import Place
+from seedgrid.web.state.snapshot import Presenter
+from seedgrid.web.state.visitor_libraries import OneShelf, VisitorShelves
 
 ASKED = Asked(prompt="a red fox", seeds="5-6", steps="1", size="64x64")
 ANNA, BERT = (Place(visitor=letter * 32).to_browser() for letter in "ab")

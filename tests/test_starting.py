@@ -13,7 +13,7 @@ import gradio as gr
 import pytest
 from gradio.component_meta import create_or_modify_pyi
 
-from seedgrid.ui.starting import quickly
+from seedgrid.web.server.gradio_import import quickly
 
 ROOT = Path(__file__).parent.parent
 LATE = ("torch", "diffusers", "transformers", "sqlalchemy", "alembic")

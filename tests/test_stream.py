@@ -14,14 +14,14 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from seedgrid.backend.base import Placement
-from seedgrid.backend.fake import FakeBackend
+from seedgrid.diffusion.backend import Placement
 from seedgrid.studio import Studio
-from seedgrid.ui.ask import Asked, Varied, read_asked, read_varied
-from seedgrid.ui.page import make_answers
-from seedgrid.ui.shown import Progress, Shown
-from seedgrid.ui.stream import follow_route, line
-from seedgrid.ui.wiring import updates
+from seedgrid.testing.fake import FakeBackend
+from seedgrid.web.actions.form import Asked, Varied, read_asked, read_varied
+from seedgrid.web.page import make_answers
+from seedgrid.web.serializers.answers import Progress, Shown
+from seedgrid.web.server.stream import follow_route, line
+from seedgrid.web.wiring import updates
 
 ASKED = Asked(prompt="a red fox", seeds="5-8", steps="3", size="64x64")
 

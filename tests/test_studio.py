@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from seedgrid import png
-from seedgrid.backend.fake import FakeBackend, Fault
-from seedgrid.errors import InputError, LibraryError, PictureError, RunCancelled, RunError
-from seedgrid.events import Step
+from seedgrid.core.errors import InputError, LibraryError, PictureError, RunCancelled, RunError
+from seedgrid.core.events import Step
+from seedgrid.formats import png
 from seedgrid.library import Library
 from seedgrid.studio import Settings, Studio, default_library, default_model
+from seedgrid.testing.fake import FakeBackend, Fault
 
 ROOT = Path(__file__).parent.parent
 SMALL: Settings = {"width": 64, "height": 64, "num_inference_steps": 2}

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-import seedgrid.turbo
-from seedgrid.backend.fake import FAKE_CARD, FakeBackend
-from seedgrid.request import Request, resolve
+import seedgrid.core.turbo
+from seedgrid.core.request import Request, resolve
+from seedgrid.core.turbo import has_fast_bfloat16, quicken
 from seedgrid.studio import Studio
-from seedgrid.turbo import has_fast_bfloat16, quicken
+from seedgrid.testing.fake import FAKE_CARD, FakeBackend
 
 CARD = dataclasses.replace(
     FAKE_CARD, schedulers=("DDIM", "DPM++ 2M"), scheduler="DDIM", num_inference_steps=25
@@ -21,7 +21,7 @@ CARD = dataclasses.replace(
 @pytest.fixture
 def processor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A processor that says of itself what a test wants."""
-    monkeypatch.setattr(seedgrid.turbo, "_CPU_INFO", tmp_path / "cpuinfo")
+    monkeypatch.setattr(seedgrid.core.turbo, "_CPU_INFO", tmp_path / "cpuinfo")
     return tmp_path / "cpuinfo"
 
 

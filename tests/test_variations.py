@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seedgrid.errors import InputError
-from seedgrid.variations import GUIDE_PROMPT, GUIDE_SUFFIXES, Piece, compare_words, vary
+from seedgrid.core.errors import InputError
+from seedgrid.core.prompts import GUIDE_PROMPT, GUIDE_SUFFIXES, Piece, compare_words, vary
 
 
 def test_the_guides_example() -> None:

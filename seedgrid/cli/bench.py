@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 import seedgrid
-from seedgrid.errors import InputError
+from seedgrid.core.errors import InputError
 
 
 def bench(

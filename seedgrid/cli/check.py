@@ -8,12 +8,12 @@ from typing import Annotated, Final
 
 import typer
 
-from seedgrid.backend.base import Placement, Unwatched
 from seedgrid.cli import options
 from seedgrid.cli.output import CountLine, complain, say, say_json, say_table
-from seedgrid.errors import PictureError
-from seedgrid.request import Request, parse_size, resolve
-from seedgrid.sheets import is_sheet
+from seedgrid.core.errors import PictureError
+from seedgrid.core.request import Request, parse_size, resolve
+from seedgrid.diffusion.backend import Placement, Unwatched
+from seedgrid.export.sheets import is_sheet
 from seedgrid.studio import Studio
 
 _AT_ONCE: Final = 64
@@ -31,7 +31,7 @@ def verify(
     json: options.Json = False,
 ) -> None:
     """Run the recipes again and compare. Exit 1 when a picture is not what its recipe makes."""
-    from seedgrid.backend.deferred import DeferredBackend
+    from seedgrid.diffusion.deferred import DeferredBackend
     from seedgrid.verify import verify_files
 
     with Studio(library=library) as studio:
@@ -66,7 +66,7 @@ def probe(
     json: options.Json = False,
 ) -> None:
     """Find out whether the lock holds here for a model and a size. Exit 1 when it does not."""
-    from seedgrid.backend.deferred import DeferredBackend
+    from seedgrid.diffusion.deferred import DeferredBackend
 
     size_px = parse_size(size) if size is not None else (None, None)
     backend = DeferredBackend()

@@ -9,7 +9,7 @@ import typer
 
 from seedgrid.cli import options
 from seedgrid.cli.output import complain, picture_row, say, say_json, say_table
-from seedgrid.library.entry import Entry
+from seedgrid.core.entry import Entry
 from seedgrid.studio import Studio
 
 app = typer.Typer(help="List the library; `library check` finds and repairs.")

@@ -8,12 +8,12 @@ from typing import Annotated, Any
 import typer
 from pydantic import BaseModel
 
-from seedgrid import png
 from seedgrid.cli import options
 from seedgrid.cli.output import picture_row, say, say_json, say_table
-from seedgrid.library.entry import Entry
+from seedgrid.core.entry import Entry
+from seedgrid.core.prompts import compare_words
+from seedgrid.formats import png
 from seedgrid.studio import Studio
-from seedgrid.variations import compare_words
 from seedgrid.verify.comparison import compare_pixels
 
 Picture = Annotated[str, typer.Argument(help="A SeedGrid PNG file, or an id in the library.")]

@@ -14,12 +14,11 @@ from typing import Annotated, Any, Final
 import typer
 
 import seedgrid
-from seedgrid.backend.base import Placement
-from seedgrid.backend.compiling import compiler
 from seedgrid.cli import options
 from seedgrid.cli.output import complain, say, say_json, say_table
-from seedgrid.errors import ModelError
-from seedgrid.request import Request, resolve
+from seedgrid.core.errors import ModelError
+from seedgrid.core.request import Request, resolve
+from seedgrid.diffusion.backend import Placement
 from seedgrid.studio import Studio, default_library, default_model
 
 _LIBRARIES: Final = ("torch", "diffusers", "transformers", "accelerate", "gradio", "pillow")
@@ -33,11 +32,11 @@ def models(
     json: options.Json = False,
 ) -> None:
     """List the models on this machine."""
-    from seedgrid.backend import catalog
+    from seedgrid.models import registry
 
     if download is not None:
-        catalog.download(download)
-    for model in catalog.installed():
+        registry.download(download)
+    for model in registry.installed():
         row: dict[str, Any] = {"id": model.id, "revision": model.revision, "path": str(model.path)}
         try:
             card = model.card
@@ -90,11 +89,11 @@ def doctor(
 
 def _check_reference(model: str | None, device: str, json: bool) -> None:
     """Compare with the figures of the guide; exit 1 when they differ, 2 without the weights."""
-    from seedgrid.backend import catalog
-    from seedgrid.backend.devices import pick_device
-    from seedgrid.backend.reference import HUB_ID, check_reference
+    from seedgrid.diffusion.devices import pick_device
+    from seedgrid.diffusion.reference import HUB_ID, check_reference
+    from seedgrid.models import registry
 
-    found = catalog.find(model or HUB_ID)
+    found = registry.find(model or HUB_ID)
     check = check_reference(found, pick_device(device))
     if json:
         say_json(asdict(check) | {"model": found.id, "holds": check.holds})
@@ -115,7 +114,6 @@ def _describe_machine() -> dict[str, Any]:
         "system": platform.platform(),
         "cores": os.cpu_count(),
         "versions": {name: _version(name) for name in _LIBRARIES},
-        "compiler": compiler() or "none: Turbo paints without a compiled denoiser",
     }
 
 

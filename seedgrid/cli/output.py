@@ -12,9 +12,9 @@ from typing import Any, Self
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from seedgrid.core.entry import Entry
+from seedgrid.core.events import Event, Finished, Loading, Queued, Started, Step
 from seedgrid.engine import Run
-from seedgrid.events import Event, Finished, Loading, Queued, Started, Step
-from seedgrid.library.entry import Entry
 
 
 def say(text: str) -> None:
@@ -130,8 +130,6 @@ class RunLine(TerminalLine):
         match event:
             case Queued(position=position) if position:
                 self._describe(f"waiting, {position} before")
-            case Loading(model=model, is_compiling=True):
-                self._describe(f"compiling {model}, about a minute, once")
             case Loading(model=model):
                 self._describe(f"loading {model}")
             case Started():

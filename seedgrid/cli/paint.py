@@ -14,13 +14,13 @@ import typer
 
 from seedgrid.cli import options
 from seedgrid.cli.output import RunLine, complain, picture_row, say, say_json
+from seedgrid.core.entry import Entry
+from seedgrid.core.errors import InputError
+from seedgrid.core.events import Cancelled, Failed, Finished
+from seedgrid.core.prompts import GUIDE_SUFFIXES
+from seedgrid.core.request import parse_size
 from seedgrid.engine import Run
-from seedgrid.errors import InputError
-from seedgrid.events import Cancelled, Failed, Finished
-from seedgrid.library.entry import Entry
-from seedgrid.request import parse_size
 from seedgrid.studio import Settings, Studio
-from seedgrid.variations import GUIDE_SUFFIXES
 
 
 def grid(
@@ -40,13 +40,10 @@ def grid(
     out: options.Out = None,
     fresh: options.Fresh = False,
     turbo: options.Turbo = False,
-    compiled: options.Compiled = False,
     json: options.Json = False,
 ) -> None:
     """Paint one prompt on several seeds."""
-    settings = _settings(
-        negative, steps, guidance, scheduler, size, dtype, width, determinism, compiled=compiled
-    )
+    settings = _settings(negative, steps, guidance, scheduler, size, dtype, width, determinism)
     folder = _make_out(out)
     with Studio(model, library, device) as studio:
         run = studio.start_grid(prompt, seeds, fresh=fresh, turbo=turbo, **settings)
@@ -96,13 +93,10 @@ def matrix(
     out: options.Out = None,
     fresh: options.Fresh = False,
     turbo: options.Turbo = False,
-    compiled: options.Compiled = False,
     json: options.Json = False,
 ) -> None:
     """Paint every prompt on every seed."""
-    settings = _settings(
-        negative, steps, guidance, scheduler, size, dtype, width, determinism, compiled=compiled
-    )
+    settings = _settings(negative, steps, guidance, scheduler, size, dtype, width, determinism)
     folder = _make_out(out)
     with Studio(model, library, device) as studio:
         run = studio.start_matrix(prompts, seeds, fresh=fresh, turbo=turbo, **settings)
@@ -120,8 +114,6 @@ def _settings(
     dtype: str | None,
     width: int | None,
     determinism: str | None,
-    *,
-    compiled: bool,
 ) -> Settings:
     size_px = parse_size(size) if size is not None else (None, None)
     return Settings(
@@ -134,7 +126,6 @@ def _settings(
         dtype=dtype,
         lock_width=width,
         determinism=determinism,
-        compiled=True if compiled else None,
     )
 
 
@@ -187,7 +178,7 @@ def _print_picture(event: Finished, out: Path | None, *, as_json: bool) -> None:
 
 def _copy(entry: Entry, out: Path) -> Path:
     """Write the picture to a folder, whole or not at all; its name says seed and picture."""
-    from seedgrid.files import write_atomically
+    from seedgrid.storage.files import write_atomically
 
     path = out / f"seed-{entry.recipe.seed}-{entry.id[:12]}.png"
     write_atomically(path, entry.path.read_bytes())
@@ -200,8 +191,9 @@ def _write_sheet(run: Run, out: Path | None, rows: int | None = None) -> None:
         return
     from PIL import Image
 
-    from seedgrid import png, sheets
-    from seedgrid.files import write_atomically
+    from seedgrid.export import sheets
+    from seedgrid.formats import png
+    from seedgrid.storage.files import write_atomically
 
     entries = [run.finished[cell] for cell in range(len(run.jobs))]
     images = [Image.fromarray(png.read_pixels(entry.path)) for entry in entries]

@@ -13,7 +13,7 @@ import typer
 import seedgrid
 from seedgrid.cli import bench, check, keep, look, machine, page, paint, share
 from seedgrid.cli.output import complain
-from seedgrid.errors import SeedGridError
+from seedgrid.core.errors import SeedGridError
 
 logger = logging.getLogger(__name__)
 

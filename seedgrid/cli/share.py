@@ -11,17 +11,17 @@ from pydantic_core import to_jsonable_python
 
 from seedgrid.cli import options
 from seedgrid.cli.output import complain, picture_row, say, say_json, say_table
-from seedgrid.errors import InputError
-from seedgrid.files import write_atomically
-from seedgrid.library.entry import Entry
-from seedgrid.links import write_mix
-from seedgrid.seeds import format_seeds
+from seedgrid.core.entry import Entry
+from seedgrid.core.errors import InputError
+from seedgrid.core.seeds import format_seeds
+from seedgrid.formats.links import write_mix
+from seedgrid.storage.files import write_atomically
 from seedgrid.studio import Studio
 
 if TYPE_CHECKING:
-    from seedgrid.importing.imported import Imported
-    from seedgrid.importing.take_in import Taken
-    from seedgrid.request import Request
+    from seedgrid.core.request import Request
+    from seedgrid.formats.importers.imported import Imported
+    from seedgrid.library.take_in import Taken
 
 
 def export(
@@ -51,8 +51,8 @@ def export(
     library: options.Library = None,
 ) -> None:
     """Write a script, a bundle or a sheet; without an option, print the script."""
-    from seedgrid import export as out
-    from seedgrid.contact_sheets import write_sheet
+    from seedgrid.export import bundle as out
+    from seedgrid.export.contact_sheets import write_sheet
 
     with Studio(library=library) as studio:
         entries = _entries(studio, pictures, whole_round=whole_round, whole_work=whole_work)
@@ -74,7 +74,7 @@ def import_(
     json: options.Json = False,
 ) -> None:
     """Take pictures into the library; of another tool's picture, print what to ask for here."""
-    from seedgrid.importing.take_in import take_in
+    from seedgrid.library.take_in import take_in
 
     num_taken = num_failed = 0
     with Studio(library=library) as studio:
@@ -131,12 +131,12 @@ def _model_folder(entries: list[Entry]) -> Path:
     Raises:
         InputError: `export_models` when there are several; `model_missing` when it is not here.
     """
-    from seedgrid.backend import catalog
+    from seedgrid.models import registry
 
     first, *others = {entry.recipe.model for entry in entries}
     if others:
         raise InputError("export_models", field="model", value=f"{len(others) + 1} models")
-    files = catalog.find_recorded(first).files
+    files = registry.find_recorded(first).files
     if files.checkpoint is not None:
         raise InputError("export_models", field="model", value=files.checkpoint.name)
     return files.folder

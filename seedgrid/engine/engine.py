@@ -10,15 +10,15 @@ from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, Self, TypeVar
 
-from seedgrid.backend.base import Backend, Placement, even_threads
+from seedgrid.core.errors import RunError, SeedGridError
+from seedgrid.core.events import Cancelled
+from seedgrid.core.recipe import Recipe
+from seedgrid.core.request import ModelCard, Request, resolve
+from seedgrid.diffusion.backend import Backend, Placement, even_threads
 from seedgrid.engine.fair_queue import FairQueue
-from seedgrid.engine.lane import Lane
 from seedgrid.engine.run import Job, Run
 from seedgrid.engine.store import Store
-from seedgrid.errors import RunError, SeedGridError
-from seedgrid.events import Cancelled
-from seedgrid.recipe import Recipe
-from seedgrid.request import ModelCard, Request, resolve
+from seedgrid.engine.worker import Lane
 
 logger = logging.getLogger(__name__)
 

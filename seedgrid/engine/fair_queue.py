@@ -10,8 +10,8 @@ from collections import OrderedDict, deque
 from collections.abc import Callable
 from itertools import zip_longest
 
+from seedgrid.core.events import Queued
 from seedgrid.engine.run import Run
-from seedgrid.events import Queued
 
 Errand = Callable[[], None]
 

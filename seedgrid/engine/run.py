@@ -11,10 +11,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from seedgrid.backend.base import Placement
-from seedgrid.engine.store import Store
-from seedgrid.errors import RunCancelled
-from seedgrid.events import (
+from seedgrid.core.entry import Entry
+from seedgrid.core.errors import RunCancelled
+from seedgrid.core.events import (
     Cancelled,
     Done,
     Event,
@@ -25,9 +24,10 @@ from seedgrid.events import (
     Started,
     Step,
 )
-from seedgrid.library.entry import Entry
-from seedgrid.picture import Lineage, new_id
-from seedgrid.recipe import Recipe
+from seedgrid.core.picture import Lineage, new_id
+from seedgrid.core.recipe import Recipe
+from seedgrid.diffusion.backend import Placement
+from seedgrid.engine.store import Store
 
 State = Literal["queued", "running", "done", "cancelled", "failed"]
 

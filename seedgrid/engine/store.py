@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
-from seedgrid.library.entry import Entry
-from seedgrid.picture import Lineage, Picture
-from seedgrid.recipe import Recipe
+from seedgrid.core.entry import Entry
+from seedgrid.core.picture import Lineage, Picture
+from seedgrid.core.recipe import Recipe
 
 
 class Store(Protocol):

@@ -16,10 +16,10 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from seedgrid.errors import InputError, LibraryError
+from seedgrid.core.entry import Entry
+from seedgrid.core.errors import InputError, LibraryError
 from seedgrid.library import mending, queries
 from seedgrid.library.checkup import Report
-from seedgrid.library.entry import Entry
 from seedgrid.library.queries import Page, Rows, Search, Work, WorkPage
 from seedgrid.library.shelf import Shelf
 from seedgrid.library.tables import PICTURES, DamagedRowError

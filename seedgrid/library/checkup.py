@@ -8,9 +8,9 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from seedgrid import png
-from seedgrid.errors import LibraryError, PictureError
-from seedgrid.library.entry import Entry
+from seedgrid.core.entry import Entry
+from seedgrid.core.errors import LibraryError, PictureError
+from seedgrid.formats import png
 from seedgrid.library.marks import History, Marks
 from seedgrid.library.shelf import Shelf
 from seedgrid.library.tables import ENTRIES, PICTURES, DamagedRowError

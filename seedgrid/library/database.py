@@ -18,7 +18,7 @@ from sqlalchemy import event
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from seedgrid.errors import LibraryError
+from seedgrid.core.errors import LibraryError
 
 HEAD: Final = "m002"
 """The newest version of the schema; `migrations/versions` leads to it."""

@@ -17,8 +17,8 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
-from seedgrid.files import refusals, sync_folder, write_atomically
-from seedgrid.picture import now
+from seedgrid.core.picture import now
+from seedgrid.storage.files import refusals, sync_folder, write_atomically
 
 _CHECK_DIGITS: Final = 16
 

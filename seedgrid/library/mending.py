@@ -13,14 +13,14 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from seedgrid import png
-from seedgrid.errors import InputError, PictureError
-from seedgrid.files import refusals
+from seedgrid.core.errors import InputError, PictureError
+from seedgrid.formats import png
 from seedgrid.library import tables
 from seedgrid.library.checkup import Report, marks_of
 from seedgrid.library.marks import Marks
 from seedgrid.library.shelf import Shelf
 from seedgrid.library.tables import PICTURES, DamagedRowError
+from seedgrid.storage.files import refusals
 
 
 def mend(shelf: Shelf, report: Report) -> None:

@@ -20,7 +20,7 @@ from typing import Final
 
 from filelock import FileLock, Timeout
 
-from seedgrid.files import make_folder, refusals, sync_folder, write_atomically
+from seedgrid.storage.files import make_folder, refusals, sync_folder, write_atomically
 
 _NAME: Final = re.compile(r"[0-9a-f]{64}\.png")
 

@@ -12,14 +12,14 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from seedgrid.errors import LibraryError, PictureError
-from seedgrid.files import make_folder
+from seedgrid.core.errors import LibraryError, PictureError
+from seedgrid.core.notices import Notice
 from seedgrid.library import checkup, mending, tables
 from seedgrid.library.checkup import Report
 from seedgrid.library.database import HEAD
 from seedgrid.library.marks import Marks
 from seedgrid.library.shelf import Shelf
-from seedgrid.notices import Notice
+from seedgrid.storage.files import make_folder
 
 _log = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from seedgrid.library.entry import Entry
+from seedgrid.core.entry import Entry
 from seedgrid.library.tables import ENTRIES, PICTURES
 
 Rows = Sequence[sa.RowMapping]

@@ -21,15 +21,15 @@ from typing import Final, TypeVar
 import sqlalchemy as sa
 from filelock import FileLock, Timeout
 
-from seedgrid import png
-from seedgrid.errors import InputError, LibraryError
-from seedgrid.files import make_folder, refusals, sync_folder
+from seedgrid.core.entry import Entry
+from seedgrid.core.errors import InputError, LibraryError
+from seedgrid.formats import png
 from seedgrid.library import tables
 from seedgrid.library.database import Database
-from seedgrid.library.entry import Entry
 from seedgrid.library.marks import Marks, MarksFile
 from seedgrid.library.objects import Objects
 from seedgrid.library.tables import ENTRIES, PICTURES, DamagedRowError
+from seedgrid.storage.files import make_folder, refusals, sync_folder
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -14,18 +14,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from seedgrid import png
-from seedgrid.errors import InputError, LibraryError
-from seedgrid.files import check_room
+from seedgrid.core.entry import Entry
+from seedgrid.core.errors import InputError, LibraryError
+from seedgrid.core.picture import Lineage, Picture
+from seedgrid.core.recipe import Recipe
+from seedgrid.core.request import check_prompt
+from seedgrid.formats import png
 from seedgrid.library import checkup, opening
 from seedgrid.library.catalogue import Catalogue
 from seedgrid.library.checkup import Report
-from seedgrid.library.entry import Entry
 from seedgrid.library.shelf import Shelf, in_threads
 from seedgrid.library.tables import DamagedRowError
-from seedgrid.picture import Lineage, Picture
-from seedgrid.recipe import Recipe
-from seedgrid.request import check_prompt
+from seedgrid.storage.files import check_room
 
 BUSY_TIMEOUT_S: Final = 30.0
 

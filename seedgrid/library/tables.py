@@ -16,9 +16,9 @@ import sqlalchemy as sa
 from pydantic import ValidationError
 from sqlalchemy.dialects import sqlite
 
-from seedgrid.library.entry import Entry
-from seedgrid.picture import Lineage
-from seedgrid.recipe import Passport, Recipe, canonical_json
+from seedgrid.core.entry import Entry
+from seedgrid.core.picture import Lineage
+from seedgrid.core.recipe import Passport, Recipe, canonical_json
 
 METADATA: Final = sa.MetaData()
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from seedgrid import png
-from seedgrid.picture import Pixels, pixels_sha256
-from seedgrid.recipe import Passport, Recipe
+from seedgrid.core.picture import Pixels, pixels_sha256
+from seedgrid.core.recipe import Passport, Recipe
+from seedgrid.formats import png
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from seedgrid.picture import Pixels
+from seedgrid.core.picture import Pixels
 
 CLOSE_MAX_DIFFERENCE: Final = 4
 """The largest difference, of 255, of two pictures that are called close."""

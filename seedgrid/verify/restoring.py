@@ -9,9 +9,9 @@ import re
 from dataclasses import dataclass
 from typing import Final, cast, get_args
 
-from seedgrid.backend.base import ATTENTION_NAMES, Offload, Placement
-from seedgrid.backend.child import LIMIT_NAMES
-from seedgrid.recipe import Passport
+from seedgrid.core.recipe import Passport
+from seedgrid.diffusion.backend import ATTENTION_NAMES, Offload, Placement
+from seedgrid.diffusion.instruction_limits import LIMIT_NAMES
 from seedgrid.verify.reasons import Reason, reason
 
 MAX_THREADS: Final = 256

@@ -11,9 +11,9 @@ from playwright.sync_api import expect
 from serving import serve
 from steps import SOON_MS, OpenPage, cell, generate, ids, refine, seeds_shown, set_steps
 
-from seedgrid import png
-from seedgrid.backend.catalog import bundled_folder
-from seedgrid.variations import GUIDE_PROMPT, GUIDE_SUFFIXES
+from seedgrid.core.prompts import GUIDE_PROMPT, GUIDE_SUFFIXES
+from seedgrid.formats import png
+from seedgrid.models.registry import bundled_folder
 
 SLOW_MS = 180_000
 

@@ -22,8 +22,8 @@ from steps import (
     wait_until_done,
 )
 
-from seedgrid import png
-from seedgrid.variations import GUIDE_PROMPT, GUIDE_SUFFIXES
+from seedgrid.core.prompts import GUIDE_PROMPT, GUIDE_SUFFIXES
+from seedgrid.formats import png
 
 
 def test_a_first_visitor_finds_the_guides_example(page: Page) -> None:

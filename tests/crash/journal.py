@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from seedgrid import png
-from seedgrid.errors import SeedGridError
+from seedgrid.core.errors import SeedGridError
+from seedgrid.formats import png
 from seedgrid.library import Library
 
 

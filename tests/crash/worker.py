@@ -10,18 +10,18 @@ from pathlib import Path
 
 import numpy as np
 
-from seedgrid import png
-from seedgrid.backend.fake import FAKE_CARD, FakeBackend
+from seedgrid.core.entry import Entry
+from seedgrid.core.errors import InputError, LibraryError
+from seedgrid.core.events import Finished
+from seedgrid.core.picture import Lineage, Picture, new_id, now
+from seedgrid.core.plan import plan_grid
+from seedgrid.core.recipe import Passport, Recipe
+from seedgrid.core.request import Request, resolve
 from seedgrid.engine import Engine
-from seedgrid.errors import InputError, LibraryError
-from seedgrid.events import Finished
+from seedgrid.formats import png
 from seedgrid.library import Library, tables
-from seedgrid.library.entry import Entry
 from seedgrid.library.shelf import Shelf
-from seedgrid.picture import Lineage, Picture, new_id, now
-from seedgrid.plan import plan_grid
-from seedgrid.recipe import Passport, Recipe
-from seedgrid.request import Request, resolve
+from seedgrid.testing.fake import FAKE_CARD, FakeBackend
 from tests.crash.journal import Journal
 
 

@@ -1,0 +1,1 @@
+"""What a picture is: seeds, prompts, recipes, requests, plans. No input or output, no torch."""

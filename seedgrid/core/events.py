@@ -1,0 +1,101 @@
+"""What a run tells those who watch it. Plain and frozen; no tensors, no callables.
+
+A run's events are: any number of `Queued`, then `Loading` if the model must be loaded, then
+`Started`, `Noise`, `Step` and `Finished` (one picture) in any number, and at the end exactly one of
+`Done`, `Cancelled`, `Failed`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from seedgrid.core.entry import Entry
+from seedgrid.core.errors import SeedGridError
+from seedgrid.core.picture import Pixels
+
+
+@dataclass(frozen=True, kw_only=True)
+class Queued:
+    """The run waits; `position` runs are before it (0: it is next)."""
+
+    position: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loading:
+    """The model is being loaded; the first run after the start waits for it."""
+
+    model: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Started:
+    """The model works on these cells now."""
+
+    cells: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Noise:
+    """The noise from which these cells begin; told at once, where previews are wanted.
+
+    Attributes:
+        previews: One small RGB picture a cell: the noise itself, in the colours of the model, half
+            as strong.
+    """
+
+    cells: tuple[int, ...]
+    previews: tuple[Pixels, ...] = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One step of the denoiser is done for these cells.
+
+    Attributes:
+        number: From 1 to `total`.
+        previews: One small RGB picture a cell, or empty when nobody asked.
+    """
+
+    cells: tuple[int, ...]
+    number: int
+    total: int
+    previews: tuple[Pixels, ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finished:
+    """One picture is done and safe in the library.
+
+    Attributes:
+        remembered: It was not computed: the library had it under the same recipe and passport.
+    """
+
+    cell: int
+    entry: Entry
+    remembered: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Done:
+    """Every picture of the run is finished."""
+
+    elapsed_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cancelled:
+    """The run was stopped on request; pictures that were finished are kept."""
+
+    elapsed_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failed:
+    """The run could not go on; pictures that were finished are kept."""
+
+    error: SeedGridError
+
+
+Terminal = Done | Cancelled | Failed
+Event = Queued | Loading | Started | Noise | Step | Finished | Terminal

@@ -1,0 +1,35 @@
+"""Notice: something worth telling that is not an error, as a code and its data.
+
+The English sentence is in `errors.MESSAGES`, other languages translate the code.
+
+    str(Notice("library_rebuilt", value=12))
+"""
+
+from __future__ import annotations
+
+from seedgrid.core.errors import MESSAGES
+
+
+class Notice:
+    """A sentence by its code.
+
+    Attributes:
+        code: A key of `MESSAGES`.
+        data: What the sentence is filled with.
+    """
+
+    def __init__(self, code: str, **data: object) -> None:
+        self.code = code
+        self.data = data
+
+    def __str__(self) -> str:
+        return MESSAGES[self.code].format(**self.data)
+
+    def __repr__(self) -> str:
+        return f"Notice({self.code}: {self})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Notice) and (self.code, self.data) == (other.code, other.data)
+
+    def __hash__(self) -> int:
+        return hash((self.code, str(self)))

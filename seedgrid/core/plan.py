@@ -1,0 +1,73 @@
+"""Plan: recipes become jobs, with their place in the tree of choices.
+
+Knows nothing of who computes them. A first grid starts a new work; a refinement belongs to the
+work of its parent, and says what was changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from seedgrid.core.entry import Entry
+from seedgrid.core.picture import Lineage, new_id, now
+from seedgrid.core.recipe import Recipe
+from seedgrid.diffusion.probe_results import provable
+from seedgrid.engine import Job
+
+
+def plan_grid(recipes: Sequence[Recipe]) -> tuple[Job, ...]:
+    """Plan the first round of a new work: one cell a recipe, no parent."""
+    return _plan(recipes, work_id=new_id(), parent_id=None, changes=[""] * len(recipes))
+
+
+def plan_refine(parent: Entry, recipes: Sequence[Recipe]) -> tuple[Job, ...]:
+    """Plan a round that goes on from a picture, in batches no wider than the lock was proven here.
+
+    Args:
+        parent: The picture that was picked.
+        recipes: Variations of its recipe.
+    """
+    recipes = [provable(recipe) for recipe in recipes]
+    changes = [describe_change(parent.recipe, recipe) for recipe in recipes]
+    work_id = parent.lineage.work_id
+    return _plan(recipes, work_id=work_id, parent_id=parent.id, changes=changes)
+
+
+def describe_change(before: Recipe, after: Recipe) -> str:
+    """Say in words what a variation changed: the words, or else the noise, or else settings.
+
+    Returns:
+        The suffix (`", artsy"`), the whole prompt when it is no longer form of the parent's,
+        `"10% of seed 7"`, `"seed 8"`, or the settings that differ; empty when nothing does.
+    """
+    if after.prompt != before.prompt:
+        added = after.prompt.removeprefix(before.prompt.rstrip())
+        return added.strip() if added != after.prompt else after.prompt
+    if after.noise_mix != before.noise_mix:
+        return " + ".join(f"{share.weight:.0%} of seed {share.seed}" for share in after.noise_mix)
+    if after.seed != before.seed:
+        return f"seed {after.seed}"
+    fields = type(after).model_fields
+    changed = [name for name in fields if getattr(before, name) != getattr(after, name)]
+    return ", ".join(f"{name} {getattr(after, name)}" for name in changed)
+
+
+def _plan(
+    recipes: Sequence[Recipe], *, work_id: str, parent_id: str | None, changes: Sequence[str]
+) -> tuple[Job, ...]:
+    round_id, created_at = new_id(), now()
+    return tuple(
+        Job(
+            recipe=recipe,
+            lineage=Lineage(
+                picture_id=new_id(),
+                parent_id=parent_id,
+                work_id=work_id,
+                round_id=round_id,
+                cell=cell,
+                change=change,
+                created_at=created_at,
+            ),
+        )
+        for cell, (recipe, change) in enumerate(zip(recipes, changes, strict=True))
+    )

@@ -1,0 +1,222 @@
+"""Recipe: everything that makes a picture what it is. Passport: where it was computed.
+
+A `Recipe` is frozen and complete: nothing in it is optional and nothing means "random". Its `id`
+is the SHA-256 of its canonical JSON, so equal recipes are equal pictures. A `Passport` explains a
+difference between two computations of one recipe; it is not part of the identity. Knows nothing
+of torch, files or screens. What people type is a `Request`; `request.resolve` makes recipes of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Annotated, Final, Literal
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    StringConstraints,
+    ValidationError,
+    model_serializer,
+)
+
+from seedgrid.core.errors import InputError
+from seedgrid.core.seeds import MAX_SEED
+
+MAX_PROMPT_CHARACTERS: Final = 5000
+MIN_SIZE_PX: Final = 32
+MAX_SIZE_PX: Final = 2048
+MAX_STEPS: Final = 150
+MAX_GUIDANCE: Final = 30.0
+MAX_LOCK_WIDTH: Final = 16
+LOCK_WIDTH: Final = 4
+
+DType = Literal["float32", "bfloat16", "float16"]
+Determinism = Literal["off", "seeded", "strict"]
+Seed = Annotated[int, Field(ge=0, le=MAX_SEED)]
+Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+# C0 controls but tab and newline, and DEL: text that databases and tokenizers choke on.
+PromptText = Annotated[
+    str,
+    StringConstraints(max_length=MAX_PROMPT_CHARACTERS, pattern=r"^[^\x00-\x08\x0b-\x1f\x7f]*$"),
+]
+
+
+class Value(BaseModel):
+    """A frozen value that crosses a border: strict types, no unknown keys, no NaN."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+
+
+class ModelRef(Value):
+    """A model by name and by content.
+
+    Attributes:
+        id: `"bundled"`, a hub id, or the name of a local folder or file; never a path.
+        revision: The hub's commit, or `"local"`.
+        weights_sha256: SHA-256 over the weight files and configurations, in order of their names.
+    """
+
+    id: Annotated[str, StringConstraints(min_length=1, max_length=200)]
+    revision: Annotated[str, StringConstraints(max_length=100)] = "local"
+    weights_sha256: Digest
+
+
+class Lora(Value):
+    """A low-rank adaptation mixed into the model, by name, content and strength."""
+
+    id: Annotated[str, StringConstraints(min_length=1, max_length=200)]
+    weights_sha256: Digest
+    scale: Annotated[float, Field(ge=-4, le=4)] = 1.0
+
+
+class NoiseShare(Value):
+    """A second seed whose noise is mixed into the first's.
+
+    Attributes:
+        seed: The other seed.
+        weight: How far to go from the noise so far towards this one, on the sphere; 0 … 1.
+    """
+
+    seed: Seed
+    weight: Annotated[float, Field(gt=0, le=1)]
+
+
+class Recipe(Value):
+    """Everything that makes a picture what it is; the picture is a function of it.
+
+    Attributes:
+        scheduler: The name people know, for example `"DPM++ 2M Karras"` (models/schedulers.py).
+        lock_width: W, the number of cells of the batch the picture is computed in.
+        noise_mix: Applied in order to the noise of `seed`.
+        compiled: In recipes from before the first release only: they are shown, not painted.
+    """
+
+    prompt: PromptText
+    negative_prompt: PromptText
+    seed: Seed
+    # Unconditional models of one size may be smaller than what can be asked for (MIN_SIZE_PX).
+    width: Annotated[int, Field(ge=1, le=MAX_SIZE_PX)]
+    height: Annotated[int, Field(ge=1, le=MAX_SIZE_PX)]
+    num_inference_steps: Annotated[int, Field(ge=1, le=MAX_STEPS)]
+    guidance_scale: Annotated[float, Field(ge=0, le=MAX_GUIDANCE)]
+    scheduler: Annotated[str, StringConstraints(min_length=1, max_length=60)]
+    model: ModelRef
+    dtype: DType
+    lock_width: Annotated[int, Field(ge=1, le=MAX_LOCK_WIDTH)]
+    determinism: Determinism
+    loras: tuple[Lora, ...] = ()
+    noise_mix: tuple[NoiseShare, ...] = ()
+    compiled: bool = False
+
+    @model_serializer(mode="wrap")
+    def _leave_out(self, write: SerializerFunctionWrapHandler) -> dict[str, object]:
+        """A recipe's id is that of its JSON without words that it does not need."""
+        data: dict[str, object] = write(self)
+        if not self.compiled:
+            data.pop("compiled", None)
+        return data
+
+    @property
+    def id(self) -> str:
+        """SHA-256 of the canonical JSON, 64 hexadecimal digits."""
+        return digest(self)
+
+    @property
+    def batch_key(self) -> str:
+        """What recipes must share to be computed in one batch: all but the words and the noise."""
+        words_and_noise = {"prompt", "negative_prompt", "seed", "noise_mix"}
+        return json.dumps(self.model_dump(mode="json", exclude=words_and_noise), sort_keys=True)
+
+    def replace(self, **changes: object) -> Recipe:
+        """Return a copy with fields changed, validated again.
+
+        Raises:
+            InputError: `recipe_invalid` when the result is no recipe.
+        """
+        return read_recipe(json.dumps(self.model_dump(mode="json") | _plain(changes)))
+
+    def __repr__(self) -> str:
+        words = self.prompt if len(self.prompt) <= 40 else self.prompt[:39] + "…"
+        return f"Recipe(seed={self.seed}, {self.width}x{self.height}, {words!r})"
+
+    __str__ = __repr__
+
+
+class Passport(BaseModel):
+    """Where a picture was computed: all that was measured to change bits.
+
+    Fields that this version does not know are kept: a passport may come from another release.
+    `diffusion/environment.py` fills it in; `{}` is the passport of a picture without one.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="allow", allow_inf_nan=False)
+
+    seedgrid: str = ""
+    python: str = ""
+    torch: str = ""
+    diffusers: str = ""
+    transformers: str = ""
+    device: str = ""
+    device_name: str = ""
+    driver: str = ""
+    cpu_capability: str = ""
+    instruction_limits: dict[str, str] = Field(default_factory=dict)
+    threads: int = 0
+    precision: dict[str, str] = Field(default_factory=dict)
+    attention: str = ""
+    memory_format: str = ""
+    offload: str = ""
+    vae_slicing: bool = False
+    vae_tiling: bool = False
+    determinism: dict[str, str] = Field(default_factory=dict)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the canonical JSON, 64 hexadecimal digits."""
+        return digest(self)
+
+
+def canonical_json(value: BaseModel) -> str:
+    """Return JSON that is the same for equal values: sorted keys, no spaces, no escapes."""
+    data = value.model_dump(mode="json")
+    return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def digest(value: BaseModel) -> str:
+    """Return the SHA-256 of the canonical JSON, 64 hexadecimal digits."""
+    return hashlib.sha256(canonical_json(value).encode()).hexdigest()
+
+
+def read_recipe(text: str | bytes) -> Recipe:
+    """Read a recipe from JSON, strictly.
+
+    Args:
+        text: JSON as written by `canonical_json`; whole numbers are accepted where a recipe has a
+            decimal number, everything else must have its own type.
+
+    Raises:
+        InputError: `recipe_invalid` with the first reason.
+    """
+    try:
+        return Recipe.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(str(part) for part in first["loc"]) or "recipe"
+        reason = f"{place}: {first['msg'].lower()}"
+        raise InputError("recipe_invalid", field="recipe", reason=reason) from error
+
+
+def _plain(changes: dict[str, object]) -> dict[str, object]:
+    """Turn values among the changes into what JSON can hold."""
+    return {name: _plain_value(value) for name, value in changes.items()}
+
+
+def _plain_value(value: object) -> object:
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json")
+    if isinstance(value, tuple | list):
+        return [_plain_value(item) for item in value]
+    return value

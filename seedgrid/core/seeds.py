@@ -1,0 +1,98 @@
+"""Seeds: read them from text, check them, draw new ones.
+
+A seed is a whole number from 0 to 2**32 - 1: torch's CPU generator uses only the low 32 bits
+(seed 2**32 draws what seed 0 draws), and a number in a browser holds them. Knows nothing of torch.
+
+    >>> parse_seeds("0-3")
+    (0, 1, 2, 3)
+    >>> parse_seeds("7, 11 42")
+    (7, 11, 42)
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from typing import Final
+
+from seedgrid.core.errors import InputError
+
+MAX_SEED: Final = 2**32 - 1
+MAX_SEEDS_AT_ONCE: Final = 256
+
+_ITEM = re.compile(r"(-?\d{1,20})(?:\s*[-–…]\s*(\d{1,20}))?")
+_LIST = re.compile(rf"\s*{_ITEM.pattern}(?:\s*[,;\s]\s*{_ITEM.pattern})*\s*[,;]?\s*")
+
+
+def check_seed(value: object) -> int:
+    """Return `value` if it is a seed.
+
+    Args:
+        value: Anything; a bool, a float or a text is refused, not converted.
+
+    Returns:
+        The seed, 0 … 2**32 - 1.
+
+    Raises:
+        InputError: `seed_text` for what is not a whole number, `seed_range` outside the range.
+    """
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise InputError("seed_text", field="seeds", value=value)
+    if not 0 <= value <= MAX_SEED:
+        raise InputError("seed_range", field="seeds", value=value)
+    return value
+
+
+def parse_seeds(text: str) -> tuple[int, ...]:
+    """Read seeds as people write them: single ones, ranges, lists; order and repeats are kept.
+
+    Args:
+        text: For example `"7"`, `"0-3"`, `"7, 11, 42"`, `"0-1, 9"`.
+
+    Returns:
+        At least one seed, each 0 … 2**32 - 1.
+
+    Raises:
+        InputError: `seed_text`, `seed_range` or `seed_count`, naming the value.
+    """
+    if not _LIST.fullmatch(text):
+        raise InputError("seed_text", field="seeds", value=text.strip()[:80])
+    seeds: list[int] = []
+    for match in _ITEM.finditer(text):
+        first, last = int(match[1]), int(match[2] or match[1])
+        check_seed(first)
+        check_seed(last)
+        if last < first:
+            raise InputError("seed_text", field="seeds", value=match[0])
+        if len(seeds) + last - first + 1 > MAX_SEEDS_AT_ONCE:
+            count = len(seeds) + last - first + 1
+            raise InputError("seed_count", field="seeds", value=count, limit=MAX_SEEDS_AT_ONCE)
+        seeds.extend(range(first, last + 1))
+    return tuple(seeds)
+
+
+def next_seeds(first: int, count: int) -> tuple[int, ...]:
+    """Return `count` consecutive seeds from `first`, going round after 2**32 - 1."""
+    return tuple((first + offset) % (MAX_SEED + 1) for offset in range(count))
+
+
+def draw_seed() -> int:
+    """Draw a seed from the operating system; no random state of the process is touched."""
+    return secrets.randbelow(MAX_SEED + 1)
+
+
+def format_seeds(seeds: tuple[int, ...]) -> str:
+    """Write seeds so that `parse_seeds` reads them back: runs of three and more become ranges.
+
+    >>> format_seeds((0, 1, 2, 3, 9))
+    '0-3, 9'
+    """
+    parts: list[str] = []
+    start = 0
+    for index in range(1, len(seeds) + 1):
+        if index < len(seeds) and seeds[index] == seeds[index - 1] + 1:
+            continue
+        run = seeds[start:index]
+        parts += [f"{run[0]}-{run[-1]}"] if len(run) > 2 else [str(seed) for seed in run]
+        start = index
+    return ", ".join(parts)

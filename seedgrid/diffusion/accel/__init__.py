@@ -1,0 +1,1 @@
+"""Quicker ways to the very same bits. Each file can be deleted without touching another."""

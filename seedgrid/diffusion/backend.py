@@ -1,0 +1,143 @@
+"""The Backend protocol: what the engine needs of whatever paints, nothing more.
+
+Importing this needs no torch. `fake.FakeBackend` and `diffusion.DiffusersBackend` fulfil it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, Protocol
+
+from seedgrid.core.picture import Pixels
+from seedgrid.core.recipe import Passport, Recipe
+from seedgrid.core.request import ModelCard
+
+Offload = Literal["none", "model", "group", "sequential"]
+
+ATTENTION_NAMES: Final = ("default", "sliced", "math", "flash", "efficient", "cudnn")
+"""What `Placement.attention` may be: torch's choice, diffusers' slices, or one kernel of torch."""
+
+PreviewMaker = Callable[[], tuple[Pixels, ...]]
+"""Gives one small RGB picture a recipe, in order."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Placement:
+    """Where and how to compute: it may change bits, so it is in the passport, not in the recipe.
+
+    Attributes:
+        device: `"auto"` (cuda, xpu, mps, cpu, the first there is), or `"cpu"`, `"cuda:1"`, …
+        threads: Threads of one operation; None is torch's own choice. The engine rounds down to a
+            power of two, which the lock needs; only verifying takes a picture's own number.
+        previews: Whether to hand small pictures to `Watch.step`.
+        switches: Torch's switches to set beforehand, as a passport names them, for verifying;
+            the recipe's determinism level comes after them.
+    """
+
+    device: str = "auto"
+    offload: Offload = "none"
+    vae_slicing: bool = False
+    vae_tiling: bool = False
+    channels_last: bool = False
+    attention: str = "default"
+    threads: int | None = None
+    previews: bool = True
+    switches: tuple[tuple[str, str], ...] = ()
+
+
+def even_threads(available: int) -> int:
+    """Return the greatest power of two that is not more than what is available.
+
+    Element-wise work is cut into one part a thread, and the end of a part that does not fill the
+    processor's vectors is rounded otherwise. Three or six threads cut four pictures in different
+    places, so the slot would show in the bits; two or eight cut all of them alike (docs/log.md).
+    """
+    return 1 << (available.bit_length() - 1)
+
+
+class Watch(Protocol):
+    """How the engine follows a batch and stops it."""
+
+    @property
+    def cancelled(self) -> bool:
+        """True as soon as the batch should stop; asked at every step."""
+        ...
+
+    def noise(self, previews: PreviewMaker) -> None:
+        """Tell that the batch begins, with nothing but noise.
+
+        Args:
+            previews: Gives the noise as one small RGB picture a recipe, in order.
+        """
+        ...
+
+    def step(self, number: int, total: int, previews: PreviewMaker) -> None:
+        """Tell that step `number` of `total` is done.
+
+        Args:
+            number: From 1.
+            total: The steps of the batch.
+            previews: Gives one small RGB picture a recipe, in order; costs time when called.
+        """
+        ...
+
+
+class Unwatched:
+    """A watch for whoever does not care: it never stops anything."""
+
+    cancelled = False
+
+    def noise(self, previews: PreviewMaker) -> None:
+        """Do nothing."""
+
+    def step(self, number: int, total: int, previews: PreviewMaker) -> None:
+        """Do nothing."""
+
+
+class Backend(Protocol):
+    """Something that paints recipes. All but `card` is called from one thread only."""
+
+    def card(self, model: str | None) -> ModelCard:
+        """Find a model and say what it can do, without loading it (and without torch).
+
+        Raises:
+            ModelError: The model is not there, is damaged, or is not safe to load.
+        """
+        ...
+
+    def prepare(self, recipe: Recipe, placement: Placement) -> Passport:
+        """Load what the recipe needs and say under which passport it would be computed.
+
+        Raises:
+            ModelError: The weights are not those that the recipe names.
+            DeviceError: The device is not there.
+        """
+        ...
+
+    def is_ready(self, recipe: Recipe, placement: Placement) -> bool:
+        """Tell whether `prepare` would be quick: the model is loaded already."""
+        ...
+
+    def paint(
+        self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
+    ) -> tuple[Pixels, ...]:
+        """Compute up to W recipes of one `batch_key` in a batch of exactly W cells.
+
+        Args:
+            recipes: 1 … `lock_width` of them; the rest of the batch is padded with repeats.
+            placement: Where and how.
+            watch: Told of each step, and asked whether to stop.
+
+        Returns:
+            One picture a recipe, RGB, shape (height, width, 3), uint8.
+
+        Raises:
+            RunCancelled: `watch.cancelled` became true.
+            RunError: No picture came out: NaN, all black, out of memory; with advice.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of models and memory."""
+        ...

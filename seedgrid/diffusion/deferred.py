@@ -1,0 +1,64 @@
+"""DeferredBackend: the diffusers backend, but torch is imported when there is work to do.
+
+`card` needs no torch, so what was typed is checked at once, on any thread; the seconds that the
+import takes are paid on the engine's own thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from seedgrid.core.picture import Pixels
+from seedgrid.core.recipe import Passport, Recipe
+from seedgrid.core.request import ModelCard
+from seedgrid.diffusion.accel.malloc import keep_freed_memory, without_collecting
+from seedgrid.diffusion.backend import Placement, Watch
+from seedgrid.diffusion.probe_results import ProbeReport
+from seedgrid.models import registry
+
+if TYPE_CHECKING:
+    from seedgrid.diffusion.diffusers_backend import DiffusersBackend
+
+
+class DeferredBackend:
+    """See `base.Backend` for what each method promises."""
+
+    def __init__(self) -> None:
+        self._backend: DiffusersBackend | None = None
+        keep_freed_memory()
+
+    def card(self, model: str | None) -> ModelCard:
+        """Find a model and say what it can do, without loading it and without torch."""
+        return registry.find(model).card
+
+    def prepare(self, recipe: Recipe, placement: Placement) -> Passport:
+        """Import torch, load what the recipe needs, say under which passport it would be done."""
+        return self._painter().prepare(recipe, placement)
+
+    def is_ready(self, recipe: Recipe, placement: Placement) -> bool:
+        """Tell whether the model is loaded already."""
+        return self._backend is not None and self._backend.is_ready(recipe, placement)
+
+    def paint(
+        self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
+    ) -> tuple[Pixels, ...]:
+        """Compute up to W recipes of one `batch_key` in a batch of exactly W cells."""
+        return self._painter().paint(recipes, placement, watch)
+
+    def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport:
+        """Tell whether the lock holds for recipes like this one, here; remembered by passport."""
+        return self._painter().probe(recipe, placement, watch)
+
+    def close(self) -> None:
+        """Let go of models and memory."""
+        if self._backend is not None:
+            self._backend.close()
+
+    def _painter(self) -> DiffusersBackend:
+        if self._backend is None:
+            with without_collecting():
+                from seedgrid.diffusion.diffusers_backend import DiffusersBackend
+
+            self._backend = DiffusersBackend()
+        return self._backend

@@ -1,0 +1,216 @@
+"""The determinism levels as a context that sets torch's switches and puts every one of them back.
+
+`off` touches nothing. `seeded` turns off what may change from run to run or rounds more coarsely:
+cuDNN's autotuning and TensorFloat-32. `strict` also demands deterministic algorithms and the
+workspace that makes cuBLAS deterministic; an operation that has no deterministic form then fails
+rather than differ. Seeds are honoured at every level. diffusers' own `enable_full_determinism`
+sets much of this for good, and its `disable` twin restores only a part.
+
+Knows nothing of recipes or pipelines.
+
+    with determinism("strict"):
+        ...
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+import torch
+
+from seedgrid.core.errors import DeviceError
+from seedgrid.core.recipe import Determinism
+
+CUBLAS_VARIABLE: Final = "CUBLAS_WORKSPACE_CONFIG"
+CUBLAS_VALUE: Final = ":16:8"
+_PRECISIONS: Final = ("none", "ieee", "tf32", "bf16", "highest", "high", "medium")
+_CUBLAS_HOLDS: Final = (":16:8", ":4096:8")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Switch:
+    """One of torch's global switches, by name, with the way to read and to set it."""
+
+    name: str
+    read: Callable[[], Any]
+    set: Callable[[Any], None]
+
+
+@contextmanager
+def determinism(level: Determinism) -> Iterator[None]:
+    """Hold torch's switches at a level; on the way out each is what it was before.
+
+    Raises:
+        DeviceError: `cublas_too_late`: strict on a GPU was asked for when CUDA had been started
+            already without the workspace setting that strict needs.
+    """
+    if level == "strict":
+        prepare_cublas()
+    wanted = _LEVELS[level]
+    before = [(switch, switch.read()) for switch in _switches() if switch.name in wanted]
+    try:
+        for switch, _ in before:
+            switch.set(wanted[switch.name])
+        yield
+    finally:
+        for switch, value in before:
+            switch.set(value)
+
+
+@contextmanager
+def restored(states: Sequence[tuple[str, str]]) -> Iterator[None]:
+    """Set switches as `in_force` once told them, and put them back.
+
+    Args:
+        states: Names and values; unknown names and values of another kind are left out.
+    """
+    wanted = dict(states)
+    before = [(switch, switch.read()) for switch in _switches() if switch.name in wanted]
+    try:
+        for switch, value in before:
+            old = _parsed(wanted[switch.name], like=value)
+            if old is not None and old != value:
+                switch.set(old)
+        yield
+    finally:
+        for switch, value in before:
+            switch.set(value)
+
+
+def _parsed(text: str, *, like: object) -> bool | int | str | None:
+    """Return a switch's value from its text; None when it is no value of that kind."""
+    if isinstance(like, bool):
+        return {"true": True, "false": False}.get(text)
+    if isinstance(like, int):
+        return int(text) if text in {"0", "1", "2"} else None
+    return text if text in _PRECISIONS else None
+
+
+def in_force() -> dict[str, str]:
+    """Return every switch as it is at this moment; with CUDA, what cuBLAS was started with too."""
+    states = {switch.name: str(switch.read()).lower() for switch in _switches()}
+    if torch.cuda.is_available():
+        states["cublas_workspace"] = os.environ.get(CUBLAS_VARIABLE, "not set")
+    return states
+
+
+def prepare_cublas() -> None:
+    """Set the workspace of cuBLAS that deterministic algorithms need, if it is not too late.
+
+    cuBLAS reads it once, when CUDA starts, so it belongs to the process and is not put back.
+
+    Raises:
+        DeviceError: `cublas_too_late`.
+    """
+    if not torch.cuda.is_available() or os.environ.get(CUBLAS_VARIABLE) in _CUBLAS_HOLDS:
+        return
+    if torch.cuda.is_initialized():
+        raise DeviceError("cublas_too_late", value=os.environ.get(CUBLAS_VARIABLE, "not set"))
+    os.environ[CUBLAS_VARIABLE] = CUBLAS_VALUE
+
+
+def _attribute(name: str, owner: Any, attribute: str) -> Switch:
+    return Switch(
+        name=name,
+        read=lambda: getattr(owner, attribute),
+        set=lambda value: setattr(owner, attribute, value),
+    )
+
+
+def _unless_mixed(read: Callable[[], Any]) -> Callable[[], Any]:
+    """Read an older precision switch; None when it and the newer ones were set to contradict."""
+
+    def guarded() -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # torch 2.9 calls these names deprecated.
+            try:
+                return read()
+            except RuntimeError:
+                return None
+
+    return guarded
+
+
+def _quietly(write: Callable[[Any], None]) -> Callable[[Any], None]:
+    def quiet(value: Any) -> None:
+        if value is not None:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                write(value)
+
+    return quiet
+
+
+def _precision_switches() -> list[Switch]:
+    """Return the precision of float32 arithmetic: the older names first, then the newer.
+
+    torch 2.9 and newer have `fp32_precision` for each backend and operation, and raise when the
+    older names are read while the two contradict each other; so both are set, and put back, in
+    this order, because setting an older one also sets the newer.
+    """
+    backends: Any = torch.backends
+    older = [
+        Switch(
+            name="float32_matmul_precision",
+            read=_unless_mixed(torch.get_float32_matmul_precision),
+            set=_quietly(torch.set_float32_matmul_precision),
+        ),
+        Switch(
+            name="cudnn_tf32",
+            read=_unless_mixed(lambda: backends.cudnn.allow_tf32),
+            set=_quietly(lambda value: setattr(backends.cudnn, "allow_tf32", value)),
+        ),
+    ]
+    if not hasattr(backends.cudnn, "conv"):
+        return older
+    return [
+        *older,
+        _attribute("matmul_precision", backends.cuda.matmul, "fp32_precision"),
+        _attribute("cudnn_conv_precision", backends.cudnn.conv, "fp32_precision"),
+        _attribute("cudnn_rnn_precision", backends.cudnn.rnn, "fp32_precision"),
+        _attribute("onednn_matmul_precision", backends.mkldnn.matmul, "fp32_precision"),
+        _attribute("onednn_conv_precision", backends.mkldnn.conv, "fp32_precision"),
+    ]
+
+
+def _switches() -> list[Switch]:
+    return [
+        Switch(
+            name="deterministic_algorithms",
+            read=torch.get_deterministic_debug_mode,
+            set=torch.set_deterministic_debug_mode,
+        ),
+        _attribute(
+            "fill_uninitialized_memory", torch.utils.deterministic, "fill_uninitialized_memory"
+        ),
+        _attribute("cudnn_benchmark", torch.backends.cudnn, "benchmark"),
+        _attribute("cudnn_deterministic", torch.backends.cudnn, "deterministic"),
+        *_precision_switches(),
+    ]
+
+
+_SEEDED: Final[dict[str, Any]] = {
+    "cudnn_benchmark": False,
+    "float32_matmul_precision": "highest",
+    "cudnn_tf32": False,
+    "matmul_precision": "ieee",
+    "cudnn_conv_precision": "ieee",
+    "cudnn_rnn_precision": "ieee",
+    "onednn_matmul_precision": "ieee",
+    "onednn_conv_precision": "ieee",
+}
+_STRICT: Final[dict[str, Any]] = _SEEDED | {
+    "cudnn_deterministic": True,
+    "deterministic_algorithms": 2,  # 0 off, 1 warn, 2 raise
+    "fill_uninitialized_memory": True,
+}
+_LEVELS: Final[dict[Determinism, dict[str, Any]]] = {
+    "off": {},
+    "seeded": _SEEDED,
+    "strict": _STRICT,
+}

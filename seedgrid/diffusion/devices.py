@@ -1,0 +1,140 @@
+"""Which device computes, and how a model is placed on it, also one that is too big for it.
+
+What was asked for is what is used: a device that is not there is an error that lists those that
+are, never a fallback. Knows nothing of recipes; diffusers' pipelines are only told where to go.
+
+    pick_device("auto")   # cuda → xpu → mps → cpu, the first there is
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+
+from seedgrid.core.errors import DeviceError
+from seedgrid.core.recipe import DType
+from seedgrid.diffusion.backend import Offload, Placement
+
+ORDER: Final = ("cuda", "xpu", "mps", "cpu")
+
+
+def available_devices() -> tuple[str, ...]:
+    """Return this machine's devices in order of preference, for example `("cuda:0", "cpu")`."""
+    found: list[str] = []
+    for kind in ORDER:
+        found += [f"{kind}:{index}" for index in range(_count(kind))] if kind != "cpu" else ["cpu"]
+    return tuple("mps" if name == "mps:0" else name for name in found)
+
+
+def pick_device(wanted: str) -> torch.device:
+    """Return the device asked for, or the best there is for `"auto"`.
+
+    Args:
+        wanted: `"auto"`, `"cpu"`, `"cuda"`, `"cuda:1"`, `"mps"`, `"xpu"`, …
+
+    Raises:
+        DeviceError: `device_missing`, naming the devices that are there.
+    """
+    there = available_devices()
+    if wanted == "auto":
+        return torch.device(there[0])
+    for name in there:
+        if wanted in (name, name.partition(":")[0]):
+            return torch.device(name)
+    raise DeviceError("device_missing", value=wanted, choices=", ".join(there))
+
+
+def torch_dtype(dtype: DType) -> torch.dtype:
+    """Return torch's own object for the name of a number format."""
+    return {
+        "float32": torch.float32,
+        "bfloat16": torch.bfloat16,
+        "float16": torch.float16,
+    }[dtype]
+
+
+def device_name(device: torch.device) -> str:
+    """Return the hardware's own name: the GPU's, or the processor's."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    if device.type == "xpu":
+        return str(torch.xpu.get_device_name(device))
+    return _processor_name()
+
+
+def place(pipeline: Any, device: torch.device, placement: Placement) -> None:
+    """Move a diffusers pipeline to its device, in the memory layout and parts asked for.
+
+    Args:
+        pipeline: A freshly loaded pipeline, on the CPU; it is changed in place.
+        device: Where it computes.
+        placement: How it gets there.
+
+    Raises:
+        DeviceError: `offload_needs_gpu` when offloading is asked for on a CPU.
+    """
+    if placement.channels_last:
+        for module in _convolutional(pipeline):
+            module.to(memory_format=torch.channels_last)  # type: ignore[call-overload] # torch's stubs lack it
+    vae = getattr(pipeline, "vae", None)
+    if vae is not None and placement.vae_slicing:
+        vae.enable_slicing()
+    if vae is not None and placement.vae_tiling:
+        vae.enable_tiling()
+    if placement.attention == "sliced":
+        pipeline.enable_attention_slicing()
+    _offload(pipeline, device, placement.offload)
+
+
+def empty_cache() -> None:
+    """Give memory that torch keeps for later back to the device."""
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+    if _count("xpu"):
+        torch.xpu.empty_cache()
+    if _count("mps"):
+        torch.mps.empty_cache()
+
+
+def _offload(pipeline: Any, device: torch.device, offload: Offload) -> None:
+    if offload == "none":
+        pipeline.to(device)
+        return
+    if device.type == "cpu":
+        raise DeviceError("offload_needs_gpu", value=offload)
+    if offload == "model":
+        pipeline.enable_model_cpu_offload(device=device)
+    elif offload == "sequential":
+        pipeline.enable_sequential_cpu_offload(device=device)
+    else:
+        pipeline.enable_group_offload(
+            onload_device=device,
+            offload_device=torch.device("cpu"),
+            offload_type="leaf_level",
+        )
+
+
+def _convolutional(pipeline: Any) -> list[torch.nn.Module]:
+    parts = [getattr(pipeline, name, None) for name in ("unet", "vae")]
+    return [part for part in parts if part is not None]
+
+
+def _count(kind: str) -> int:
+    if kind == "cuda":
+        return torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if kind == "xpu":
+        return torch.xpu.device_count() if torch.xpu.is_available() else 0
+    return int(torch.backends.mps.is_available())
+
+
+def _processor_name() -> str:
+    """Return the processor's name; the standard library knows it only on some systems."""
+    if sys.platform == "linux":
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").split("\n"):
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()

@@ -1,0 +1,314 @@
+"""DiffusersBackend: paint one locked batch of exactly W cells. The only file that calls a pipeline.
+
+The call is the plain diffusers call, so its pictures equal those of
+`pipe(prompts, generator=[torch.Generator("cpu").manual_seed(seed), …])` at the same width, bit for
+bit. What a neighbour says or draws cannot reach a picture: only the width of the batch can, and
+that is always W. Knows nothing of runs, libraries or screens.
+
+    backend = DiffusersBackend()
+    backend.paint(recipes, Placement(), watch)
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from seedgrid.core.errors import InputError, ModelError, RunCancelled, RunError
+from seedgrid.core.picture import Pixels
+from seedgrid.core.recipe import Passport, Recipe
+from seedgrid.core.request import ModelCard
+from seedgrid.diffusion.accel.decoding import Decoder
+from seedgrid.diffusion.accel.linears import Linears
+from seedgrid.diffusion.accel.text_cache import TextMemory
+from seedgrid.diffusion.backend import ATTENTION_NAMES, Placement, Watch, even_threads
+from seedgrid.diffusion.determinism import determinism, restored
+from seedgrid.diffusion.devices import empty_cache
+from seedgrid.diffusion.environment import current_passport
+from seedgrid.diffusion.foreign_errors import foreign_reason
+from seedgrid.diffusion.generators import fresh_generators
+from seedgrid.diffusion.noise_mix import mixed_noise
+from seedgrid.diffusion.pipeline_cache import Loaded, Shelf, quiet_diffusers
+from seedgrid.diffusion.probe import NUM_STEPS, run_probe
+from seedgrid.diffusion.probe_results import ProbeReport, advise, keep_report, recall_report
+from seedgrid.diffusion.step_callbacks import follow
+from seedgrid.models import registry
+from seedgrid.models.schedulers import TABLE, make_scheduler, min_steps
+
+_KERNELS: Final = {
+    "math": SDPBackend.MATH,
+    "flash": SDPBackend.FLASH_ATTENTION,
+    "efficient": SDPBackend.EFFICIENT_ATTENTION,
+    "cudnn": SDPBackend.CUDNN_ATTENTION,
+}
+# Neither diffusers nor torch has errors of its own for what a pipeline cannot do.
+_REFUSALS: Final = (
+    RuntimeError,
+    ValueError,
+    TypeError,
+    LookupError,
+    ArithmeticError,
+    AttributeError,
+)
+
+
+class DiffusersBackend:
+    """The backend that paints with diffusers. See `base.Backend` for what each method promises."""
+
+    def __init__(self) -> None:
+        self._shelf = Shelf()
+        self._texts = TextMemory()
+        self._linears = Linears()
+        self._decoder = Decoder()
+
+    def card(self, model: str | None) -> ModelCard:
+        """Find a model and say what it can do, without loading it."""
+        return registry.find(model).card
+
+    def prepare(self, recipe: Recipe, placement: Placement) -> Passport:
+        """Load what the recipe needs and say under which passport it would be computed."""
+        with _scope(recipe, placement):
+            loaded = self._shelf.get(recipe, placement)
+            _check_settings(recipe, loaded)
+            return current_passport(loaded.device, placement)
+
+    def is_ready(self, recipe: Recipe, placement: Placement) -> bool:
+        """Tell whether the model is loaded already."""
+        return self._shelf.has(recipe, placement)
+
+    def paint(
+        self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
+    ) -> tuple[Pixels, ...]:
+        """Compute up to W recipes of one `batch_key` in a batch of exactly W cells."""
+        first = recipes[0]
+        if len(recipes) > first.lock_width or any(r.batch_key != first.batch_key for r in recipes):
+            raise ValueError("a batch holds at most lock_width recipes of one batch_key")
+        with _scope(first, placement):
+            loaded = self._shelf.get(first, placement)
+            _check_settings(first, loaded)
+            watch.noise(lambda: loaded.preview.of_noise(recipes))
+            pictures: dict[int, Pixels] = {}
+            pipeline, context = loaded.pipeline, _context(first, loaded, placement)
+            with self._texts.used_by(pipeline, context), self._decoder.used_by(pipeline, context):
+                for places in _calls(recipes, loaded):
+                    part = [recipes[place] for place in places]
+                    images = self._call(part, loaded, watch, decode=True)[1]
+                    pictures |= zip(places, _to_pixels(images[: len(part)]), strict=True)
+            return tuple(pictures[place] for place in range(len(recipes)))
+
+    def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport:
+        """Tell whether the lock holds for recipes like this one, here; remembered by passport.
+
+        Raises:
+            RunCancelled: `watch.cancelled` became true.
+            RunError: A batch could not be computed.
+            ModelError: As `prepare`.
+            DeviceError: As `prepare`.
+        """
+        passport = self.prepare(recipe, placement)
+        report = recall_report(recipe, passport)
+        if report is None:
+            report = self._run_probe(recipe, placement, watch)
+            keep_report(recipe, passport, report)
+        if replace(placement, device="auto", previews=True) == Placement():
+            advise(recipe, report)
+        return report
+
+    def close(self) -> None:
+        """Let go of models and memory."""
+        self._let_go()
+
+    def load(self, recipe: Recipe, placement: Placement) -> Any:
+        """Return the diffusers pipeline that paints a recipe; who changes it changes pictures.
+
+        Raises:
+            ModelError: As `prepare`.
+            DeviceError: As `prepare`.
+        """
+        with _scope(recipe, placement):
+            return self._shelf.get(recipe, placement).pipeline
+
+    def _let_go(self) -> None:
+        self._shelf.clear()
+        self._texts.clear()
+        gc.collect()
+
+    def _run_probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport:
+        with _scope(recipe, placement):
+            loaded = self._shelf.get(recipe, placement)
+
+            def compute(recipes: Sequence[Recipe], *, decode: bool) -> list[torch.Tensor]:
+                return self._call(recipes, loaded, watch, decode=decode)
+
+            least = min_steps(recipe.scheduler, loaded.scheduler_config)
+            return run_probe(recipe, compute, num_steps=max(NUM_STEPS, least))
+
+    def _call(
+        self,
+        recipes: Sequence[Recipe],
+        loaded: Loaded,
+        watch: Watch,
+        *,
+        decode: bool,
+    ) -> list[torch.Tensor]:
+        """Make one pipeline call and translate what diffusers and torch raise; ours stays ours.
+
+        Args:
+            recipes: Of one batch.
+            loaded: Their model.
+            watch: Of the batch.
+            decode: Whether pictures are wanted.
+
+        Returns:
+            The last latents and, if decoded, the pictures (W, 3, height, width) in 0 … 1.
+        """
+        try:
+            with self._linears.used_by(loaded.pipeline):
+                return _call_pipeline(recipes, loaded, watch, decode=decode)
+        except (torch.OutOfMemoryError, MemoryError):
+            pass
+        except _REFUSALS as error:
+            if "can't allocate memory" not in str(error):
+                reason = foreign_reason(error)
+                if reason is None:
+                    raise
+                raise _refusal(error, reason) from error
+        # Only out here, where the exception and the tensors its traceback holds are gone, can the
+        # memory be given back (https://github.com/pytorch/pytorch/issues/18853).
+        self._let_go()
+        empty_cache()
+        first = recipes[0]
+        raise RunError(
+            "memory_full",
+            width=first.width,
+            height=first.height,
+            lock_width=first.lock_width,
+            device=str(loaded.device),
+        )
+
+
+def _context(recipe: Recipe, loaded: Loaded, placement: Placement) -> str:
+    """Say all that may change what a part of a model makes of what it is given."""
+    passport = current_passport(loaded.device, placement)
+    loras = [(lora.weights_sha256, lora.scale) for lora in recipe.loras]
+    return f"{recipe.model.weights_sha256}|{recipe.dtype}|{loras}|{passport.digest}"
+
+
+def _calls(recipes: Sequence[Recipe], loaded: Loaded) -> list[list[int]]:
+    """Split a batch where sharing a call would let a neighbour reach in; nearly always one call.
+
+    SDXL means two things by no negative prompt and by an empty one, and can mean only one a call.
+    """
+    if not loaded.files.family.zeroes_empty_negative:
+        return [list(range(len(recipes)))]
+    groups: dict[bool, list[int]] = {}
+    for place, recipe in enumerate(recipes):
+        groups.setdefault(bool(recipe.negative_prompt), []).append(place)
+    return list(groups.values())
+
+
+def _call_pipeline(
+    recipes: Sequence[Recipe], loaded: Loaded, watch: Watch, *, decode: bool
+) -> list[torch.Tensor]:
+    """Call the pipeline with W cells: the recipes, padded with repeats of them."""
+    first = recipes[0]
+    family = loaded.files.family
+    cells = [recipes[place % len(recipes)] for place in range(first.lock_width)]
+    if watch.cancelled:
+        raise RunCancelled("run_cancelled")
+    scheduler = make_scheduler(first.scheduler, loaded.scheduler_config)
+    followed = follow(scheduler, first, loaded, watch, num_pictures=len(recipes))
+    loaded.pipeline.scheduler = scheduler
+    try:
+        with mixed_noise(loaded.pipeline, cells):
+            output = loaded.pipeline(
+                **family.call_arguments(cells, loaded.files.configs),
+                generator=fresh_generators([cell.seed for cell in cells]),
+                output_type="pt" if decode or not family.has_prompt else "latent",
+            )
+    finally:
+        loaded.pipeline.maybe_free_model_hooks()
+    if not decode:
+        return [followed.latents]
+    withheld = getattr(output, "nsfw_content_detected", None) or []
+    for recipe, flag in zip(recipes, withheld, strict=False):
+        if flag:
+            raise RunError("picture_withheld", value=recipe.seed)
+    return [followed.latents, output.images]
+
+
+def _to_pixels(images: torch.Tensor) -> tuple[Pixels, ...]:
+    """Round as diffusers does.
+
+    Args:
+        images: Shape (n, 3, height, width), 0 … 1, any dtype and device.
+
+    Raises:
+        RunError: `picture_nan` or `picture_blank`.
+    """
+    array = images.cpu().permute(0, 2, 3, 1).float().numpy()
+    if not np.isfinite(array).all():
+        raise RunError("picture_nan")
+    pixels = (array * 255).round().astype(np.uint8)
+    if pixels.shape[-1] == 1:
+        pixels = pixels.repeat(3, axis=-1)
+    for picture in pixels:
+        if (picture == picture[0, 0]).all():
+            raise RunError("picture_blank")
+    return tuple(pixels)
+
+
+@contextmanager
+def _scope(recipe: Recipe, placement: Placement) -> Iterator[None]:
+    """Hold determinism, threads and attention for one computation, and put them back."""
+    if placement.attention not in ATTENTION_NAMES:
+        choices = ", ".join(ATTENTION_NAMES)
+        raise InputError(
+            "attention_unknown", field="attention", value=placement.attention, choices=choices
+        )
+    kernel = _KERNELS.get(placement.attention)
+    threads = torch.get_num_threads()
+    with ExitStack() as stack:
+        stack.enter_context(restored(placement.switches))
+        stack.enter_context(determinism(recipe.determinism))
+        stack.enter_context(quiet_diffusers())
+        if kernel is not None:
+            stack.enter_context(sdpa_kernel(kernel))
+        stack.callback(torch.set_num_threads, threads)
+        torch.set_num_threads(placement.threads or even_threads(threads))
+        yield
+
+
+def _check_settings(recipe: Recipe, loaded: Loaded) -> None:
+    """Refuse what a recipe from elsewhere may ask of the wrong model."""
+    entry = TABLE.get(recipe.scheduler)
+    family = loaded.files.family
+    if entry is None or family.sampling not in entry.samplings:
+        fitting = (name for name, item in TABLE.items() if family.sampling in item.samplings)
+        choices = ", ".join(fitting)
+        raise InputError(
+            "scheduler_unknown", field="scheduler", value=recipe.scheduler, choices=choices
+        )
+    if recipe.compiled:
+        raise ModelError("compiled_unsupported")
+    if recipe.loras:
+        raise ModelError("lora_unsupported", value=recipe.loras[0].id)
+    least = min_steps(recipe.scheduler, loaded.scheduler_config)
+    if recipe.num_inference_steps < least:
+        raise InputError("steps_few", field="steps", value=recipe.scheduler, limit=least)
+    if entry.max_steps is not None and recipe.num_inference_steps > entry.max_steps:
+        steps = recipe.num_inference_steps
+        raise InputError("steps_range", field="steps", value=steps, limit=entry.max_steps)
+
+
+def _refusal(error: Exception, reason: str) -> RunError:
+    if isinstance(error, RuntimeError) and "deterministic" in reason:
+        return RunError("not_deterministic", reason=reason)
+    return RunError("pipeline_refused", reason=reason)

@@ -1,0 +1,62 @@
+"""One fresh CPU generator for each picture: the only place where SeedGrid's randomness is made.
+
+A `torch.Generator` is a state that is used up, so every call of a pipeline needs fresh ones. One
+generator for a whole batch, or `[g] * 4`, ties only the first picture to its seed: the same object
+is drawn from four times in a row. A list of four separate generators ties each picture to its own
+seed, whatever its slot. They live on the CPU, because diffusers then draws there and moves the
+noise, so that a seed means the same noise on every device; GPU generators are offered nowhere.
+
+Knows nothing of pipelines.
+
+    >>> [generator.initial_seed() for generator in fresh_generators((7, 7))]
+    [7, 7]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from seedgrid.core.seeds import check_seed
+
+
+def fresh_generators(seeds: Sequence[int]) -> list[torch.Generator]:
+    """Make one new CPU generator for each seed, in order.
+
+    Args:
+        seeds: Each 0 … 2**32 - 1; repeats give separate generators in the same state.
+
+    Returns:
+        Generators that nobody has drawn from; use each list for one call only.
+
+    Raises:
+        InputError: A seed is not one.
+
+    Source:
+        https://huggingface.co/docs/diffusers/using-diffusers/reusing_seeds
+    """
+    return [torch.Generator("cpu").manual_seed(check_seed(seed)) for seed in seeds]
+
+
+def mix_noise(start: torch.Tensor, end: torch.Tensor, weight: float) -> torch.Tensor:
+    """Go from one noise towards another along the great circle, which keeps its strength.
+
+    Args:
+        start: Of any shape; scaling and reordering both inputs alike scales and reorders the
+            result, so scheduler-scaled and packed latents may be given.
+        end: Of the same shape.
+        weight: 0 is `start`, 1 is `end`.
+
+    Returns:
+        Noise of the shape and dtype of `start`, computed in float64.
+
+    Source: Shoemake, "Animating rotation with quaternion curves", SIGGRAPH 1985.
+    """
+    a, b = start.double(), end.double()
+    cosine = (a.flatten() @ b.flatten() / (a.norm() * b.norm())).clamp(-1, 1)
+    angle = torch.arccos(cosine)
+    if angle < 1e-4:  # The same seed twice: the formula below would divide by zero.
+        return start
+    mixed = (torch.sin((1 - weight) * angle) * a + torch.sin(weight * angle) * b) / angle.sin()
+    return mixed.to(start.dtype)

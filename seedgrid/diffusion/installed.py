@@ -1,0 +1,38 @@
+"""InstalledBackend: the deferred backend for strangers, who may name what is installed, no path.
+
+On a public Space the name of a model is typed by anybody: taken as a path it would tell what lies
+on the server's disk. Recipes need no such care, since they hold names and never paths.
+"""
+
+from __future__ import annotations
+
+from seedgrid.core.errors import ModelError
+from seedgrid.core.request import ModelCard
+from seedgrid.diffusion.deferred import DeferredBackend
+from seedgrid.models import registry
+
+
+class InstalledBackend(DeferredBackend):
+    """See `base.Backend` for what each method promises.
+
+    Args:
+        own: The model that the server was started with, whatever it is.
+    """
+
+    def __init__(self, own: str = registry.BUNDLED) -> None:
+        super().__init__()
+        self._own = own
+
+    def card(self, model: str | None) -> ModelCard:
+        """Find an installed model by its name and say what it can do.
+
+        Raises:
+            ModelError: `model_not_offered`, before anything on the disk is looked at.
+        """
+        if model is None or model == self._own:
+            return super().card(self._own)
+        offered = {installed.id for installed in registry.installed()}
+        if model.partition("@")[0] not in offered:
+            choices = ", ".join(sorted(offered | {registry.BUNDLED}))
+            raise ModelError("model_not_offered", value=model[:80], choices=choices)
+        return super().card(model)

@@ -1,0 +1,65 @@
+"""Mix the noise of several seeds inside a pipeline's call. Knows nothing of how it is called.
+
+with mixed_noise(pipeline, cells):
+    pipeline(...)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from seedgrid.core.errors import InputError
+from seedgrid.core.recipe import Recipe
+from seedgrid.diffusion.generators import fresh_generators, mix_noise
+from seedgrid.diffusion.patch import replaced
+
+
+@contextmanager
+def mixed_noise(pipeline: Any, cells: Sequence[Recipe]) -> Iterator[None]:
+    """Mix other seeds' noise into the first noise, just where the pipeline draws it.
+
+    The pipeline's own `prepare_latents` draws the other noise as well, from fresh generators, so
+    shape, scale and packing are always right, and later draws are those of the picture's seed.
+
+    Args:
+        pipeline: Of diffusers; as it was when the block ends.
+        cells: Of the batch, in order; those without a mix keep their noise.
+
+    Raises:
+        InputError: `noise_mix_unsupported` by families that take no first noise from outside.
+    """
+    depth = max(len(cell.noise_mix) for cell in cells)
+    if depth == 0:
+        yield
+        return
+    if not hasattr(pipeline, "prepare_latents"):
+        raise InputError("noise_mix_unsupported", field="noise_mix")
+    original = pipeline.prepare_latents
+
+    def prepare_latents(*args: Any, **kwargs: Any) -> Any:
+        drawn = original(*args, **kwargs)
+        place = next(i for i, value in enumerate(args) if isinstance(value, list))
+        for turn in range(depth):
+            shares = [cell.noise_mix[turn : turn + 1] for cell in cells]
+            seeds = [share[0].seed if share else 0 for share in shares]
+            other = original(*args[:place], fresh_generators(seeds), *args[place + 1 :], **kwargs)
+            drawn = _mix_rows(drawn, other, [share[0].weight if share else 0.0 for share in shares])
+        return drawn
+
+    with replaced(pipeline, "prepare_latents", prepare_latents):
+        yield
+
+
+def _mix_rows(drawn: Any, other: Any, weights: Sequence[float]) -> Any:
+    """Mix each row of a batch by its own weight; Flux also returns position ids, left alone."""
+    if isinstance(drawn, tuple):
+        return (_mix_rows(drawn[0], other[0], weights), *drawn[1:])
+    rows = [
+        mix_noise(mine, theirs, weight) if weight else mine
+        for mine, theirs, weight in zip(drawn, other, weights, strict=True)
+    ]
+    return torch.stack(rows)

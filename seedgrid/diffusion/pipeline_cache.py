@@ -1,0 +1,149 @@
+"""Load a diffusers pipeline for a recipe and keep the last ones; the only place that loads.
+
+Weights are safetensors, files are local, and no code comes with a model. Knows nothing of batches.
+
+    shelf = Shelf()
+    loaded = shelf.get(recipe, Placement())
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+import torch
+
+from seedgrid.core.errors import ModelError
+from seedgrid.core.recipe import Recipe
+from seedgrid.diffusion.backend import Placement
+from seedgrid.diffusion.devices import empty_cache, pick_device, place, torch_dtype
+from seedgrid.diffusion.foreign_errors import foreign_reason
+from seedgrid.diffusion.previews import Preview, make_preview
+from seedgrid.models import registry
+from seedgrid.models.files import ModelFiles
+
+MAX_LOADED: Final = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loaded:
+    """A pipeline on its device, with what is known about its model.
+
+    Attributes:
+        scheduler_config: Of the model's own scheduler, from which others are made.
+        preview: Makes small pictures of its latents.
+    """
+
+    pipeline: Any
+    files: ModelFiles
+    device: torch.device
+    scheduler_config: dict[str, Any]
+    preview: Preview
+
+
+class Shelf:
+    """The pipelines that are loaded, the most recently used last."""
+
+    def __init__(self, size: int = MAX_LOADED) -> None:
+        self._size = size
+        self._loaded: OrderedDict[tuple[object, ...], Loaded] = OrderedDict()
+
+    def has(self, recipe: Recipe, placement: Placement) -> bool:
+        """Tell whether `get` would be quick."""
+        return _key(recipe, placement) in self._loaded
+
+    def get(self, recipe: Recipe, placement: Placement) -> Loaded:
+        """Return the pipeline for a recipe, loading it if need be.
+
+        Raises:
+            ModelError: The model is not there, damaged, or its weights are not the recipe's.
+            DeviceError: The device is not there.
+        """
+        key = _key(recipe, placement)
+        if key not in self._loaded:
+            while len(self._loaded) >= self._size:
+                self._loaded.popitem(last=False)
+                empty_cache()
+            self._loaded[key] = _load(recipe, placement)
+        self._loaded.move_to_end(key)
+        return self._loaded[key]
+
+    def clear(self) -> None:
+        """Let go of all pipelines."""
+        self._loaded.clear()
+        empty_cache()
+
+
+def _key(recipe: Recipe, placement: Placement) -> tuple[object, ...]:
+    """Return what a loaded pipeline depends on."""
+    device = str(pick_device(placement.device))
+    parts = (placement.offload, placement.vae_slicing, placement.vae_tiling)
+    layout = (placement.channels_last, placement.attention == "sliced")
+    return (recipe.model, recipe.dtype, device, *parts, *layout)
+
+
+def _load(recipe: Recipe, placement: Placement) -> Loaded:
+    device = pick_device(placement.device)
+    files = registry.find_recorded(recipe.model).files
+    try:
+        with quiet_diffusers():
+            pipeline = _read_pipeline(files, torch_dtype(recipe.dtype))
+    except (OSError, ValueError, RuntimeError, TypeError, KeyError, AttributeError) as error:
+        # What a damaged or contradictory configuration makes diffusers raise is not documented.
+        reason = foreign_reason(error)
+        if reason is None:
+            raise
+        raise ModelError("model_damaged", value=recipe.model.id, file=reason) from error
+    pipeline.set_progress_bar_config(disable=True)
+    preview = make_preview(pipeline, files, now=placement.previews)
+    place(pipeline, device, placement)
+    return Loaded(
+        pipeline=pipeline,
+        files=files,
+        device=device,
+        scheduler_config=dict(pipeline.scheduler.config),
+        preview=preview,
+    )
+
+
+def _read_pipeline(files: ModelFiles, dtype: torch.dtype) -> Any:
+    import diffusers
+
+    pipeline_class = getattr(diffusers, files.family.pipeline)
+    if files.checkpoint is not None:
+        return pipeline_class.from_single_file(
+            str(files.checkpoint), config=str(files.folder), dtype=dtype, local_files_only=True
+        )
+    return pipeline_class.from_pretrained(
+        files.folder,
+        dtype=dtype,
+        variant=files.variant,
+        use_safetensors=True,
+        local_files_only=True,
+    )
+
+
+@contextmanager
+def quiet_diffusers() -> Iterator[None]:
+    """Keep diffusers' and transformers' progress bars and notices from the terminal."""
+    import diffusers.utils.logging as diffusers_logging
+    import transformers.utils.logging as transformers_logging
+
+    libraries = (diffusers_logging, transformers_logging)
+    before = [(library, library.get_verbosity()) for library in libraries]
+    shown = [(library, library.is_progress_bar_enabled()) for library in libraries]
+    try:
+        for library in libraries:
+            library.set_verbosity(logging.ERROR)
+            library.disable_progress_bar()
+        yield
+    finally:
+        for library, verbosity in before:
+            library.set_verbosity(verbosity)
+        for library, was_shown in shown:
+            if was_shown:
+                library.enable_progress_bar()

@@ -1,0 +1,129 @@
+"""What a probe found, and the memory of it: does the lock hold for this model, here, at this size?
+
+A report is kept in the cache folder under everything it depends on: weights, number format, size,
+scheduler, width and passport. Needs no torch; `probe.py` does the work.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Annotated, Final
+
+from pydantic import Field, ValidationError
+
+from seedgrid.core.recipe import Passport, Recipe, Value
+from seedgrid.storage.cache import recall, remember
+
+_CACHE: Final = "probes"
+_WIDTHS: Final = "widths"
+# Another way of probing must not trust what the one before it found.
+_METHOD: Final = "1"
+
+
+class Check(Value):
+    """One arrangement of a batch, compared with another bit by bit.
+
+    Attributes:
+        name: What was different, in words.
+        lock_width: The width it was tried at.
+        holds: Whether every bit was equal.
+        differing: How many values differed, of `compared`.
+        max_difference: The largest difference, in the values' own unit.
+    """
+
+    name: str
+    lock_width: int
+    holds: bool
+    differing: int
+    compared: int
+    max_difference: Annotated[float, Field(ge=0)]
+
+
+class ProbeReport(Value):
+    """Whether the lock holds, and up to which width.
+
+    Attributes:
+        asked_width: The width of the recipe.
+        proven_width: The greatest width, at most `asked_width`, at which every check held.
+        remembered: It was not measured now, but before under the same passport.
+    """
+
+    model: str
+    dtype: str
+    size: str
+    scheduler: str
+    asked_width: int
+    proven_width: int
+    checks: tuple[Check, ...]
+    elapsed_s: Annotated[float, Field(ge=0)]
+    remembered: bool = False
+
+    @property
+    def holds(self) -> bool:
+        """Whether the lock holds at the width that was asked for."""
+        return self.proven_width == self.asked_width
+
+
+def recall_report(recipe: Recipe, passport: Passport) -> ProbeReport | None:
+    """Return what an earlier probe found for recipes like this under this passport, if any did."""
+    data = recall(_CACHE).get(_key(recipe, passport))
+    if not isinstance(data, str):
+        return None
+    try:
+        return ProbeReport.model_validate_json(data).model_copy(update={"remembered": True})
+    except ValidationError:  # Of another release: as good as none.
+        return None
+
+
+def keep_report(recipe: Recipe, passport: Passport, report: ProbeReport) -> None:
+    """Remember what a probe found."""
+    remember(_CACHE, recall(_CACHE) | {_key(recipe, passport): report.model_dump_json()})
+
+
+def advise(recipe: Recipe, report: ProbeReport) -> None:
+    """Have a smaller batch offered for this model from now on, if its lock does not hold here.
+
+    Args:
+        recipe: Of the kind that was probed.
+        report: Of a probe that was placed as pictures usually are.
+    """
+    if report.holds:
+        return
+    model = f"{recipe.model.weights_sha256}|{recipe.dtype}"
+    widths = recall(_WIDTHS)
+    known = widths.get(model)
+    least = min(report.proven_width, known) if isinstance(known, int) else report.proven_width
+    remember(_WIDTHS, widths | {model: least})
+
+
+def advised_width(weights_sha256: str, dtype: str, width: int) -> int:
+    """Return the width to offer for a model: the usual one, or less where a probe said no here.
+
+    Args:
+        weights_sha256: Of the model.
+        dtype: The number format that will be used.
+        width: The usual width.
+    """
+    found = recall(_WIDTHS).get(f"{weights_sha256}|{dtype}")
+    return min(width, found) if isinstance(found, int) and found > 0 else width
+
+
+def provable(recipe: Recipe) -> Recipe:
+    """Return the recipe at the width its model's lock was found to hold at here, if it is less."""
+    width = advised_width(recipe.model.weights_sha256, recipe.dtype, recipe.lock_width)
+    return recipe.model_copy(update={"lock_width": width})
+
+
+def _key(recipe: Recipe, passport: Passport) -> str:
+    parts = (
+        _METHOD,
+        recipe.model.weights_sha256,
+        recipe.dtype,
+        f"{recipe.width}x{recipe.height}",
+        recipe.scheduler,
+        str(recipe.lock_width),
+        recipe.determinism,
+        *(f"{lora.weights_sha256}*{lora.scale}" for lora in recipe.loras),
+        passport.digest,
+    )
+    return hashlib.sha256("|".join(parts).encode()).hexdigest()

@@ -1,0 +1,99 @@
+"""Follow the steps of any pipeline by listening to its scheduler: progress, previews, cancel, NaN.
+
+Some families offer a callback at the end of a step and some do not; all call `scheduler.step`, once
+for each of `scheduler.timesteps`. Every call has a scheduler of its own, so listening changes
+nothing for anybody else, and what the pipeline is given back is what the scheduler returned.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import torch
+
+from seedgrid.core.errors import RunCancelled, RunError
+from seedgrid.core.picture import Pixels
+from seedgrid.core.recipe import Recipe
+from seedgrid.diffusion.backend import Watch
+from seedgrid.diffusion.pipeline_cache import Loaded
+from seedgrid.diffusion.previews import StepState
+
+
+class Followed:
+    """What came out of the last step.
+
+    Attributes:
+        latents: One row a cell; pictures in -1 … 1 where a model has no latents.
+    """
+
+    latents: torch.Tensor
+
+
+def follow(
+    scheduler: Any, recipe: Recipe, loaded: Loaded, watch: Watch, *, num_pictures: int
+) -> Followed:
+    """Make a scheduler tell `watch` of each of its steps.
+
+    Args:
+        scheduler: Made for one call; it is changed in place.
+        recipe: The first of the batch.
+        loaded: The model that it drives.
+        watch: Who is told, and asked whether to go on.
+        num_pictures: How many rows of the batch are wanted; the rest is padding.
+
+    Returns:
+        A place where the last step's latents are put.
+
+    Raises:
+        RunCancelled: Out of the pipeline's call, at the first step after the wish.
+        RunError: `picture_nan`, out of the pipeline's call, after the last step.
+    """
+    original = scheduler.step
+    followed = Followed()
+    number = 0
+
+    # diffusers reads the signature to see whether a scheduler takes generators: wraps keeps it.
+    @functools.wraps(original)
+    def step(
+        model_output: torch.Tensor, timestep: Any, sample: torch.Tensor, *args: Any, **kwargs: Any
+    ) -> Any:
+        nonlocal number
+        result = original(model_output, timestep, sample, *args, **kwargs)
+        number += 1
+        total = len(scheduler.timesteps)
+        if number == total:
+            followed.latents = result[0] if isinstance(result, tuple) else result.prev_sample
+            if not torch.isfinite(followed.latents).all():
+                raise RunError("picture_nan")
+        state = _state(scheduler, recipe, loaded, (model_output, float(timestep), sample))
+
+        def previews() -> tuple[Pixels, ...]:
+            return loaded.preview(state, recipe.width, recipe.height)[:num_pictures]
+
+        watch.step(number, total, previews)
+        if watch.cancelled:
+            raise RunCancelled("run_cancelled")
+        return result
+
+    scheduler.step = step
+    return followed
+
+
+def _state(
+    scheduler: Any,
+    recipe: Recipe,
+    loaded: Loaded,
+    given: tuple[torch.Tensor, float, torch.Tensor],
+) -> StepState:
+    model_output, timestep, sample = given
+    is_flow = loaded.files.family.sampling == "flow"
+    return StepState(
+        scheduler=recipe.scheduler,
+        model_output=model_output,
+        sample=sample,
+        timestep=timestep,
+        alphas_cumprod=None if is_flow else scheduler.alphas_cumprod,
+        prediction_type=scheduler.config.get("prediction_type", "epsilon"),
+        sigma=timestep / scheduler.config.num_train_timesteps,
+    )

@@ -1,0 +1,1 @@
+"""The one child process: a batch painted under other instruction limits."""

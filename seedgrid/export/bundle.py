@@ -1,0 +1,266 @@
+"""What goes out: a script that needs only diffusers, and a bundle of pictures with all they need.
+
+The script makes the plain diffusers calls that SeedGrid makes: the same padding to the lock's
+width, fresh CPU generators, the same scheduler and switches. It imports nothing of SeedGrid, so it
+is also the proof that SeedGrid adds nothing of its own to a picture.
+
+    Path("reproduce.py").write_text(script(entries))
+    write_bundle(entries, Path("art.zip"))
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import zipfile
+from collections.abc import Iterable, Sequence
+from importlib import resources
+from pathlib import Path
+from pprint import pformat
+from typing import Any, Final
+
+import seedgrid
+from seedgrid.core.entry import Entry
+from seedgrid.core.errors import InputError, LibraryError, ModelError
+from seedgrid.core.recipe import Passport
+from seedgrid.models import registry
+from seedgrid.models.schedulers import TABLE
+from seedgrid.storage.files import open_atomically
+
+_TEMPLATE: Final = "reproduce_template.txt"
+_DATA_MARK: Final = "# <data>\n"
+_REQUIRED: Final = ("torch", "diffusers", "transformers")
+# A fixed date makes equal bundles equal files.
+_DATE: Final = (2026, 1, 1, 0, 0, 0)
+
+_README: Final = """\
+{count} pictures made with SeedGrid {version}.
+
+pictures/         the pictures, each with its recipe inside
+recipes.json      the recipe, the lineage and the digest of the pixels of each
+passports.json    where they were computed
+reproduce.py      makes them again with plain diffusers and compares bit for bit
+requirements.txt  the versions that made them
+
+    python -m venv venv && venv/bin/pip install -r requirements.txt
+    venv/bin/python reproduce.py{arguments}
+
+{model}"""
+
+
+def script(entries: Sequence[Entry]) -> str:
+    """Write a program that makes these pictures again with diffusers and compares them.
+
+    Args:
+        entries: At least one; those of one model, size and settings share a batch.
+
+    Returns:
+        Python source. It prints `identical` or `DIFFERENT` for each picture and ends with 0 when
+        all are identical. A model that is no hub id is given by `--model PATH`.
+
+    Raises:
+        InputError: `export_nothing`, `export_loras`, or `scheduler_unknown`.
+    """
+    if not entries:
+        raise InputError("export_nothing", field="picture")
+    for entry in entries:
+        _check(entry)
+    template = resources.files("seedgrid.export").joinpath(_TEMPLATE).read_text(encoding="utf-8")
+    head, tail = template.split(_DATA_MARK)
+    head = head.replace("SEEDGRID_VERSION", seedgrid.__version__)
+    batches = pformat([_batch(group) for group in _groups(entries)], width=96, sort_dicts=False)
+    return f"{head}BATCHES = {batches}\n{tail}"
+
+
+def requirements(passports: Iterable[Passport]) -> str:
+    """Pin the libraries that computed under these passports; the newest where they differ."""
+    lines = []
+    found = tuple(passports)
+    for name in _REQUIRED:
+        versions = {getattr(passport, name).partition("+")[0] for passport in found} - {""}
+        lines.append(f"{name}=={max(versions, key=_version_key)}" if versions else name)
+    return "\n".join(lines) + "\n"
+
+
+def write_bundle(entries: Sequence[Entry], path: Path, *, model: Path | None = None) -> None:
+    """Write a ZIP file with the pictures and everything that makes them again.
+
+    Args:
+        entries: At least one, whose files are there.
+        path: Replaced if it exists.
+        model: A model's folder to put in as well. Our own, which nobody can fetch by its name, is
+            put in anyway; any other must be had without it.
+
+    Raises:
+        InputError: As `script`.
+        LibraryError: A picture's file is missing, or the bundle cannot be written.
+    """
+    program = script(entries)
+    model = model or _own_model(entries)
+    names = [f"pictures/{picture_name(entry, number)}" for number, entry in enumerate(entries, 1)]
+    with open_atomically(path) as file, zipfile.ZipFile(file, "w") as bundle:
+        for name, entry in zip(names, entries, strict=True):
+            _write(bundle, name, _picture_bytes(entry), packed=False)
+        recipes = [_described(entry, name) for entry, name in zip(entries, names, strict=True)]
+        passports = {entry.passport.digest: entry.passport for entry in entries}
+        plain = {key: passport.model_dump(mode="json") for key, passport in passports.items()}
+        _write(bundle, "recipes.json", _json(recipes))
+        _write(bundle, "passports.json", _json(plain))
+        _write(bundle, "reproduce.py", program.encode())
+        _write(bundle, "requirements.txt", requirements(passports.values()).encode())
+        _write(bundle, "README.txt", _readme(entries, has_model=model is not None).encode())
+        for source in sorted(model.rglob("*")) if model else ():
+            if source.is_file() and model:
+                _copy(bundle, f"model/{source.relative_to(model).as_posix()}", source)
+
+
+def picture_name(entry: Entry, number: int) -> str:
+    """Name a picture's file by place, seed and id; words never become a file's name."""
+    return f"{number:03}-seed{entry.recipe.seed}-{entry.id[:8]}.png"
+
+
+def needs_model_path(entries: Sequence[Entry]) -> bool:
+    """Tell whether the script must be told where the model is: it is no hub id."""
+    return any("/" not in entry.recipe.model.id for entry in entries)
+
+
+def _check(entry: Entry) -> None:
+    recipe = entry.recipe
+    if recipe.compiled:
+        raise ModelError("compiled_unsupported")
+    if recipe.loras:
+        raise InputError("export_loras", field="picture", value=entry.id[:8])
+    if recipe.scheduler not in TABLE:
+        choices = ", ".join(TABLE)
+        raise InputError(
+            "scheduler_unknown", field="scheduler", value=recipe.scheduler, choices=choices
+        )
+
+
+def _groups(entries: Sequence[Entry]) -> list[list[Entry]]:
+    """Group entries that may share a batch, at most W of them: settings and passport are equal.
+
+    A negative prompt and none may not share one: SDXL means two things by them.
+    """
+    groups: dict[tuple[str, str, bool], list[list[Entry]]] = {}
+    for entry in entries:
+        recipe = entry.recipe
+        key = (recipe.batch_key, entry.passport.digest, bool(recipe.negative_prompt))
+        parts = groups.setdefault(key, [[]])
+        if len(parts[-1]) == recipe.lock_width:
+            parts.append([])
+        parts[-1].append(entry)
+    return [part for parts in groups.values() for part in parts]
+
+
+def _batch(entries: Sequence[Entry]) -> dict[str, Any]:
+    recipe, passport = entries[0].recipe, entries[0].passport
+    scheduler = TABLE[recipe.scheduler]
+    return {
+        "model": recipe.model.id,
+        "revision": recipe.model.revision if "/" in recipe.model.id else None,
+        "dtype": recipe.dtype,
+        "lock_width": recipe.lock_width,
+        "width": recipe.width,
+        "height": recipe.height,
+        "num_inference_steps": recipe.num_inference_steps,
+        "guidance_scale": recipe.guidance_scale,
+        "scheduler": scheduler.scheduler_class,
+        "scheduler_changes": dict(scheduler.changes),
+        "determinism": recipe.determinism,
+        "passport": _script_passport(passport),
+        "pictures": [_picture(entry) for entry in entries],
+    }
+
+
+def _picture(entry: Entry) -> dict[str, Any]:
+    recipe = entry.recipe
+    return {
+        "prompt": recipe.prompt,
+        "negative_prompt": recipe.negative_prompt,
+        "seed": recipe.seed,
+        "noise_mix": [(share.seed, share.weight) for share in recipe.noise_mix],
+        "pixels_sha256": entry.pixels_sha256,
+        "id": entry.id,
+    }
+
+
+def _script_passport(passport: Passport) -> dict[str, Any]:
+    """Return what the script restores or compares."""
+    return {
+        "versions": {name: getattr(passport, name) for name in _REQUIRED},
+        "device": passport.device,
+        "cpu_capability": passport.cpu_capability,
+        "instruction_limits": passport.instruction_limits,
+        "threads": passport.threads,
+        "attention": passport.attention.partition(" ")[0],
+        "memory_format": passport.memory_format,
+        "vae_slicing": passport.vae_slicing,
+        "vae_tiling": passport.vae_tiling,
+    }
+
+
+def _own_model(entries: Sequence[Entry]) -> Path | None:
+    """Return the folder of the model in the box, if it is what painted and is still the same."""
+    first, *others = {entry.recipe.model for entry in entries}
+    if others or first.id != registry.BUNDLED:
+        return None
+    try:
+        return registry.find_recorded(first).files.folder
+    except ModelError:
+        return None  # A later release has another one: reproduce.py asks for the folder.
+
+
+def _described(entry: Entry, name: str) -> dict[str, Any]:
+    return {
+        "picture": name,
+        "recipe_id": entry.recipe.id,
+        "recipe": entry.recipe.model_dump(mode="json"),
+        "lineage": entry.lineage.model_dump(mode="json"),
+        "passport": entry.passport.digest,
+        "pixels_sha256": entry.pixels_sha256,
+    }
+
+
+def _picture_bytes(entry: Entry) -> bytes:
+    try:
+        return entry.path.read_bytes()
+    except OSError as error:
+        raise LibraryError("picture_lost", value=entry.id) from error
+
+
+def _readme(entries: Sequence[Entry], *, has_model: bool) -> str:
+    models = sorted({entry.recipe.model.id for entry in entries})
+    arguments, model = "", f"Model: {', '.join(models)}, fetched by its name.\n"
+    if has_model:
+        model = "The model is in the folder model/, where reproduce.py looks for it.\n"
+    elif needs_model_path(entries):
+        arguments = " --model FOLDER"
+        model = f"FOLDER is where the model “{', '.join(models)}” lies on your machine.\n"
+        if "bundled" in models:
+            model += "SeedGrid's own model, “bundled”, is assets/model in its repository.\n"
+    return _README.format(
+        count=len(entries), version=seedgrid.__version__, arguments=arguments, model=model
+    )
+
+
+def _write(bundle: zipfile.ZipFile, name: str, data: bytes, *, packed: bool = True) -> None:
+    member = zipfile.ZipInfo(name, _DATE)
+    member.external_attr = 0o644 << 16
+    method = zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED
+    bundle.writestr(member, data, compress_type=method)
+
+
+def _copy(bundle: zipfile.ZipFile, name: str, source: Path) -> None:
+    member = zipfile.ZipInfo(name, _DATE)
+    member.external_attr = 0o644 << 16
+    with source.open("rb") as file, bundle.open(member, "w", force_zip64=True) as target:
+        shutil.copyfileobj(file, target)
+
+
+def _json(value: object) -> bytes:
+    return json.dumps(value, indent=2, ensure_ascii=False).encode()
+
+
+def _version_key(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".") if part.isdigit())

@@ -1,0 +1,159 @@
+"""Labelled contact sheets of a grid, a matrix or a whole lineage, as PNG or PDF.
+
+What is drawn follows from the pictures themselves: several rounds of one work are its lineage, all
+prompts on all seeds are a matrix, everything else is a grid.
+
+    write_sheet(library.work(work_id), Path("lineage.pdf"))
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+from collections.abc import Sequence
+from itertools import takewhile
+from pathlib import Path
+from typing import Final
+
+from PIL import Image
+
+from seedgrid.core.entry import Entry
+from seedgrid.core.errors import InputError, PictureError
+from seedgrid.export import sheets
+from seedgrid.export.labels import Block, Cell, draw
+from seedgrid.formats import png
+from seedgrid.storage.files import write_atomically
+
+_PAGE_RATIO: Final = math.sqrt(2)
+_PDF_DPI: Final = 144
+_LINEAGE_COLUMNS: Final = 4
+_MAX_COLUMNS: Final = 16
+
+
+def write_sheet(entries: Sequence[Entry], path: Path) -> None:
+    """Draw pictures with their labels and write them as one PNG, or as a PDF of several pages.
+
+    Args:
+        entries: At least one, in the order in which they were made.
+        path: Ends in `.png` or `.pdf`; replaced if it exists.
+
+    Raises:
+        InputError: `export_nothing` or `sheet_suffix`.
+        LibraryError: The file cannot be written.
+    """
+    suffix = path.suffix.lower()
+    if suffix not in (".png", ".pdf"):
+        raise InputError("sheet_suffix", field="sheet", value=path.name)
+    pages = make_pages(entries, as_pages=suffix == ".pdf")
+    buffer = io.BytesIO()
+    if suffix == ".pdf":
+        title = entries[0].recipe.prompt[:200]
+        pages[0].save(
+            buffer,
+            "PDF",
+            save_all=True,
+            append_images=pages[1:],
+            resolution=_PDF_DPI,
+            title=title,
+            producer="SeedGrid",
+        )
+    else:
+        buffer.write(sheets.encode(pages[0]))
+    write_atomically(path, buffer.getvalue())
+
+
+def make_pages(entries: Sequence[Entry], *, as_pages: bool = False) -> list[Image.Image]:
+    """Draw pictures with their labels.
+
+    Args:
+        entries: At least one.
+        as_pages: Break into pages of the proportions of A4.
+
+    Raises:
+        InputError: `export_nothing`.
+    """
+    if not entries:
+        raise InputError("export_nothing", field="picture")
+    blocks, columns = _lay_out(entries)
+    first = draw(blocks[:1], columns=columns)[0]
+    height = round(first.width * _PAGE_RATIO) if as_pages else None
+    return draw(blocks, columns=columns, page_height=height)
+
+
+def is_matrix(entries: Sequence[Entry]) -> bool:
+    """Tell whether the pictures are several prompts, each on the same several seeds."""
+    pairs = {(entry.recipe.prompt, entry.recipe.seed) for entry in entries}
+    prompts, seeds = {prompt for prompt, _ in pairs}, {seed for _, seed in pairs}
+    is_full = len(pairs) == len(entries) == len(prompts) * len(seeds)
+    return is_full and len(prompts) > 1 and len(seeds) > 1 and len(seeds) <= _MAX_COLUMNS
+
+
+def _lay_out(entries: Sequence[Entry]) -> tuple[list[Block], int]:
+    rounds = _rounds(entries)
+    if len(rounds) > 1 and len({entry.lineage.work_id for entry in entries}) == 1:
+        return _lineage(rounds), _LINEAGE_COLUMNS
+    if is_matrix(entries):
+        return _matrix(entries), len({entry.recipe.seed for entry in entries})
+    cells = tuple(_cell(entry, entry.lineage.change) for entry in entries)
+    columns = min(math.isqrt(len(entries) - 1) + 1, _MAX_COLUMNS)
+    return [Block(heading=_common_words(entries), cells=cells)], columns
+
+
+def _rounds(entries: Sequence[Entry]) -> list[list[Entry]]:
+    rounds: dict[str, list[Entry]] = {}
+    for entry in entries:
+        rounds.setdefault(entry.lineage.round_id, []).append(entry)
+    return [sorted(made, key=lambda entry: entry.lineage.cell) for made in rounds.values()]
+
+
+def _lineage(rounds: Sequence[Sequence[Entry]]) -> list[Block]:
+    """One block a round: where it came from, its pictures, and which was gone on from."""
+    numbers = {entry.id: number for number, made in enumerate(rounds, 1) for entry in made}
+    cells = {entry.id: entry.lineage.cell + 1 for made in rounds for entry in made}
+    parents = {entry.lineage.parent_id for made in rounds for entry in made}
+    blocks = []
+    for number, made in enumerate(rounds, 1):
+        parent = made[0].lineage.parent_id
+        origin = f"from {numbers[parent]}.{cells[parent]} · " if parent in numbers else ""
+        blocks.append(
+            Block(
+                heading=f"{number} · {origin}{_common_words(made)}",
+                cells=tuple(
+                    _cell(entry, entry.lineage.change, chosen=entry.id in parents) for entry in made
+                ),
+            )
+        )
+    return blocks
+
+
+def _matrix(entries: Sequence[Entry]) -> list[Block]:
+    """One block a prompt, the seeds in the same columns everywhere."""
+    places = {(entry.recipe.prompt, entry.recipe.seed): entry for entry in entries}
+    prompts = dict.fromkeys(prompt for prompt, _ in places)
+    seeds = dict.fromkeys(seed for _, seed in places)
+    return [
+        Block(
+            heading=prompt,
+            cells=tuple(_cell(places[prompt, seed], "") for seed in seeds),
+        )
+        for prompt in prompts
+    ]
+
+
+def _cell(entry: Entry, change: str, *, chosen: bool = False) -> Cell:
+    caption = f"seed {entry.recipe.seed}" + (f" · {change.strip(' ,')}" if change else "")
+    try:
+        image = Image.fromarray(png.read_pixels(entry.path))
+    except PictureError:
+        return Cell(image=None, caption=f"{caption} (missing)", chosen=chosen)
+    return Cell(image=image, caption=caption, chosen=chosen)
+
+
+def _common_words(entries: Sequence[Entry]) -> str:
+    """Return the words that all prompts begin with."""
+    prompts = [entry.recipe.prompt for entry in entries]
+    columns = zip(*(re.findall(r"\s*\S+", prompt) for prompt in prompts), strict=False)
+    common = "".join(column[0] for column in takewhile(lambda words: len(set(words)) == 1, columns))
+    # The last shared word may end in a comma in one prompt only.
+    return common.strip(" ,;.") or prompts[0]

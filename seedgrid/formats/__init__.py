@@ -1,0 +1,1 @@
+"""Bytes in, bytes out: PNG, EXIF, links, and other tools' settings."""

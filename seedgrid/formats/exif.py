@@ -1,0 +1,150 @@
+"""The texts in a JPEG or WebP file: its EXIF block, read with limits, as a PNG's texts by key.
+
+AUTOMATIC1111, Forge, SD.Next, SwarmUI and Fooocus write there, as a user comment, what they write
+into a PNG as `parameters`; ComfyUI writes `prompt:{…}` where the camera's model belongs. Knows no
+pixels and nothing of what the texts mean.
+
+Source: Exif 2.32, 4.6.2 (structure) and 4.6.5 (user comment)
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from seedgrid.core.errors import PictureError
+from seedgrid.formats.importers.json_texts import as_text, read_object
+
+_JPEG: Final = b"\xff\xd8\xff"
+_HEAD: Final = b"Exif\0\0"
+_SOFTWARE, _SUB_BLOCK, _MAKER_NOTE, _USER_COMMENT = 0x0131, 0x8769, 0x927C, 0x9286
+_MAKE_AND_MODEL: Final = range(0x0100, 0x0111)
+"""ComfyUI counts down from the camera's model: make, description, and whatever is below."""
+
+_SIZES: Final = {1: 1, 2: 1, 4: 4, 7: 1, 13: 4}
+"""Bytes of one value, of the types that hold text or lead on: byte, text, long, undefined."""
+
+_MAX_FIELDS: Final = 1000
+
+
+def is_photo(data: bytes) -> bool:
+    """Tell whether a file is a JPEG or a WebP."""
+    return data.startswith(_JPEG) or (data.startswith(b"RIFF") and data[8:12] == b"WEBP")
+
+
+def read_texts(data: bytes) -> dict[str, str]:
+    """Read the texts by the keys that the same tools use in a PNG; none when there are none.
+
+    Raises:
+        PictureError: `picture_foreign` when the EXIF block is damaged.
+    """
+    blocks = _jpeg_blocks(data) if data.startswith(_JPEG) else _webp_blocks(data)
+    block = next(blocks, b"").removeprefix(_HEAD)
+    try:
+        tags = _Reader.of(block).tags() if block else {}
+    except (struct.error, ValueError) as error:
+        raise PictureError("picture_foreign", reason="their EXIF data are damaged") from error
+    return _texts(tags)
+
+
+def _jpeg_blocks(data: bytes) -> Iterator[bytes]:
+    """Go through the EXIF segments, which stand before the pixels."""
+    place = 2
+    while data[place : place + 1] == b"\xff" and place + 4 <= len(data):
+        kind, length = data[place + 1], int.from_bytes(data[place + 2 : place + 4], "big")
+        if kind == 0xDA or length < 2:
+            return
+        segment = data[place + 4 : place + 2 + length]
+        if kind == 0xE1 and segment.startswith(_HEAD):
+            yield segment
+        place += 2 + length
+
+
+def _webp_blocks(data: bytes) -> Iterator[bytes]:
+    place = 12
+    while place + 8 <= len(data):
+        length = int.from_bytes(data[place + 4 : place + 8], "little")
+        if data[place : place + 4] == b"EXIF":
+            yield data[place + 8 : place + 8 + length]
+        place += 8 + length + length % 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Reader:
+    """A TIFF block and its byte order, `"<"` or `">"`."""
+
+    block: bytes
+    order: str
+
+    @classmethod
+    def of(cls, block: bytes) -> _Reader:
+        if block[:4] not in (b"II*\0", b"MM\0*"):
+            raise ValueError("no byte order")
+        return cls(block=block, order="<" if block[:2] == b"II" else ">")
+
+    def tags(self) -> dict[int, bytes]:
+        """Return the values of the main block and of the one inside it, by tag."""
+        found = self._fields(self._number(4))
+        if len(found.get(_SUB_BLOCK, b"")) == 4:
+            inner = int(struct.unpack(f"{self.order}I", found[_SUB_BLOCK])[0])
+            found |= self._fields(inner)
+        return found
+
+    def _fields(self, place: int) -> dict[int, bytes]:
+        (count,) = struct.unpack_from(f"{self.order}H", self.block, place)
+        fields = {}
+        for number in range(min(count, _MAX_FIELDS)):
+            start = place + 2 + 12 * number
+            tag, kind, length = struct.unpack_from(f"{self.order}HHI", self.block, start)
+            size = length * _SIZES.get(kind, 0)
+            at = start + 8 if size <= 4 else self._number(start + 8)
+            if at + size > len(self.block):
+                raise ValueError("a field leads out of the block")
+            fields[tag] = self.block[at : at + size]
+        return fields
+
+    def _number(self, place: int) -> int:
+        return int(struct.unpack_from(f"{self.order}I", self.block, place)[0])
+
+
+def _texts(tags: dict[int, bytes]) -> dict[str, str]:
+    texts: dict[str, str] = {}
+    for tag in reversed(_MAKE_AND_MODEL):
+        key, _, value = _plain(tags.get(tag, b"")).partition(":")
+        if key.casefold() in ("prompt", "workflow") and value.lstrip().startswith("{"):
+            texts.setdefault(key.casefold(), value)
+    comment = _comment(tags.get(_USER_COMMENT, b""))
+    if _plain(tags.get(_SOFTWARE, b"")).startswith("Fooocus"):
+        texts["fooocus_scheme"] = _plain(tags.get(_MAKER_NOTE, b""))
+    if '"NovelAI"' in comment and '"Comment"' in comment:
+        texts |= {key: as_text(value) for key, value in read_object(comment).items()}
+    elif comment:
+        texts["parameters"] = comment
+    return texts
+
+
+def _comment(value: bytes) -> str:
+    """Decode a user comment; its first eight bytes name the code, where the writer cared."""
+    code, words = value[:8], value[8:]
+    if code == b"UNICODE\0":
+        return _wide(words)
+    return _plain(words if code in (b"ASCII\0\0\0", bytes(8)) else value)
+
+
+def _wide(words: bytes) -> str:
+    """Decode UTF-16 of either byte order: which one it is, writers do not agree on."""
+    if 0 not in words:
+        return _plain(words)
+    # Settings hold Latin letters, whose other byte is zero.
+    is_little = words[1::2].count(0) > words[::2].count(0)
+    text = words[: len(words) // 2 * 2].decode("utf-16-le" if is_little else "utf-16-be", "replace")
+    return text.strip("\ufeff\ufffe\0 ")
+
+
+def _plain(value: bytes) -> str:
+    try:
+        return value.decode().strip("\0 ")
+    except UnicodeDecodeError:
+        return value.decode("latin-1").strip("\0 ")

@@ -1,0 +1,197 @@
+"""Settings as AUTOMATIC1111, Forge and SD.Next write them: the text `parameters`.
+
+    a red fox
+    Negative prompt: blurry
+    Steps: 20, Sampler: Euler a, CFG scale: 7, Seed: 42, Size: 512x512, Model: …, Version: …
+
+Source: https://github.com/AUTOMATIC1111/stable-diffusion-webui, modules/infotext_utils.py
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from seedgrid.core.notices import Notice
+from seedgrid.formats.importers.imported import Found
+from seedgrid.formats.importers.samplers import A1111_AUTOMATIC
+
+# Every repeat has a bound or an end of its own: no text makes these slow.
+_SETTING: Final = re.compile(r'(\w[\w \-/.]{0,80}):[ \t]{0,4}("(?:\\.|[^\\"])*"|[^,]*)(?:,|$)')
+_NEGATIVE: Final = "Negative prompt:"
+_NETWORK: Final = re.compile(r"<(?:lora|lyco|hypernet):([^:>]{1,200})(?::[^>]{0,200})?>", re.I)
+_WEIGHT: Final = re.compile(r"(?<!\\)[(\[][^()\[\]]+(?<!\\)[)\]]|\bBREAK\b|\bAND\b")
+_MIN_SETTINGS: Final = 3
+_MAX_LINE: Final = 100_000
+_SECOND_PASS: Final = ("Hires", "Second pass")
+_EXTRAS: Final = (
+    "Clip skip",
+    "ENSD",
+    "VAE",
+    "Refiner",
+    "Prompt2",
+    "Token merging ratio",
+    "Tiling",
+    "Face restoration",
+    "Style Selector Style",
+    "TI hashes",
+    "Hypernet",
+    "NGMS",
+    "Seed resize from",
+    "RP Active",
+    "FreeU",
+    "ADM Guidance",
+    "Eta",
+    "ADetailer model",
+    "Sharpness",
+    "Dynamic thresholding enabled",
+)
+
+
+def read(texts: Mapping[str, str]) -> Found | None:
+    """Read the settings, or return None when this is not how they are written.
+
+    Args:
+        texts: A PNG's texts by key.
+    """
+    text = texts.get("parameters", "")
+    lines = text.strip().split("\n")
+    last = _settings_line(lines)
+    if last is None:
+        return None
+    settings = _settings(lines[last])
+    prompt, negative = _prompts(lines[:last])
+    prompt, loras = _without_networks(prompt)
+    width, _, height = _first_size(settings).partition("x")
+    tool = _tool(settings)
+    return Found(
+        tool=tool,
+        prompt=prompt,
+        negative_prompt=negative,
+        seed=settings.get("Seed"),
+        width=width,
+        height=height,
+        steps=settings.get("Steps"),
+        guidance=_guidance(settings),
+        sampler=settings.get("Sampler", ""),
+        schedule=_schedule(settings),
+        model=settings.get("Model", settings.get("Model hash", "")),
+        mix=_mix(settings),
+        is_cpu_noise=settings.get("RNG") == "CPU" or tool == "ComfyUI",
+        extras=_extras(settings),
+        loras=(*loras, *_hashed_names(settings.get("Lora hashes", "")), *_networks(settings)),
+        reasons=_reasons(settings, prompt + negative, tool),
+    )
+
+
+def _settings_line(lines: list[str]) -> int | None:
+    """Find the last line that is a list of settings; extensions write lines of theirs after it."""
+    for number in reversed(range(len(lines))):
+        settings = _settings(lines[number])
+        enough = 2 if lines[number].lstrip().startswith("Steps:") else _MIN_SETTINGS
+        if len(settings) >= enough and ("Steps" in settings or "Seed" in settings):
+            return number
+    return None
+
+
+def _settings(line: str) -> dict[str, str]:
+    return {name: _unquoted(value) for name, value in _SETTING.findall(line[:_MAX_LINE])}
+
+
+def _unquoted(value: str) -> str:
+    if value.startswith('"') and value.endswith('"') and len(value) > 1:
+        try:
+            return str(json.loads(value))
+        except ValueError:
+            return value
+    return value.strip()
+
+
+def _prompts(lines: list[str]) -> tuple[str, str]:
+    """Split the words: what follows the line that begins with "Negative prompt:" is negative."""
+    for number, line in enumerate(lines):
+        if line.strip().startswith(_NEGATIVE):
+            first = line.strip().removeprefix(_NEGATIVE).strip()
+            return "\n".join(lines[:number]).strip(), "\n".join([first, *lines[number + 1 :]])
+    return "\n".join(lines).strip(), ""
+
+
+def _without_networks(prompt: str) -> tuple[str, tuple[str, ...]]:
+    names = tuple(match[1] for match in _NETWORK.finditer(prompt))
+    return (_NETWORK.sub("", prompt).strip(), names) if names else (prompt, ())
+
+
+def _hashed_names(text: str) -> tuple[str, ...]:
+    """Read names from `name: hash, name: hash`."""
+    return tuple(part.partition(":")[0].strip() for part in text.split(",") if ":" in part)
+
+
+def _networks(settings: Mapping[str, str]) -> tuple[str, ...]:
+    """Read the names of SD.Next's `LoRA networks`."""
+    names = re.split(r"[;\s]+", settings.get("LoRA networks", "").strip())
+    return tuple(name for name in names if name)
+
+
+def _first_size(settings: Mapping[str, str]) -> str:
+    """Return the size of the first pass: before version 1, `Size` was that of the second."""
+    first = settings.get("First pass size", "0x0")
+    return settings.get("Size", "") if first == "0x0" else first
+
+
+def _guidance(settings: Mapping[str, str]) -> str | None:
+    """Return the guidance; Flux models get theirs with the words, and Forge names it so."""
+    return settings.get("Distilled CFG Scale", settings.get("CFG scale", settings.get("CFG Scale")))
+
+
+def _schedule(settings: Mapping[str, str]) -> str:
+    names = ("Schedule type", "Scheduler", "Sampler sigma")
+    schedule = next((settings[name] for name in names if name in settings), "")
+    if schedule.casefold() == "automatic":
+        return A1111_AUTOMATIC.get(settings.get("Sampler", "").casefold(), "")
+    return schedule
+
+
+def _mix(settings: Mapping[str, str]) -> tuple[tuple[object, object], ...]:
+    """Read the seeds whose noise was mixed in: one in most tools, any number in ours."""
+    if "Variation seed" in settings:
+        strength = settings.get("Variation seed strength", settings.get("Variation strength"))
+        return ((settings["Variation seed"], strength),)
+    shares = [share.partition(":") for share in settings.get("Noise mix", "").split(",")]
+    return tuple((seed, weight) for seed, _, weight in shares if weight)
+
+
+def _extras(settings: Mapping[str, str]) -> tuple[str, ...]:
+    controls = [name for name in settings if name.startswith("ControlNet")]
+    if "Distilled CFG Scale" in settings and settings.get("CFG scale", "1") not in ("1", "1.0"):
+        controls.append("CFG scale beside the distilled one")
+    return (*(name for name in _EXTRAS if name in settings), *controls)
+
+
+def _reasons(settings: Mapping[str, str], words: str, tool: str) -> tuple[Notice, ...]:
+    reasons = []
+    has_first_pass = settings.get("Size", "") != _first_size(settings)
+    if has_first_pass or any(name.startswith(_SECOND_PASS) for name in settings):
+        reasons.append(Notice("import_second_pass"))
+    elif _is_img2img(settings):
+        reasons.append(Notice("import_first_picture"))
+    if tool != "SeedGrid" and _WEIGHT.search(words):
+        reasons.append(Notice("import_weights", tool=tool))
+    return tuple(reasons)
+
+
+def _is_img2img(settings: Mapping[str, str]) -> bool:
+    operations = settings.get("Operations", "")
+    named = any(name in settings for name in ("Denoising strength", "Mask blur", "Init image hash"))
+    return named or "img2img" in operations or "inpaint" in operations
+
+
+def _tool(settings: Mapping[str, str]) -> str:
+    version, app = settings.get("Version", ""), settings.get("App", "")
+    for name in ("SeedGrid", "Fooocus", "ComfyUI", "SD.Next"):
+        if name.casefold() in f"{version} {app}".casefold():
+            return name
+    if re.match(r"f\d|neo|forge|classic", version, re.I) or "forge" in app.casefold():
+        return "Forge"
+    return "AUTOMATIC1111"

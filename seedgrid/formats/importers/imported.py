@@ -1,0 +1,263 @@
+"""Imported: another tool's settings as a request, and in one sentence what cannot come along.
+
+`Found` is what a reader of one tool's format finds, unchecked; `to_imported` checks every value
+and turns what does not fit into a reason. `fit` does the same for one model. Reads no files.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from seedgrid.core.notices import Notice
+from seedgrid.core.recipe import (
+    MAX_GUIDANCE,
+    MAX_PROMPT_CHARACTERS,
+    MAX_SIZE_PX,
+    MAX_STEPS,
+    MIN_SIZE_PX,
+    NoiseShare,
+)
+from seedgrid.core.request import ModelCard, Request, check_prompt
+from seedgrid.core.seeds import MAX_SEED
+from seedgrid.formats.importers.samplers import OUR_NAMES
+from seedgrid.formats.links import MAX_SHARES
+
+_NO_TEXT: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+_NO_NAME: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_MAX_NUMBER: Final = 10**30
+_MAX_NAME: Final = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class Imported:
+    """A request made of another tool's picture.
+
+    Attributes:
+        tool: Who made the picture.
+        request: What to ask for here; what the file does not say is left open.
+        reasons: What cannot come along, one notice each.
+    """
+
+    tool: str
+    request: Request
+    reasons: tuple[Notice, ...] = ()
+
+    @property
+    def notice(self) -> Notice:
+        """The one sentence; its `reasons` are in English, translate `Imported.reasons` instead."""
+        clauses = [_as_clause(str(reason)) for reason in self.reasons]
+        return Notice("imported", tool=self.tool, reasons="; ".join(clauses))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """What a file says, as it says it.
+
+    Attributes:
+        sampler: The tool's name of it.
+        schedule: The tool's name of its noise levels, `"karras"` for example.
+        model: The tool's name of it.
+        mix: Seeds whose noise the tool mixed in, in order, each with its weight.
+        is_cpu_noise: Whether the tool drew the first noise on the CPU, as SeedGrid does.
+        extras: What SeedGrid has no setting for, by the tool's names.
+        loras: Names of low-rank adaptations.
+        reasons: More that cannot come along.
+    """
+
+    tool: str
+    prompt: object = ""
+    negative_prompt: object = ""
+    seed: object = None
+    width: object = None
+    height: object = None
+    steps: object = None
+    guidance: object = None
+    sampler: str = ""
+    schedule: str = ""
+    model: str = ""
+    mix: tuple[tuple[object, object], ...] = ()
+    is_cpu_noise: bool = False
+    extras: tuple[str, ...] = ()
+    loras: tuple[str, ...] = ()
+    reasons: tuple[Notice, ...] = field(default=())
+
+
+def to_imported(found: Found) -> Imported:
+    """Check what was found and turn it into a request."""
+    reasons = _Reasons(found)
+    seeds = reasons.seeds()
+    request = Request(
+        prompt=reasons.text(found.prompt),
+        negative_prompt=reasons.text(found.negative_prompt),
+        width=reasons.number("size", found.width, MIN_SIZE_PX, MAX_SIZE_PX),
+        height=reasons.number("size", found.height, MIN_SIZE_PX, MAX_SIZE_PX),
+        num_inference_steps=reasons.number("steps", found.steps, 1, MAX_STEPS),
+        guidance_scale=reasons.guidance(),
+        scheduler=reasons.scheduler(),
+        noise_mix=reasons.noise_mix(),
+    )
+    if seeds:
+        request = replace(request, seeds=seeds)
+    reasons.say_the_rest()
+    return Imported(tool=found.tool, request=request, reasons=tuple(reasons.said))
+
+
+def fit(imported: Imported, card: ModelCard) -> Imported:
+    """Make the request one that this model can paint, and say what had to change.
+
+    Args:
+        imported: Of `to_imported`.
+        card: The model that will paint.
+    """
+    request, reasons = imported.request, list(imported.reasons)
+    names = {name.casefold() for name in card.schedulers}
+    if request.scheduler and request.scheduler.casefold() not in names:
+        reasons.append(Notice("import_sampler", value=request.scheduler))
+        request = replace(request, scheduler=None)
+    width, height = request.width or card.width, request.height or card.height
+    fitting = _fitting_size(width, height, card)
+    if fitting != (width, height):
+        shown = f"{fitting[0]}x{fitting[1]}"
+        reasons.append(Notice("import_size", value=f"{width}x{height}", instead=shown))
+        request = replace(request, width=fitting[0], height=fitting[1])
+    steps = request.num_inference_steps
+    if steps is not None and steps > card.max_steps:
+        reasons.append(Notice("import_number", name="steps", value=steps, instead=card.max_steps))
+        request = replace(request, num_inference_steps=card.max_steps)
+    return replace(imported, request=request, reasons=tuple(reasons))
+
+
+def _fitting_size(width: int, height: int, card: ModelCard) -> tuple[int, int]:
+    if card.fixed_size:
+        return card.width, card.height
+    step = card.size_multiple
+    low = math.ceil(max(MIN_SIZE_PX, step) / step) * step
+    high = MAX_SIZE_PX // step * step
+    sides = [min(max(round(side / step) * step, low), high) for side in (width, height)]
+    return sides[0], sides[1]
+
+
+class _Reasons:
+    """Checks one value after the other and keeps what it has to say."""
+
+    def __init__(self, found: Found) -> None:
+        self._found = found
+        self.said: list[Notice] = []
+
+    def seeds(self) -> tuple[int, ...]:
+        seed = _whole(self._found.seed)
+        if seed is None or seed < 0:
+            self.said.append(Notice("import_seed_missing"))
+            return ()
+        return (self._our_seed(seed),)
+
+    def noise_mix(self) -> tuple[NoiseShare, ...]:
+        shares = []
+        for said_seed, said_weight in self._found.mix[:MAX_SHARES]:
+            seed, weight = _whole(said_seed), _decimal(said_weight)
+            if seed is not None and seed >= 0 and weight is not None and 0 < weight <= 1:
+                shares.append(NoiseShare(seed=self._our_seed(seed), weight=weight))
+        return tuple(shares)
+
+    def _our_seed(self, seed: int) -> int:
+        if seed > MAX_SEED:
+            # torch's CPU generator uses the low 32 bits and no more.
+            ours = seed % (MAX_SEED + 1)
+            self.said.append(Notice("import_seed", value=seed, instead=ours))
+            return ours
+        return seed
+
+    def text(self, value: object) -> str:
+        text = value if isinstance(value, str) else ""
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+        kept = _NO_TEXT.sub("", text)[:MAX_PROMPT_CHARACTERS]
+        if kept != text:
+            self.said.append(Notice("import_text", value=len(text) - len(kept)))
+        return check_prompt(kept, field="prompt")
+
+    def number(self, name: str, value: object, low: int, high: int) -> int | None:
+        number = _whole(value)
+        if number is None:
+            return None
+        ours = min(max(number, low), high)
+        if ours != number:
+            self.said.append(Notice("import_number", name=name, value=number, instead=ours))
+        return ours
+
+    def guidance(self) -> float | None:
+        guidance = _decimal(self._found.guidance)
+        if guidance is None:
+            return None
+        ours = min(max(guidance, 0.0), MAX_GUIDANCE)
+        if ours != guidance:
+            said = Notice("import_number", name="guidance", value=guidance, instead=ours)
+            self.said.append(said)
+        return ours
+
+    def scheduler(self) -> str | None:
+        sampler, schedule = _name(self._found.sampler), _name(self._found.schedule)
+        if sampler.casefold() in ("", "default", "none"):
+            return None
+        ours = OUR_NAMES.get(" ".join((sampler, schedule)).strip().casefold())
+        if ours is not None:
+            return ours
+        ours = OUR_NAMES.get(sampler.casefold())
+        if ours is None:
+            self.said.append(Notice("import_sampler", value=f"{sampler} {schedule}".strip()))
+        else:
+            self.said.append(Notice("import_schedule", value=schedule, sampler=ours))
+        return ours
+
+    def say_the_rest(self) -> None:
+        found = self._found
+        self.said += found.reasons
+        if found.loras:
+            self.said.append(Notice("import_loras", value=_listed(found.loras)))
+        if found.extras:
+            self.said.append(Notice("import_extras", value=_listed(found.extras)))
+        if found.model:
+            self.said.append(Notice("import_model", value=_name(found.model)))
+        if not found.is_cpu_noise:
+            self.said.append(Notice("import_noise", tool=found.tool))
+        self.said.append(Notice("import_arithmetic"))
+
+
+def _as_clause(sentence: str) -> str:
+    return sentence[0].lower() + sentence[1:].rstrip(".")
+
+
+def _name(text: str) -> str:
+    """Return a name that a sentence can hold: short, on one line, with nothing unseen in it."""
+    return " ".join(_NO_NAME.sub(" ", text[:1000]).split())[:_MAX_NAME]
+
+
+def _whole(value: object) -> int | None:
+    """Read a whole number from JSON or text, `20.0` too; None for everything else."""
+    if isinstance(value, str):
+        text = value.strip()
+        digits = text.removeprefix("-")
+        is_whole = digits.isascii() and digits.isdigit() and len(digits) <= 30
+        value = int(text) if is_whole else _decimal(text)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_number and isinstance(value, int) and abs(value) < _MAX_NUMBER else None
+
+
+def _decimal(value: object) -> float | None:
+    """Read a finite number from JSON or text; None for everything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    shown = list(dict.fromkeys(_name(name) for name in names[:1000]))
+    return ", ".join(shown[:8]) + (" …" if len(shown) > 8 else "")

@@ -1,0 +1,65 @@
+"""Settings as SwarmUI writes them: `parameters` with the JSON object `sui_image_params`.
+
+Source: https://github.com/mcmonkeyprojects/SwarmUI, docs/Image Metadata Format.md
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from seedgrid.core.notices import Notice
+from seedgrid.formats.importers.imported import Found
+from seedgrid.formats.importers.json_texts import as_dict, as_list, as_text, read_object
+
+_TOOL = "SwarmUI"
+_EXTRAS = {
+    "controlnetmodel": "ControlNet",
+    "refinermodel": "refiner",
+    "vae": "VAE",
+    "clipstopatlayer": "CLIP skip",
+    "ipadapterweight": "IP-Adapter",
+    "seamlesstileable": "seamless",
+}
+
+
+def read(texts: Mapping[str, str]) -> Found | None:
+    """Read the settings, or return None when SwarmUI did not write this picture."""
+    text = texts.get("parameters", "")
+    if "sui_image_params" not in text or not text.lstrip().startswith("{"):
+        return None
+    data = as_dict(read_object(text).get("sui_image_params"))
+    mix = ((data.get("variationseed"), data.get("variationseedstrength")),)
+    loras = data.get("loras")
+    names = as_list(loras) or as_text(loras).split(",")
+    return Found(
+        tool=_TOOL,
+        prompt=data.get("prompt", ""),
+        negative_prompt=data.get("negativeprompt", ""),
+        seed=data.get("seed"),
+        width=data.get("width"),
+        height=data.get("height"),
+        steps=data.get("steps"),
+        # Flux models are guided by a scale of their own; their `cfgscale` is 1.
+        guidance=data.get("fluxguidancescale") or data.get("cfgscale"),
+        sampler=as_text(data.get("sampler") or data.get("comfyuisampler")),
+        schedule=as_text(data.get("scheduler") or data.get("comfyuischeduler")),
+        model=as_text(data.get("model")),
+        mix=mix,
+        is_cpu_noise=True,
+        extras=tuple(name for key, name in _EXTRAS.items() if data.get(key)),
+        loras=tuple(as_text(name).strip() for name in names if as_text(name).strip()),
+        reasons=_reasons(data),
+    )
+
+
+def _reasons(data: Mapping[str, object]) -> tuple[Notice, ...]:
+    reasons = []
+    if "initimagecreativity" in data or "initimage" in data:
+        reasons.append(Notice("import_first_picture"))
+    if "refinerupscale" in data and data["refinerupscale"] not in (1, "1"):
+        reasons.append(Notice("import_second_pass"))
+    words = as_text(data.get("prompt")) + as_text(data.get("negativeprompt"))
+    if re.search(r"(?<!\\)\([^()]+(?<!\\)\)|<\w{1,40}[:>]", words):
+        reasons.append(Notice("import_weights", tool=_TOOL))
+    return tuple(reasons)

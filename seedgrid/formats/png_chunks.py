@@ -1,0 +1,198 @@
+"""The chunks of a PNG file: walked with limits, their texts read, replaced, written.
+
+Pillow would accept a million tiny text chunks or 60 MB in one; this walker is what stands before
+it. Knows nothing of recipes, and decodes no pixels.
+
+Source: https://www.w3.org/TR/png-3/
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from seedgrid.core.errors import PictureError
+
+SIGNATURE: Final = b"\x89PNG\r\n\x1a\n"
+MAX_FILE_BYTES: Final = 64 * 1024 * 1024
+MAX_PIXELS: Final = 64 * 1024 * 1024
+MAX_CHUNKS: Final = 10_000
+MAX_TEXT_BYTES: Final = 4 * 1024 * 1024
+MAX_ALL_TEXT_BYTES: Final = 16 * 1024 * 1024
+
+_TEXT_KINDS: Final = frozenset({b"tEXt", b"zTXt", b"iTXt"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chunk:
+    """One chunk: its four-letter kind and its data."""
+
+    kind: bytes
+    data: bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Header:
+    """What IHDR says of the size, in pixels."""
+
+    width: int
+    height: int
+
+
+def split(png: bytes) -> tuple[Chunk, ...]:
+    """Split a PNG file into its chunks, IHDR first, IEND last; what follows IEND is dropped.
+
+    Args:
+        png: The whole file.
+
+    Raises:
+        PictureError: `picture_large`, or `picture_damaged` with what is wrong.
+    """
+    if len(png) > MAX_FILE_BYTES:
+        raise PictureError("picture_large", value=f"{len(png) // 2**20} MB", limit="64 MB")
+    if not png.startswith(SIGNATURE):
+        raise PictureError("picture_not_png")
+    chunks: list[Chunk] = []
+    position = len(SIGNATURE)
+    while not chunks or chunks[-1].kind != b"IEND":
+        if len(chunks) == MAX_CHUNKS:
+            raise PictureError("picture_damaged", reason="it has more than 10,000 chunks")
+        chunk = _chunk_at(png, position)
+        position += len(chunk.data) + 12
+        chunks.append(chunk)
+    _check_order(chunks)
+    return tuple(chunks)
+
+
+def header(chunks: Iterable[Chunk]) -> Header:
+    """Read the size.
+
+    Raises:
+        PictureError: `picture_large` beyond 64 megapixels, `picture_damaged` for 0 pixels.
+    """
+    data = next(iter(chunks)).data
+    if len(data) != 13:
+        raise PictureError("picture_damaged", reason="its header has the wrong length")
+    width, height = struct.unpack(">II", data[:8])
+    if not (0 < width < 2**31 and 0 < height < 2**31):
+        raise PictureError("picture_damaged", reason=f"its size is {width}x{height}")
+    if width * height > MAX_PIXELS:
+        raise PictureError("picture_large", value=f"{width}x{height}", limit="64 megapixels")
+    return Header(width=width, height=height)
+
+
+def texts(chunks: Iterable[Chunk]) -> dict[str, str]:
+    """Read the text chunks by key; of two with one key the first counts.
+
+    Raises:
+        PictureError: `picture_text` beyond 4 MB in one text or 16 MB in all, unpacked;
+            `picture_damaged` for a text that cannot be unpacked.
+    """
+    found: dict[str, str] = {}
+    total = 0
+    for chunk in chunks:
+        if chunk.kind not in _TEXT_KINDS:
+            continue
+        key, value = _text(chunk)
+        total += len(value)
+        if len(value) > MAX_TEXT_BYTES or total > MAX_ALL_TEXT_BYTES:
+            raise PictureError("picture_text", value=key[:80])
+        found.setdefault(key, value.decode("latin-1" if chunk.kind != b"iTXt" else "utf-8"))
+    return found
+
+
+def utf8_text(key: str, value: str) -> Chunk:
+    """Make an iTXt chunk."""
+    return Chunk(kind=b"iTXt", data=key.encode("latin-1") + b"\0\0\0\0\0" + value.encode())
+
+
+def plain_text(key: str, value: str) -> Chunk:
+    """Make a tEXt chunk where Latin-1 holds the text, as old readers expect; iTXt otherwise."""
+    try:
+        return Chunk(kind=b"tEXt", data=key.encode("latin-1") + b"\0" + value.encode("latin-1"))
+    except UnicodeEncodeError:
+        return utf8_text(key, value)
+
+
+def with_texts(chunks: Iterable[Chunk], wanted: Sequence[Chunk]) -> bytes:
+    """Write a PNG file with these texts right after its header; every other chunk stays as it is.
+
+    Args:
+        chunks: Of one picture.
+        wanted: Text chunks; they replace those of the same key.
+    """
+    keys = {_key(chunk) for chunk in wanted}
+    first, *rest = chunks
+    kept = [chunk for chunk in rest if chunk.kind not in _TEXT_KINDS or _key(chunk) not in keys]
+    return SIGNATURE + b"".join(_packed(chunk) for chunk in (first, *wanted, *kept))
+
+
+def _chunk_at(png: bytes, position: int) -> Chunk:
+    head = png[position : position + 8]
+    if len(head) < 8:
+        raise PictureError("picture_damaged", reason="it ends too early")
+    (length,) = struct.unpack(">I", head[:4])
+    kind = head[4:]
+    end = position + 8 + length
+    if end + 4 > len(png):
+        raise PictureError("picture_damaged", reason="it ends too early")
+    if not kind.isalpha():
+        raise PictureError("picture_damaged", reason="a chunk has no proper name")
+    data = png[position + 8 : end]
+    if zlib.crc32(data, zlib.crc32(kind)) != struct.unpack(">I", png[end : end + 4])[0]:
+        reason = f"the check sum of its chunk {kind.decode('ascii')} is wrong"
+        raise PictureError("picture_damaged", reason=reason)
+    return Chunk(kind=kind, data=data)
+
+
+def _check_order(chunks: list[Chunk]) -> None:
+    kinds = [chunk.kind for chunk in chunks]
+    if kinds[0] != b"IHDR" or kinds.count(b"IHDR") != 1 or b"IDAT" not in kinds:
+        raise PictureError("picture_damaged", reason="its chunks are not those of a picture")
+
+
+def _text(chunk: Chunk) -> tuple[str, bytes]:
+    """Return key and value, unpacked; iTXt is checked to be UTF-8."""
+    raw_key, separator, rest = chunk.data.partition(b"\0")
+    key = raw_key.decode("latin-1")
+    if not separator:
+        raise PictureError("picture_damaged", reason="a text has no key")
+    if chunk.kind == b"tEXt":
+        return key, rest
+    if chunk.kind == b"zTXt":
+        return key, _unpacked(key, rest[1:])
+    flags, rest = rest[:2], rest[2:]
+    _language, _, rest = rest.partition(b"\0")
+    _translated, _, value = rest.partition(b"\0")
+    if flags[:1] == b"\1":
+        value = _unpacked(key, value)
+    try:
+        value.decode()
+    except UnicodeDecodeError as error:
+        raise PictureError("picture_damaged", reason="a text is not UTF-8") from error
+    return key, value
+
+
+def _unpacked(key: str, data: bytes) -> bytes:
+    unpacker = zlib.decompressobj()
+    try:
+        value = unpacker.decompress(data, MAX_TEXT_BYTES + 1)
+    except zlib.error as error:
+        raise PictureError("picture_damaged", reason="a text cannot be unpacked") from error
+    if len(value) > MAX_TEXT_BYTES:
+        raise PictureError("picture_text", value=key[:80])
+    if not unpacker.eof:
+        raise PictureError("picture_damaged", reason="a text cannot be unpacked")
+    return value
+
+
+def _key(chunk: Chunk) -> bytes:
+    return chunk.data.partition(b"\0")[0]
+
+
+def _packed(chunk: Chunk) -> bytes:
+    check = zlib.crc32(chunk.data, zlib.crc32(chunk.kind))
+    return struct.pack(">I", len(chunk.data)) + chunk.kind + chunk.data + struct.pack(">I", check)

@@ -1,0 +1,167 @@
+"""Take pictures in: files, folders and ZIP bundles; ours into the library, others as requests.
+
+A ZIP file is read member by member within limits; nothing is unpacked to disk, so its names can
+lead nowhere. One bad file among many is told and the rest goes on.
+
+    for taken in take_in(library, [Path("from-a-friend.zip")]):
+        print(taken.name, taken.entry or taken.error)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from seedgrid.core.entry import Entry
+from seedgrid.core.errors import InputError, PictureError
+from seedgrid.formats import exif, png
+from seedgrid.formats.importers.foreign import read_foreign
+from seedgrid.formats.importers.imported import Imported
+from seedgrid.formats.png_chunks import MAX_FILE_BYTES
+
+if TYPE_CHECKING:
+    from seedgrid.library import Library
+
+MAX_MEMBERS: Final = 10_000
+MAX_UNPACKED_BYTES: Final = 4 * 1024**3
+
+_SUFFIXES: Final = (".png", ".jpg", ".jpeg", ".webp")
+"""Ours are PNG files; other tools also write the rest."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Taken:
+    """What became of one file: exactly one of `entry`, `imported` and `error` is there.
+
+    Attributes:
+        name: The file's path, or its name inside a bundle.
+        entry: In the library: a picture of ours.
+        is_new: Whether it was not in the library before.
+        imported: A picture of another tool, as a request; it is not kept.
+        error: Why the file gave neither.
+    """
+
+    name: str
+    entry: Entry | None = None
+    is_new: bool = False
+    imported: Imported | None = None
+    error: InputError | None = None
+
+
+def take_in(library: Library, paths: Iterable[Path]) -> Iterator[Taken]:
+    """Take in every picture of these files, folders and bundles, one after the other.
+
+    Raises:
+        LibraryError: The library refuses; what was told before is safe.
+    """
+    for path in paths:
+        try:
+            yield from _take_path(library, path.expanduser())
+        except InputError as error:
+            yield Taken(name=_printable(path), error=error)
+
+
+def _take_path(library: Library, path: Path) -> Iterator[Taken]:
+    if path.is_dir():
+        for file in _pictures_in(path):
+            yield _take_one(library, _printable(file), file)
+    elif path.suffix.lower() == ".zip":
+        yield from _take_bundle(library, path)
+    else:
+        yield _take_one(library, _printable(path), path)
+
+
+def _pictures_in(folder: Path) -> Iterator[Path]:
+    """Go through the pictures of a folder and those inside it, by name; links are not followed."""
+    for root, folders, files in os.walk(folder):
+        folders.sort()
+        for name in sorted(files):
+            if name.lower().endswith(_SUFFIXES):
+                yield Path(root) / name
+
+
+def _take_one(library: Library, name: str, source: png.Source) -> Taken:
+    try:
+        data = png.read_bytes(source)
+        if exif.is_photo(data):
+            return Taken(name=name, imported=read_foreign(data))
+        try:
+            record, _ = png.read_checked(data)
+        except PictureError as error:
+            if error.code != "picture_without_recipe":
+                raise
+            return Taken(name=name, imported=read_foreign(data))
+        return _keep(library, name, data, record)
+    except InputError as error:
+        return Taken(name=name, error=error)
+
+
+def _printable(path: Path) -> str:
+    """Return a file's name as every screen can show it; a name may hold bytes that are no text."""
+    return os.fsencode(path).decode(errors="replace")
+
+
+def _keep(library: Library, name: str, data: bytes, record: png.PngRecord) -> Taken:
+    """Put a picture of ours into the library, unless it is there."""
+    try:
+        known = library.get(record.lineage.picture_id)
+    except InputError:
+        return Taken(name=name, entry=library.add_png(data), is_new=True)
+    same = (known.recipe.id, known.pixels_sha256) == (record.recipe.id, record.pixels_sha256)
+    if same and not known.lost:
+        return Taken(name=name, entry=known)
+    # Another picture under a known id: it is kept as well, under an id that follows from it.
+    twin_id = hashlib.sha256(data).hexdigest()[:32]
+    lineage = record.lineage.model_copy(update={"picture_id": twin_id})
+    return Taken(name=name, entry=library.add_png(png.rewrite(data, lineage=lineage)), is_new=True)
+
+
+def _take_bundle(library: Library, path: Path) -> Iterator[Taken]:
+    try:
+        with zipfile.ZipFile(path) as bundle:
+            members = [member for member in bundle.infolist() if not member.is_dir()]
+            if len(members) > MAX_MEMBERS:
+                raise InputError("bundle_large", field="picture", value=path.name)
+            yield from _take_members(library, path, bundle, members)
+    except (zipfile.BadZipFile, OSError, NotImplementedError) as error:
+        raise PictureError("bundle_damaged", value=path.name, reason=str(error)) from error
+
+
+def _take_members(
+    library: Library, path: Path, bundle: zipfile.ZipFile, members: list[zipfile.ZipInfo]
+) -> Iterator[Taken]:
+    room = MAX_UNPACKED_BYTES
+    for member in members:
+        if not member.filename.lower().endswith(_SUFFIXES):
+            continue
+        name = f"{path.name}: {member.filename[:200]}"
+        try:
+            data = _unpacked(bundle, member, path)
+        except InputError as error:
+            yield Taken(name=name, error=error)
+            continue
+        room -= len(data)
+        if room < 0:
+            raise InputError("bundle_large", field="picture", value=path.name)
+        yield _take_one(library, name, data)
+
+
+def _unpacked(bundle: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path) -> bytes:
+    """Read a member whatever size it claims: never more than one picture may have."""
+    try:
+        with bundle.open(member) as file:
+            data = file.read(MAX_FILE_BYTES + 1)
+    except (zipfile.BadZipFile, OSError, EOFError, zlib.error) as error:
+        raise PictureError("bundle_damaged", value=path.name, reason=str(error)) from error
+    except (RuntimeError, NotImplementedError) as error:
+        # zipfile raises these for a password and for an unknown way of packing.
+        raise PictureError("bundle_damaged", value=path.name, reason=str(error)) from error
+    if len(data) > MAX_FILE_BYTES:
+        raise PictureError("picture_large", value=f"over {len(data) // 2**20} MB", limit="64 MB")
+    return data

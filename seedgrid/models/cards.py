@@ -1,0 +1,123 @@
+"""Make a ModelCard from a model's checked files: what it can do, and its defaults.
+
+A `seedgrid.json` in the model's folder may hold `{"defaults": {...}, "hints": {...}}`: its own
+steps, guidance, scheduler, size and number format, and words that the model knows. Needs no torch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from seedgrid.core.errors import ModelError
+from seedgrid.core.recipe import MAX_STEPS, MIN_SIZE_PX, DType, ModelRef
+from seedgrid.core.request import ModelCard
+from seedgrid.diffusion.probe_results import advised_width
+from seedgrid.models import schedulers
+from seedgrid.models.dtypes import choose_dtype, likely_device_type
+from seedgrid.models.files import ModelFiles
+
+_SIDE_FILE: Final = "seedgrid.json"
+
+
+class _Defaults(BaseModel):
+    """What a model's publisher recommends; None leaves the family's default."""
+
+    model_config = ConfigDict(strict=True, extra="ignore")
+
+    width: int | None = None
+    height: int | None = None
+    num_inference_steps: int | None = None
+    guidance_scale: float | None = None
+    scheduler: str | None = None
+    dtype: DType | None = None
+
+
+class _SideFile(BaseModel):
+    """The `seedgrid.json` beside a model."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    defaults: _Defaults = _Defaults()
+    hints: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+
+
+def make_card(ref: ModelRef, files: ModelFiles) -> ModelCard:
+    """Say what a model can do.
+
+    Args:
+        ref: Its name and digest.
+        files: Its checked folder.
+
+    Raises:
+        ModelError: `model_damaged` when a configuration lacks what its family needs.
+    """
+    family, configs = files.family, files.configs
+    own = configs.get("scheduler", {})
+    try:
+        width, height = family.size(configs)
+        size_multiple = family.size_multiple(configs)
+        if family.has_prompt:
+            width, height = (_round_up(side, size_multiple) for side in (width, height))
+    except (KeyError, TypeError) as error:
+        raise ModelError(
+            "model_damaged", value=ref.id, file=f"{family.denoiser}/config.json"
+        ) from error
+    card = ModelCard(
+        ref=ref,
+        family=family.pipeline,
+        has_prompt=family.has_prompt,
+        has_negative_prompt=family.has_negative_prompt,
+        width=width,
+        height=height,
+        size_multiple=size_multiple,
+        fixed_size=not family.has_prompt,
+        num_inference_steps=family.num_inference_steps,
+        max_steps=_max_steps(family.sampling, own),
+        guidance_scale=family.guidance_scale,
+        scheduler=schedulers.own_name(family, own),
+        schedulers=schedulers.names_for(family.sampling),
+        dtype=choose_dtype(likely_device_type(), files.num_parameters).dtype,
+        fragile=family.fragile,
+    )
+    return _with_advised_width(_own_first(_with_side_file(card, files.folder)))
+
+
+def _round_up(side: int, multiple: int) -> int:
+    """Return the nearest size that can be asked for, at least as large."""
+    return max(-(-side // multiple), -(-MIN_SIZE_PX // multiple)) * multiple
+
+
+def _max_steps(sampling: str, config: dict[str, Any]) -> int:
+    """Return the most steps: all of the schedule but one, or of LCM's shorter one."""
+    if sampling == "consistency":
+        return min(MAX_STEPS, int(config.get("original_inference_steps", 50)))
+    return min(MAX_STEPS, int(config.get("num_train_timesteps", 1000)) - 1)
+
+
+def _with_side_file(card: ModelCard, folder: Path) -> ModelCard:
+    path = folder / _SIDE_FILE
+    if not path.is_file():
+        return card
+    try:
+        side = _SideFile.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        raise ModelError("model_damaged", value=card.ref.id, file=_SIDE_FILE) from error
+    defaults = side.defaults.model_dump(exclude_none=True)
+    if defaults.get("scheduler", card.scheduler) not in card.schedulers:
+        raise ModelError("model_damaged", value=card.ref.id, file=_SIDE_FILE)
+    return replace(card, hints=side.hints, **defaults)
+
+
+def _with_advised_width(card: ModelCard) -> ModelCard:
+    """Offer a smaller batch where a probe on this machine found that the lock does not hold."""
+    width = advised_width(card.ref.weights_sha256, card.dtype, card.lock_width)
+    return replace(card, lock_width=width)
+
+
+def _own_first(card: ModelCard) -> ModelCard:
+    others = tuple(name for name in card.schedulers if name != card.scheduler)
+    return replace(card, schedulers=(card.scheduler, *others))

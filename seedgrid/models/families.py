@@ -1,0 +1,194 @@
+"""The pipeline families SeedGrid paints with, and how each is called. No torch needed.
+
+One table says what differs: the sizes a family can paint, its defaults, what its call takes. The
+call is the plain diffusers call, so that an exported script can make the same one. Knows nothing
+of files or weights.
+
+    FAMILIES["FluxPipeline"].has_negative_prompt   # False
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import lcm
+from typing import Any, Final, Literal
+
+from seedgrid.core.recipe import Recipe
+
+Sampling = Literal["noise", "flow", "consistency", "unscaled", "implicit"]
+"""What a family's denoiser predicts, and so which schedulers fit it (`schedulers.TABLE`).
+
+`noise`: the noise or the velocity of a diffusion process. `flow`: a flow's velocity.
+`consistency`: the picture itself, in a loop that only LCM's scheduler fits. `unscaled`: like
+`noise`, in a loop that never calls `scale_model_input`, so only schedulers that need no scaling.
+`implicit`: the same in `DDIMPipeline`'s loop, which passes arguments that only DDIM's takes.
+"""
+
+Configs = dict[str, dict[str, Any]]
+"""The configuration of each component by its name, as in the model's folder."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Family:
+    """One kind of pipeline.
+
+    Attributes:
+        denoiser: The component that is run at every step.
+        patch: The denoiser's patch size when its configuration does not say, in latent pixels.
+        base_multiple: What the pipeline itself demands of a size, in pixels.
+        default_latent: Side of the default picture in latent pixels where no configuration says.
+        zeroes_empty_negative: True where an absent negative prompt is not the empty one, so that
+            recipes with and without one must not share a call.
+        bins: The sizes of the denoiser for which the pipeline has a table of aspect ratios.
+        fragile: Only the same hardware and versions reproduce it.
+    """
+
+    pipeline: str
+    sampling: Sampling = "noise"
+    denoiser: Literal["unet", "transformer"] = "unet"
+    has_prompt: bool = True
+    has_negative_prompt: bool = True
+    has_guidance: bool = True
+    num_inference_steps: int = 25
+    guidance_scale: float = 7.5
+    patch: int = 1
+    base_multiple: int = 8
+    default_latent: int | None = None
+    zeroes_empty_negative: bool = False
+    bins: tuple[int, ...] = ()
+    fragile: bool = False
+
+    def size(self, configs: Configs) -> tuple[int, int]:
+        """Return the width and height in pixels that the model was made for."""
+        side = self.default_latent or configs[self.denoiser]["sample_size"]
+        height, width = (side, side) if isinstance(side, int) else side
+        scale = vae_scale(configs)
+        return width * scale, height * scale
+
+    def size_multiple(self, configs: Configs) -> int:
+        """Return what width and height must be multiples of, in pixels."""
+        if not self.has_prompt:
+            return 1
+        patch = configs[self.denoiser].get("patch_size", self.patch)
+        return lcm(self.base_multiple, vae_scale(configs) * max(patch, self.patch))
+
+    def call_arguments(self, cells: Sequence[Recipe], configs: Configs) -> dict[str, Any]:
+        """Return what the pipeline is called with for these cells, but for the generators.
+
+        Args:
+            cells: Of one `batch_key`; where `zeroes_empty_negative`, all or none of them have a
+                negative prompt.
+            configs: Of the model.
+        """
+        first = cells[0]
+        arguments: dict[str, Any] = {"num_inference_steps": first.num_inference_steps}
+        if not self.has_prompt:
+            return arguments | {"batch_size": len(cells)}
+        arguments |= {
+            "prompt": [cell.prompt for cell in cells],
+            "width": first.width,
+            "height": first.height,
+        }
+        if self.has_guidance:
+            arguments["guidance_scale"] = first.guidance_scale
+        if self.has_negative_prompt and any(cell.negative_prompt for cell in cells):
+            arguments["negative_prompt"] = [cell.negative_prompt for cell in cells]
+        if self.bins:
+            # Cleaning needs two optional packages; a picture must not depend on what is installed.
+            arguments["clean_caption"] = False
+            if configs[self.denoiser]["sample_size"] not in self.bins:
+                arguments["use_resolution_binning"] = False
+        return arguments
+
+
+def vae_scale(configs: Configs) -> int:
+    """Return how many pixels one latent pixel is wide; 1 without a VAE."""
+    if "vae" not in configs:
+        return 1
+    vae = configs["vae"]
+    channels = vae.get("block_out_channels") or vae["encoder_block_out_channels"]
+    return int(2 ** (len(channels) - 1))
+
+
+_ALL: Final = (
+    Family(pipeline="StableDiffusionPipeline"),
+    Family(pipeline="StableDiffusionXLPipeline", guidance_scale=5.0, zeroes_empty_negative=True),
+    Family(
+        pipeline="StableDiffusion3Pipeline",
+        sampling="flow",
+        denoiser="transformer",
+        num_inference_steps=28,
+        guidance_scale=7.0,
+        patch=2,
+    ),
+    Family(
+        pipeline="FluxPipeline",
+        sampling="flow",
+        denoiser="transformer",
+        has_negative_prompt=False,
+        num_inference_steps=28,
+        guidance_scale=3.5,
+        patch=2,
+        default_latent=128,
+    ),
+    Family(
+        pipeline="PixArtAlphaPipeline",
+        denoiser="transformer",
+        num_inference_steps=20,
+        guidance_scale=4.5,
+        patch=2,
+        bins=(32, 64, 128),
+    ),
+    Family(
+        pipeline="PixArtSigmaPipeline",
+        denoiser="transformer",
+        num_inference_steps=20,
+        guidance_scale=4.5,
+        patch=2,
+        bins=(32, 64, 128, 256),
+    ),
+    Family(
+        pipeline="SanaPipeline",
+        sampling="flow",
+        denoiser="transformer",
+        num_inference_steps=20,
+        guidance_scale=4.5,
+        base_multiple=32,
+        bins=(16, 32, 64, 128),
+    ),
+    Family(
+        pipeline="LatentConsistencyModelPipeline",
+        sampling="consistency",
+        has_negative_prompt=False,
+        num_inference_steps=4,
+        guidance_scale=8.5,
+    ),
+    Family(
+        pipeline="DDPMPipeline",
+        sampling="unscaled",
+        has_prompt=False,
+        has_negative_prompt=False,
+        has_guidance=False,
+        num_inference_steps=50,
+        guidance_scale=0.0,
+    ),
+    Family(
+        pipeline="DDIMPipeline",
+        sampling="implicit",
+        has_prompt=False,
+        has_negative_prompt=False,
+        has_guidance=False,
+        num_inference_steps=50,
+        guidance_scale=0.0,
+    ),
+    Family(
+        pipeline="StableUnCLIPPipeline",
+        num_inference_steps=20,
+        guidance_scale=10.0,
+        fragile=True,
+    ),
+)
+
+FAMILIES: Final[dict[str, Family]] = {family.pipeline: family for family in _ALL}
+"""The families by the name of their pipeline's class."""

@@ -1,0 +1,215 @@
+"""Read a model's folder and refuse what is damaged or unsafe, without loading it and without torch.
+
+Only safetensors are weights here: pickled files (.bin, .ckpt, .pt) can run code when they are
+opened, so they are never opened. A folder that names code of its own is refused too.
+
+    files = read_folder(Path("assets/model"))
+    files.family.pipeline, files.digest()
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from seedgrid.core.errors import ModelError
+from seedgrid.models.digests import files_digest
+from seedgrid.models.families import FAMILIES, Configs, Family
+
+PICKLE_SUFFIXES: Final = (".bin", ".ckpt", ".pt", ".pth", ".pkl")
+
+_INDEX: Final = "model_index.json"
+_MAX_HEADER_BYTES: Final = 100_000_000
+# `stable_diffusion` and the like are diffusers' own modules; anything else would be foreign code.
+_LIBRARIES: Final = frozenset({"diffusers", "transformers", "stable_diffusion"})
+_WITHOUT_WEIGHTS: Final = re.compile(r"Tokenizer|Scheduler|Processor|FeatureExtractor")
+_DIGESTED_SUFFIXES: Final = (".json", ".txt", ".model", ".safetensors")
+VARIANT: Final = re.compile(r"\.(fp16|bf16|fp32|non_ema)(?:[.-])")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelFiles:
+    """A model in a folder of the diffusers layout, checked.
+
+    Attributes:
+        family: How its pipeline is called.
+        configs: The configuration of each component, the scheduler's included.
+        variant: The file name's part that diffusers calls variant, None for the plain files.
+        files: Everything that is loaded, by its name within the folder.
+        num_parameters: Over all weight files.
+        checkpoint: The one file that holds all weights, where they are not in the folder.
+    """
+
+    folder: Path
+    family: Family
+    configs: Configs
+    variant: str | None
+    files: dict[str, Path]
+    num_parameters: int
+    checkpoint: Path | None = None
+
+    def digest(self) -> str:
+        """Return the SHA-256 over weights and configurations, in order of their names."""
+        return files_digest(self.files)
+
+
+def read_folder(folder: Path, *, needs_weights: bool = True) -> ModelFiles:
+    """Check a model's folder.
+
+    Args:
+        folder: In the diffusers layout.
+        needs_weights: False when only its configurations will be used.
+
+    Raises:
+        ModelError: `model_not_one` without a readable `model_index.json`, `model_family`,
+            `model_code`, `model_pickle`, or `model_damaged` with the file's name.
+    """
+    index_file = folder / _INDEX
+    if not index_file.is_file():
+        raise ModelError("model_not_one", value=folder.name)
+    index = _read_json(index_file, folder)
+    family = _family(index, folder)
+    components = _components(index, folder)
+    weighted = [name for name, cls in components.items() if not _WITHOUT_WEIGHTS.search(cls)]
+    variant = _common_variant(folder, weighted)
+    files = {_INDEX: index_file}
+    num_parameters = 0
+    for name in components:
+        found = _component_files(folder, name, variant)
+        if name in weighted and needs_weights:
+            num_parameters += _check_weights(folder, name, found)
+        files |= {f"{name}/{path.name}": path for path in found}
+    return ModelFiles(
+        folder=folder,
+        family=family,
+        configs=_configs(folder, components),
+        variant=variant,
+        files=files,
+        num_parameters=num_parameters,
+    )
+
+
+def read_header(path: Path, shown: str) -> dict[str, Any]:
+    """Read the table of contents of a safetensors file and check that the file is whole.
+
+    Returns:
+        For each tensor its `dtype`, `shape` and `data_offsets`.
+
+    Raises:
+        ModelError: `model_damaged`: cut off, a placeholder of Git LFS, or something else.
+    """
+    try:
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            (length,) = struct.unpack("<Q", file.read(8))
+            if length > min(size, _MAX_HEADER_BYTES):
+                raise ModelError("model_damaged", value=shown, file=path.name)
+            header = json.loads(file.read(length))
+        header.pop("__metadata__", None)
+        end = max((entry["data_offsets"][1] for entry in header.values()), default=0)
+    except (OSError, struct.error, ValueError, AttributeError, KeyError, TypeError) as error:
+        raise ModelError("model_damaged", value=shown, file=path.name) from error
+    if end != size - 8 - length:
+        raise ModelError("model_damaged", value=shown, file=path.name)
+    return dict(header)
+
+
+def count_parameters(header: dict[str, Any]) -> int:
+    """Return the number of values in all tensors of a safetensors header."""
+    return sum(math.prod(entry.get("shape", ())) for entry in header.values())
+
+
+def _read_json(path: Path, folder: Path) -> dict[str, Any]:
+    try:
+        data = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        raise ModelError("model_damaged", value=folder.name, file=path.name) from error
+    if not isinstance(data, dict):
+        raise ModelError("model_damaged", value=folder.name, file=path.name)
+    return data
+
+
+def _family(index: dict[str, Any], folder: Path) -> Family:
+    name = index.get("_class_name")
+    if isinstance(name, list):  # diffusers' form for a pipeline that comes with its own code.
+        raise ModelError("model_code", value=folder.name, file=_INDEX)
+    if name not in FAMILIES:
+        choices = ", ".join(FAMILIES)
+        raise ModelError("model_family", value=folder.name, family=name, choices=choices)
+    return FAMILIES[name]
+
+
+def _components(index: dict[str, Any], folder: Path) -> dict[str, str]:
+    """Return the class of each component that is there, by its name."""
+    components: dict[str, str] = {}
+    for name, entry in index.items():
+        if name.startswith("_") or not isinstance(entry, list):
+            continue
+        if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or len(entry) != 2:
+            raise ModelError("model_damaged", value=folder.name, file=_INDEX)
+        library, class_name = entry
+        if class_name is None:
+            continue
+        if library not in _LIBRARIES:
+            raise ModelError("model_code", value=folder.name, file=_INDEX)
+        components[name] = str(class_name)
+    return components
+
+
+def _common_variant(folder: Path, weighted: list[str]) -> str | None:
+    """Return the variant that every weighted component has; None, the plain files, is preferred."""
+    each = [
+        {match[1] if (match := VARIANT.search(path.name)) else None for path in paths}
+        for name in weighted
+        if (paths := sorted((folder / name).glob("*.safetensors")))
+    ]
+    common: set[str | None] = set.intersection(*each) if each else {None}
+    if None in common or not common:
+        return None
+    return sorted(common, key=str)[0]
+
+
+def _component_files(folder: Path, name: str, variant: str | None) -> list[Path]:
+    """Return what is loaded of one component; files of other variants are not."""
+    paths = sorted((folder / name).iterdir()) if (folder / name).is_dir() else []
+    loaded = []
+    for path in paths:
+        match = VARIANT.search(path.name)
+        accepted = {variant} if path.suffix == ".safetensors" else {variant, None}
+        if path.suffix in _DIGESTED_SUFFIXES and (match[1] if match else None) in accepted:
+            loaded.append(path)
+    return loaded
+
+
+def _check_weights(folder: Path, name: str, found: list[Path]) -> int:
+    """Check a component's weight files and return their number of parameters."""
+    weights = [path for path in found if path.suffix == ".safetensors"]
+    if not weights:
+        there = (folder / name).iterdir() if (folder / name).is_dir() else []
+        pickles = [path.name for path in there if path.suffix in PICKLE_SUFFIXES]
+        if pickles:
+            raise ModelError("model_pickle", value=folder.name, file=f"{name}/{pickles[0]}")
+        raise ModelError("model_damaged", value=folder.name, file=f"{name}/*.safetensors")
+    for index in (path for path in found if path.name.endswith(".safetensors.index.json")):
+        shards = set(_read_json(index, folder).get("weight_map", {}).values())
+        missing = shards - {path.name for path in weights}
+        if missing:
+            raise ModelError("model_damaged", value=folder.name, file=f"{name}/{min(missing)}")
+    return sum(count_parameters(read_header(path, folder.name)) for path in weights)
+
+
+def _configs(folder: Path, components: dict[str, str]) -> Configs:
+    configs: Configs = {}
+    for name, class_name in components.items():
+        file_name = "scheduler_config.json" if "Scheduler" in class_name else "config.json"
+        path = folder / name / file_name
+        if path.is_file():
+            configs[name] = _read_json(path, folder)
+        elif "Scheduler" in class_name:
+            raise ModelError("model_damaged", value=folder.name, file=f"{name}/{file_name}")
+    return configs

@@ -1,0 +1,220 @@
+"""Schedulers by the names people know, and which of them fit which family. Names need no torch.
+
+Offered is what draws its noise, at the first step and at every later one, from the picture's own
+CPU generator. Not offered, and why:
+
+- `DPMSolverSDEScheduler`, "DPM++ SDE" of k-diffusion: ignores generators. Its Brownian trees take
+  a list of seeds, but draw on the device of the model, so a seed would mean another noise on a
+  GPU. "DPM++ SDE" here is the stochastic form of `DPMSolverSinglestepScheduler`, which draws from
+  the generators.
+- `LMSDiscreteScheduler`: needs SciPy, which nothing else here needs.
+- `EDM…`, `SCM…`, `TCD…`, `SASolver…`: made for models of other families.
+
+`python tests/prove.py` probes each with each family and writes docs/schedulers.md.
+
+    names_for("flow")   # ('Flow Euler', …)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from seedgrid.models.families import Family, Sampling
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scheduler:
+    """One name of the table.
+
+    Attributes:
+        scheduler_class: The class in diffusers.
+        changes: What is set in the model's own scheduler configuration.
+        samplings: What it fits.
+        max_steps: The most steps it can take, if fewer than its model's schedule has.
+        variance_exploding: True when its latents grow with the noise level, as in k-diffusion;
+            previews need to know.
+    """
+
+    name: str
+    scheduler_class: str
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    samplings: tuple[Sampling, ...] = ("noise",)
+    max_steps: int | None = None
+    variance_exploding: bool = False
+
+
+_KARRAS: Final = {"use_karras_sigmas": True}
+_NO_KARRAS: Final = {"use_karras_sigmas": False}
+_DPM: Final = {"algorithm_type": "dpmsolver++"}
+_SDE: Final = {"algorithm_type": "sde-dpmsolver++"}
+# An odd number of steps needs the last one to be of lower order.
+_SINGLE: Final = {"lower_order_final": True}
+_FLOW: Final = {"use_flow_sigmas": True, "prediction_type": "flow_prediction"}
+_BOTH: Final[tuple[Sampling, ...]] = ("noise", "unscaled")
+
+_ALL: Final = (
+    Scheduler(
+        name="DDIM",
+        scheduler_class="DDIMScheduler",
+        samplings=("noise", "unscaled", "implicit"),
+    ),
+    Scheduler(name="DDPM", scheduler_class="DDPMScheduler", samplings=_BOTH),
+    Scheduler(name="PNDM", scheduler_class="PNDMScheduler"),
+    Scheduler(
+        name="Euler",
+        scheduler_class="EulerDiscreteScheduler",
+        changes=_NO_KARRAS,
+        variance_exploding=True,
+    ),
+    Scheduler(
+        name="Euler a", scheduler_class="EulerAncestralDiscreteScheduler", variance_exploding=True
+    ),
+    Scheduler(
+        name="Heun",
+        scheduler_class="HeunDiscreteScheduler",
+        changes=_NO_KARRAS,
+        variance_exploding=True,
+    ),
+    Scheduler(
+        name="DPM2",
+        scheduler_class="KDPM2DiscreteScheduler",
+        changes=_NO_KARRAS,
+        variance_exploding=True,
+    ),
+    Scheduler(
+        name="DPM2 a",
+        scheduler_class="KDPM2AncestralDiscreteScheduler",
+        changes=_NO_KARRAS,
+        variance_exploding=True,
+    ),
+    Scheduler(
+        name="DPM++ 2M",
+        scheduler_class="DPMSolverMultistepScheduler",
+        changes=_DPM | _NO_KARRAS,
+        samplings=_BOTH,
+    ),
+    Scheduler(
+        name="DPM++ 2M Karras",
+        scheduler_class="DPMSolverMultistepScheduler",
+        changes=_DPM | _KARRAS,
+    ),
+    Scheduler(
+        name="DPM++ 2M SDE",
+        scheduler_class="DPMSolverMultistepScheduler",
+        changes=_SDE | _NO_KARRAS,
+        samplings=_BOTH,
+    ),
+    Scheduler(
+        name="DPM++ 2M SDE Karras",
+        scheduler_class="DPMSolverMultistepScheduler",
+        changes=_SDE | _KARRAS,
+    ),
+    Scheduler(
+        name="DPM++ SDE",
+        scheduler_class="DPMSolverSinglestepScheduler",
+        changes=_SDE | _NO_KARRAS | _SINGLE,
+    ),
+    Scheduler(
+        name="DPM++ SDE Karras",
+        scheduler_class="DPMSolverSinglestepScheduler",
+        changes=_SDE | _KARRAS | _SINGLE,
+    ),
+    Scheduler(name="DEIS", scheduler_class="DEISMultistepScheduler", changes=_NO_KARRAS),
+    Scheduler(name="UniPC", scheduler_class="UniPCMultistepScheduler", changes=_NO_KARRAS),
+    Scheduler(
+        name="LCM",
+        scheduler_class="LCMScheduler",
+        samplings=("consistency", "noise"),
+        max_steps=50,
+    ),
+    Scheduler(
+        name="Flow Euler", scheduler_class="FlowMatchEulerDiscreteScheduler", samplings=("flow",)
+    ),
+    Scheduler(
+        name="Flow DPM++ 2M",
+        scheduler_class="DPMSolverMultistepScheduler",
+        changes=_DPM | _NO_KARRAS | _FLOW,
+        samplings=("flow",),
+    ),
+    Scheduler(
+        name="Flow UniPC",
+        scheduler_class="UniPCMultistepScheduler",
+        changes=_NO_KARRAS | _FLOW,
+        samplings=("flow",),
+    ),
+)
+
+TABLE: Final[dict[str, Scheduler]] = {scheduler.name: scheduler for scheduler in _ALL}
+"""Every scheduler on offer by its name."""
+
+_FALLBACK: Final[dict[Sampling, str]] = {
+    "noise": "DDIM",
+    "flow": "Flow Euler",
+    "consistency": "LCM",
+    "unscaled": "DDPM",
+    "implicit": "DDIM",
+}
+_CLASS_DEFAULTS: Final = {
+    "use_karras_sigmas": False,
+    "algorithm_type": "dpmsolver++",
+    "use_flow_sigmas": False,
+    "prediction_type": "epsilon",
+}
+
+
+def names_for(sampling: Sampling) -> tuple[str, ...]:
+    """Return the names of the schedulers that fit, in the order of the table."""
+    return tuple(name for name, entry in TABLE.items() if sampling in entry.samplings)
+
+
+def own_name(family: Family, config: Mapping[str, Any]) -> str:
+    """Return the name of the scheduler that a model was published with.
+
+    Args:
+        family: The model's.
+        config: The model's `scheduler/scheduler_config.json`.
+
+    Returns:
+        Its name in the table; where the table has none that draws the same, the plainest that
+        fits: DDIM, Flow Euler, LCM or DDPM.
+    """
+    for name in names_for(family.sampling):
+        entry = TABLE[name]
+        if entry.scheduler_class == config.get("_class_name") and all(
+            config.get(key, _CLASS_DEFAULTS[key]) == value
+            for key, value in entry.changes.items()
+            if key in _CLASS_DEFAULTS
+        ):
+            return name
+    return _FALLBACK[family.sampling]
+
+
+def min_steps(name: str, config: Mapping[str, Any]) -> int:
+    """Return the fewest steps that a scheduler can take with a model's configuration.
+
+    PNDM begins with four Runge-Kutta steps unless the model says to skip them; DPM2 a takes the
+    root of a number that, at two steps, may be rounded below zero.
+    """
+    if name == "PNDM" and not config.get("skip_prk_steps", False):
+        return 4
+    return 3 if name == "DPM2 a" else 1
+
+
+def make_scheduler(name: str, config: Mapping[str, Any]) -> Any:
+    """Make a new scheduler; one serves a single call, since schedulers keep state.
+
+    Args:
+        name: Of the table.
+        config: The configuration of the model's own scheduler.
+    """
+    import diffusers
+
+    entry = TABLE[name]
+    scheduler_class = getattr(diffusers, entry.scheduler_class)
+    changes = dict(entry.changes)
+    if "use_flow_sigmas" in changes and "flow_shift" not in config:
+        # The flow's own Euler calls it `shift`; without it, the noise levels would be others.
+        changes["flow_shift"] = config.get("shift", 1.0)
+    return scheduler_class.from_config(dict(config), **changes)

@@ -1,0 +1,81 @@
+"""A whole model in one .safetensors file, as model sites publish them. No torch needed.
+
+Such a file holds weights only. The configurations and the tokenizer come from a folder of the same
+name beside it (`fox.safetensors`, `fox/model_index.json`), or from the family's own repository in
+the Hugging Face cache. The family is read off the names of the tensors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from seedgrid.core.errors import ModelError
+from seedgrid.models.files import ModelFiles, count_parameters, read_folder, read_header
+
+
+@dataclass(frozen=True, kw_only=True)
+class Signature:
+    """How a family is recognised, and where its configurations can be had.
+
+    Attributes:
+        tensor: The beginning of a name that only this family's files hold.
+        hub_id: Of the repository with its configurations.
+    """
+
+    tensor: str
+    hub_id: str
+
+
+_SIGNATURES: Final = (
+    Signature(tensor="conditioner.embedders.1.", hub_id="stabilityai/stable-diffusion-xl-base-1.0"),
+    Signature(
+        tensor="cond_stage_model.transformer.", hub_id="stable-diffusion-v1-5/stable-diffusion-v1-5"
+    ),
+    Signature(
+        tensor="model.diffusion_model.joint_blocks.",
+        hub_id="stabilityai/stable-diffusion-3-medium-diffusers",
+    ),
+)
+
+
+def configuration_source(path: Path) -> str | Path:
+    """Return where a single file's configurations are: a folder beside it, or a hub id.
+
+    Raises:
+        ModelError: `model_damaged`, or `model_not_one` when no family is recognised.
+    """
+    header = read_header(path, path.name)
+    beside = path.with_suffix("")
+    if (beside / "model_index.json").is_file():
+        return beside
+    for signature in _SIGNATURES:
+        if any(name.startswith(signature.tensor) for name in header):
+            return signature.hub_id
+    raise ModelError("model_unrecognised", value=path.name)
+
+
+def read_single_file(path: Path, configurations: Path) -> ModelFiles:
+    """Check a single file.
+
+    Args:
+        path: The checkpoint.
+        configurations: A folder in the diffusers layout; its weights, if any, are not used.
+
+    Raises:
+        ModelError: The file or a configuration is damaged.
+    """
+    files = read_folder(configurations, needs_weights=False)
+    small = {
+        f"configurations/{name}": file
+        for name, file in files.files.items()
+        if file.suffix != ".safetensors"
+    }
+    return replace(
+        files,
+        checkpoint=path,
+        variant=None,
+        files=small | {path.name: path},
+        num_parameters=count_parameters(read_header(path, path.name)),
+    )

@@ -1,0 +1,139 @@
+"""Pictures as Python users hold them: open, save, look at, pass on.
+
+Thin clothes around library entries; knows nothing of engines or models.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, overload
+
+from seedgrid.core.entry import Entry
+from seedgrid.core.errors import LibraryError
+from seedgrid.core.recipe import Recipe
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+
+@dataclass(frozen=True)
+class StudioPicture:
+    """A picture that is safe in the library."""
+
+    entry: Entry
+
+    @property
+    def id(self) -> str:
+        """The picture's own id, 32 hexadecimal digits."""
+        return self.entry.id
+
+    @property
+    def recipe(self) -> Recipe:
+        """Everything that makes it what it is."""
+        return self.entry.recipe
+
+    @property
+    def seed(self) -> int:
+        """The seed that made it."""
+        return self.entry.recipe.seed
+
+    @property
+    def prompt(self) -> str:
+        """The words that made it."""
+        return self.entry.recipe.prompt
+
+    @property
+    def path(self) -> Path:
+        """The PNG file in the library; its recipe is inside."""
+        return self.entry.path
+
+    @property
+    def image(self) -> Image:
+        """The pixels, as a new Pillow image.
+
+        Raises:
+            PictureError: The file was damaged or taken away.
+        """
+        from PIL import Image
+
+        from seedgrid.formats import png
+
+        return Image.fromarray(png.read_pixels(self.path))
+
+    def save(self, path: str | Path) -> Path:
+        """Write a copy of the PNG file, with its recipe inside, whole or not at all.
+
+        Returns:
+            The absolute path of the copy.
+
+        Raises:
+            LibraryError: The folder refuses, or `picture_lost`.
+        """
+        from seedgrid.storage.files import write_atomically
+
+        copy = Path(path).expanduser().absolute()
+        write_atomically(copy, self._repr_png_())
+        return copy
+
+    def _repr_png_(self) -> bytes:
+        """Show the picture in a notebook."""
+        try:
+            return self.path.read_bytes()
+        except OSError as error:
+            raise LibraryError("picture_lost", value=self.id) from error
+
+
+class Pictures(Sequence[StudioPicture]):
+    """The pictures of one round, in the order of their cells."""
+
+    def __init__(self, pictures: Sequence[StudioPicture]) -> None:
+        self._pictures = tuple(pictures)
+
+    @overload
+    def __getitem__(self, index: int) -> StudioPicture: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Pictures: ...
+
+    def __getitem__(self, index: int | slice) -> StudioPicture | Pictures:
+        if isinstance(index, slice):
+            return Pictures(self._pictures[index])
+        return self._pictures[index]
+
+    def __len__(self) -> int:
+        return len(self._pictures)
+
+    def __iter__(self) -> Iterator[StudioPicture]:
+        return iter(self._pictures)
+
+    def __repr__(self) -> str:
+        return f"Pictures({', '.join(f'seed {p.seed}: {p.prompt!r}' for p in self)})"
+
+    def sheet(self) -> Image:
+        """Return the pictures side by side: 2x2 for four, as square as can be otherwise."""
+        from seedgrid.export.sheets import make_sheet
+
+        return make_sheet([picture.image for picture in self])
+
+
+def read_entry(path: Path) -> Entry:
+    """Read a SeedGrid picture that need not be in a library.
+
+    Raises:
+        PictureError: The file is missing, damaged, or holds no recipe.
+    """
+    from seedgrid.formats import png
+
+    data = png.read_bytes(path.expanduser())
+    record = png.read(data)
+    return Entry(
+        path=path.expanduser().absolute(),
+        recipe=record.recipe,
+        passport=record.passport,
+        lineage=record.lineage,
+        pixels_sha256=record.pixels_sha256,
+        file_sha256=hashlib.sha256(data).hexdigest(),
+    )

@@ -1,0 +1,138 @@
+"""Write a file so that it is there whole or not at all, also after a crash or a power cut.
+
+The order is the one that lost nothing in the crash tests (docs/log.md): temporary file, fsync,
+rename, fsync of the folder. Knows nothing of pictures or of the library; what the operating system
+refuses becomes a `LibraryError` with one sentence here and nowhere else.
+
+    write_atomically(Path("sheet.png"), data)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from seedgrid.core.errors import LibraryError
+
+RESERVE_BYTES: Final = 250_000
+"""For what is written beside the pictures: the database's journal, folders, marks."""
+
+TEMPORARY_PREFIX: Final = ".seedgrid-"
+TEMPORARY_SUFFIX: Final = ".part"
+
+_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+_FORBIDDEN: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+
+
+def write_atomically(path: Path, data: bytes, *, temporary_folder: Path | None = None) -> None:
+    """Write a file; when this returns it is on the disk, whole, under its name.
+
+    Args:
+        path: Replaced if it exists.
+        data: The whole content.
+        temporary_folder: Where the unfinished file lies, on the same file system; beside `path`
+            by default. A killed process leaves at most one file there.
+
+    Raises:
+        LibraryError: `disk_full`, `folder_read_only` or `folder_refuses`; nothing is left behind.
+    """
+    with open_atomically(path, temporary_folder=temporary_folder) as file:
+        file.write(data)
+
+
+@contextlib.contextmanager
+def open_atomically(path: Path, *, temporary_folder: Path | None = None) -> Iterator[BinaryIO]:
+    """Open a file to write piece by piece; it gets its name when the block ends, or never.
+
+    Args:
+        path: As in `write_atomically`.
+        temporary_folder: As in `write_atomically`.
+
+    Raises:
+        LibraryError: `disk_full`, `folder_read_only` or `folder_refuses`; nothing is left behind.
+    """
+    name = f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}{TEMPORARY_SUFFIX}"
+    temporary = (temporary_folder or path.parent) / name
+    with refusals(path):
+        try:
+            with temporary.open("xb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            raise
+        sync_folder(path.parent)
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder and its parents, each of them safe on disk.
+
+    Raises:
+        LibraryError: As `write_atomically`.
+    """
+    with refusals(path):
+        missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+        for folder in reversed(missing):
+            folder.mkdir(exist_ok=True)
+            sync_folder(folder.parent)
+        if not path.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
+
+
+def check_room(folder: Path, num_bytes: int) -> None:
+    """Make sure that so much can be written, before anybody waits for what would be lost.
+
+    What is free now may be taken by others meanwhile: writing still tells of a full disk.
+
+    Args:
+        folder: There.
+        num_bytes: About as much as is to be written; some is asked for beside it.
+
+    Raises:
+        LibraryError: `disk_low`, or the folder refuses.
+    """
+    with refusals(folder):
+        free = shutil.disk_usage(folder).free
+    if free < num_bytes + RESERVE_BYTES:
+        wanted = f"{(num_bytes + RESERVE_BYTES) / 1e6:.1f} MB"
+        raise LibraryError(
+            "disk_low", value=str(folder), wanted=wanted, free=f"{free / 1e6:.1f} MB"
+        )
+
+
+def sync_folder(folder: Path) -> None:
+    """Put the folder's list of names on the disk; Windows does that by itself."""
+    if os.name == "nt":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def refusals(path: Path) -> Iterator[None]:
+    """Turn what the operating system refuses inside the block into one `LibraryError`.
+
+    Raises:
+        LibraryError: `disk_full`, `folder_read_only` or `folder_refuses`, naming `path`.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _FULL:
+            raise LibraryError("disk_full", value=str(path.parent)) from error
+        if error.errno in _FORBIDDEN:
+            raise LibraryError("folder_read_only", value=str(path.parent)) from error
+        reason = error.strerror or str(error)
+        raise LibraryError("folder_refuses", value=str(path), reason=reason) from error

@@ -1,0 +1,1 @@
+"""Stand-ins that ship with the package, for tests and for play."""

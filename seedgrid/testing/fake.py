@@ -1,0 +1,215 @@
+"""FakeBackend: the Backend protocol without torch and without a model, for tests and for play.
+
+It consumes one fresh generator a recipe, as a real pipeline does: the first draw makes the
+composition, each step draws again, and the last draw leaves a grain. A shared, stale or misordered
+generator therefore changes pictures. It records its calls, can be slow, and can fail on request.
+
+    engine = Engine(FakeBackend(step_delay_s=0.05), library)
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import numpy as np
+
+from seedgrid.core.errors import ModelError, RunCancelled, RunError
+from seedgrid.core.picture import Pixels
+from seedgrid.core.recipe import ModelRef, Passport, Recipe
+from seedgrid.core.request import ModelCard
+from seedgrid.diffusion.backend import Placement, Watch
+from seedgrid.testing import landscape
+
+Generators = Callable[[Sequence[Recipe]], Sequence[np.random.Generator]]
+
+FAKE_CARD: Final = ModelCard(
+    ref=ModelRef(id="fake", weights_sha256="0" * 64),
+    family="FakePipeline",
+    width=256,
+    height=256,
+    num_inference_steps=8,
+    max_steps=150,
+    scheduler="DDIM",
+    schedulers=("DDIM", "Euler"),
+    hints={"modifier": ("highly realistic", "artsy", "trending", "colorful")},
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """What goes wrong in one call of `paint`: at this step, this error.
+
+    Attributes:
+        step: From 1; a step beyond the last one means after it.
+        error: Raised there; the default is the real backend's "no picture came out".
+    """
+
+    step: int = 1
+    error: Exception | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """One call of `paint`: what was asked, and on which thread."""
+
+    recipes: tuple[Recipe, ...]
+    placement: Placement
+    thread: int
+
+
+def fresh_generators(recipes: Sequence[Recipe]) -> list[np.random.Generator]:
+    """Return one new generator a recipe, in order; never kept, never shared."""
+    return [np.random.Generator(np.random.PCG64(recipe.seed)) for recipe in recipes]
+
+
+class FakeBackend:
+    """Paints landscapes; see the module.
+
+    Args:
+        card: What the only model can do.
+        step_delay_s: How long a step takes.
+        load_delay_s: How long the first `prepare` takes.
+        load_error: Raised by every `prepare`.
+        generators: Gives the generators of a call; tests hand in wrong ones.
+
+    Attributes:
+        calls: Every call of `paint`, in order.
+        faults: Each call of `paint` takes the next one; None is a call without a fault.
+        closed: Whether `close` was called.
+    """
+
+    def __init__(
+        self,
+        *,
+        card: ModelCard = FAKE_CARD,
+        step_delay_s: float = 0.0,
+        load_delay_s: float = 0.0,
+        load_error: Exception | None = None,
+        generators: Generators = fresh_generators,
+    ) -> None:
+        self.calls: list[Call] = []
+        self.faults: deque[Fault | None] = deque()
+        self.closed = False
+        self._card = card
+        self._step_delay_s = step_delay_s
+        self._load_delay_s = load_delay_s
+        self._load_error = load_error
+        self._generators = generators
+        self._loaded = False
+
+    def card(self, model: str | None) -> ModelCard:
+        """Return the card of the only model there is; `"bundled"` and None mean it, too."""
+        if model not in (None, "bundled", self._card.ref.id):
+            raise ModelError("model_missing", value=model)
+        return self._card
+
+    def prepare(self, recipe: Recipe, placement: Placement) -> Passport:
+        """Pretend to load, once, and return the passport of this machine."""
+        if self._load_error is not None:
+            raise self._load_error
+        if recipe.model != self._card.ref:
+            raise ModelError("model_missing", value=recipe.model.id)
+        if not self._loaded:
+            time.sleep(self._load_delay_s)
+            self._loaded = True
+        return Passport(seedgrid="fake", device="fake", threads=placement.threads or 1)
+
+    def is_ready(self, recipe: Recipe, placement: Placement) -> bool:  # noqa: ARG002 (protocol)
+        """Tell whether `prepare` was called."""
+        return self._loaded
+
+    def paint(
+        self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
+    ) -> tuple[Pixels, ...]:
+        """Paint one landscape a recipe, step by step.
+
+        Raises:
+            RunCancelled: `watch.cancelled` became true.
+            RunError: A fault was asked for.
+            ValueError: The recipes do not belong into one batch.
+        """
+        _check_batch(recipes)
+        self.calls.append(
+            Call(recipes=tuple(recipes), placement=placement, thread=threading.get_ident())
+        )
+        fault = self.faults.popleft() if self.faults else None
+        generators = self._generators(recipes)
+        canvases = [_Canvas(*pair) for pair in zip(recipes, generators, strict=True)]
+        total = recipes[0].num_inference_steps
+        shown = canvases if placement.previews else ()
+        watch.noise(partial(_previews, shown, 0.0))
+        for number in range(1, total + 1):
+            if watch.cancelled:
+                raise RunCancelled("run_cancelled")
+            _strike(fault, number)
+            time.sleep(self._step_delay_s)
+            for canvas in canvases:
+                canvas.step()
+            watch.step(number, total, partial(_previews, shown, number / total))
+        _strike(fault, total + 1)
+        return tuple(canvas.finish() for canvas in canvases)
+
+    def close(self) -> None:
+        """Remember that it was called."""
+        self.closed = True
+
+
+class _Canvas:
+    """One picture in the making: everything it draws comes from its own generator."""
+
+    def __init__(self, recipe: Recipe, generator: np.random.Generator) -> None:
+        self._recipe = recipe
+        self._generator = generator
+        noise = landscape.draw_noise(generator)
+        for share in recipe.noise_mix:
+            other = np.random.Generator(np.random.PCG64(share.seed))
+            noise = landscape.mix_noise(noise, landscape.draw_noise(other), share.weight)
+        self._noise = noise
+        self._look = landscape.read_look(recipe.prompt, recipe.negative_prompt)
+        self._grain = self._draw()
+
+    def step(self) -> None:
+        self._grain = self._draw()
+
+    def finish(self) -> Pixels:
+        """The picture: the landscape and a grain of at most 3/255 from the last step."""
+        picture = self._paint(1).astype(np.int16)
+        grain = (self._recipe.guidance_scale / 10 * self._grain).clip(-3, 3)
+        return (picture + grain.astype(np.int16)).clip(0, 255).astype(np.uint8)
+
+    def preview(self, done: float) -> Pixels:
+        """A quarter of the size, the noise fading as `done` goes from 0 to 1."""
+        picture = self._paint(4)
+        height, width, _ = picture.shape
+        noise = 128 + 70 * self._grain[:height, :width]
+        return (picture * done + noise * (1 - done)).clip(0, 255).astype(np.uint8)
+
+    def _paint(self, shrink: int) -> Pixels:
+        width, height = self._recipe.width // shrink, self._recipe.height // shrink
+        return landscape.paint(self._noise, self._look, width, height)
+
+    def _draw(self) -> landscape.Noise:
+        size = (self._recipe.height, self._recipe.width, 1)
+        return self._generator.standard_normal(size, dtype=np.float32).astype(np.float64)
+
+
+def _previews(canvases: Sequence[_Canvas], done: float) -> tuple[Pixels, ...]:
+    return tuple(canvas.preview(done) for canvas in canvases)
+
+
+def _strike(fault: Fault | None, number: int) -> None:
+    if fault is not None and fault.step == number:
+        raise fault.error or RunError("picture_nan")
+
+
+def _check_batch(recipes: Sequence[Recipe]) -> None:
+    if len({recipe.batch_key for recipe in recipes}) != 1:
+        raise ValueError("the recipes of one batch differ in more than words and noise")
+    if len(recipes) > recipes[0].lock_width:
+        raise ValueError(f"{len(recipes)} recipes do not fit a batch of {recipes[0].lock_width}")

@@ -1,0 +1,1 @@
+"""What happens on each click, key and load: values in, values out."""

@@ -1,0 +1,109 @@
+"""Verify on the page: run a picture's recipe again, tell how far it is, and give the verdict.
+
+The work is lent to the engine's own thread between two runs. Knows no component.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import TimeoutError as StillAtWork
+from typing import Any, Final
+
+from seedgrid.core.errors import LibraryError, SeedGridError
+from seedgrid.diffusion.backend import Backend, PreviewMaker
+from seedgrid.studio import Studio
+from seedgrid.verify import Claim, Reason, Verdict, difference_picture, read_claim, verify
+from seedgrid.web.serializers import stage
+from seedgrid.web.state.page_state import read_place
+from seedgrid.web.state.visitor_libraries import Shelves
+
+_POLL_S: Final = 0.2
+
+
+class Checks:
+    """The answers of the Verify button. Safe from any thread."""
+
+    def __init__(self, studio: Studio, shelves: Shelves) -> None:
+        self._studio = studio
+        self._shelves = shelves
+
+    def on_verify(self, picture_id: object, kept: object) -> Iterator[stage.Json]:
+        """Verify a picture: first how far it is, at the end the verdict."""
+        place = read_place(kept)
+        base = {"id": str(picture_id)}
+        try:
+            entry = self._shelves.of(place.visitor).get(str(picture_id))
+            if entry.lost:
+                raise LibraryError("picture_lost", value=entry.id)
+            for news in self._verify(read_claim(entry.path)):
+                yield base | news
+        except SeedGridError as error:
+            yield base | {"error": stage.complain(place.epoch, error)}
+
+    def _verify(self, claim: Claim) -> Iterator[stage.Json]:
+        watch = _Watch()
+
+        def task(backend: Backend) -> Verdict:
+            return verify([claim], backend, watch=watch)[0]
+
+        future = self._studio.engine.borrow(task)
+        said: stage.Json = {}
+        try:
+            while True:
+                if said != watch.news():
+                    said = watch.news()
+                    yield said
+                try:
+                    verdict = future.result(_POLL_S)
+                except StillAtWork:
+                    continue
+                break
+        finally:
+            watch.stop()
+        yield _shown(claim, verdict)
+
+
+class _Watch:
+    """Follows the steps; stops the work when nobody looks any more."""
+
+    def __init__(self) -> None:
+        self._stopped = threading.Event()
+        self._step = (0, 0)
+
+    @property
+    def cancelled(self) -> bool:
+        return self._stopped.is_set()
+
+    def noise(self, previews: PreviewMaker) -> None:
+        """Only the end of a check is looked at."""
+
+    def step(self, number: int, total: int, previews: PreviewMaker) -> None:  # noqa: ARG002 (none wanted)
+        self._step = (number, total)
+
+    def stop(self) -> None:
+        self._stopped.set()
+
+    def news(self) -> stage.Json:
+        number, total = self._step
+        return {"working": True, "number": number, "total": total}
+
+
+def _shown(claim: Claim, verdict: Verdict) -> stage.Json:
+    differs = verdict.pixels is not None and verdict.max_abs_diff
+    difference = None
+    if differs and verdict.pixels is not None:
+        difference = stage.preview_uri(difference_picture(claim.pixels, verdict.pixels))
+    return {
+        "verdict": verdict.verdict,
+        "max_abs_diff": verdict.max_abs_diff,
+        "psnr_db": verdict.psnr_db,
+        "differing_pixels": verdict.differing_pixels,
+        "reasons": [_reason(each) for each in verdict.reasons],
+        "difference": difference,
+    }
+
+
+def _reason(said: Reason) -> stage.Json:
+    data: dict[str, Any] = {name: str(value) for name, value in said.data.items()}
+    return {"key": f"reason_{said.code}", "data": data, "is_difference": said.is_difference}

@@ -1,0 +1,254 @@
+"""The library on the page: browse, search, open, mark, throw away, take in, and links.
+
+Works and pictures come in pages, newest first. Knows no component; opening a picture shows its
+place through the `Presenter`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+from pydantic import Field, StringConstraints, ValidationError
+
+from seedgrid.core.entry import Entry
+from seedgrid.core.errors import InputError, SeedGridError
+from seedgrid.core.picture import PictureId
+from seedgrid.core.recipe import Seed, Value
+from seedgrid.core.request import Request
+from seedgrid.core.seeds import format_seeds
+from seedgrid.formats.importers.imported import Imported, fit
+from seedgrid.formats.links import read_link, write_mix
+from seedgrid.library.take_in import Taken, take_in
+from seedgrid.studio import Studio
+from seedgrid.web.serializers import pictures as faces
+from seedgrid.web.serializers import stage
+from seedgrid.web.serializers.answers import Shown
+from seedgrid.web.state.page_state import Place, read_place
+from seedgrid.web.state.snapshot import Presenter
+from seedgrid.web.state.visitor_libraries import Shelves
+
+if TYPE_CHECKING:
+    from seedgrid.library import Library
+
+PAGE_SIZE: Final = 60
+
+Words = Annotated[str, StringConstraints(max_length=200)]
+Day = Annotated[str, StringConstraints(pattern=r"^(\d{4}-\d{2}-\d{2})?$")]
+
+
+class Query(Value):
+    """What the library page asks for; what is empty does not matter.
+
+    Attributes:
+        number: Counts the questions of one page; an answer names its own.
+        after: Where the next page goes on.
+        since: The first day, `"2026-11-20"`.
+        until: The day after the last one.
+    """
+
+    number: Annotated[int, Field(ge=0)] = 0
+    text: Words = ""
+    model: Words = ""
+    seed: Seed | None = None
+    favourite: bool = False
+    trashed: bool = False
+    since: Day = ""
+    until: Day = ""
+    after: Annotated[int, Field(ge=0)] | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it asks for all works."""
+        wanted = (self.text, self.model, self.favourite, self.trashed, self.since, self.until)
+        return not any(wanted) and self.seed is None
+
+
+class Throw(Value):
+    """What goes into the trash or comes out of it: a work, or some pictures."""
+
+    work: PictureId | None = None
+    pictures: Annotated[tuple[PictureId, ...], Field(strict=False, max_length=500)] = ()
+    trashed: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filled:
+    """What goes into the fields of a new request; None leaves the fields as they are.
+
+    Attributes:
+        status: What is to be said about it.
+    """
+
+    request: Request | None = None
+    status: stage.Json | None = None
+
+
+class Keep:
+    """The answers of the library page. Safe from any thread."""
+
+    def __init__(self, studio: Studio, shelves: Shelves, page: Presenter) -> None:
+        self._studio = studio
+        self._shelves = shelves
+        self._page = page
+
+    def on_search(self, asked: object, kept: object) -> stage.Json | None:
+        """Answer a question of the library page; None when it is none."""
+        try:
+            query = Query.model_validate(asked)
+        except ValidationError:
+            return None
+        library = self._shelves.of(read_place(kept).visitor)
+        return _works(library, query) if query.is_open else _pictures(library, query)
+
+    def on_open(self, picture_id: object, kept: object) -> Shown:
+        """Show a picture of the library at its place in its work."""
+        place = read_place(kept)
+        try:
+            entry = self._shelves.of(place.visitor).get(str(picture_id))
+        except SeedGridError as error:
+            return Shown(status=stage.complain(place.move().epoch, error))
+        return self._page.show_place(_place_of(entry, place))
+
+    def on_trash(self, asked: object, kept: object) -> SeedGridError | None:
+        """Put pictures or a whole work into the trash, or take them out; return what hinders."""
+        try:
+            wanted = Throw.model_validate(asked)
+        except ValidationError:
+            return None
+        library = self._shelves.of(read_place(kept).visitor)
+        ids = wanted.pictures
+        if wanted.work is not None:
+            ids = tuple(entry.id for entry in library.work(wanted.work))
+        change = library.trash if wanted.trashed else library.restore
+        try:
+            change(*ids)
+        except SeedGridError as error:
+            return error
+        return None
+
+    def on_empty_trash(self, kept: object) -> SeedGridError | None:
+        """Delete what is in the trash for good; return what hinders."""
+        try:
+            self._shelves.of(read_place(kept).visitor).empty_trash()
+        except SeedGridError as error:
+            return error
+        return None
+
+    def on_note(self, picture_id: object, note: object, kept: object) -> SeedGridError | None:
+        """Write a note to a picture; return what hinders."""
+        try:
+            self._shelves.of(read_place(kept).visitor).set_note(str(picture_id), str(note))
+        except SeedGridError as error:
+            return error
+        return None
+
+    def on_drop(self, files: Sequence[str], kept: object) -> tuple[Shown, Filled]:
+        """Take in dropped files: ours are kept and opened, others fill in the fields."""
+        place = read_place(kept)
+        library = self._shelves.of(place.visitor)
+        try:
+            taken = list(take_in(library, [Path(file) for file in files]))
+        except SeedGridError as error:
+            epoch = place.move().epoch
+            return Shown(), Filled(status=stage.complain(epoch, error, field="drop"))
+        finally:
+            _forget(files)
+        return self._shown(taken, place)
+
+    def on_link(self, query: str, kept: object) -> Filled:
+        """Fill in what the page's own address asks for."""
+        epoch = read_place(kept).move().epoch
+        try:
+            return Filled(request=read_link(query))
+        except InputError as error:
+            return Filled(status=stage.complain(epoch, error))
+
+    def _shown(self, taken: Sequence[Taken], place: Place) -> tuple[Shown, Filled]:
+        ours = [each.entry for each in taken if each.entry is not None]
+        foreign = [each.imported for each in taken if each.imported is not None]
+        if ours:
+            shown = self._page.show_place(_place_of(ours[-1], place))
+            epoch = place.move().epoch
+            status = stage.say(epoch, "status_taken_in", kind="done", number=len(ours))
+            return shown, Filled(status=status)
+        if foreign:
+            return Shown(), self._filled(foreign[-1], place)
+        errors = [each.error for each in taken if each.error is not None]
+        error = errors[0] if errors else InputError("import_nothing", field="drop")
+        status = stage.complain(place.move().epoch, error, field="drop")
+        return Shown(), Filled(status=status)
+
+    def _filled(self, imported: Imported, place: Place) -> Filled:
+        fitting = fit(imported, self._studio.card())
+        reasons = [stage.notice(reason) for reason in fitting.reasons]
+        data = {"tool": fitting.tool, "reasons": reasons}
+        status = stage.say(place.move().epoch, "error_imported", kind="note") | {"data": data}
+        return Filled(request=fitting.request, status=status)
+
+
+def fields_of(request: Request) -> dict[str, str | bool]:
+    """Return the values of the page's fields for a request, as `ask.Asked` names them."""
+    has_size = request.width is not None and request.height is not None
+    return {
+        "prompt": request.prompt,
+        "seeds": format_seeds(request.seeds),
+        "negative": request.negative_prompt,
+        "steps": _text(request.num_inference_steps),
+        "guidance": _text(request.guidance_scale),
+        "size": f"{request.width}x{request.height}" if has_size else "",
+        "scheduler": request.scheduler or "",
+        "model": request.model or "",
+        "determinism": request.determinism or "",
+        "dtype": request.dtype or "",
+        "mix": write_mix(request.noise_mix),
+    }
+
+
+def _works(library: Library, query: Query) -> stage.Json:
+    page = library.works(limit=PAGE_SIZE, after=query.after)
+    items = [faces.item(work.cover, work.num_pictures) for work in page.works]
+    return _answer(query, items, page.after)
+
+
+def _pictures(library: Library, query: Query) -> stage.Json:
+    page = library.search(
+        query.text,
+        model=query.model or None,
+        seed=query.seed,
+        favourite=True if query.favourite else None,
+        since=query.since or None,
+        until=query.until or None,
+        trashed=query.trashed,
+        limit=PAGE_SIZE,
+        after=query.after,
+    )
+    return _answer(query, [faces.item(entry) for entry in page.entries], page.after)
+
+
+def _answer(query: Query, items: list[stage.Json], after: int | None) -> stage.Json:
+    is_more = query.after is not None
+    return {"number": query.number, "items": items, "after": after, "is_more": is_more}
+
+
+def _place_of(entry: Entry, place: Place) -> Place:
+    lineage = entry.lineage
+    return place.move(work=lineage.work_id, round=lineage.round_id, picked=entry.id)
+
+
+def _forget(files: Sequence[str]) -> None:
+    """Delete what Gradio put aside for an upload; the library has its own copy.
+
+    The path came from a browser: never more than that file goes, and its folder when it is empty.
+    """
+    for file in files:
+        with contextlib.suppress(OSError):
+            Path(file).unlink()
+            Path(file).parent.rmdir()
+
+
+def _text(number: float | None) -> str:
+    return "" if number is None else repr(number).removesuffix(".0")

@@ -1,0 +1,217 @@
+"""The public functions of the page's server, for gradio_client and MCP.
+
+/grid and /refine paint, /recipe reads a picture, /verify paints it again and compares.
+
+    client.predict("a red fox", "0-3", api_name="/grid")
+
+Each gives the PNG files as they are on disk and a record of each, with the fields that
+`seedgrid grid --json` prints. Everything else on the page is private.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import gradio as gr
+from gradio.processing_utils import save_file_to_cache
+from gradio.utils import get_upload_folder
+
+from seedgrid.core import request as requests
+from seedgrid.core.entry import Entry
+from seedgrid.core.errors import SeedGridError
+from seedgrid.core.plan import plan_grid, plan_refine
+from seedgrid.core.prompts import GUIDE_SUFFIXES
+from seedgrid.engine import Run
+from seedgrid.formats import png
+from seedgrid.studio import Studio
+from seedgrid.verify import read_claim, verify
+from seedgrid.web.actions.form import Asked, check_count, read_request
+
+Record = dict[str, Any]
+Answer = tuple[list[tuple[str, str]], list[Record]]
+
+_API_OWNER: Final = "api"
+# The parameters of /grid and what API users may leave out; Gradio takes defaults from components.
+_GRID_FIELDS: Final = (
+    ("prompt", None),
+    ("seeds", "0-3"),
+    *((name, "") for name in ("negative", "steps", "guidance", "size", "scheduler", "model")),
+)
+
+
+class Api:
+    """The public functions; their parameters are what API users write."""
+
+    def __init__(self, studio: Studio) -> None:
+        self._studio = studio
+
+    def grid(
+        self,
+        prompt: str,
+        seeds: str = "0-3",
+        negative: str = "",
+        steps: str = "",
+        guidance: str = "",
+        size: str = "",
+        scheduler: str = "",
+        model: str = "",
+        turbo: bool = False,
+        request: gr.Request | None = None,
+    ) -> Answer:
+        """Paint one prompt on several seeds.
+
+        Args:
+            prompt: What the pictures should show.
+            seeds: For example 7, 0-3, or 7, 11, 42.
+            negative: What they should not show.
+            steps: A whole number; empty for the model's own.
+            guidance: 0 to 30; empty for the model's own.
+            size: WIDTHxHEIGHT; empty for the model's own.
+            scheduler: By the name people know; empty for the model's own.
+            model: bundled, a folder, or a hub id; empty for the one that was started. On a
+                public Space only what is installed.
+            turbo: Answer what is left empty for speed; the recipe says how.
+            request: Who asks; Gradio fills it in.
+
+        Returns:
+            The PNG files with their seeds, and a record of each.
+        """
+        asked = Asked(
+            prompt=prompt,
+            seeds=seeds,
+            negative=negative,
+            steps=steps,
+            guidance=guidance,
+            size=size,
+            scheduler=scheduler,
+            model=model,
+        )
+
+        def start() -> Run:
+            recipes = self._studio.resolve(read_request(asked), turbo=turbo)
+            return self._studio.engine.submit(plan_grid(recipes), owner=_owner(request))
+
+        return _answer(start)
+
+    def refine(
+        self,
+        picture_id: str,
+        vary: list[str] | None = None,
+        request: gr.Request | None = None,
+    ) -> Answer:
+        """Vary the words of a picture on its own seed.
+
+        Args:
+            picture_id: The `id` of a record that /grid or /refine gave.
+            vary: What to append to its prompt, one picture each; the guide's four by default.
+            request: Who asks; Gradio fills it in.
+
+        Returns:
+            The PNG files with their words, and a record of each.
+        """
+
+        def start() -> Run:
+            parent = self._studio.library.get(picture_id)
+            suffixes = vary or GUIDE_SUFFIXES
+            check_count(len(suffixes), field="vary")
+            recipes = requests.refine(parent.recipe, suffixes)
+            jobs = plan_refine(parent, recipes)
+            return self._studio.engine.submit(jobs, owner=_owner(request))
+
+        return _answer(start)
+
+    def verify(self, picture: str) -> Record:
+        """Run the recipe in a SeedGrid PNG again and compare.
+
+        Args:
+            picture: The file.
+
+        Returns:
+            verdict, max_abs_diff, psnr_db, differing_pixels and reasons, as the command prints.
+        """
+        try:
+            claim = read_claim(Path(picture))
+            task = self._studio.engine.borrow(lambda backend: verify([claim], backend)[0])
+            verdict = task.result().as_json()
+        except SeedGridError as error:
+            raise gr.Error(str(error), print_exception=False) from error
+        del verdict["path"]  # Gradio's client would take it for a file to fetch.
+        return verdict
+
+    def recipe(self, picture: str) -> Record:
+        """Read the recipe, passport and lineage in a SeedGrid PNG.
+
+        Args:
+            picture: The file.
+
+        Returns:
+            What the file says of itself.
+        """
+        try:
+            record = png.read(Path(picture))
+        except SeedGridError as error:
+            raise gr.Error(str(error), print_exception=False) from error
+        return {
+            "recipe_id": record.recipe.id,
+            "recipe": record.recipe.model_dump(mode="json"),
+            "passport": record.passport.model_dump(mode="json"),
+            "lineage": record.lineage.model_dump(mode="json"),
+            "pixels_sha256": record.pixels_sha256,
+        }
+
+
+def publish(studio: Studio) -> None:
+    """Make the functions part of the page that is being built; nothing of them is seen there."""
+    api = Api(studio)
+    texts = [gr.Textbox(value, label=name, visible=False) for name, value in _GRID_FIELDS]
+    turbo = gr.Checkbox(value=False, label="turbo", visible=False)
+    picture_id = gr.Textbox(label="picture_id", visible=False)
+    vary = gr.JSON(label="vary", visible=False)
+    file = gr.File(label="picture", type="filepath", visible=False)
+    pictures = gr.Gallery(label="pictures", visible=False)
+    records = gr.JSON(label="records", visible=False)
+    _publish(api.grid, [*texts, turbo], [pictures, records])
+    _publish(api.refine, [picture_id, vary], [pictures, records])
+    _publish(api.recipe, [file], [records])
+    _publish(api.verify, [file], [records])
+
+
+def _publish(
+    function: Callable[..., Any], inputs: Sequence[gr.Component], outputs: Sequence[gr.Component]
+) -> None:
+    trigger = gr.Button(visible=False)
+    trigger.click(
+        function, list(inputs), list(outputs), api_name=function.__name__, concurrency_limit=None
+    )
+
+
+def _answer(start: Callable[[], Run]) -> Answer:
+    try:
+        entries = start().result()
+    except SeedGridError as error:
+        raise gr.Error(str(error), print_exception=False) from error
+    return [_file(entry) for entry in entries], [_record(entry) for entry in entries]
+
+
+def _file(entry: Entry) -> tuple[str, str]:
+    """A copy that Gradio may serve, byte for byte, and a caption."""
+    copy = save_file_to_cache(entry.path, get_upload_folder())
+    return str(copy), entry.lineage.change or f"seed {entry.recipe.seed}"
+
+
+def _record(entry: Entry) -> Record:
+    return {
+        "id": entry.id,
+        "seed": entry.recipe.seed,
+        "prompt": entry.recipe.prompt,
+        "recipe_id": entry.recipe.id,
+        "pixels_sha256": entry.pixels_sha256,
+        "recipe": entry.recipe.model_dump(mode="json"),
+    }
+
+
+def _owner(request: gr.Request | None) -> str:
+    """Turns are taken between API users as between visitors."""
+    return f"{_API_OWNER}-{request.session_hash if request else ''}"

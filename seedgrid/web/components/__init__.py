@@ -1,0 +1,1 @@
+"""The page's components and where they stand."""

@@ -1,0 +1,231 @@
+"""The page's components and where they stand. Knows no engine, no library and no events.
+
+`build_view` must be called inside `gr.Blocks`; the ids are those that users' scripts click.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import gradio as gr
+
+from seedgrid.core.prompts import GUIDE_PROMPT, GUIDE_SUFFIXES
+from seedgrid.web.components.settings import Settings, build_settings
+from seedgrid.web.serializers.pictures import no_picture
+from seedgrid.web.serializers.stage import EMPTY_RAIL, EMPTY_SHELF, stage_of_noise
+from seedgrid.web.state.page_state import NOWHERE
+
+GUIDE_SEEDS: Final = "0-3"
+
+# The scripts are files under assets/; these lines only hand them the component. Each custom event
+# must be named in quotes here, or Gradio does not know it.
+_LETTER_JS: Final = "SeedGrid.letter({props, watch})"
+_STAGE_JS: Final = "SeedGrid.stage({element, props, watch, pick: (data) => trigger('pick', data)})"
+_RAIL_JS: Final = "SeedGrid.rail({element, props, watch, go: (data) => trigger('go', data)})"
+_PICKED_JS: Final = (
+    "SeedGrid.picked({element, props, watch, favourite: (data) => trigger('favourite', data),"
+    " note: (data) => trigger('note', data)})"
+)
+_LIBRARY_JS: Final = (
+    "SeedGrid.library({element, props, watch, search: (data) => trigger('search', data),"
+    " open: (data) => trigger('open', data), trash: (data) => trigger('trash', data),"
+    " empty: (data) => trigger('empty', data)})"
+)
+_STATUS_JS: Final = "SeedGrid.status({element, props, watch})"
+_VERDICT_JS: Final = "SeedGrid.verdict({element, props, watch})"
+_EXPORT_JS: Final = "SeedGrid.exports({element})"
+_HINTS_JS: Final = "SeedGrid.hints({element, props, watch})"
+_BRAND_HTML: Final = (
+    '<h1><a class="sg-brand" href="./"><span class="sg-mark" aria-hidden="true">'
+    "<i></i><i></i><i></i><i></i></span>SeedGrid</a></h1>"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bar:
+    """What is asked for, and the words the model knows."""
+
+    prompt: gr.Textbox
+    seeds: gr.Textbox
+    generate: gr.Button
+    stop: gr.Button
+    hints: gr.HTML
+
+
+@dataclass(frozen=True, kw_only=True)
+class Card:
+    """The picked picture and what can be done with it, as far as Python hears of it."""
+
+    picked: gr.HTML
+    vary: tuple[gr.Textbox, ...]
+    refine: gr.Button
+    subtle: gr.Button
+    strong: gr.Button
+    verify: gr.Button
+    verdict: gr.HTML
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """All components that events read or write.
+
+    Attributes:
+        place: Where this browser is.
+        letter: What goes from the fields to Python and from there to the stage, as one text.
+    """
+
+    place: gr.BrowserState
+    letter: gr.HTML
+    bar: Bar
+    back: gr.Button
+    rail: gr.HTML
+    stage: gr.HTML
+    status: gr.HTML
+    again: gr.Button
+    card: Card
+    settings: Settings
+    drop: gr.File
+    library: gr.HTML
+
+
+def build_view(i18n: gr.I18n) -> View:
+    """Lay out the page.
+
+    Args:
+        i18n: Translates the labels in the browser.
+    """
+    # Fixed on purpose: a random one would forget every place when the app starts again.
+    place = gr.BrowserState(NOWHERE, storage_key="seedgrid-place", secret="seedgrid")  # noqa: S106
+    letter = _script("", "sg-letter", _LETTER_JS)
+    with gr.Column(elem_id="sg-page"):
+        with gr.Row(elem_id="sg-top"):
+            gr.HTML(_BRAND_HTML, elem_id="sg-brand", js_on_load=None, apply_default_css=False)
+            bar = _build_bar(i18n)
+            _quiet_button(i18n("library_open"), "sg-library-open")
+        with gr.Row(elem_id="sg-main"):
+            with gr.Column(elem_id="sg-rail"):
+                back = _quiet_button(i18n("back"), "sg-back")
+                rail = _script(EMPTY_RAIL, "sg-lineage", _RAIL_JS)
+            with gr.Column(elem_id="sg-centre"):
+                stage = _script(stage_of_noise(), "sg-stage", _STAGE_JS)
+                with gr.Row(elem_id="sg-below"):
+                    status = _script({"epoch": 0, "key": None}, "sg-status", _STATUS_JS)
+                    again = _quiet_button(i18n("again"), "sg-again")
+            with gr.Column(elem_id="sg-panel"):
+                card = _build_card(i18n)
+                settings = build_settings(i18n)
+        with gr.Column(elem_id="sg-keep"):
+            drop = _build_drop(i18n)
+            library = _script(EMPTY_SHELF, "sg-library", _LIBRARY_JS)
+    return View(
+        place=place,
+        letter=letter,
+        bar=bar,
+        back=back,
+        rail=rail,
+        stage=stage,
+        status=status,
+        again=again,
+        card=card,
+        settings=settings,
+        drop=drop,
+        library=library,
+    )
+
+
+def _build_bar(i18n: gr.I18n) -> Bar:
+    with gr.Row(elem_id="sg-bar"):
+        prompt = gr.Textbox(
+            GUIDE_PROMPT,
+            label=i18n("prompt_label"),
+            placeholder=i18n("prompt_placeholder"),
+            elem_id="sg-prompt",
+            interactive=True,
+            lines=1,
+            max_lines=4,
+            container=False,
+            scale=6,
+        )
+        seeds = gr.Textbox(
+            GUIDE_SEEDS,
+            label=i18n("seeds_label"),
+            placeholder=i18n("seeds_placeholder"),
+            elem_id="sg-seeds",
+            interactive=True,
+            max_lines=1,
+            container=False,
+            scale=1,
+        )
+        generate = gr.Button(i18n("generate"), elem_id="sg-generate", variant="primary", scale=0)
+        stop = gr.Button(i18n("stop"), elem_id="sg-stop", variant="stop", scale=0)
+        hints = _script({}, "sg-hints", _HINTS_JS)
+    return Bar(prompt=prompt, seeds=seeds, generate=generate, stop=stop, hints=hints)
+
+
+def _build_card(i18n: gr.I18n) -> Card:
+    with gr.Column(elem_id="sg-card"):
+        picked = _script(no_picture(), "sg-picked", _PICKED_JS)
+        vary = _build_variations(i18n)
+        refine = gr.Button(i18n("refine"), elem_id="sg-refine", variant="primary")
+        with gr.Row(elem_id="sg-around"):
+            subtle = _quiet_button(i18n("subtle"), "sg-subtle")
+            strong = _quiet_button(i18n("strong"), "sg-strong")
+        with gr.Row(elem_id="sg-tools"):
+            _quiet_button(i18n("zoom"), "sg-zoom")
+            _quiet_button(i18n("save"), "sg-save")
+            _quiet_button(i18n("compare"), "sg-compare")
+            verify = _quiet_button(i18n("verify"), "sg-verify")
+            _quiet_button(i18n("copy_link"), "sg-link")
+        verdict = _script({}, "sg-verdict", _VERDICT_JS)
+        _script({}, "sg-export", _EXPORT_JS)
+    return Card(
+        picked=picked,
+        vary=vary,
+        refine=refine,
+        subtle=subtle,
+        strong=strong,
+        verify=verify,
+        verdict=verdict,
+    )
+
+
+def _build_drop(i18n: gr.I18n) -> gr.File:
+    return gr.File(
+        label=i18n("drop_label"),
+        elem_id="sg-drop",
+        file_count="multiple",
+        file_types=[".png", ".jpg", ".jpeg", ".webp", ".zip"],
+        type="filepath",
+        height=54,
+    )
+
+
+def _build_variations(i18n: gr.I18n) -> tuple[gr.Textbox, ...]:
+    with gr.Column(elem_id="sg-variations"):
+        return tuple(
+            gr.Textbox(
+                suffix,
+                label=i18n("vary_label"),
+                placeholder=i18n("vary_placeholder"),
+                elem_id=f"sg-vary-{number}",
+                interactive=True,
+                max_lines=1,
+                container=False,
+            )
+            for number, suffix in enumerate(GUIDE_SUFFIXES, start=1)
+        )
+
+
+def _quiet_button(label: object, elem_id: str) -> gr.Button:
+    return gr.Button(label, elem_id=elem_id, size="sm", variant="secondary", min_width=60)
+
+
+def _script(value: object, elem_id: str, script: str) -> gr.HTML:
+    """Place a component that our own script draws; its template is empty on purpose.
+
+    A template with user text in it would be evaluated as code (facts_gradio.md).
+    """
+    return gr.HTML(
+        value, html_template="", js_on_load=script, elem_id=elem_id, apply_default_css=False
+    )

@@ -1,0 +1,88 @@
+"""make_answers and build_app: the page for a studio. Neither runs or loads anything by itself.
+
+answers = make_answers(studio)
+demo = build_app(answers)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import gradio as gr
+
+from seedgrid.studio import Studio
+from seedgrid.web.actions.checks import Checks
+from seedgrid.web.actions.library import Keep
+from seedgrid.web.actions.painting import Handlers
+from seedgrid.web.api import publish
+from seedgrid.web.components.layout import build_view
+from seedgrid.web.library_wiring import wire_keep
+from seedgrid.web.state.snapshot import Presenter
+from seedgrid.web.state.visitor_libraries import OneShelf, Shelves
+from seedgrid.web.texts import labels
+from seedgrid.web.wiring import wire
+
+_CACHE_S = (3600, 86400)
+_MAX_WAITING = 100
+_LOOK_S = 0.02
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answers:
+    """What answers the page: its events, and the web server's own addresses.
+
+    Attributes:
+        shelves: Whose pictures are whose.
+        handlers: For stage, rail and card.
+        checks: For the Verify button.
+        keep: For the library.
+    """
+
+    studio: Studio
+    shelves: Shelves
+    handlers: Handlers
+    checks: Checks
+    keep: Keep
+
+
+def make_answers(studio: Studio, shelves: Shelves | None = None) -> Answers:
+    """Put together what answers the page.
+
+    Args:
+        studio: Model, engine and library behind it.
+        shelves: Whose pictures are whose; the studio's library for everybody by default.
+    """
+    shelves = shelves or OneShelf(studio)
+    presenter = Presenter(studio, shelves)
+    return Answers(
+        studio=studio,
+        shelves=shelves,
+        handlers=Handlers(studio, shelves, presenter),
+        checks=Checks(studio, shelves),
+        keep=Keep(studio, shelves, presenter),
+    )
+
+
+def build_app(answers: Answers, *, language: str | None = None) -> gr.Blocks:
+    """Build the page.
+
+    Args:
+        answers: What answers it.
+        language: The page's language; None leaves it to the browser.
+    """
+    with gr.Blocks(
+        title="SeedGrid", analytics_enabled=False, delete_cache=_CACHE_S, fill_width=True
+    ) as demo:
+        view = build_view(make_i18n())
+        offers = wire(view, answers.handlers, answers.checks, demo, language=language)
+        wire_keep(view, answers.keep, offers)
+        publish(answers.studio)
+    demo.queue(max_size=_MAX_WAITING, default_concurrency_limit=None)
+    # Gradio looks into its queue a thousand times a second, on the processors that paint.
+    demo._queue.sleep_when_free = _LOOK_S
+    return demo
+
+
+def make_i18n() -> gr.I18n:
+    """Return the translations of the labels."""
+    return gr.I18n(**labels())

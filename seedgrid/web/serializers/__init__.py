@@ -1,0 +1,1 @@
+"""What the scripts of the page are told, as JSON."""

@@ -1,0 +1,28 @@
+"""What handlers answer with: parts of the page as values. Knows no component."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from seedgrid.web.serializers.stage import Json
+from seedgrid.web.state.page_state import Place
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """What a handler changes on the page; None leaves a part as it is."""
+
+    place: Place | None = None
+    stage: Json | None = None
+    status: Json | None = None
+    rail: Json | None = None
+    picked: Json | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """How a run stands: what changes on the page while it goes on; empty when nothing did."""
+
+    stage: Json | None = None
+    status: Json | None = None
+    rail: Json | None = None

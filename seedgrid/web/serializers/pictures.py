@@ -1,0 +1,95 @@
+"""One picture, as the scripts of the page are told of it: a cell, a thumbnail, a card, an item.
+
+Each says whether the picture's file is gone, so that the page never asks for it, and whether it is
+in the trash. Plain values; knows no component and no handler.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from seedgrid.core.entry import Entry
+from seedgrid.core.prompts import compare_words
+from seedgrid.core.recipe import Recipe
+from seedgrid.formats.links import link_query
+
+Json = dict[str, Any]
+
+
+def cell(entry: Entry) -> Json:
+    """A finished picture on the stage."""
+    return thumb(entry) | {
+        "state": "done",
+        "seed": entry.recipe.seed,
+        "prompt": entry.recipe.prompt,
+        "words": caption(entry.recipe, entry.lineage.change),
+        "locked": entry.lineage.parent_id is not None,
+        "favourite": entry.favourite,
+    }
+
+
+def thumb(entry: Entry) -> Json:
+    """A picture on the rail."""
+    return {"id": entry.id, "lost": entry.lost, "trashed": entry.trashed}
+
+
+def card(entry: Entry, parent: Entry | None, *, hint: str | None, lock: Json | None) -> Json:
+    """The picked picture: its seed, its words against its parent's, the facts of its recipe.
+
+    Args:
+        entry: The picture.
+        parent: What it was refined from, if it is still there.
+        hint: A sentence for the visitor, by its key.
+        lock: What is known of the lock, as `LockBadge.of` says it.
+    """
+    recipe = entry.recipe
+    before = parent.recipe.prompt if parent else recipe.prompt
+    mix = " + ".join(f"{share.weight:.0%} × {share.seed}" for share in recipe.noise_mix)
+    return thumb(entry) | {
+        "parent": parent.id if parent and not parent.lost else None,
+        "seed": recipe.seed,
+        "mix": mix,
+        "pieces": [[piece.kind, piece.text] for piece in compare_words(before, recipe.prompt)],
+        "width": recipe.width,
+        "height": recipe.height,
+        "steps": recipe.num_inference_steps,
+        "guidance": f"{recipe.guidance_scale:g}",
+        "scheduler": recipe.scheduler,
+        "model": recipe.model.id,
+        "negative": recipe.negative_prompt,
+        "favourite": entry.favourite,
+        "note": entry.note,
+        "hint": hint,
+        "lock": lock,
+        "link": link_query(recipe),
+    }
+
+
+def no_picture() -> Json:
+    """The card before a picture is picked."""
+    return {"id": None}
+
+
+def item(entry: Entry, count: int | None = None) -> Json:
+    """A picture in the library, or a work by its newest picture.
+
+    Args:
+        entry: The picture.
+        count: How many pictures the work has.
+    """
+    return thumb(entry) | {
+        "work": entry.lineage.work_id,
+        "prompt": entry.recipe.prompt,
+        "seed": entry.recipe.seed,
+        "favourite": entry.favourite,
+        "count": count,
+    }
+
+
+def caption(recipe: Recipe, change: str) -> str:
+    """A change as a caption, in no language: without the comma that glues it to the prompt."""
+    if recipe.noise_mix and re.fullmatch(r"(\d+% of seed \d+( \+ )?)+", change):
+        share = recipe.noise_mix[-1]
+        return f"{share.weight:.0%} × {share.seed}"
+    return change.lstrip(" ,;")[:60]

@@ -1,0 +1,250 @@
+"""What the scripts of the page are told, as JSON: stage, rail, status line.
+
+Pure functions from entries and events to plain values. User text travels as data only and becomes
+`textContent` in the browser. Knows no component and no handler; one picture alone is in faces.py.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from PIL import Image
+
+from seedgrid.core.entry import Entry
+from seedgrid.core.errors import InputError, SeedGridError
+from seedgrid.core.events import (
+    Cancelled,
+    Done,
+    Event,
+    Failed,
+    Finished,
+    Loading,
+    Noise,
+    Queued,
+    Started,
+    Step,
+)
+from seedgrid.core.notices import Notice
+from seedgrid.core.picture import Pixels
+from seedgrid.core.recipe import Recipe
+from seedgrid.core.seeds import next_seeds
+from seedgrid.engine import Run
+from seedgrid.web.serializers import pictures
+from seedgrid.web.state.tree import Round
+
+Json = pictures.Json
+
+MAX_PREVIEW_PX: Final = 256
+_PREVIEW_QUALITY: Final = 85
+EMPTY_SHELF: Final[Json] = {"number": 0, "items": [], "after": None, "is_more": False}
+EMPTY_RAIL: Final[Json] = {"epoch": 0, "rounds": [], "current": None, "has_parent": False}
+
+
+def stage_of_noise(epoch: int = 0, *, busy: bool = False) -> Json:
+    """The stage before the first grid: four cells of noise."""
+    cells = [{"state": "empty", "seed": seed} for seed in next_seeds(0, 4)]
+    return _stage(epoch, cells, size=(1, 1), picked=None, busy=busy)
+
+
+def stage_of_round(epoch: int, entries: Sequence[Entry], *, picked: str | None, busy: bool) -> Json:
+    """The stage with finished pictures."""
+    cells = [pictures.cell(entry) for entry in entries]
+    ids = [entry.id for entry in entries]
+    first = entries[0].recipe
+    index = ids.index(picked) if picked in ids else None
+    stage = _stage(epoch, cells, size=(first.width, first.height), picked=index, busy=busy)
+    return stage | {"table": _table([entry.recipe for entry in entries])}
+
+
+def stage_of_run(epoch: int, run: Run, steps: Mapping[int, Json], *, picked: str | None) -> Json:
+    """The stage while a run goes on, and when it has ended early.
+
+    Args:
+        epoch: Of the place that is shown.
+        run: What is followed.
+        steps: By cell: `step`, `total` and `preview` (a data URI) of the last step; of the noise
+            its preview alone.
+        picked: The picture to ring.
+    """
+    finished = run.finished
+    cells: list[Json] = []
+    for cell, job in enumerate(run.jobs):
+        if cell in finished:
+            cells.append(pictures.cell(finished[cell]))
+            continue
+        waiting = "stopped" if run.has_ended else "painting" if cell in steps else "waiting"
+        words = pictures.caption(job.recipe, job.lineage.change)
+        base = {"state": waiting, "seed": job.recipe.seed, "prompt": job.recipe.prompt}
+        locked = job.lineage.parent_id is not None
+        cells.append(base | {"words": words, "locked": locked} | steps.get(cell, {}))
+    ids = [job.lineage.picture_id for job in run.jobs]
+    first = run.jobs[0].recipe
+    index = ids.index(picked) if picked in ids else None
+    size = (first.width, first.height)
+    stage = _stage(epoch, cells, size=size, picked=index, busy=not run.has_ended)
+    return stage | {"table": _table([job.recipe for job in run.jobs])}
+
+
+def rail(
+    epoch: int,
+    rounds: Sequence[Round],
+    *,
+    current: str | None,
+    has_parent: bool,
+    forming: Run | None = None,
+) -> Json:
+    """The lineage rail: each round's pictures, those ringed that were gone on from.
+
+    Args:
+        epoch: Of the place that is shown.
+        rounds: Of this work, as `rounds_of` sorts them.
+        current: The round on the stage.
+        has_parent: Whether there is a way back from it.
+        forming: A run of this work that goes on.
+    """
+    parents = {each.parent_id for each in rounds}
+    shown = [
+        {
+            "id": each.id,
+            "parent": each.parent_round_id,
+            "depth": each.depth,
+            "lane": each.lane,
+            "words": each.entries[0].recipe.prompt,
+            "cells": [pictures.thumb(e) | {"picked": e.id in parents} for e in each.entries],
+        }
+        for each in rounds
+    ]
+    if forming is not None and forming.jobs[0].lineage.round_id not in {r.id for r in rounds}:
+        shown.append(_forming_round(forming, rounds))
+    return {"epoch": epoch, "rounds": shown, "current": current, "has_parent": has_parent}
+
+
+def _forming_round(run: Run, rounds: Sequence[Round]) -> Json:
+    """A round without a finished picture, at the end of the rail: it can be gone to already."""
+    first = run.jobs[0]
+    parent_id = first.lineage.parent_id
+    parent = next((r for r in rounds if parent_id in {e.id for e in r.entries}), None)
+    is_branch = parent is not None and any(r.parent_round_id == parent.id for r in rounds)
+    new_lane = max((each.lane for each in rounds), default=-1) + 1
+    return {
+        "id": first.lineage.round_id,
+        "parent": parent.id if parent else None,
+        "depth": parent.depth + 1 if parent else 0,
+        "lane": parent.lane if parent and not is_branch else new_lane,
+        "words": first.recipe.prompt,
+        "cells": [{"id": None, "picked": False} for _ in run.jobs],
+    }
+
+
+def status_of(epoch: int, event: Event, *, num_remembered: int = 0) -> Json:
+    """What the status line says after an event of a run.
+
+    Args:
+        epoch: Of the place that is shown.
+        event: The newest.
+        num_remembered: How many pictures the library knew and nobody painted.
+    """
+    match event:
+        case Queued(position=0):
+            return say(epoch, "status_next")
+        case Queued(position=position):
+            return say(epoch, "status_queued", number=position)
+        case Loading(model=model):
+            return say(epoch, "status_loading", model=model)
+        case Started() | Noise():
+            return say(epoch, "status_started")
+        case Step(number=number, total=total) if number < total:
+            return say(epoch, "status_step", number=number, total=total)
+        case Step() | Finished():
+            return say(epoch, "status_saving")
+        case Done() if num_remembered:
+            return say(epoch, "status_remembered", kind="remembered", number=num_remembered)
+        case Done(elapsed_s=elapsed_s):
+            return say(epoch, "status_done", kind="done", seconds=f"{elapsed_s:.1f}")
+        case Cancelled():
+            return say(epoch, "status_cancelled", kind="done")
+        case Failed(error=error):
+            return complain(epoch, error)
+
+
+def say(epoch: int, key: str | None, *, kind: str = "going", **data: object) -> Json:
+    """A sentence of `texts.TEXTS` for the status line."""
+    return {"epoch": epoch, "key": key, "kind": kind, "data": data}
+
+
+def notice(said: Notice) -> Json:
+    """A notice as a part of a sentence."""
+    data = {name: str(value) for name, value in said.data.items()}
+    return {"key": f"error_{said.code}", "data": data | {"message": str(said)}}
+
+
+def complain(epoch: int, error: SeedGridError, *, field: str | None = None) -> Json:
+    """An error for the status line, and for the field it is about.
+
+    Args:
+        epoch: Of the place that is shown, or later.
+        error: What hinders.
+        field: Which field, when it is not the error's own.
+    """
+    field = field or (error.field if isinstance(error, InputError) else None)
+    data = {name: str(value) for name, value in error.data.items()} | {"message": str(error)}
+    return {
+        "epoch": epoch,
+        "key": f"error_{error.code}",
+        "kind": "error",
+        "field": field,
+        "data": data,
+    }
+
+
+def note_step(steps: dict[int, Json], event: Event) -> None:
+    """Note what the cells of a noise or a step show now; other events change nothing.
+
+    Args:
+        steps: As in `stage_of_run`; changed in place.
+        event: The next one of a run.
+    """
+    match event:
+        case Noise(cells=cells, previews=previews):
+            progress: Json = {}
+        case Step(cells=cells, previews=previews):
+            progress = {"step": event.number, "total": event.total}
+        case _:
+            return
+    for index, cell in enumerate(cells):
+        steps[cell] = dict(progress)
+        if previews:
+            steps[cell]["preview"] = preview_uri(previews[index])
+
+
+def preview_uri(pixels: Pixels) -> str:
+    """A small JPEG as a data URI.
+
+    Args:
+        pixels: Shape (height, width, 3), uint8; shown with at most `MAX_PREVIEW_PX` a side.
+    """
+    image = Image.fromarray(pixels)
+    image.thumbnail((MAX_PREVIEW_PX, MAX_PREVIEW_PX))
+    target = io.BytesIO()
+    # Shown many times as large as it is: colours in full, or one would see JPEG's blocks.
+    image.save(target, "JPEG", quality=_PREVIEW_QUALITY, subsampling=0)
+    return "data:image/jpeg;base64," + base64.b64encode(target.getvalue()).decode()
+
+
+def _stage(
+    epoch: int, cells: list[Json], *, size: tuple[int, int], picked: int | None, busy: bool
+) -> Json:
+    return {"epoch": epoch, "cells": cells, "size": size, "picked": picked, "busy": busy}
+
+
+def _table(recipes: Sequence[Recipe]) -> Json | None:
+    """Several prompts, each on the same several seeds: the headings of rows and columns."""
+    prompts = list(dict.fromkeys(recipe.prompt for recipe in recipes))
+    seeds = list(dict.fromkeys(recipe.seed for recipe in recipes))
+    pairs = [(recipe.prompt, recipe.seed) for recipe in recipes]
+    is_full = pairs == [(prompt, seed) for prompt in prompts for seed in seeds]
+    is_table = is_full and len(prompts) > 1 and len(seeds) > 1
+    return {"prompts": prompts, "seeds": seeds} if is_table else None

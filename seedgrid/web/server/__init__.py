@@ -1,0 +1,1 @@
+"""What the web server adds to Gradio."""

@@ -1,0 +1,262 @@
+"""What the web server adds to Gradio: pictures by their id, our scripts and styles, and a guard.
+
+Pictures are served as they are on disk, byte for byte; an id is 128 random bits, so only who was
+shown a picture can ask for it. Knows nothing of components.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import io
+import json
+import shutil
+import tempfile
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from PIL import Image
+from starlette.background import BackgroundTask
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
+from starlette.responses import FileResponse, PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from seedgrid.core.entry import Entry
+from seedgrid.core.errors import SeedGridError
+from seedgrid.export.bundle import script, write_bundle
+from seedgrid.export.contact_sheets import write_sheet
+from seedgrid.storage.assets import assets_folder
+from seedgrid.web.server.limits import BoundedBody
+from seedgrid.web.server.stream import Follow, follow_route
+from seedgrid.web.state.visitor_libraries import Shelves
+from seedgrid.web.texts import page_languages, page_texts
+
+ASSETS: Final = assets_folder()
+SCRIPTS: Final = (
+    "base.js",
+    "stream.js",
+    "stage.js",
+    "rail.js",
+    "picked.js",
+    "verdict.js",
+    "exports.js",
+    "status.js",
+    "hints.js",
+    "shelf.js",
+    "library.js",
+    "zoom.js",
+    "drop.js",
+    "keys.js",
+)
+_STYLES: Final = ("page.css", "panel.css", "library.css", "overlay.css")
+_THUMB_PX: Final = 192
+_THUMB_QUALITY: Final = 80
+_FOREVER: Final = {"Cache-Control": "private, max-age=31536000, immutable"}
+EXPORTS: Final = ("png", "pdf", "zip", "py")
+_HARMLESS: Final = {
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "default-src 'none'",
+}
+_TYPES: Final = {
+    ".js": "text/javascript",
+    ".css": "text/css",
+    ".woff2": "font/woff2",
+    ".svg": "image/svg+xml",
+}
+
+
+def routes(shelves: Shelves, follow: Follow) -> list[Route]:
+    """Return the routes of our own, all under `/seedgrid/`.
+
+    Args:
+        shelves: Where the pictures are that may be asked for by their id.
+        follow: Tells how the run of a place goes.
+    """
+
+    def picture(request: Request) -> Response:
+        path = shelves.file_of(request.path_params["id"])
+        try:
+            # In one piece: a FileResponse goes to another thread and back for every 64 KB.
+            data = path.read_bytes() if path is not None else None
+        except OSError:
+            data = None
+        if data is None:
+            return PlainTextResponse("there is no such picture", status_code=404)
+        return Response(data, media_type="image/png", headers=_FOREVER | _HARMLESS)
+
+    def thumb(request: Request) -> Response:
+        path = shelves.file_of(request.path_params["id"])
+        if path is None or not path.is_file():
+            return PlainTextResponse("there is no such picture", status_code=404)
+        data = _thumb(path)
+        return Response(data, media_type="image/jpeg", headers=_FOREVER | _HARMLESS)
+
+    def asset(request: Request) -> Response:
+        path = ASSETS / request.path_params["name"]
+        kind = _TYPES.get(path.suffix)
+        if kind is None or not path.is_file() or ASSETS not in path.resolve().parents:
+            return PlainTextResponse("there is no such file", status_code=404)
+        return FileResponse(path, media_type=kind, headers=_FOREVER)
+
+    def export(request: Request) -> Response:
+        entries = shelves.family(request.path_params["id"], scope=request.path_params["scope"])
+        kind = request.path_params["kind"]
+        if not entries or kind not in EXPORTS:
+            return PlainTextResponse("there is nothing to export", status_code=404)
+        try:
+            return _exported(entries, kind)
+        except SeedGridError as error:
+            return PlainTextResponse(str(error), status_code=409)
+
+    return [
+        Route("/seedgrid/follow", follow_route(follow), methods=["POST"]),
+        Route("/seedgrid/export/{id}/{scope}.{kind}", export),
+        Route("/seedgrid/pictures/{id}.png", picture),
+        Route("/seedgrid/thumbs/{id}.jpg", thumb),
+        Route("/seedgrid/assets/{name:path}", asset),
+    ]
+
+
+def middleware(*, language: str | None, hosts: list[str] | None) -> list[Middleware]:
+    """Return what stands before Gradio.
+
+    Args:
+        language: The page's language, whatever the browser says; None leaves it to the browser.
+        hosts: The names under which this machine may be asked, against DNS rebinding; None on a
+            Space, where the proxy looks after that and the page is shown in a frame.
+    """
+    head = page_head(language)
+    always = [Middleware(BoundedBody), Middleware(PageHead, head=head)]
+    if hosts is None:
+        return always
+    return [
+        Middleware(TrustedHostMiddleware, allowed_hosts=hosts),
+        Middleware(SameSite),
+        *always,
+    ]
+
+
+def page_head(language: str | None) -> str:
+    """Return what the page's head holds beside Gradio's: styles, words, scripts."""
+    config = {"language": language, "languages": page_languages(), "texts": page_texts()}
+    words = json.dumps(config, ensure_ascii=False).replace("<", "\\u003c")
+    links = [f'<link rel="stylesheet" href="{_address(name)}">' for name in _STYLES]
+    scripts = [f'<script src="{_address(name)}"></script>' for name in SCRIPTS]
+    return "\n".join(
+        [
+            '<meta charset="utf-8">',
+            '<meta name="color-scheme" content="light dark">',
+            f'<link rel="icon" type="image/svg+xml" href="{_address("icon.svg")}">',
+            *links,
+            f"<script>window.SeedGridConfig = {words};</script>",
+            *scripts,
+        ]
+    )
+
+
+class PageHead:
+    """Puts our head first in the page's own: Gradio adds `head=` only after it chose a language."""
+
+    def __init__(self, app: ASGIApp, head: str) -> None:
+        self._app = app
+        self._head = head.encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request; only the page itself is changed."""
+        if scope["type"] != "http" or scope["path"] != "/" or scope["method"] != "GET":
+            await self._app(scope, receive, send)
+            return
+        start: Message | None = None
+        body = b""
+
+        async def hold(message: Message) -> None:
+            nonlocal start, body
+            if message["type"] == "http.response.start":
+                start = message
+                return
+            body += message.get("body", b"")
+            if message.get("more_body") or start is None:
+                return
+            page = body.replace(b"<head>", b"<head>\n" + self._head, 1)
+            MutableHeaders(scope=start)["Content-Length"] = str(len(page))
+            await send(start)
+            await send({"type": "http.response.body", "body": page})
+
+        await self._app(scope, receive, hold)
+
+
+class SameSite:
+    """Refuses what another site's page sends here: an upload needs no preflight."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or refuse it with 403."""
+        if scope["type"] == "http" and scope["method"] not in ("GET", "HEAD", "OPTIONS"):
+            headers = Headers(scope=scope)
+            if _is_foreign(headers):
+                refusal = PlainTextResponse(
+                    "requests from other sites are refused", status_code=403
+                )
+                await refusal(scope, receive, send)
+                return
+
+        async def harden(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers.setdefault("X-Content-Type-Options", "nosniff")
+                headers.setdefault("X-Frame-Options", "SAMEORIGIN")
+                headers.setdefault("Referrer-Policy", "same-origin")
+            await send(message)
+
+        await self._app(scope, receive, harden)
+
+
+def _is_foreign(headers: Headers) -> bool:
+    if headers.get("sec-fetch-site") == "cross-site":
+        return True
+    origin = headers.get("origin")
+    return origin is not None and urlsplit(origin).netloc != headers.get("host")
+
+
+def _exported(entries: Sequence[Entry], kind: str) -> Response:
+    """Write an export into a folder of its own, which goes when the answer has gone."""
+    folder = Path(tempfile.mkdtemp(prefix="seedgrid-export-"))
+    path = folder / f"seedgrid-{entries[0].id[:8]}.{kind}"
+    gone = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)
+    try:
+        if kind == "zip":
+            write_bundle(entries, path)
+        elif kind == "py":
+            path.write_text(script(entries))
+        else:
+            write_sheet(entries, path)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return FileResponse(path, filename=path.name, headers=_HARMLESS, background=gone)
+
+
+@lru_cache(maxsize=4096)
+def _thumb(path: Path) -> bytes:
+    """A small JPEG of a picture, made once: a file is named by the digest of its content."""
+    with Image.open(path, formats=["PNG"]) as image:
+        small = image.convert("RGB")
+    small.thumbnail((_THUMB_PX, _THUMB_PX), Image.Resampling.LANCZOS)
+    target = io.BytesIO()
+    small.save(target, "JPEG", quality=_THUMB_QUALITY)
+    return target.getvalue()
+
+
+def _address(name: str) -> str:
+    """The address of an asset; it changes with the content, so that it may be cached for ever."""
+    digest = hashlib.sha256((ASSETS / name).read_bytes()).hexdigest()[:12]
+    return f"seedgrid/assets/{html.escape(name)}?v={digest}"

@@ -1,0 +1,46 @@
+"""Import Gradio in half the time, by leaving out what a running page has no use for.
+
+At every import Gradio 6 takes the source of each of its components apart and writes a type stub
+(`.pyi`) for editors beside it: a good second until the page is there. And the collector of garbage
+looks again and again through what is only growing. Knows no component.
+
+    with quickly():
+        import gradio as gr
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from seedgrid.diffusion.accel.malloc import without_collecting
+
+
+@contextmanager
+def quickly() -> Iterator[None]:
+    """Import without Gradio's type stubs, and without collecting garbage on the way."""
+    with without_collecting(), _without_stubs():
+        yield
+
+
+@contextmanager
+def _without_stubs() -> Iterator[None]:
+    """Answer in the block that Gradio's classes come from no file: then it makes no stub for them.
+
+    Source: `gradio.component_meta.create_or_modify_pyi`, which catches this documented error of
+    `inspect`. A Gradio that asks no longer is imported as ever.
+    """
+    original = inspect.getfile
+
+    def getfile(object: Any) -> str:  # noqa: A002, ANN401 (as inspect has it)
+        if inspect.isclass(object) and object.__module__.partition(".")[0] == "gradio":
+            raise OSError("no stub is wanted")
+        return original(object)
+
+    inspect.getfile = getfile
+    try:
+        yield
+    finally:
+        inspect.getfile = original

@@ -1,0 +1,102 @@
+"""The lock badge: what the probe found for pictures like this one, and when to probe.
+
+A probe costs about a grid's time, once for a model, device, number format and size. So it runs by
+itself after the first grid, on the engine's thread, and makes way at once when somebody paints.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from concurrent.futures import Future
+from typing import Protocol, runtime_checkable
+
+from seedgrid.core.entry import Entry
+from seedgrid.core.errors import RunCancelled, SeedGridError
+from seedgrid.core.recipe import Recipe
+from seedgrid.diffusion.backend import Backend, Placement, PreviewMaker, Watch
+from seedgrid.diffusion.probe_results import ProbeReport, recall_report
+from seedgrid.engine import Run
+from seedgrid.studio import Studio
+from seedgrid.web.serializers import stage
+
+logger = logging.getLogger(__name__)
+
+
+@runtime_checkable
+class Prober(Protocol):
+    """A backend that can prove the lock."""
+
+    def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport:
+        """Tell whether the lock holds for recipes like this one, here."""
+        ...
+
+
+class LockBadge:
+    """What the page says about the lock. Safe from any thread."""
+
+    def __init__(self, studio: Studio) -> None:
+        self._studio = studio
+        self._busy = threading.Lock()
+        self._way = _Way()
+
+    def of(self, entry: Entry) -> stage.Json | None:
+        """Say in one sentence what was measured of the lock for this picture, if it was."""
+        report = recall_report(entry.recipe, entry.passport)
+        if report is None:
+            return None
+        data = {"width": report.proven_width, "asked": report.asked_width}
+        if report.holds:
+            return {"key": "lock_proven", "data": data}
+        return {"key": "lock_fails", "data": data}
+
+    def consider(self, run: Run) -> None:
+        """Probe what a finished run painted, unless it was probed before."""
+        entries = run.finished
+        if run.state != "done" or not entries or not self._busy.acquire(blocking=False):
+            return
+        entry = next(iter(entries.values()))
+        if recall_report(entry.recipe, entry.passport) is not None:
+            self._busy.release()
+            return
+        self._way = _Way()
+        self._probe(entry.recipe, run.placement, self._way)
+
+    def make_way(self) -> None:
+        """Stop a probe that goes on: somebody wants to paint."""
+        self._way.close()
+
+    def _probe(self, recipe: Recipe, placement: Placement, way: _Way) -> None:
+        def task(backend: Backend) -> ProbeReport | None:
+            return backend.probe(recipe, placement, way) if isinstance(backend, Prober) else None
+
+        def settle(future: Future[ProbeReport | None]) -> None:
+            self._busy.release()
+            error = None if future.cancelled() else future.exception()
+            if error is not None and not isinstance(error, RunCancelled):
+                logger.warning("the lock could not be probed: %s", error)
+
+        try:
+            self._studio.engine.borrow(task).add_done_callback(settle)
+        except SeedGridError:  # The engine closes.
+            self._busy.release()
+
+
+class _Way:
+    """The watch of a probe: closed when somebody else wants to pass."""
+
+    def __init__(self) -> None:
+        self._closed = threading.Event()
+
+    @property
+    def cancelled(self) -> bool:
+        return self._closed.is_set()
+
+    def noise(self, previews: PreviewMaker) -> None:
+        """Nobody looks at a probe's noise."""
+
+    def step(self, number: int, total: int, previews: PreviewMaker) -> None:
+        """Nobody follows a probe step by step."""
+
+    def close(self) -> None:
+        self._closed.set()
