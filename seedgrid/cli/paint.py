@@ -19,7 +19,8 @@ from seedgrid.core.errors import InputError
 from seedgrid.core.events import Cancelled, Failed, Finished, Missed
 from seedgrid.core.notices import Notice
 from seedgrid.core.prompts import GUIDE_SUFFIXES
-from seedgrid.core.request import parse_size
+from seedgrid.core.request import Request, parse_size
+from seedgrid.core.seeds import parse_seeds
 from seedgrid.diffusion.probe_results import lock_notice
 from seedgrid.engine import Run
 from seedgrid.studio import Settings, Studio
@@ -46,12 +47,12 @@ def grid(
 ) -> None:
     """Paint one prompt on several seeds."""
     settings = _settings(negative, steps, guidance, scheduler, size, dtype, width, determinism)
+    request = Request(prompt=prompt, seeds=parse_seeds(seeds), **settings)
     folder = _make_out(out)
     with Studio(model, library, device) as studio:
-        run = studio.start_grid(prompt, seeds, fresh=fresh, turbo=turbo, **settings)
-        _tell_of_width(studio, width)
+        run = studio.start_grid(request, turbo=turbo, fresh=fresh)
         _follow(run, folder, as_json=json)
-        _tell_notices(studio)
+        _tell_notices(studio, run)
         _write_sheet(run, folder)
 
 
@@ -75,7 +76,7 @@ def refine(
     with Studio(None, library, device) as studio:
         run = studio.start_refine(picture, vary or GUIDE_SUFFIXES, prompt=prompt, fresh=fresh)
         _follow(run, folder, as_json=json)
-        _tell_notices(studio)
+        _tell_notices(studio, run)
         _write_sheet(run, folder)
 
 
@@ -100,12 +101,12 @@ def matrix(
 ) -> None:
     """Paint every prompt on every seed."""
     settings = _settings(negative, steps, guidance, scheduler, size, dtype, width, determinism)
+    request = Request(prompt="", seeds=parse_seeds(seeds), **settings)
     folder = _make_out(out)
     with Studio(model, library, device) as studio:
-        run = studio.start_matrix(prompts, seeds, fresh=fresh, turbo=turbo, **settings)
-        _tell_of_width(studio, width)
+        run = studio.start_grid(request, prompts, turbo=turbo, fresh=fresh)
         _follow(run, folder, as_json=json)
-        _tell_notices(studio)
+        _tell_notices(studio, run)
         _write_sheet(run, folder, rows=len(prompts))
 
 
@@ -168,13 +169,6 @@ def _follow(run: Run, out: Path | None, *, as_json: bool) -> None:
         raise event.error
 
 
-def _tell_of_width(studio: Studio, asked: int | None) -> None:
-    """Say that a probe, and nobody else, chose the lock width."""
-    card = studio.card()
-    if asked is None and card.lock_width != card.usual_lock_width:
-        complain(str(Notice("lock_narrowed", width=card.lock_width, usual=card.usual_lock_width)))
-
-
 def _tell_of_lock(run: Run) -> None:
     """Say once for each kind of picture that its lock was not tested here, or does not hold."""
     found = (lock_notice(entry.recipe, entry.passport) for entry in run.finished.values())
@@ -182,9 +176,9 @@ def _tell_of_lock(run: Run) -> None:
         complain(sentence)
 
 
-def _tell_notices(studio: Studio) -> None:
-    """Say what happened when the library was opened: it was repaired, for example."""
-    for notice in studio.library.notices:
+def _tell_notices(studio: Studio, run: Run) -> None:
+    """Say what happened when the library was opened, and what is to know of the pictures."""
+    for notice in (*studio.library.notices, *run.notices):
         complain(str(notice))
 
 

@@ -21,6 +21,8 @@ ATTENTION_NAMES: Final = ("default", "sliced", "math", "flash", "efficient", "cu
 
 Outcome = Pixels | RunError
 """A picture, RGB, shape (height, width, 3), uint8; or why the model gave none."""
+DEVICE_KINDS: Final = ("cuda", "xpu", "mps", "cpu")
+"""Where a model can compute, the first there is before the next."""
 
 PreviewMaker = Callable[[], tuple[Pixels, ...]]
 """Gives one small RGB picture a recipe, in order."""

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from seedgrid.core.entry import Entry
+from seedgrid.core.picture import Picture
 from seedgrid.storage.files import refusals, sync_folder
 
 _KEY: Final = re.compile(r"[0-9a-f]{64}")
@@ -38,13 +39,13 @@ class Secret:
         self._held = held
         self._key = ""
 
-    def seal(self, entry: Entry) -> str:
+    def seal(self, picture: Entry | Picture) -> str:
         """Return the seal of a picture, 64 hexadecimal digits.
 
         Raises:
             LibraryError: There is no key yet and the folder refuses.
         """
-        return _sealed(self._known() or self._made(), entry)
+        return _sealed(self._known() or self._made(), picture)
 
     def fits(self, entry: Entry, seal: str | None) -> bool:
         """Tell whether this library made that seal for that picture."""
@@ -68,8 +69,8 @@ class Secret:
         return self._key
 
 
-def _sealed(key: str, entry: Entry) -> str:
-    text = f"{entry.recipe.id}|{entry.passport.digest}|{entry.pixels_sha256}"
+def _sealed(key: str, picture: Entry | Picture) -> str:
+    text = f"{picture.recipe.id}|{picture.passport.digest}|{picture.pixels_sha256}"
     return hmac.new(bytes.fromhex(key), text.encode(), "sha256").hexdigest()
 
 

@@ -101,7 +101,7 @@ def read_folder(folder: Path, *, needs_weights: bool = True) -> ModelFiles:
 
 
 def _check_paints_from_noise(family: Family, configs: Configs, folder: Path) -> None:
-    """Refuse a denoiser that takes a picture and a mask beside the noise: inpainting's nine channels.
+    """Refuse a denoiser that takes a picture and a mask beside the noise, nine channels in all.
 
     Raises:
         ModelError: `model_inpainting`.

@@ -9,8 +9,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from seedgrid.core.errors import plain_data
 from seedgrid.core.recipe import Passport
-from seedgrid.diffusion.instruction_limits import LIMIT_NAMES
+from seedgrid.diffusion import instruction_limits
 from seedgrid.locales import english
 
 REASONS: Final = english().reasons
@@ -54,7 +55,7 @@ def reason(code: str, **data: Any) -> Reason:  # noqa: ANN401 (what a sentence i
         code: A key of `REASONS`.
         data: What the sentence is filled with.
     """
-    return Reason(code=code, data=data)
+    return Reason(code=code, data=plain_data(data))
 
 
 def passport_differences(then: Passport, now: Passport) -> tuple[Reason, ...]:
@@ -111,7 +112,7 @@ def _flat(passport: Passport) -> dict[str, str]:
     known = passport.model_fields_set
     for name, value in passport.model_dump(mode="json").items():
         if name == "instruction_limits":
-            limits = dict.fromkeys(LIMIT_NAMES, "not set") if name in known else {}
+            limits = dict.fromkeys(instruction_limits.NAMES, "not set") if name in known else {}
             flat |= {f"{name}.{key}": str(item) for key, item in sorted((limits | value).items())}
         elif isinstance(value, dict):
             flat |= {f"{name}.{key}": str(item) for key, item in sorted(value.items())}

@@ -16,12 +16,13 @@ import numpy as np
 from seedgrid.core.errors import ModelError, PictureError, RunCancelled, RunError, SeedGridError
 from seedgrid.core.recipe import ModelRef, Passport, Recipe
 from seedgrid.diffusion.backend import Backend, Placement, Unwatched, Watch
+from seedgrid.diffusion.placement import placement_of
 from seedgrid.diffusion.probe_results import ProbeReport
 from seedgrid.diffusion.worker.spawn import paint_in_child
 from seedgrid.verify.claim import Claim, read_claim
 from seedgrid.verify.judging import Painted, Verdict, impossible, judge
 from seedgrid.verify.reasons import Reason, passport_changes, reason
-from seedgrid.verify.restoring import limits_of, placement_of
+from seedgrid.verify.restoring import limits_of
 
 logger = logging.getLogger(__name__)
 

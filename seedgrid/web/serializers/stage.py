@@ -40,7 +40,7 @@ Json = pictures.Json
 
 MAX_PREVIEW_PX: Final = 256
 _PREVIEW_QUALITY: Final = 85
-EMPTY_SHELF: Final[Json] = {"number": 0, "items": [], "after": None, "is_more": False}
+NO_ITEMS: Final[Json] = {"number": 0, "items": [], "after": None, "is_more": False}
 EMPTY_RAIL: Final[Json] = {"epoch": 0, "rounds": [], "current": None, "has_parent": False}
 
 
@@ -64,7 +64,7 @@ def stage_of_run(epoch: int, run: Run, steps: Mapping[int, Json], *, picked: str
     """The stage while a run goes on, and when it has ended early.
 
     Args:
-        epoch: Of the place that is shown.
+        epoch: Of the page state that is shown.
         run: What is followed.
         steps: By cell: `step`, `total` and `preview` (a data URI) of the last step; of the noise
             its preview alone.
@@ -102,7 +102,7 @@ def rail(
     """The lineage rail: each round's pictures, those ringed that were gone on from.
 
     Args:
-        epoch: Of the place that is shown.
+        epoch: Of the page state that is shown.
         rounds: Of this work, as `rounds_of` sorts them.
         current: The round on the stage.
         has_parent: Whether there is a way back from it.
@@ -142,14 +142,13 @@ def _forming_round(run: Run, rounds: Sequence[Round]) -> Json:
     }
 
 
-def status_of(epoch: int, event: Event, *, num_remembered: int = 0, num_uniform: int = 0) -> Json:
+def status_of(epoch: int, event: Event, run: Run) -> Json:
     """What the status line says after an event of a run.
 
     Args:
-        epoch: Of the place that is shown.
+        epoch: Of the page state that is shown.
         event: The newest.
-        num_remembered: How many pictures the library knew and nobody painted.
-        num_uniform: How many pictures have one colour only.
+        run: Whose; at its end it may have something to add.
     """
     match event:
         case Queued(position=0):
@@ -164,10 +163,12 @@ def status_of(epoch: int, event: Event, *, num_remembered: int = 0, num_uniform:
             return say(epoch, "status_step", number=number, total=total)
         case Step() | Finished() | Missed():
             return say(epoch, "status_saving")
-        case Done() if num_uniform:
-            return say(epoch, "status_uniform", kind="done", number=num_uniform)
-        case Done() if num_remembered:
-            return say(epoch, "status_remembered", kind="remembered", number=num_remembered)
+        case Done() if run.num_uniform:
+            return say(epoch, "status_uniform", kind="done", number=run.num_uniform)
+        case Done() if run.num_remembered:
+            return say(epoch, "status_remembered", kind="remembered", number=run.num_remembered)
+        case Done() if run.notices:
+            return notice(run.notices[0]) | {"epoch": epoch, "kind": "note"}
         case Done(elapsed_s=elapsed_s):
             return say(epoch, "status_done", kind="done", seconds=f"{elapsed_s:.1f}")
         case Cancelled():
@@ -191,7 +192,7 @@ def complain(epoch: int, error: SeedGridError, *, field: str | None = None) -> J
     """An error for the status line, and for the field it is about.
 
     Args:
-        epoch: Of the place that is shown, or later.
+        epoch: Of the page state that is shown, or later.
         error: What hinders.
         field: Which field, when it is not the error's own.
     """

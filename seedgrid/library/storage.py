@@ -1,4 +1,4 @@
-"""Shelf: the parts of a library in one hand, and how one picture goes onto it or changes.
+"""LibraryStorage: the parts of a library in one hand; how one picture is kept or changed.
 
 The order is what keeps everything: the PNG file first, then its row, then the answer. Marks go to
 their file inside the transaction that changes the row, so the two cannot differ for long.
@@ -23,6 +23,7 @@ from filelock import FileLock, Timeout
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError, LibraryError
+from seedgrid.core.picture import Picture
 from seedgrid.formats import png
 from seedgrid.library import tables
 from seedgrid.library.database import Database
@@ -32,6 +33,9 @@ from seedgrid.library.secret import Secret
 from seedgrid.library.tables import ENTRIES, PICTURES, DamagedRowError
 from seedgrid.storage.files import make_folder, refusals, sync_folder
 
+File = tuple[bytes, Entry]
+"""A PNG file, and what stands in it."""
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -39,8 +43,8 @@ _NUM_THREADS: Final = 8
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shelf:
-    """A library's parts.
+class LibraryStorage:
+    """What a library keeps its pictures in: files, rows and marks.
 
     Attributes:
         lock: Held around migration, repair and deletion, by one process at a time.
@@ -55,7 +59,7 @@ class Shelf:
     guard: threading.RLock
 
     @classmethod
-    def at(cls, folder: Path, *, timeout_s: float) -> Shelf:
+    def at(cls, folder: Path, *, timeout_s: float) -> LibraryStorage:
         """Name the parts of the library in a folder; nothing is opened yet."""
         return cls(
             folder=folder,
@@ -101,9 +105,32 @@ class Shelf:
         seals = (png.read_seal(data), marks.seal)
         return replace(entry, checked=any(self.secret.fits(entry, seal) for seal in seals))
 
-    def sealed(self, data: bytes) -> bytes:
-        """Seal a PNG file that was painted here."""
-        return png.with_seal(data, self.secret.seal(self.entry_of("", data)))
+    def written(self, picture: Picture) -> File:
+        """Write a picture that was painted here as a sealed file; it need not be read again.
+
+        Raises:
+            LibraryError: There is no key for the seal yet and the folder refuses.
+        """
+        data = png.encode(picture, seal=self.secret.seal(picture))
+        file_sha256 = hashlib.sha256(data).hexdigest()
+        entry = Entry(
+            path=self.objects.path(file_sha256),
+            recipe=picture.recipe,
+            passport=picture.passport,
+            lineage=picture.lineage,
+            pixels_sha256=picture.pixels_sha256,
+            file_sha256=file_sha256,
+            checked=True,
+        )
+        return data, entry
+
+    def taken(self, data: bytes) -> File:
+        """Read a PNG file of ours from elsewhere.
+
+        Raises:
+            PictureError: It is not one of ours, or damaged.
+        """
+        return data, self.entry_of(hashlib.sha256(data).hexdigest(), data)
 
     def insert(self, connection: sa.Connection, *entries: Entry, number: int | None = None) -> None:
         """Write entries as new rows, with what they share with others; see `tables.insert`."""
@@ -128,20 +155,19 @@ class Shelf:
             self.marks.append([(entry.id, {"seal": self.secret.seal(entry)})])
         return entry
 
-    def add(self, *files: bytes) -> tuple[Entry, ...]:
-        """Put PNG files of ours on the shelf, all rows or none; when this returns they are safe.
+    def add(self, *files: File) -> tuple[Entry, ...]:
+        """Keep PNG files of ours, all rows or none; when this returns they are safe.
 
         Most of the time it waits for the disk, so it waits for all files together.
 
         Raises:
-            PictureError: One is not ours, or damaged.
             LibraryError: The folder or the database refuses.
         """
-        entries = [self.entry_of(hashlib.sha256(data).hexdigest(), data) for data in files]
-        in_threads(self.objects.put, files)
+        contents = [data for data, _ in files]
+        in_threads(self.objects.put, contents)
         with self.database.writes() as connection:
-            kept = self._insert(connection, entries)
-            self._heal_twins(connection, dict(zip(files, kept, strict=True)))
+            kept = self._insert(connection, [entry for _, entry in files])
+            self._heal_twins(connection, dict(zip(contents, kept, strict=True)))
         return kept
 
     def _heal_twins(self, connection: sa.Connection, kept: Mapping[bytes, Entry]) -> None:
