@@ -99,6 +99,10 @@ MESSAGES: Final[dict[str, str]] = {
     "compile_failed": "The denoiser could not be compiled: {reason}. Leave it as it is.",
     "compile_device": "A compiled denoiser runs on the processor only, not on {value}: use cpu.",
     "pipeline_refused": "The model refused these settings: {reason}.",
+    "portable_refused": (
+        "The same picture on every machine cannot be had with this model or scheduler: {value} has"
+        " no portable rule. Choose another scheduler, or leave it off."
+    ),
     "out_folder": "The folder “{value}” cannot be used ({reason}): name another with --out.",
     "language_unknown": "There is no language “{value}” on the page: use one of {choices}.",
     "address_refused": "The page cannot use {value} ({reason}): choose another --host or --port.",
