@@ -2,16 +2,16 @@
    Runs before Gradio, which asks navigator.language once and does not know plain "zh". */
 window.SeedGrid = (() => {
   const config = window.SeedGridConfig;
-  const locales = { en: "en", zh: "zh-CN", ko: "ko" };
+  const languages = config.languages;
   const asked = new URLSearchParams(location.search).get("__lang");
   const wishes = [asked, config.language, ...(navigator.languages ?? [navigator.language])];
   const language =
     wishes
       .filter(Boolean)
       .map((wish) => wish.toLowerCase().split(/[-_]/)[0])
-      .find((wish) => wish in locales) ?? "en";
-  Object.defineProperty(navigator, "language", { get: () => locales[language] });
-  document.documentElement.lang = locales[language];
+      .find((wish) => Object.hasOwn(languages, wish)) ?? "en";
+  Object.defineProperty(navigator, "language", { get: () => languages[language].tag });
+  document.documentElement.lang = languages[language].tag;
 
   // Gradio's own stream is cut when the page is left, and it logs that as an error: nobody is there.
   addEventListener("beforeunload", () => (console.error = () => undefined));
@@ -34,9 +34,8 @@ window.SeedGrid = (() => {
   /** Sentences as the parts of a longer one. */
   function clauses(sentences) {
     const open = sentences.map((sentence) => sentence.replace(/[.。]$/, ""));
-    if (language === "zh") return open.join("；");
-    const isLatin = language === "en";
-    return open.map((part) => (isLatin ? part[0].toLowerCase() + part.slice(1) : part)).join("; ");
+    const { joiner, lowers } = languages[language];
+    return open.map((part) => (lowers ? part[0].toLowerCase() + part.slice(1) : part)).join(joiner);
   }
 
   /** Make an element; `text` becomes textContent, never HTML. */
@@ -104,13 +103,13 @@ window.SeedGrid = (() => {
     next();
   }
 
-  /** Show what a letter from Python says of each part of the page. */
+  /** Show what a payload from Python says of each part of the page. */
   function tell(news) {
     for (const [name, value] of Object.entries(news)) shows[name](value);
   }
 
-  /** Letters come through a component of their own, which shows nothing itself. */
-  function letter({ props, watch }) {
+  /** Payloads come through a component of their own, which shows nothing itself. */
+  function payload({ props, watch }) {
     watch("value", () => props.value && tell(JSON.parse(props.value)));
   }
 
@@ -159,14 +158,14 @@ window.SeedGrid = (() => {
     allow("sg-zoom", seen.length > 0);
   }
 
-  /** The place with what is picked right now: the ring on the stage, or else the card. */
-  function withPick(place) {
+  /** The page state with what is picked right now: the ring on the stage, or else the card. */
+  function withPick(state) {
     const stage = SeedGrid.stageNow();
     const ringed = stage.cells[stage.picked];
-    return { ...place, picked: ringed?.id ?? SeedGrid.pickedNow()?.id ?? null };
+    return { ...state, picked: ringed?.id ?? SeedGrid.pickedNow()?.id ?? null };
   }
 
-  /** What the fields show right now, by name, as a letter to Python; only those that are there. */
+  /** What the fields show right now, by name, as a payload to Python; only those that are there. */
   function seen(ids) {
     const found = Object.entries(ids).map(([name, id]) => [
       name,
@@ -190,5 +189,5 @@ window.SeedGrid = (() => {
     return ["strict", "seeded", "off"].find((level) => isOf(`determinism_${level}`)) ?? label;
   }
 
-  return { language, text, make, icon, image, words, shows, tell, letter, follow, pictureUrl, thumbUrl, byId, allow, refresh, withPick, seen };
+  return { language, text, make, icon, image, words, shows, tell, payload, follow, pictureUrl, thumbUrl, byId, allow, refresh, withPick, seen };
 })();

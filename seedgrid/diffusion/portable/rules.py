@@ -36,8 +36,8 @@ EXACT: Final = frozenset(
     as_strided select_scatter slice_scatter empty_strided new_empty_strided resize_ set_ abs abs_
     neg neg_ floor floor_ ceil ceil_ round round_ trunc mul mul_ rand random_ sign __and__ __or__
     __xor__ __lshift__ __rshift__ bitwise_left_shift bitwise_right_shift _reshape_alias
-    view_as_real view_as_complex _conj pixel_shuffle pixel_unshuffle equal is_same_size index_put
-    index_put_ _index_put_impl_ index_copy index_copy_ scatter scatter_ max min remainder fmod
+    pixel_shuffle pixel_unshuffle equal is_same_size index_put
+    index_put_ _index_put_impl_ index_copy index_copy_ scatter scatter_ max min
     _linalg_check_errors repeat_interleave channel_shuffle reflection_pad2d replication_pad2d
     """.split()
 )
@@ -316,13 +316,27 @@ def _layer_norm(
     return norms.layer_norm(x, shape, weight, bias, eps)
 
 
+def _must_be_float32(*tensors: torch.Tensor | None) -> None:
+    """Refuse contractions in other formats: version 1 defines float32 alone."""
+    for tensor in tensors:
+        if tensor is not None and tensor.dtype != torch.float32:
+            raise refusal(f"a product of {str(tensor.dtype).removeprefix('torch.')}")
+
+
+@_rule("dot")
+def _dot(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    return folded(x.to(torch.float64) * y.to(torch.float64)).to(x.dtype)
+
+
 @_rule("bmm")
 def _bmm(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+    _must_be_float32(left, right)
     return product(left, right)
 
 
 @_rule("mm")
 def _mm(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+    _must_be_float32(left, right)
     return linear(left, right.t())
 
 
@@ -330,6 +344,7 @@ def _mm(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
 def _addmm(
     added: torch.Tensor, left: torch.Tensor, right: torch.Tensor, *, beta: Any = 1, alpha: Any = 1
 ) -> torch.Tensor:
+    _must_be_float32(left, right)
     result = linear(left, right.t())
     return _scaled_sum(result, added, beta, alpha)
 
@@ -338,6 +353,7 @@ def _addmm(
 def _baddbmm(
     added: torch.Tensor, left: torch.Tensor, right: torch.Tensor, *, beta: Any = 1, alpha: Any = 1
 ) -> torch.Tensor:
+    _must_be_float32(left, right)
     return _scaled_sum(product(left, right), added, beta, alpha)
 
 
@@ -351,6 +367,7 @@ def _scaled_sum(result: torch.Tensor, added: torch.Tensor, beta: Any, alpha: Any
 
 @_rule("linear")
 def _linear(x: torch.Tensor, weight: torch.Tensor, bias: Any = None) -> torch.Tensor:
+    _must_be_float32(x, weight, bias)
     return linear(x, weight, bias)
 
 
@@ -366,6 +383,7 @@ def _convolution(
     _output_padding: list[int],
     groups: int,
 ) -> torch.Tensor:
+    _must_be_float32(x, weight, bias)
     if transposed or x.dim() not in (3, 4):
         raise refusal(f"convolution transposed={transposed} dimensions={x.dim() - 2}")
     if x.dim() == 4:
@@ -393,6 +411,7 @@ def _attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> torch.Tensor:
+    _must_be_float32(query, key, value)
     if dropout_p:
         raise refusal("dropout")
     if not enable_gqa and key.shape[-3] != query.shape[-3]:

@@ -1,0 +1,1 @@
+GOLDEN: dict[str, str] = {}
