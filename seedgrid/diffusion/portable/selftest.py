@@ -36,3 +36,23 @@ def run(name: str) -> str:
 def check() -> tuple[str, ...]:
     """Return the names of the operations whose hash is another one here."""
     return tuple(name for name in CASES if run(name) != GOLDEN.get(name))
+
+
+def grid_digest(pipeline: Any) -> str:
+    """Paint four tiny pictures with the bundled model's pipeline and return their hash.
+
+    Args:
+        pipeline: Of the folder assets/model, in float32; its scheduler is replaced.
+    """
+    with portable():
+        pipeline.scheduler = type(pipeline.scheduler).from_config(pipeline.scheduler.config)
+        pictures = pipeline(
+            ["a red sailboat at sunset"] * 4,
+            generator=[torch.Generator("cpu").manual_seed(seed) for seed in range(4)],
+            num_inference_steps=2,
+            guidance_scale=2.0,
+            width=64,
+            height=64,
+            output_type="pt",
+        ).images
+    return digest(pictures)

@@ -18,6 +18,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, Final
 
 import numpy as np
+import torch
 
 from seedgrid.diffusion.patch import replaced
 from seedgrid.diffusion.portable import functions
@@ -75,6 +76,8 @@ _MATH_EXACT: Final = frozenset(
 class PortableArray(np.ndarray):
     """An array whose functions and operators give the same bits everywhere."""
 
+    __array_priority__ = 2000.0  # above a tensor's, so that sums of both are made here
+
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         plain = [_plain(value) for value in inputs]
         if "out" in options:
@@ -106,6 +109,8 @@ class Number(float):
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value.numpy()
     return value.view(np.ndarray) if isinstance(value, PortableArray) else value
 
 
