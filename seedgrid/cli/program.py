@@ -14,6 +14,7 @@ import seedgrid
 from seedgrid.cli import bench, check, keep, look, machine, page, paint, share
 from seedgrid.cli.output import complain
 from seedgrid.core.errors import SeedGridError
+from seedgrid.diffusion.process import tune_process
 
 logger = logging.getLogger(__name__)
 
@@ -63,6 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit code.
     """
+    tune_process()
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(name)s: %(message)s")
     command = typer.main.get_command(app)
     words = list(sys.argv[1:] if arguments is None else arguments)

@@ -7,7 +7,7 @@ oneDNN rounds alike: twice as fast and not one bit apart (docs/log.md). MKL says
 cuts, so each shape of layer is tried once in a process, on made-up numbers and on the layer's own,
 and takes torch's way unless every bit is equal and the time is less. Knows nothing of recipes.
 
-    with linears.used_by(pipeline):
+    with linears.used_by(pipeline, context=passport.digest):
         pipeline(["a red fox"] * 4)
 """
 
@@ -23,7 +23,6 @@ from typing import Any, Final
 import torch
 from torch.nn import functional
 
-from seedgrid.diffusion.determinism import in_force
 from seedgrid.diffusion.generators import fresh_generators
 
 Way = Callable[[torch.Tensor, torch.Tensor, torch.Tensor | None], torch.Tensor]
@@ -37,39 +36,39 @@ _GAIN: Final = 0.9
 _NUM_NUMBERS: Final = 65_521  # A prime: no two rows of made-up numbers are alike.
 
 
-class Linears:
-    """What was found for each shape of linear layer, under each setting of torch's switches."""
+class Accelerator:
+    """What was found for each shape of linear layer, in each context."""
+
+    is_probed = True
 
     def __init__(self) -> None:
         self._ways: dict[tuple[object, ...], Way] = {}
 
     @contextmanager
-    def used_by(self, pipeline: Any) -> Iterator[None]:
+    def used_by(self, pipeline: Any, context: str) -> Iterator[None]:
         """Let a pipeline's linear layers on the processor take the quicker way in the block.
 
         Args:
             pipeline: Of diffusers; its layers are as before when the block ends.
+            context: Everything that may change a layer's bits beside its input: weights, passport.
         """
         layers = _layers(pipeline) if _has_onednn() else []
-        setting = (torch.get_num_threads(), *in_force().items())
         for layer in layers:
-            layer.__dict__["forward"] = partial(self._compute, layer, setting)
+            layer.__dict__["forward"] = partial(self._compute, layer, context)
         try:
             yield
         finally:
             for layer in layers:
                 del layer.__dict__["forward"]
 
-    def _compute(
-        self, layer: torch.nn.Linear, setting: tuple[object, ...], rows: torch.Tensor
-    ) -> torch.Tensor:
+    def _compute(self, layer: torch.nn.Linear, context: str, rows: torch.Tensor) -> torch.Tensor:
         num_rows = rows.numel() // layer.in_features
         if num_rows < MIN_ROWS or rows.shape[-1] != layer.in_features or not _is_fit(rows):
             return torch.nn.Linear.forward(layer, rows)
         shape = (num_rows, layer.in_features, layer.out_features, layer.bias is None)
-        way = self._ways.get((shape, setting))
+        way = self._ways.get((shape, context))
         if way is None:
-            way = self._ways[(shape, setting)] = find_way(rows, layer.weight, layer.bias)
+            way = self._ways[(shape, context)] = find_way(rows, layer.weight, layer.bias)
         return way(rows, layer.weight, layer.bias)
 
 
