@@ -13,10 +13,11 @@ and takes torch's way unless every bit is equal and the time is less. Knows noth
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from itertools import pairwise
 from typing import Any, Final
 
@@ -24,6 +25,8 @@ import torch
 from torch.nn import functional
 
 from seedgrid.diffusion.generators import fresh_generators
+
+logger = logging.getLogger(__name__)
 
 Way = Callable[[torch.Tensor, torch.Tensor, torch.Tensor | None], torch.Tensor]
 """From rows (…, K), weights (N, K) and biases (N) to (…, N), as `torch.nn.functional.linear`."""
@@ -52,7 +55,7 @@ class Accelerator:
             pipeline: Of diffusers; its layers are as before when the block ends.
             context: Everything that may change a layer's bits beside its input: weights, passport.
         """
-        layers = _layers(pipeline) if _has_onednn() else []
+        layers = _layers(pipeline) if fits() else []
         for layer in layers:
             layer.__dict__["forward"] = partial(self._compute, layer, context)
         try:
@@ -81,6 +84,8 @@ def find_way(rows: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None
         bias: Shape (N), if any.
     """
     made_up = (_numbers(rows), _numbers(weight), None if bias is None else _numbers(bias))
+    if not fits():
+        return functional.linear
     for cuts in _cuts(rows.shape[-1]):
         way = partial(_by_onednn, cuts)
         if all(_agree(way, given) for given in (made_up, (rows, weight, bias))):
@@ -163,5 +168,19 @@ def _is_fit(rows: torch.Tensor) -> bool:
     return rows.is_cpu and rows.dtype == torch.float32 and rows.is_contiguous()
 
 
-def _has_onednn() -> bool:
-    return torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+@cache
+def fits() -> bool:
+    """Tell whether this torch has the operator that is used here, which is private to it.
+
+    Nothing public reaches oneDNN's linear layer: `torch.nn.functional.linear` goes to MKL, and
+    `torch.utils.mkldnn` copies all weights. Without the operator layers are computed torch's way.
+    """
+    if not torch.backends.mkldnn.is_available():
+        return False
+    one = torch.ones(1, 1)
+    try:
+        return _by_onednn([1, 2], torch.ones(1, 2), torch.ones(1, 2), None).equal(one + one)
+    except (AttributeError, RuntimeError, TypeError) as error:
+        reason = str(error).split("\n")[0][:200]
+        logger.warning("torch %s: linear layers take torch's way: %s", torch.__version__, reason)
+        return False
