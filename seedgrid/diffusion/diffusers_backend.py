@@ -25,9 +25,7 @@ from seedgrid.core.errors import InputError, ModelError, RunCancelled, RunError
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.core.request import ModelCard
-from seedgrid.diffusion.accel.decoding import Decoder
-from seedgrid.diffusion.accel.linears import Linears
-from seedgrid.diffusion.accel.text_cache import TextMemory
+from seedgrid.diffusion.accel import all_used_by, make_accelerators
 from seedgrid.diffusion.backend import ATTENTION_NAMES, Placement, Watch, even_threads
 from seedgrid.diffusion.determinism import determinism, restored
 from seedgrid.diffusion.devices import empty_cache
@@ -64,9 +62,7 @@ class DiffusersBackend:
 
     def __init__(self) -> None:
         self._pipelines = PipelineCache()
-        self._texts = TextMemory()
-        self._linears = Linears()
-        self._decoder = Decoder()
+        self._accelerators = make_accelerators()
 
     def card(self, model: str | None) -> ModelCard:
         """Find a model and say what it can do, without loading it."""
@@ -95,8 +91,8 @@ class DiffusersBackend:
             _check_settings(first, loaded)
             watch.noise(lambda: loaded.preview.of_noise(recipes))
             pictures: dict[int, Pixels] = {}
-            pipeline, context = loaded.pipeline, _context(first, loaded, placement)
-            with self._texts.used_by(pipeline, context), self._decoder.used_by(pipeline, context):
+            context = _context(first, loaded, placement)
+            with all_used_by(loaded.pipeline, self._accelerators, context):
                 for places in _calls(recipes, loaded):
                     part = [recipes[place] for place in places]
                     images = self._call(part, loaded, watch, decode=True)[1]
@@ -137,7 +133,7 @@ class DiffusersBackend:
 
     def _let_go(self) -> None:
         self._pipelines.clear()
-        self._texts.clear()
+        self._accelerators = make_accelerators()
         gc.collect()
 
     def _run_probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport:
@@ -148,7 +144,9 @@ class DiffusersBackend:
                 return self._call(recipes, loaded, watch, decode=decode)
 
             least = min_steps(recipe.scheduler, loaded.scheduler_config)
-            return run_probe(recipe, compute, num_steps=max(NUM_STEPS, least))
+            probed = [each for each in self._accelerators if each.is_probed]
+            with all_used_by(loaded.pipeline, probed, _context(recipe, loaded, placement)):
+                return run_probe(recipe, compute, num_steps=max(NUM_STEPS, least))
 
     def _call(
         self,
@@ -170,8 +168,7 @@ class DiffusersBackend:
             The last latents and, if decoded, the pictures (W, 3, height, width) in 0 … 1.
         """
         try:
-            with self._linears.used_by(loaded.pipeline):
-                return _call_pipeline(recipes, loaded, watch, decode=decode)
+            return _call_pipeline(recipes, loaded, watch, decode=decode)
         except (torch.OutOfMemoryError, MemoryError):
             pass
         except _REFUSALS as error:
