@@ -141,7 +141,7 @@ def test_what_never_repeats_is_told(
 
 @pytest.mark.usefixtures("forgetful")
 def test_it_costs_at_most_one_and_a_half_grids(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+    backend: DiffusersBackend, model_folder: Callable[[str], Path]
 ) -> None:
     """Counted in calls of the denoiser, for a grid of twenty steps."""
     recipe = recipes_for(backend, model_folder("sd"), num_inference_steps=20)[0]
@@ -231,7 +231,7 @@ def test_what_was_not_tested_is_said(backend: DiffusersBackend, recipe: Recipe) 
 def test_after_a_no_the_model_is_offered_with_a_smaller_batch(
     backend: DiffusersBackend, model_folder: Callable[[str], Path]
 ) -> None:
-    """What the probe found is not only told: the next request is made with a width that is tight."""
+    """What the probe found is not only told: the next request has a width that is tight."""
     folder = model_folder("sd-odd")
     recipe = recipes_for(backend, folder, lock_width=4)[0]
     probed(backend, recipe)

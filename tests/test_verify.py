@@ -17,14 +17,12 @@ import pytest
 from painting import PLACEMENT, SilentWatch, one_thread, recipes_for
 from pictures import make_lineage
 
-from seedgrid.core.errors import InputError, RunCancelled
+from seedgrid.core.errors import RunCancelled
 from seedgrid.core.picture import Picture
 from seedgrid.core.recipe import Passport
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
-from seedgrid.export.bundle import script
 from seedgrid.formats import png
-from seedgrid.library import Library
 from seedgrid.verify import (
     Box,
     Claim,

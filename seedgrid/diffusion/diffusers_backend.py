@@ -24,9 +24,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from seedgrid.core.errors import InputError, ModelError, RunCancelled, RunError
 from seedgrid.core.recipe import ModelRef, Passport, Recipe
 from seedgrid.core.request import ModelCard
-from seedgrid.diffusion.accel.decoding import Decoder
-from seedgrid.diffusion.accel.linears import Linears
-from seedgrid.diffusion.accel.text_cache import TextMemory
+from seedgrid.diffusion.accel import all_used_by, make_accelerators
 from seedgrid.diffusion.backend import (
     ATTENTION_NAMES,
     Outcome,
@@ -69,9 +67,7 @@ class DiffusersBackend:
 
     def __init__(self) -> None:
         self._pipelines = PipelineCache()
-        self._texts = TextMemory()
-        self._linears = Linears()
-        self._decoder = Decoder()
+        self._accelerators = make_accelerators()
 
     def card(self, model: str | None) -> ModelCard:
         """Find a model and say what it can do, without loading it."""
@@ -100,8 +96,8 @@ class DiffusersBackend:
             _check_settings(first, loaded)
             watch.noise(lambda: loaded.preview.of_noise(recipes))
             pictures: dict[int, Outcome] = {}
-            pipeline, context = loaded.pipeline, _context(first, loaded, placement)
-            with self._texts.used_by(pipeline, context), self._decoder.used_by(pipeline, context):
+            context = _context(first, loaded, placement)
+            with all_used_by(loaded.pipeline, self._accelerators, context):
                 for places in _calls(recipes, loaded):
                     part = [recipes[place] for place in places]
                     called = self._call(part, loaded, watch)
@@ -150,7 +146,7 @@ class DiffusersBackend:
 
     def _let_go(self) -> None:
         self._pipelines.clear()
-        self._texts.clear()
+        self._accelerators = make_accelerators()
         gc.collect()
 
     def _run_probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport:
@@ -160,7 +156,9 @@ class DiffusersBackend:
             def compute(recipes: Sequence[Recipe], probe: Probe) -> None:
                 self._call(recipes, loaded, watch, probe)
 
-            return run_probe(recipe, compute, watch, denoiser=loaded.files.family.denoiser)
+            probed = [each for each in self._accelerators if each.is_probed]
+            with all_used_by(loaded.pipeline, probed, _context(recipe, loaded, placement)):
+                return run_probe(recipe, compute, watch, denoiser=loaded.files.family.denoiser)
 
     def _call(
         self,
@@ -178,8 +176,7 @@ class DiffusersBackend:
             probe: Watches the pipeline's parts, to test the lock.
         """
         try:
-            with self._linears.used_by(loaded.pipeline):
-                return _call_pipeline(recipes, loaded, watch, probe)
+            return _call_pipeline(recipes, loaded, watch, probe)
         except (torch.OutOfMemoryError, MemoryError):
             pass
         except _REFUSALS as error:
@@ -329,8 +326,6 @@ def _check_settings(recipe: Recipe, loaded: Loaded) -> None:
         raise ModelError("compiled_unsupported")
     if recipe.loras:
         raise ModelError("lora_unsupported", value=recipe.loras[0].id)
-    if recipe.noise_mix and not family.mixes_noise:
-        raise InputError("noise_mix_unsupported", field="noise_mix")
     least = min_steps(recipe.scheduler, loaded.scheduler_config)
     if recipe.num_inference_steps < least:
         raise InputError("steps_few", field="steps", value=recipe.scheduler, limit=least)
