@@ -12,7 +12,7 @@ from seedgrid.cli import options
 from seedgrid.cli.output import CountLine, complain, say, say_json, say_table
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import PictureError
-from seedgrid.core.request import Request, parse_size, resolve
+from seedgrid.core.request import Request, check_offered_width, parse_size, resolve
 from seedgrid.diffusion.backend import Placement, Unwatched
 from seedgrid.export.sheets import is_sheet
 from seedgrid.studio import Studio
@@ -99,7 +99,7 @@ def probe(
         height=size_px[1],
         scheduler=scheduler,
         dtype=dtype,
-        lock_width=width,
+        lock_width=check_offered_width(width),
         determinism=determinism,
         num_inference_steps=steps,
         guidance_scale=guidance,

@@ -19,7 +19,7 @@ from seedgrid.core.errors import InputError
 from seedgrid.core.events import Cancelled, Failed, Finished, Missed
 from seedgrid.core.notices import Notice
 from seedgrid.core.prompts import GUIDE_SUFFIXES
-from seedgrid.core.request import Request, parse_size
+from seedgrid.core.request import Request, check_offered_width, parse_size
 from seedgrid.core.seeds import parse_seeds
 from seedgrid.diffusion.probe_results import lock_notice
 from seedgrid.engine import Run
@@ -129,7 +129,7 @@ def _settings(
         guidance_scale=guidance,
         scheduler=scheduler,
         dtype=dtype,
-        lock_width=width,
+        lock_width=check_offered_width(width),
         determinism=determinism,
     )
 

@@ -20,6 +20,7 @@ from seedgrid.core.recipe import (
     LOCK_WIDTH,
     LOCK_WIDTHS,
     MAX_GUIDANCE,
+    MAX_LOCK_WIDTH,
     MAX_PROMPT_CHARACTERS,
     MAX_SIZE_PX,
     MAX_STEPS,
@@ -215,6 +216,17 @@ def check_prompt(text: str, *, field: str) -> str:
     return text
 
 
+def check_offered_width(width: int | None) -> int | None:
+    """Return a lock width that was typed, if it is one of those on offer.
+
+    Raises:
+        InputError: `width_range`.
+    """
+    if width is not None and width not in LOCK_WIDTHS:
+        raise InputError("width_range", field="width", value=width)
+    return width
+
+
 def parse_size(text: str) -> tuple[int, int]:
     """Read a size as people write it: `512x768` is 512 wide and 768 high, `512` is a square.
 
@@ -273,7 +285,8 @@ def _check_scheduler(request: Request, card: ModelCard) -> str:
 
 def _check_lock_width(request: Request, card: ModelCard) -> int:
     width = card.lock_width if request.lock_width is None else request.lock_width
-    if isinstance(width, bool) or width not in LOCK_WIDTHS:
+    # A link may carry the recipe of an old picture, whatever its width; it is marked as untested.
+    if not isinstance(width, int) or isinstance(width, bool) or not 1 <= width <= MAX_LOCK_WIDTH:
         raise InputError("width_range", field="width", value=width)
     return width
 
