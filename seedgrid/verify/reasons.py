@@ -83,6 +83,11 @@ def differing_fields(then: Passport, now: Passport) -> tuple[tuple[str, str], ..
     return tuple((name, value) for name, value in _flat(then).items() if after.get(name) != value)
 
 
+def known_fields(passport: Passport) -> tuple[str, ...]:
+    """Return the fields of which a passport says something, as `name` or `name.key`."""
+    return tuple(_flat(passport))
+
+
 def unknown_fields(then: Passport, now: Passport) -> tuple[str, ...]:
     """Return the fields of which the older passport says nothing."""
     before = _flat(then)
