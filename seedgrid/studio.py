@@ -19,11 +19,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self, TypedDict, Unpack
 
 from seedgrid.core import request as requests
+from seedgrid.core.card import ModelCard
 from seedgrid.core.entry import Entry
 from seedgrid.core.plan import plan_grid, plan_refine
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.core.recipe import Recipe
-from seedgrid.core.request import ModelCard, Request
+from seedgrid.core.request import Request
 from seedgrid.core.seeds import check_seed, parse_seeds
 from seedgrid.core.turbo import quicken, use_compiled
 from seedgrid.diffusion.backend import Backend, Placement

@@ -40,7 +40,7 @@ from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
 from seedgrid.verify.claim import claim_of
 from seedgrid.verify.verifying import verify_each
-from seedgrid.web.actions.library import fields_of
+from seedgrid.web.actions.form import write_fields
 
 ANSWER_S = 30.0
 
@@ -114,10 +114,10 @@ def test_a_link_says_compiled() -> None:
     request = read_link(link_query(make_recipe(compiled=True)))
     assert request is not None
     assert request.compiled is True
-    assert fields_of(request)["compiled"] is True
+    assert write_fields(request)["compiled"] is True
     plain = read_link(link_query(make_recipe()))
     assert plain is not None
-    assert fields_of(plain)["compiled"] is False
+    assert write_fields(plain)["compiled"] is False
     with pytest.raises(InputError, match="it is yes"):
         read_link("prompt=fox&compiled=perhaps")
 

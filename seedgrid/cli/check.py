@@ -11,7 +11,7 @@ import typer
 from seedgrid.cli import options
 from seedgrid.cli.output import CountLine, complain, say, say_json, say_table
 from seedgrid.core.errors import PictureError
-from seedgrid.core.request import Request, parse_size, resolve
+from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.backend import Placement, Unwatched
 from seedgrid.export.sheets import is_sheet
 from seedgrid.studio import Studio
@@ -55,33 +55,20 @@ def verify(
         raise typer.Exit(1)
 
 
+@options.with_fields("model", "size", "scheduler", "dtype", "width", "determinism", "device")
 def probe(
-    model: options.Model = None,
-    size: options.Size = None,
-    scheduler: options.Scheduler = None,
-    dtype: options.DType = None,
-    width: options.Width = None,
-    determinism: options.Determinism = None,
-    device: options.Device = "auto",
     json: options.Json = False,
+    **settings: options.Value,
 ) -> None:
     """Find out whether the lock holds here for a model and a size. Exit 1 when it does not."""
     from seedgrid.diffusion.deferred import DeferredBackend
 
-    size_px = parse_size(size) if size is not None else (None, None)
+    request = Request(prompt="a picture", seeds=(0,), **options.request_settings(settings))
     backend = DeferredBackend()
-    request = Request(
-        prompt="a picture",
-        seeds=(0,),
-        width=size_px[0],
-        height=size_px[1],
-        scheduler=scheduler,
-        dtype=dtype,
-        lock_width=width,
-        determinism=determinism,
+    recipe = resolve(request, Studio(settings["model"], backend=backend).card())[0]
+    report = backend.probe(
+        recipe, Placement(device=settings["device"], previews=False), Unwatched()
     )
-    recipe = resolve(request, Studio(model, backend=backend).card())[0]
-    report = backend.probe(recipe, Placement(device=device, previews=False), Unwatched())
     backend.close()
     if json:
         say_json({"holds": report.holds, **report.model_dump(mode="json")})

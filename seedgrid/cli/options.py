@@ -1,32 +1,81 @@
-"""The options that several commands share, each written once."""
+"""The options that several commands share, each written once.
+
+Those that set something of a picture come from the table of fields (core/fields.py); a command
+takes them as `**settings`.
+"""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
 import typer
 
+from seedgrid.core.fields import OPTIONS, Field, field
+
+Value = Any
+"""What an option holds; each field has its own type."""
+
+Command = TypeVar("Command", bound=Callable[..., None])
+
 Seeds = Annotated[str, typer.Option(help="As in 7, or 0-3, or 7,11,42.")]
-Negative = Annotated[str, typer.Option(help="What the picture should not show.")]
-Steps = Annotated[int | None, typer.Option(help="Steps of the denoiser.")]
-Guidance = Annotated[float | None, typer.Option(help="How closely to follow the words; 0 to 30.")]
-Scheduler = Annotated[str | None, typer.Option(help="For example DDIM, or DPM++ 2M Karras.")]
-Size = Annotated[str | None, typer.Option(metavar="WxH", help="For example 512x768.")]
-Model = Annotated[
-    str | None, typer.Option(help="bundled, a folder, a hub id, or a .safetensors file.")
-]
-DType = Annotated[str | None, typer.Option(help="float32, bfloat16 or float16.")]
-Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps, xpu.")]
-Width = Annotated[int | None, typer.Option(help="Lock width: the cells of a batch; 1 to 16.")]
-Determinism = Annotated[str | None, typer.Option(help="off, seeded or strict.")]
+Model = Annotated[str | None, typer.Option(help=field("model").help)]
+Device = Annotated[str, typer.Option(help=field("device").help)]
 Library = Annotated[Path | None, typer.Option(help="The folder that keeps the pictures.")]
 Out = Annotated[Path | None, typer.Option(help="Write the pictures to this folder as well.")]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Compute even what the library remembers.")]
-Turbo = Annotated[
-    bool, typer.Option("--turbo", help="Choose number format, scheduler and steps for speed.")
-]
-Compiled = Annotated[
-    bool, typer.Option("--compiled", help="Compile the denoiser: a minute once, then faster.")
-]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object a line on standard output.")]
+
+
+def with_fields(*names: str) -> Callable[[Command], Command]:
+    """Give a command an option for each of some fields, before those that it names itself.
+
+    Args:
+        names: Of `core.fields.OPTIONS`; all of them by default. The command gets their values by
+            name, as `**settings`.
+    """
+    rows = [row for row in OPTIONS if not names or row.name in names]
+
+    def add(command: Command) -> Command:
+        own = inspect.signature(command, eval_str=True).parameters.values()
+        named = [one for one in own if one.kind is not inspect.Parameter.VAR_KEYWORD]
+        first = [one for one in named if one.name in ("prompt", "prompts", "seeds")]
+        rest = [one for one in named if one not in first]
+        options = [*first, *map(_parameter, rows), *rest]
+        by_name = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in options]
+        command.__signature__ = inspect.Signature(by_name)  # type: ignore[attr-defined] # typer reads it
+        return command
+
+    return add
+
+
+def request_settings(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of a command as the attributes of a `Request`; open ones are left out.
+
+    The model is left to the studio, which loads it once.
+
+    Raises:
+        InputError: A text that cannot be read, by its field.
+    """
+    said = [(row, settings.get(row.name)) for row in OPTIONS]
+    found: dict[str, Any] = {}
+    for row, value in said:
+        if row.belongs == "recipe" and row.name != "model":
+            value = row.read(value) if isinstance(value, str) else value
+            found |= row.filled(value or None if row.value_type is bool else value)
+    return found
+
+
+def _parameter(row: Field) -> inspect.Parameter:
+    """The option of a field: `--NAME`, which is open unless it is given or has a default."""
+    kind = row.value_type if row.default is not None else row.value_type | None
+    flag = [f"--{row.name}"] if row.value_type is bool else []
+    option = typer.Option(*flag, help=row.help, metavar=row.metavar)
+    return inspect.Parameter(
+        row.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=row.default,
+        annotation=Annotated[kind, option],
+    )

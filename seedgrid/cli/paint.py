@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -18,38 +18,25 @@ from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError
 from seedgrid.core.events import Cancelled, Failed, Finished
 from seedgrid.core.prompts import GUIDE_SUFFIXES
-from seedgrid.core.request import parse_size
 from seedgrid.engine import Run
-from seedgrid.studio import Settings, Studio
+from seedgrid.studio import Studio
 
 
+@options.with_fields()
 def grid(
     prompt: Annotated[str, typer.Argument(help="What the pictures should show.")],
     seeds: options.Seeds = "0-3",
-    negative: options.Negative = "",
-    steps: options.Steps = None,
-    guidance: options.Guidance = None,
-    scheduler: options.Scheduler = None,
-    size: options.Size = None,
-    model: options.Model = None,
-    dtype: options.DType = None,
-    device: options.Device = "auto",
-    width: options.Width = None,
-    determinism: options.Determinism = None,
     library: options.Library = None,
     out: options.Out = None,
     fresh: options.Fresh = False,
-    turbo: options.Turbo = False,
-    compiled: options.Compiled = False,
     json: options.Json = False,
+    **settings: options.Value,
 ) -> None:
     """Paint one prompt on several seeds."""
-    settings = _settings(
-        negative, steps, guidance, scheduler, size, dtype, width, determinism, compiled=compiled
-    )
+    wanted = options.request_settings(settings)
     folder = _make_out(out)
-    with Studio(model, library, device) as studio:
-        run = studio.start_grid(prompt, seeds, fresh=fresh, turbo=turbo, **settings)
+    with _studio(settings, library) as studio:
+        run = studio.start_grid(prompt, seeds, fresh=fresh, turbo=settings["turbo"], **wanted)
         _follow(run, folder, as_json=json)
         _tell_notices(studio)
         _write_sheet(run, folder)
@@ -79,63 +66,29 @@ def refine(
         _write_sheet(run, folder)
 
 
+@options.with_fields()
 def matrix(
     prompts: Annotated[list[str], typer.Argument(help="One row each.")],
     seeds: Annotated[str, typer.Option(help="One column each, as in 7,11,42.")],
-    negative: options.Negative = "",
-    steps: options.Steps = None,
-    guidance: options.Guidance = None,
-    scheduler: options.Scheduler = None,
-    size: options.Size = None,
-    model: options.Model = None,
-    dtype: options.DType = None,
-    device: options.Device = "auto",
-    width: options.Width = None,
-    determinism: options.Determinism = None,
     library: options.Library = None,
     out: options.Out = None,
     fresh: options.Fresh = False,
-    turbo: options.Turbo = False,
-    compiled: options.Compiled = False,
     json: options.Json = False,
+    **settings: options.Value,
 ) -> None:
     """Paint every prompt on every seed."""
-    settings = _settings(
-        negative, steps, guidance, scheduler, size, dtype, width, determinism, compiled=compiled
-    )
+    wanted = options.request_settings(settings)
     folder = _make_out(out)
-    with Studio(model, library, device) as studio:
-        run = studio.start_matrix(prompts, seeds, fresh=fresh, turbo=turbo, **settings)
+    with _studio(settings, library) as studio:
+        run = studio.start_matrix(prompts, seeds, fresh=fresh, turbo=settings["turbo"], **wanted)
         _follow(run, folder, as_json=json)
         _tell_notices(studio)
         _write_sheet(run, folder, rows=len(prompts))
 
 
-def _settings(
-    negative: str,
-    steps: int | None,
-    guidance: float | None,
-    scheduler: str | None,
-    size: str | None,
-    dtype: str | None,
-    width: int | None,
-    determinism: str | None,
-    *,
-    compiled: bool,
-) -> Settings:
-    size_px = parse_size(size) if size is not None else (None, None)
-    return Settings(
-        negative_prompt=negative,
-        width=size_px[0],
-        height=size_px[1],
-        num_inference_steps=steps,
-        guidance_scale=guidance,
-        scheduler=scheduler,
-        dtype=dtype,
-        lock_width=width,
-        determinism=determinism,
-        compiled=True if compiled else None,
-    )
+def _studio(settings: dict[str, Any], library: Path | None) -> Studio:
+    """The studio for a model on a device; the model is the studio's, not only this request's."""
+    return Studio(settings["model"], library, settings["device"])
 
 
 def _make_out(out: Path | None) -> Path | None:

@@ -14,8 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from seedgrid.core.card import ModelCard
 from seedgrid.core.recipe import Recipe
-from seedgrid.core.request import ModelCard, Request
+from seedgrid.core.request import Request
 from seedgrid.diffusion.backend import Backend, Compiler, Placement
 
 FAST_SCHEDULER: Final = "DPM++ 2M"

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol, runtime_checkable
 
+from seedgrid.core.card import ModelCard
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Passport, Recipe
-from seedgrid.core.request import ModelCard
 
 Offload = Literal["none", "model", "group", "sequential"]
 

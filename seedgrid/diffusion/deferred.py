@@ -10,9 +10,9 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from seedgrid.core.card import ModelCard
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Passport, Recipe
-from seedgrid.core.request import ModelCard
 from seedgrid.diffusion.accel.compiling import AheadOfTime, compile_denoiser, is_compiled
 from seedgrid.diffusion.accel.malloc import keep_freed_memory, without_collecting
 from seedgrid.diffusion.backend import Placement, Watch

@@ -22,10 +22,10 @@ import numpy as np
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import CompileError, InputError, ModelError, RunCancelled, RunError
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Passport, Recipe
-from seedgrid.core.request import ModelCard
 from seedgrid.diffusion.accel.compiling import compile_denoiser, compiler
 from seedgrid.diffusion.accel.decoding import Decoder
 from seedgrid.diffusion.accel.denoiser import Denoisers

@@ -19,10 +19,10 @@ from typing import Final
 
 import numpy as np
 
+from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import ModelError, RunCancelled, RunError
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import ModelRef, Passport, Recipe
-from seedgrid.core.request import ModelCard
 from seedgrid.diffusion.backend import Placement, Watch
 from seedgrid.testing import landscape
 

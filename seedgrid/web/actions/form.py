@@ -1,55 +1,43 @@
 """What was typed into the page's fields, read into a request. Empty fields stay open.
 
-Knows nothing of components or models; numbers are checked by `request.resolve`.
+Knows nothing of components or models; values are checked by `request.resolve`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, make_dataclass
 from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 
 from seedgrid.core.errors import InputError
+from seedgrid.core.fields import ON_PAGE
 from seedgrid.core.prompts import GUIDE_SUFFIXES
-from seedgrid.core.recipe import MAX_STEPS, NoiseShare
-from seedgrid.core.request import Request, parse_size
-from seedgrid.core.seeds import MAX_SEEDS_AT_ONCE, parse_seeds
-from seedgrid.formats.links import read_mix
-
-AUTO: Final = "auto"
-"""What a list offers first: as the model's card says."""
+from seedgrid.core.request import Request
+from seedgrid.core.seeds import MAX_SEEDS_AT_ONCE
 
 NUM_VARIATIONS: Final = len(GUIDE_SUFFIXES)
 """The page has so many fields; a letter with more is nobody's click."""
 
+_TEXTS: Any = make_dataclass(
+    "_TEXTS",
+    [
+        (row.name, bool, field(default=False))
+        if row.value_type is bool
+        else (row.name, str, field(default=""))
+        for row in ON_PAGE
+    ],
+    frozen=True,
+    kw_only=True,
+)
+
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
-    """The texts of the fields, as they were when the button was pressed.
+class Asked(_TEXTS):  # type: ignore[misc] # its attributes are the rows of a table
+    """What the fields of the page show when the button is pressed, by their names.
 
-    Attributes:
-        mix: Other seeds whose noise is mixed in, as `links.write_mix` writes them.
-        more_prompts: One a line; each is painted on every seed as well.
-        turbo: Whether what is left open is answered for speed.
-        compiled: Whether the denoiser is to run compiled, if it must be waited for.
+    A switch is a bool, everything else is a text: see `core.fields.ON_PAGE`.
     """
-
-    prompt: str = ""
-    seeds: str = ""
-    negative: str = ""
-    steps: str = ""
-    guidance: str = ""
-    size: str = ""
-    scheduler: str = ""
-    model: str = ""
-    device: str = ""
-    determinism: str = ""
-    dtype: str = ""
-    mix: str = ""
-    more_prompts: str = ""
-    turbo: bool = False
-    compiled: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,31 +78,21 @@ def read_varied(letter: object) -> Varied:
 
 
 def read_request(asked: Asked) -> Request:
-    """Read the fields.
+    """Read the fields that make a picture what it is.
 
     Raises:
         InputError: What is not a number, a size or a list of seeds, by its field.
     """
-    size: dict[str, Any] = {}
-    if asked.size.strip():
-        size["width"], size["height"] = parse_size(asked.size)
-    return Request(
-        prompt=asked.prompt,
-        seeds=parse_seeds(asked.seeds),
-        negative_prompt=asked.negative,
-        model=asked.model.strip() or None,
-        num_inference_steps=_whole_number(asked.steps),
-        guidance_scale=_number(asked.guidance),
-        scheduler=_chosen(asked.scheduler),
-        determinism=asked.determinism or None,
-        dtype=_chosen(asked.dtype),
-        noise_mix=_mix(asked.mix),
-        compiled=True if asked.compiled else None,
-        **size,
-    )
+    settings: dict[str, Any] = {}
+    for row in ON_PAGE:
+        if row.belongs == "recipe":
+            said = getattr(asked, row.name)
+            value = said or None if row.value_type is bool else row.value(said)
+            settings |= row.filled(value)
+    return Request(**settings)
 
 
-def read_prompts(asked: Asked) -> tuple[str, ...]:
+def read_prompts(asked: Asked, request: Request) -> tuple[str, ...]:
     """Return the prompt and those that are to be painted beside it, each once.
 
     Raises:
@@ -122,8 +100,17 @@ def read_prompts(asked: Asked) -> tuple[str, ...]:
     """
     more = [line.strip() for line in asked.more_prompts.splitlines() if line.strip()]
     prompts = tuple(dict.fromkeys([asked.prompt, *more]))
-    check_count(len(prompts) * len(parse_seeds(asked.seeds)), field="more-prompts")
+    check_count(len(prompts) * len(request.seeds), field="more-prompts")
     return prompts
+
+
+def write_fields(request: Request) -> dict[str, str | bool]:
+    """Return what the fields of the page show for a request: those that a link holds too."""
+    return {
+        row.name: bool(row.of(request)) if row.value_type is bool else row.text(request)
+        for row in ON_PAGE
+        if row.in_link
+    }
 
 
 def check_count(num_pictures: int, *, field: str) -> None:
@@ -135,32 +122,3 @@ def check_count(num_pictures: int, *, field: str) -> None:
     if num_pictures > MAX_SEEDS_AT_ONCE:
         limit = MAX_SEEDS_AT_ONCE
         raise InputError("pictures_count", field=field, value=num_pictures, limit=limit)
-
-
-def _chosen(text: str) -> str | None:
-    return None if text in ("", AUTO) else text
-
-
-def _mix(text: str) -> tuple[NoiseShare, ...]:
-    try:
-        return read_mix(text)
-    except InputError as error:
-        raise InputError("mix_text", field="mix", value=text.strip()[:40]) from error
-
-
-def _whole_number(text: str) -> int | None:
-    text = text.strip()
-    if not text:
-        return None
-    if not (text.isascii() and text.removeprefix("-").isdigit() and len(text) < 10):
-        raise InputError("steps_range", field="steps", value=text[:40], limit=MAX_STEPS)
-    return int(text)
-
-
-def _number(text: str) -> float | None:
-    if not text.strip():
-        return None
-    try:
-        return float(text.strip().replace(",", "."))
-    except ValueError as error:
-        raise InputError("guidance_range", field="guidance", value=text.strip()[:40]) from error

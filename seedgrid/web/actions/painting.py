@@ -58,7 +58,7 @@ class Handlers:
         place = read_place(kept)
         try:
             request = read_request(asked)
-            prompts = read_prompts(asked)
+            prompts = read_prompts(asked, request)
             recipes = self._studio.resolve(request, prompts, turbo=asked.turbo, device=asked.device)
             return self._start(plan_grid(recipes), place, picked=None, device=asked.device)
         except SeedGridError as error:

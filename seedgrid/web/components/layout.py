@@ -10,13 +10,14 @@ from typing import Final
 
 import gradio as gr
 
+from seedgrid.core.fields import field
 from seedgrid.core.prompts import GUIDE_PROMPT, GUIDE_SUFFIXES
-from seedgrid.web.components.settings import Settings, build_settings
+from seedgrid.web.components.settings import build_settings
 from seedgrid.web.serializers.pictures import no_picture
 from seedgrid.web.serializers.stage import EMPTY_RAIL, EMPTY_SHELF, stage_of_noise
 from seedgrid.web.state.page_state import NOWHERE
 
-GUIDE_SEEDS: Final = "0-3"
+GUIDE_SEEDS: Final = str(field("seeds").default)
 
 # The scripts are files under assets/; these lines only hand them the component. Each custom event
 # must be named in quotes here, or Gradio does not know it.
@@ -72,6 +73,7 @@ class View:
 
     Attributes:
         place: Where this browser is.
+        settings: By the names of their fields (core/fields.py).
         letter: What goes from the fields to Python and from there to the stage, as one text.
     """
 
@@ -84,7 +86,7 @@ class View:
     status: gr.HTML
     again: gr.Button
     card: Card
-    settings: Settings
+    settings: dict[str, gr.Component]
     drop: gr.File
     library: gr.HTML
 

@@ -6,9 +6,12 @@ Knows no component. Devices are listed once torch is there; the page never waits
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 
-from seedgrid.core.request import ModelCard, Request
+from seedgrid.core.card import ModelCard
+from seedgrid.core.fields import ON_PAGE
+from seedgrid.core.request import Request, ask_again, resolve
 from seedgrid.core.turbo import quicken
 from seedgrid.studio import Studio
 
@@ -18,12 +21,14 @@ class Offer:
     """What can be chosen, and what is taken when nothing is.
 
     Attributes:
-        answers: What a request that leaves steps, scheduler and number format open gets.
+        choices: What each list offers, by the name of its field.
+        chosen: What a list shows first, where that is not its first choice.
+        answers: What a request gets that leaves everything open.
     """
 
     card: ModelCard
-    models: tuple[str, ...]
-    devices: tuple[str, ...]
+    choices: Mapping[str, tuple[str, ...]]
+    chosen: Mapping[str, str]
     answers: Request
 
 
@@ -39,15 +44,17 @@ def offer(studio: Studio, model: str | None, *, turbo: bool = False) -> Offer:
         ModelError: The model is not there, is damaged, or is not safe to load.
     """
     card = studio.card(model or None)
-    request = Request(prompt="")
+    request = Request(prompt="a picture", seeds=(0,))
     quick = quicken(request, card, device=studio.engine.placement.device) if turbo else request
-    answers = replace(
-        quick,
-        num_inference_steps=quick.num_inference_steps or card.num_inference_steps,
-        scheduler=quick.scheduler or card.scheduler,
-        dtype=quick.dtype or card.dtype,
+    (recipe,) = resolve(quick, card)
+    of_card = {row.name: tuple(row.choices(card)) for row in ON_PAGE if row.choices}
+    of_machine = {"model": _models(studio), "device": _devices(studio)}
+    return Offer(
+        card=card,
+        choices=of_card | of_machine,
+        chosen={"model": card.ref.id},
+        answers=ask_again(recipe),
     )
-    return Offer(card=card, models=_models(studio), devices=_devices(studio), answers=answers)
 
 
 def _models(studio: Studio) -> tuple[str, ...]:
