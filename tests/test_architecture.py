@@ -25,11 +25,11 @@ ORDER = (
     "engine",
     "library",
     "export",
+    "verify",
     "pictures",
     "studio",
-    "verify",
-    "cli",
     "web",
+    "cli",
     "app",
 )
 """The rooms, from the bottom up: a room may import those before it, and itself."""
@@ -114,7 +114,22 @@ def test_foreign_libraries_stay_in_their_rooms(path: Path) -> None:
         assert rooms is None or place.startswith(rooms), f"{place} must not import {module}"
 
 
-@pytest.mark.parametrize("module", ["seedgrid", "seedgrid.cli", "seedgrid.library", "app"])
+DOORS = [path for path in SOURCES if _room(_name(path)) in ("cli", "web", "app")]
+"""What people use; behind all of it is the one Studio."""
+
+
+@pytest.mark.parametrize("path", DOORS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_only_the_studio_starts_anything(path: Path) -> None:
+    """Page, API and command line neither plan nor reach for the engine behind the studio."""
+    tree = ast.parse(path.read_text())
+    reached = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    assert "seedgrid.core.plan" not in set(_imports(path))
+    assert not reached & {"engine", "borrow"}
+
+
+@pytest.mark.parametrize(
+    "module", ["seedgrid", "seedgrid.cli", "seedgrid.library", "app", "seedgrid.web.launch"]
+)
 def test_importing_needs_no_torch(module: str) -> None:
     """The package, the command line and the page open without torch or diffusers."""
     code = (

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -65,17 +64,6 @@ def test_a_file_is_named_by_its_language_and_has_the_known_sections(path: Path) 
     assert re.fullmatch(r"[a-z]{2,3}", path.stem)
     assert set(content(path)) == {"language", *SECTIONS}
     assert read_locale(path).tag.split("-")[0] == path.stem
-
-
-def test_a_wheel_holds_every_file_that_the_package_reads() -> None:
-    """What is no Python is named among the package's data, or an installed SeedGrid lacks it."""
-    root = words.FOLDER.parent
-    told = tomllib.loads((root.parent / "pyproject.toml").read_text())
-    globs = told["tool"]["setuptools"]["package-data"]["seedgrid"]
-    held = {path for glob in globs for path in root.glob(glob)}
-    others = {path for path in root.rglob("*.*") if path.suffix not in (".py", ".pyc", ".pyi")}
-    assert others <= held
-    assert len(held) > 3
 
 
 def test_no_key_of_the_page_stands_in_two_sections() -> None:

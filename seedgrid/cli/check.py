@@ -11,7 +11,7 @@ import typer
 from seedgrid.cli import options
 from seedgrid.cli.output import CountLine, complain, say, say_json, say_table
 from seedgrid.core.errors import PictureError
-from seedgrid.core.request import Request, resolve
+from seedgrid.core.request import resolve
 from seedgrid.diffusion.backend import Placement, Unwatched
 from seedgrid.export.sheets import is_sheet
 from seedgrid.studio import Studio
@@ -63,7 +63,7 @@ def probe(
     """Find out whether the lock holds here for a model and a size. Exit 1 when it does not."""
     from seedgrid.diffusion.deferred import DeferredBackend
 
-    request = Request(prompt="a picture", seeds=(0,), **options.request_settings(settings))
+    request = options.make_request("a picture", "0", settings)
     backend = DeferredBackend()
     recipe = resolve(request, Studio(settings["model"], backend=backend).card())[0]
     report = backend.probe(

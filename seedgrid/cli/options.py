@@ -14,6 +14,8 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from seedgrid.core.fields import OPTIONS, Field, field
+from seedgrid.core.request import Request
+from seedgrid.core.seeds import parse_seeds
 
 Value = Any
 """What an option holds; each field has its own type."""
@@ -51,21 +53,24 @@ def with_fields(*names: str) -> Callable[[Command], Command]:
     return add
 
 
-def request_settings(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings of a command as the attributes of a `Request`; open ones are left out.
+def make_request(prompt: str, seeds: str, settings: dict[str, Any]) -> Request:
+    """Read the options of a command that make a picture what it is.
 
-    The model is left to the studio, which loads it once.
+    Args:
+        prompt: The words.
+        seeds: As they were typed.
+        settings: What was typed for each field; the model is left to the studio.
 
     Raises:
         InputError: A text that cannot be read, by its field.
     """
-    said = [(row, settings.get(row.name)) for row in OPTIONS]
-    found: dict[str, Any] = {}
-    for row, value in said:
-        if row.belongs == "recipe" and row.name != "model":
-            value = row.read(value) if isinstance(value, str) else value
-            found |= row.filled(value or None if row.value_type is bool else value)
-    return found
+    wanted: dict[str, Any] = {}
+    for row in OPTIONS:
+        if row.belongs == "recipe" and row.name in settings and row.name != "model":
+            said = settings[row.name]
+            value = row.read(said) if isinstance(said, str) else said
+            wanted |= row.filled(value or None if row.value_type is bool else value)
+    return Request(prompt=prompt, seeds=parse_seeds(seeds), **wanted)
 
 
 def _parameter(row: Field) -> inspect.Parameter:

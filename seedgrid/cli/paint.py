@@ -33,12 +33,12 @@ def grid(
     **settings: options.Value,
 ) -> None:
     """Paint one prompt on several seeds."""
-    wanted = options.request_settings(settings)
+    request = options.make_request(prompt, seeds, settings)
     folder = _make_out(out)
     with _studio(settings, library) as studio:
-        run = studio.start_grid(prompt, seeds, fresh=fresh, turbo=settings["turbo"], **wanted)
+        run = studio.start_grid(request, turbo=settings["turbo"], fresh=fresh)
         _follow(run, folder, as_json=json)
-        _tell_notices(studio)
+        _tell_notices(studio, run)
         _write_sheet(run, folder)
 
 
@@ -62,7 +62,7 @@ def refine(
     with Studio(None, library, device) as studio:
         run = studio.start_refine(picture, vary or GUIDE_SUFFIXES, prompt=prompt, fresh=fresh)
         _follow(run, folder, as_json=json)
-        _tell_notices(studio)
+        _tell_notices(studio, run)
         _write_sheet(run, folder)
 
 
@@ -77,12 +77,12 @@ def matrix(
     **settings: options.Value,
 ) -> None:
     """Paint every prompt on every seed."""
-    wanted = options.request_settings(settings)
+    request = options.make_request("", seeds, settings)
     folder = _make_out(out)
     with _studio(settings, library) as studio:
-        run = studio.start_matrix(prompts, seeds, fresh=fresh, turbo=settings["turbo"], **wanted)
+        run = studio.start_grid(request, prompts, turbo=settings["turbo"], fresh=fresh)
         _follow(run, folder, as_json=json)
-        _tell_notices(studio)
+        _tell_notices(studio, run)
         _write_sheet(run, folder, rows=len(prompts))
 
 
@@ -123,9 +123,9 @@ def _follow(run: Run, out: Path | None, *, as_json: bool) -> None:
         raise event.error
 
 
-def _tell_notices(studio: Studio) -> None:
-    """Say what happened when the library was opened: it was repaired, for example."""
-    for notice in studio.library.notices:
+def _tell_notices(studio: Studio, run: Run) -> None:
+    """Say what happened when the library was opened, and what is to know of the pictures."""
+    for notice in (*studio.library.notices, *run.notices):
         complain(str(notice))
 
 

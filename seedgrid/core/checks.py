@@ -27,8 +27,7 @@ from seedgrid.core.recipe import (
 )
 
 DEFAULT_DETERMINISM: Final[Determinism] = "strict"
-MAX_NAME_CHARACTERS: Final = 4096
-"""Of a name that is typed: a path may be as long."""
+_MAX_NUMBER_CHARACTERS: Final = 400
 _SHOWN: Final = 40
 
 
@@ -83,7 +82,9 @@ def parse_guidance(text: str) -> float:
     """
     shown = text.strip()[:_SHOWN]
     try:
-        return float(text.strip()[:MAX_NAME_CHARACTERS].replace(",", "."))
+        if len(text) > _MAX_NUMBER_CHARACTERS:
+            raise ValueError("too long")  # noqa: TRY301 (one sentence for whatever is no number)
+        return float(text.strip().replace(",", "."))
     except ValueError as error:
         raise InputError("guidance_range", field="guidance", value=shown) from error
 

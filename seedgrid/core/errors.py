@@ -4,7 +4,6 @@
     ├── InputError       what was asked for cannot be (exit 2); `field` names the place
     │   ├── ModelError   a model is missing, damaged, unsafe or does not fit
     │   ├── DeviceError  a device is missing or too small
-    │   ├── CompileError a denoiser cannot run compiled here
     │   └── PictureError a file is not a picture that SeedGrid can read
     ├── RunError         the work was started and did not succeed (exit 1)
     │   └── RunCancelled the work was stopped on request
@@ -18,12 +17,28 @@ what, the value, and what to do; the command line and Python speak English.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import PurePath
 from typing import Final
 
+from seedgrid.core.plain import one_line
 from seedgrid.locales import english
+
+MAX_VALUE_CHARACTERS: Final = 2000
+"""Of one text that a sentence is filled with; it may come from a stranger's file."""
 
 MESSAGES: Final = english().errors
 """The English sentence of each code: `errors` in `locales/en.json`."""
+
+
+def plain_data(data: Mapping[str, object]) -> dict[str, object]:
+    """Return what a sentence is filled with, its texts cut and without anything unseen."""
+    return {
+        name: one_line(str(value), limit=MAX_VALUE_CHARACTERS)
+        if isinstance(value, str | PurePath | BaseException)
+        else value
+        for name, value in data.items()
+    }
 
 
 class SeedGridError(Exception):
@@ -37,9 +52,9 @@ class SeedGridError(Exception):
     exit_code = 1
 
     def __init__(self, code: str, **data: object) -> None:
-        super().__init__(MESSAGES[code].format(**data))
         self.code = code
-        self.data = data
+        self.data = plain_data(data)
+        super().__init__(MESSAGES[code].format(**self.data))
 
 
 class InputError(SeedGridError):
@@ -68,13 +83,6 @@ class DeviceError(InputError):
 
     def __init__(self, code: str, **data: object) -> None:
         super().__init__(code, field="device", **data)
-
-
-class CompileError(InputError):
-    """A denoiser cannot run compiled on this machine; uncompiled it can."""
-
-    def __init__(self, code: str, **data: object) -> None:
-        super().__init__(code, field="compiled", **data)
 
 
 class PictureError(InputError):

@@ -51,7 +51,6 @@ class Request:
     determinism: str | None = None
     loras: tuple[Lora, ...] = ()
     noise_mix: tuple[NoiseShare, ...] = ()
-    compiled: bool | None = None
 
 
 def resolve(request: Request, card: ModelCard) -> tuple[Recipe, ...]:

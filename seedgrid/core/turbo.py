@@ -1,23 +1,19 @@
 """Turbo: answer what a request left open for speed, not for parity with plain diffusers' defaults.
 
-Everything it chooses stands in the recipe (number format, scheduler, steps, the compiled
-denoiser), so a turbo picture is locked, remembered, refined and verified like any other. What each
-choice gives is measured in docs/performance.md. Knows the card of a model and the processor; needs
-no torch.
+Everything it chooses stands in the recipe (number format, scheduler, steps), so a turbo picture is
+locked, remembered, refined and verified like any other. What each choice gives is measured in
+docs/performance.md. Knows the card of a model and the processor; needs no torch.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from seedgrid.core.card import ModelCard
-from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request
-from seedgrid.diffusion.backend import Backend, Compiler, Placement
 
 FAST_SCHEDULER: Final = "DPM++ 2M"
 STEP_SHARE: Final = 0.6
@@ -27,43 +23,20 @@ _CPU_INFO: Final = Path("/proc/cpuinfo")
 _BFLOAT16_FLAGS: Final = frozenset({"avx512_bf16", "amx_bf16"})
 
 
-def quicken(request: Request, card: ModelCard, *, device: str = "auto") -> Request:
-    """Answer what was left open for speed; what was said stays.
+def quicken(card: ModelCard, request: Request, *, device: str = "auto") -> ModelCard:
+    """Return a card whose defaults are for speed; `resolve` takes from it what was left open.
 
     Args:
-        request: What was asked for.
         card: The model that will paint.
+        request: What was asked for: steps are fewer only where the scheduler is left open too.
         device: Where: a GPU always has fast bfloat16 units, a processor sometimes.
     """
-    answers: dict[str, object] = {}
-    if request.dtype is None and has_fast_bfloat16(device):
-        answers["dtype"] = "bfloat16"
+    if has_fast_bfloat16(device):
+        card = replace(card, dtype="bfloat16")
     if request.scheduler is None and FAST_SCHEDULER in card.schedulers:
-        answers["scheduler"] = FAST_SCHEDULER
-        if request.num_inference_steps is None:
-            answers["num_inference_steps"] = math.ceil(STEP_SHARE * card.num_inference_steps)
-    return replace(request, **answers)  # type: ignore[arg-type] # the names are the fields' own
-
-
-def use_compiled(
-    recipes: Sequence[Recipe], backend: Backend, placement: Placement, *, ahead: bool
-) -> tuple[Recipe, ...]:
-    """Have recipes run on the compiled denoiser, if there is one for them.
-
-    Args:
-        recipes: Of one batch key.
-        backend: What will paint them; not every one can compile.
-        placement: Where.
-        ahead: Whether to compile in the background for those that come after.
-    """
-    if not isinstance(backend, Compiler):
-        return tuple(recipes)
-    compiled = tuple(recipe.model_copy(update={"compiled": True}) for recipe in recipes)
-    if backend.is_compiled(compiled[0], placement):
-        return compiled
-    if ahead:
-        backend.compile_ahead(compiled[0], placement)
-    return tuple(recipes)
+        steps = math.ceil(STEP_SHARE * card.num_inference_steps)
+        card = replace(card, scheduler=FAST_SCHEDULER, num_inference_steps=steps)
+    return card
 
 
 def has_fast_bfloat16(device: str = "auto") -> bool:

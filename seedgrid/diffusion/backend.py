@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, Protocol, runtime_checkable
+from typing import Final, Literal, Protocol
 
 from seedgrid.core.card import ModelCard
 from seedgrid.core.picture import Pixels
@@ -17,6 +17,9 @@ Offload = Literal["none", "model", "group", "sequential"]
 
 ATTENTION_NAMES: Final = ("default", "sliced", "math", "flash", "efficient", "cudnn")
 """What `Placement.attention` may be: torch's choice, diffusers' slices, or one kernel of torch."""
+
+DEVICE_KINDS: Final = ("cuda", "xpu", "mps", "cpu")
+"""Where a model can compute, the first there is before the next."""
 
 PreviewMaker = Callable[[], tuple[Pixels, ...]]
 """Gives one small RGB picture a recipe, in order."""
@@ -93,30 +96,6 @@ class Unwatched:
 
     def step(self, number: int, total: int, previews: PreviewMaker) -> None:
         """Do nothing."""
-
-
-@runtime_checkable
-class Compiler(Protocol):
-    """A backend that can compile denoisers. All of it may be called from any thread."""
-
-    def is_compiled(self, recipe: Recipe, placement: Placement) -> bool:
-        """Tell whether recipes like this one can run compiled there at once."""
-        ...
-
-    def compile(
-        self, recipe: Recipe, placement: Placement, *, is_unwanted: Callable[[], bool]
-    ) -> None:
-        """Compile for recipes like this one; takes about a minute, where it is not there yet.
-
-        Raises:
-            CompileError: `compiler_missing`, or `compile_failed`.
-            RunCancelled: `is_unwanted` said so.
-        """
-        ...
-
-    def compile_ahead(self, recipe: Recipe, placement: Placement) -> None:
-        """Begin to compile for recipes like this one, while nobody computes; returns at once."""
-        ...
 
 
 class Backend(Protocol):

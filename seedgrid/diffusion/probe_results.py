@@ -108,12 +108,6 @@ def advised_width(weights_sha256: str, dtype: str, width: int) -> int:
     return min(width, found) if isinstance(found, int) and found > 0 else width
 
 
-def provable(recipe: Recipe) -> Recipe:
-    """Return the recipe at the width its model's lock was found to hold at here, if it is less."""
-    width = advised_width(recipe.model.weights_sha256, recipe.dtype, recipe.lock_width)
-    return recipe.model_copy(update={"lock_width": width})
-
-
 def _key(recipe: Recipe, passport: Passport) -> str:
     parts = (
         _METHOD,
@@ -124,7 +118,6 @@ def _key(recipe: Recipe, passport: Passport) -> str:
         str(recipe.lock_width),
         recipe.determinism,
         *(f"{lora.weights_sha256}*{lora.scale}" for lora in recipe.loras),
-        *(["compiled"] if recipe.compiled else []),
         passport.digest,
     )
     return hashlib.sha256("|".join(parts).encode()).hexdigest()

@@ -17,9 +17,11 @@ from pathlib import Path
 from typing import Final
 
 from PIL import Image
+from PIL.PdfParser import PdfBinary, encode_text
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError, PictureError
+from seedgrid.core.plain import one_line
 from seedgrid.export import sheets
 from seedgrid.export.labels import Block, Cell, draw
 from seedgrid.formats import png
@@ -27,6 +29,7 @@ from seedgrid.storage.files import write_atomically
 
 _PAGE_RATIO: Final = math.sqrt(2)
 _PDF_DPI: Final = 144
+_MAX_TITLE: Final = 200
 _LINEAGE_COLUMNS: Final = 4
 _MAX_COLUMNS: Final = 16
 
@@ -48,14 +51,15 @@ def write_sheet(entries: Sequence[Entry], path: Path) -> None:
     pages = make_pages(entries, as_pages=suffix == ".pdf")
     buffer = io.BytesIO()
     if suffix == ".pdf":
-        title = entries[0].recipe.prompt[:200]
+        title = one_line(entries[0].recipe.prompt, limit=_MAX_TITLE)
         pages[0].save(
             buffer,
             "PDF",
             save_all=True,
             append_images=pages[1:],
             resolution=_PDF_DPI,
-            title=title,
+            # In hexadecimal, where no byte can end the text or be taken for the end of a line.
+            title=PdfBinary(encode_text(title)) if title else None,
             producer="SeedGrid",
         )
     else:
@@ -153,7 +157,8 @@ def _cell(entry: Entry, change: str, *, chosen: bool = False) -> Cell:
 def _common_words(entries: Sequence[Entry]) -> str:
     """Return the words that all prompts begin with."""
     prompts = [entry.recipe.prompt for entry in entries]
-    columns = zip(*(re.findall(r"\s*\S+", prompt) for prompt in prompts), strict=False)
+    # Words and the spaces between them in turn.
+    columns = zip(*(re.split(r"(\s+)", prompt) for prompt in prompts), strict=False)
     common = "".join(column[0] for column in takewhile(lambda words: len(set(words)) == 1, columns))
     # The last shared word may end in a comma in one prompt only.
     return common.strip(" ,;.") or prompts[0]

@@ -16,12 +16,12 @@ from urllib.parse import parse_qsl, urlencode
 
 from seedgrid.core.errors import InputError
 from seedgrid.core.fields import IN_LINKS, Field
+from seedgrid.core.names import is_model_name, is_revision
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request, ask_again
 
 MAX_CHARACTERS: Final = 64_000
 
-_MODEL: Final = re.compile(r"[\w-][\w. -]*(?:/[\w-][\w. -]*)?(?:@\w[\w.-]*)?")
 _WHOLE: Final = re.compile(r"\d{1,6}", re.ASCII)
 # As many decimals as the smallest number has; none is lost on the way.
 _DECIMAL: Final = re.compile(r"\d{1,6}(?:\.\d{1,400})?", re.ASCII)
@@ -107,7 +107,8 @@ def _yes(name: str, text: str) -> bool:
 
 
 def _model(name: str) -> str:
-    if len(name) > 200 or not _MODEL.fullmatch(name):
+    model, at, revision = name.partition("@")
+    if not is_model_name(model) or (at and not is_revision(revision)):
         raise _invalid("model", name, "a link names a model, it holds no path")
     return name
 

@@ -10,12 +10,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, runtime_checkable
 
-from seedgrid.core.errors import CompileError, DeviceError, ModelError, PictureError, SeedGridError
+from seedgrid.core.errors import DeviceError, ModelError, PictureError, SeedGridError
 from seedgrid.core.picture import Pixels, pixels_sha256
 from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.diffusion.backend import Backend, Placement, Unwatched, Watch
+from seedgrid.diffusion.placement import placement_of
 from seedgrid.diffusion.probe_results import ProbeReport
-from seedgrid.diffusion.worker.child import paint_in_child
+from seedgrid.diffusion.worker.spawn import paint_in_child
 from seedgrid.verify.claim import Claim, read_claim
 from seedgrid.verify.comparison import (
     CLOSE_MAX_DIFFERENCE,
@@ -24,11 +25,11 @@ from seedgrid.verify.comparison import (
     compare_pixels,
 )
 from seedgrid.verify.reasons import Reason, passport_changes, passport_differences, reason
-from seedgrid.verify.restoring import limits_of, placement_of
+from seedgrid.verify.restoring import limits_of
 
 Word = Literal["identical", "close", "drifted", "impossible"]
 
-_NEVER: Final[tuple[type[SeedGridError], ...]] = (ModelError, DeviceError, CompileError)
+_NEVER: Final[tuple[type[SeedGridError], ...]] = (ModelError, DeviceError)
 
 
 @runtime_checkable

@@ -5,73 +5,71 @@ Knows nothing of components or models; values are checked by `request.resolve`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, make_dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, make_dataclass
 from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 
 from seedgrid.core.errors import InputError
-from seedgrid.core.fields import ON_PAGE
+from seedgrid.core.fields import ON_PAGE, Field
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.core.request import Request
 from seedgrid.core.seeds import MAX_SEEDS_AT_ONCE
 
 NUM_VARIATIONS: Final = len(GUIDE_SUFFIXES)
-"""The page has so many fields; a letter with more is nobody's click."""
-
-_TEXTS: Any = make_dataclass(
-    "_TEXTS",
-    [
-        (row.name, bool, field(default=False))
-        if row.value_type is bool
-        else (row.name, str, field(default=""))
-        for row in ON_PAGE
-    ],
-    frozen=True,
-    kw_only=True,
-)
+"""The page has so many fields; a payload with more is nobody's click."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Asked(_TEXTS):  # type: ignore[misc] # its attributes are the rows of a table
-    """What the fields of the page show when the button is pressed, by their names.
+def _texts(rows: Sequence[Field]) -> Any:  # noqa: ANN401 (a class whose attributes are rows)
+    """Make a class of what fields show: a switch is a bool, everything else is a text."""
+    texts = [
+        (row.name, bool, False) if row.value_type is bool else (row.name, str, "") for row in rows
+    ]
+    return make_dataclass("_Texts", texts, frozen=True, kw_only=True)
 
-    A switch is a bool, everything else is a text: see `core.fields.ON_PAGE`.
-    """
+
+_PLACED: Final = tuple(row for row in ON_PAGE if row.belongs == "placement")
+_ON_PAGE: Any = _texts(ON_PAGE)
+_ON_CARD: Any = _texts(_PLACED)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Varied:
-    """What a round around the picked picture is told.
+class Asked(_ON_PAGE):  # type: ignore[misc] # see _texts
+    """What the fields of the page (`core.fields.ON_PAGE`) show when the button is pressed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Varied(_ON_CARD):  # type: ignore[misc] # see _texts
+    """What a round around the picked picture is told, and where it is to be computed.
 
     Attributes:
         vary: What is appended to its prompt, a field each.
     """
 
     vary: tuple[str, ...] = ()
-    device: str = ""
 
 
 _ASKED: Final = TypeAdapter(Asked)
 _VARIED: Final = TypeAdapter(Varied)
 
 
-def read_asked(letter: object) -> Asked:
-    """Read what the browser says its fields show; nothing of a letter that is not ours.
+def read_asked(payload: object) -> Asked:
+    """Read what the browser says its fields show; nothing of a payload that is not ours.
 
     Args:
-        letter: A JSON object; a field that is not in it stays as it is in `Asked`.
+        payload: A JSON object; a field that is not in it stays as it is in `Asked`.
     """
     try:
-        return _ASKED.validate_json(str(letter))
+        return _ASKED.validate_json(str(payload))
     except ValidationError:
         return Asked()
 
 
-def read_varied(letter: object) -> Varied:
-    """Read what a round around the picked picture is told; nothing of a letter that is not ours."""
+def read_varied(payload: object) -> Varied:
+    """Read what a round around the picked picture is told; as `read_asked` does."""
     try:
-        varied = _VARIED.validate_json(str(letter))
+        varied = _VARIED.validate_json(str(payload))
     except ValidationError:
         return Varied()
     return varied if len(varied.vary) <= NUM_VARIATIONS else Varied()
@@ -83,13 +81,12 @@ def read_request(asked: Asked) -> Request:
     Raises:
         InputError: What is not a number, a size or a list of seeds, by its field.
     """
-    settings: dict[str, Any] = {}
-    for row in ON_PAGE:
-        if row.belongs == "recipe":
-            said = getattr(asked, row.name)
-            value = said or None if row.value_type is bool else row.value(said)
-            settings |= row.filled(value)
-    return Request(**settings)
+    return Request(**_filled([row for row in ON_PAGE if row.belongs == "recipe"], asked))
+
+
+def read_placement(said: Asked | Varied) -> dict[str, Any]:
+    """Return what the fields change of the studio's placement: where it is to be computed."""
+    return _filled(_PLACED, said)
 
 
 def read_prompts(asked: Asked, request: Request) -> tuple[str, ...]:
@@ -122,3 +119,13 @@ def check_count(num_pictures: int, *, field: str) -> None:
     if num_pictures > MAX_SEEDS_AT_ONCE:
         limit = MAX_SEEDS_AT_ONCE
         raise InputError("pictures_count", field=field, value=num_pictures, limit=limit)
+
+
+def _filled(rows: Sequence[Field], said: Asked | Varied) -> dict[str, Any]:
+    settings: dict[str, Any] = {}
+    for row in rows:
+        shown = getattr(said, row.name)
+        # A switch that is off says nothing, like a field that is empty.
+        value = shown or None if row.value_type is bool else row.value(shown)
+        settings |= row.filled(value)
+    return settings

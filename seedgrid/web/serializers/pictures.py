@@ -6,10 +6,10 @@ in the trash. Plain values; knows no component and no handler.
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from seedgrid.core.entry import Entry
+from seedgrid.core.plan import describe_mix
 from seedgrid.core.prompts import compare_words
 from seedgrid.core.recipe import Recipe
 from seedgrid.formats.links import link_query
@@ -57,7 +57,6 @@ def card(entry: Entry, parent: Entry | None, *, hint: str | None, lock: Json | N
         "guidance": f"{recipe.guidance_scale:g}",
         "scheduler": recipe.scheduler,
         "model": recipe.model.id,
-        "compiled": recipe.compiled,
         "negative": recipe.negative_prompt,
         "favourite": entry.favourite,
         "note": entry.note,
@@ -90,7 +89,7 @@ def item(entry: Entry, count: int | None = None) -> Json:
 
 def caption(recipe: Recipe, change: str) -> str:
     """A change as a caption, in no language: without the comma that glues it to the prompt."""
-    if recipe.noise_mix and re.fullmatch(r"(\d+% of seed \d+( \+ )?)+", change):
+    if recipe.noise_mix and change == describe_mix(recipe):
         share = recipe.noise_mix[-1]
         return f"{share.weight:.0%} × {share.seed}"
     return change.lstrip(" ,;")[:60]

@@ -22,7 +22,7 @@ class Offer:
 
     Attributes:
         choices: What each list offers, by the name of its field.
-        chosen: What a list shows first, where that is not its first choice.
+        chosen: What a list shows at first, where that is not its first choice.
         answers: What a request gets that leaves everything open.
     """
 
@@ -44,17 +44,21 @@ def offer(studio: Studio, model: str | None, *, turbo: bool = False) -> Offer:
         ModelError: The model is not there, is damaged, or is not safe to load.
     """
     card = studio.card(model or None)
-    request = Request(prompt="a picture", seeds=(0,))
-    quick = quicken(request, card, device=studio.engine.placement.device) if turbo else request
-    (recipe,) = resolve(quick, card)
     of_card = {row.name: tuple(row.choices(card)) for row in ON_PAGE if row.choices}
     of_machine = {"model": _models(studio), "device": _devices(studio)}
     return Offer(
         card=card,
         choices=of_card | of_machine,
         chosen={"model": card.ref.id},
-        answers=ask_again(recipe),
+        answers=_answers(card, studio.placement.device if turbo else None),
     )
+
+
+def _answers(card: ModelCard, turbo_device: str | None) -> Request:
+    """What a model answers for what was left open; with turbo, for speed on a device."""
+    request = Request(prompt="a picture", seeds=(0,))
+    quick = card if turbo_device is None else quicken(card, request, device=turbo_device)
+    return ask_again(resolve(request, quick)[0])
 
 
 def _models(studio: Studio) -> tuple[str, ...]:
@@ -65,8 +69,8 @@ def _models(studio: Studio) -> tuple[str, ...]:
 
 
 def _devices(studio: Studio) -> tuple[str, ...]:
-    names = ["auto", studio.engine.placement.device]
-    if "torch" in sys.modules and studio.engine.warmth.state == "ready":
+    names = ["auto", studio.placement.device]
+    if "torch" in sys.modules and studio.warmth.state == "ready":
         from seedgrid.diffusion.devices import available_devices
 
         names += available_devices()
