@@ -35,7 +35,7 @@ from seedgrid.diffusion.environment import current_passport
 from seedgrid.diffusion.foreign_errors import foreign_reason
 from seedgrid.diffusion.generators import fresh_generators
 from seedgrid.diffusion.noise_mix import mixed_noise
-from seedgrid.diffusion.pipeline_cache import Loaded, Shelf, quiet_diffusers
+from seedgrid.diffusion.pipeline_cache import Loaded, PipelineCache, quiet_diffusers
 from seedgrid.diffusion.probe import NUM_STEPS, run_probe
 from seedgrid.diffusion.probe_results import ProbeReport, advise, keep_report, recall_report
 from seedgrid.diffusion.step_callbacks import follow
@@ -63,7 +63,7 @@ class DiffusersBackend:
     """The backend that paints with diffusers. See `base.Backend` for what each method promises."""
 
     def __init__(self) -> None:
-        self._shelf = Shelf()
+        self._pipelines = PipelineCache()
         self._texts = TextMemory()
         self._linears = Linears()
         self._decoder = Decoder()
@@ -75,13 +75,13 @@ class DiffusersBackend:
     def prepare(self, recipe: Recipe, placement: Placement) -> Passport:
         """Load what the recipe needs and say under which passport it would be computed."""
         with _scope(recipe, placement):
-            loaded = self._shelf.get(recipe, placement)
+            loaded = self._pipelines.get(recipe, placement)
             _check_settings(recipe, loaded)
             return current_passport(loaded.device, placement)
 
     def is_ready(self, recipe: Recipe, placement: Placement) -> bool:
         """Tell whether the model is loaded already."""
-        return self._shelf.has(recipe, placement)
+        return self._pipelines.has(recipe, placement)
 
     def paint(
         self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
@@ -91,7 +91,7 @@ class DiffusersBackend:
         if len(recipes) > first.lock_width or any(r.batch_key != first.batch_key for r in recipes):
             raise ValueError("a batch holds at most lock_width recipes of one batch_key")
         with _scope(first, placement):
-            loaded = self._shelf.get(first, placement)
+            loaded = self._pipelines.get(first, placement)
             _check_settings(first, loaded)
             watch.noise(lambda: loaded.preview.of_noise(recipes))
             pictures: dict[int, Pixels] = {}
@@ -133,16 +133,16 @@ class DiffusersBackend:
             DeviceError: As `prepare`.
         """
         with _scope(recipe, placement):
-            return self._shelf.get(recipe, placement).pipeline
+            return self._pipelines.get(recipe, placement).pipeline
 
     def _let_go(self) -> None:
-        self._shelf.clear()
+        self._pipelines.clear()
         self._texts.clear()
         gc.collect()
 
     def _run_probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport:
         with _scope(recipe, placement):
-            loaded = self._shelf.get(recipe, placement)
+            loaded = self._pipelines.get(recipe, placement)
 
             def compute(recipes: Sequence[Recipe], *, decode: bool) -> list[torch.Tensor]:
                 return self._call(recipes, loaded, watch, decode=decode)

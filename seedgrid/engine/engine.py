@@ -21,7 +21,7 @@ from seedgrid.diffusion.backend import Backend, Placement, even_threads
 from seedgrid.engine.fair_queue import FairQueue
 from seedgrid.engine.run import Run
 from seedgrid.engine.store import Store
-from seedgrid.engine.worker import Lane
+from seedgrid.engine.worker import Worker
 
 logger = logging.getLogger(__name__)
 
@@ -71,7 +71,7 @@ class Engine:
         self._warmth = Warmth()
         self._borrowed: list[Future[Any]] = []
         self._queue = FairQueue()
-        self._lane = Lane(backend, self._queue)
+        self._worker = Worker(backend, self._queue)
         atexit.register(self.close)
 
     def __enter__(self) -> Self:
@@ -193,7 +193,7 @@ class Engine:
             runs = tuple(self._runs.values())
         for run in runs:
             run.cancel()
-        self._lane.join()
+        self._worker.join()
         for future in self._borrowed:
             future.cancel()
         atexit.unregister(self.close)

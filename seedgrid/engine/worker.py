@@ -1,7 +1,7 @@
-"""The lane: the one thread that owns the backend. It takes runs one at a time and paints them.
+"""The worker: the one thread that owns the backend. It takes runs one at a time and paints them.
 
 Saving goes on in a second thread beside the next batch; a picture is announced only when it is
-safe on disk. Whatever goes wrong ends the run, never the lane.
+safe on disk. Whatever goes wrong ends the run, never the worker.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from seedgrid.core.picture import Picture, Pixels
 from seedgrid.core.plan import Job
 from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.diffusion.backend import Backend, PreviewMaker
-from seedgrid.engine.background import Worker
+from seedgrid.engine.background import TaskThread
 from seedgrid.engine.fair_queue import FairQueue
 from seedgrid.engine.run import Run
 
@@ -33,7 +33,7 @@ _SAVED_TOGETHER: Final = 4
 """Pictures go into the library in one transaction: the disk is waited for once, not four times."""
 
 
-class Lane:
+class Worker:
     """Works on what a queue gives until the queue is closed.
 
     Args:
@@ -44,8 +44,8 @@ class Lane:
     def __init__(self, backend: Backend, queue: FairQueue) -> None:
         self._backend = backend
         self._queue = queue
-        self._saver = Worker("seedgrid-saver")
-        self._thread = threading.Thread(target=self._work, name="seedgrid-lane", daemon=True)
+        self._saver = TaskThread("seedgrid-saver")
+        self._thread = threading.Thread(target=self._work, name="seedgrid-worker", daemon=True)
         self._thread.start()
 
     def join(self) -> None:
@@ -121,7 +121,7 @@ class Lane:
             raise RunCancelled("run_cancelled")
         run.announce(Started(cells=cells))
         recipes = [run.jobs[cell].recipe for cell in cells]
-        watch = _Watch(run, cells, has_previews=run.placement.previews)
+        watch = _BatchWatch(run, cells, has_previews=run.placement.previews)
         return self._backend.paint(recipes, run.placement, watch)
 
     def _save(
@@ -136,7 +136,7 @@ class Lane:
         ]
 
 
-class _Watch:
+class _BatchWatch:
     """Follows one batch for the run it belongs to."""
 
     def __init__(self, run: Run, cells: Cells, *, has_previews: bool) -> None:

@@ -42,7 +42,7 @@ class Checks:
             yield base | {"error": stage.complain(state.epoch, error)}
 
     def _verify(self, claim: Claim) -> Iterator[stage.Json]:
-        watch = _Watch()
+        watch = _VerifyWatch()
         future = self._studio.verify(claim, watch)
         said: stage.Json = {}
         try:
@@ -60,7 +60,7 @@ class Checks:
         yield _shown(claim, verdict)
 
 
-class _Watch:
+class _VerifyWatch:
     """Follows the steps; stops the work when nobody looks any more."""
 
     def __init__(self) -> None:

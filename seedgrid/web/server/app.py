@@ -50,7 +50,7 @@ SCRIPTS: Final = (
     "exports.js",
     "status.js",
     "hints.js",
-    "shelf.js",
+    "card_grid.js",
     "library.js",
     "zoom.js",
     "drop.js",
