@@ -12,7 +12,7 @@ from seedgrid.cli import options
 from seedgrid.cli.output import CountLine, complain, say, say_json, say_table
 from seedgrid.core.errors import PictureError
 from seedgrid.core.request import resolve
-from seedgrid.diffusion.backend import Placement, Unwatched
+from seedgrid.diffusion.backend import Unwatched
 from seedgrid.export.sheets import is_sheet
 from seedgrid.studio import Studio
 
@@ -66,9 +66,7 @@ def probe(
     request = options.make_request("a picture", "0", settings)
     backend = DeferredBackend()
     recipe = resolve(request, Studio(settings["model"], backend=backend).card())[0]
-    report = backend.probe(
-        recipe, Placement(device=settings["device"], previews=False), Unwatched()
-    )
+    report = backend.probe(recipe, options.make_placement(settings), Unwatched())
     backend.close()
     if json:
         say_json({"holds": report.holds, **report.model_dump(mode="json")})

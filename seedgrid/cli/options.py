@@ -7,7 +7,7 @@ takes them as `**settings`.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -16,13 +16,14 @@ import typer
 from seedgrid.core.fields import OPTIONS, Field, field
 from seedgrid.core.request import Request
 from seedgrid.core.seeds import parse_seeds
+from seedgrid.diffusion.backend import Placement
 
 Value = Any
 """What an option holds; each field has its own type."""
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
-Seeds = Annotated[str, typer.Option(help="As in 7, or 0-3, or 7,11,42.")]
+Seeds = Annotated[str, typer.Option(help="As in 7, or 0-3, or 7,11,42; random draws four.")]
 Model = Annotated[str | None, typer.Option(help=field("model").help)]
 Device = Annotated[str, typer.Option(help=field("device").help)]
 Library = Annotated[Path | None, typer.Option(help="The folder that keeps the pictures.")]
@@ -64,13 +65,28 @@ def make_request(prompt: str, seeds: str, settings: dict[str, Any]) -> Request:
     Raises:
         InputError: A text that cannot be read, by its field.
     """
-    wanted: dict[str, Any] = {}
-    for row in OPTIONS:
-        if row.belongs == "recipe" and row.name in settings and row.name != "model":
-            said = settings[row.name]
-            value = row.read(said) if isinstance(said, str) else said
-            wanted |= row.filled(value or None if row.value_type is bool else value)
-    return Request(prompt=prompt, seeds=parse_seeds(seeds), **wanted)
+    rows = [row for row in OPTIONS if row.belongs == "recipe" and row.name != "model"]
+    return Request(prompt=prompt, seeds=parse_seeds(seeds), **_filled(rows, settings))
+
+
+def make_placement(settings: dict[str, Any]) -> Placement:
+    """Read the options of a command that say where to compute; nobody looks at previews there.
+
+    Raises:
+        InputError: A text that cannot be read, by its field.
+    """
+    rows = [row for row in OPTIONS if row.belongs == "placement"]
+    return Placement(previews=False, **_filled(rows, settings))
+
+
+def _filled(rows: Sequence[Field], settings: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for row in rows:
+        said = settings.get(row.name)
+        value = row.read(said) if isinstance(said, str) else said
+        # A switch that is off says nothing, like an option that is not given.
+        found |= row.filled(value or None if row.value_type is bool else value)
+    return found
 
 
 def _parameter(row: Field) -> inspect.Parameter:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -34,8 +34,9 @@ def grid(
 ) -> None:
     """Paint one prompt on several seeds."""
     request = options.make_request(prompt, seeds, settings)
+    placement = options.make_placement(settings)
     folder = _make_out(out)
-    with _studio(settings, library) as studio:
+    with Studio(settings["model"], library, placement=placement) as studio:
         run = studio.start_grid(request, turbo=settings["turbo"], fresh=fresh)
         _follow(run, folder, as_json=json)
         _tell_notices(studio, run)
@@ -69,7 +70,7 @@ def refine(
 @options.with_fields()
 def matrix(
     prompts: Annotated[list[str], typer.Argument(help="One row each.")],
-    seeds: Annotated[str, typer.Option(help="One column each, as in 7,11,42.")],
+    seeds: Annotated[str, typer.Option(help="One column each, as in 7,11,42; random draws four.")],
     library: options.Library = None,
     out: options.Out = None,
     fresh: options.Fresh = False,
@@ -78,17 +79,13 @@ def matrix(
 ) -> None:
     """Paint every prompt on every seed."""
     request = options.make_request("", seeds, settings)
+    placement = options.make_placement(settings)
     folder = _make_out(out)
-    with _studio(settings, library) as studio:
+    with Studio(settings["model"], library, placement=placement) as studio:
         run = studio.start_grid(request, prompts, turbo=settings["turbo"], fresh=fresh)
         _follow(run, folder, as_json=json)
         _tell_notices(studio, run)
         _write_sheet(run, folder, rows=len(prompts))
-
-
-def _studio(settings: dict[str, Any], library: Path | None) -> Studio:
-    """The studio for a model on a device; the model is the studio's, not only this request's."""
-    return Studio(settings["model"], library, settings["device"])
 
 
 def _make_out(out: Path | None) -> Path | None:
