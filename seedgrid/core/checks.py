@@ -16,8 +16,8 @@ from typing import Final, get_args
 from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import InputError
 from seedgrid.core.recipe import (
+    LOCK_WIDTHS,
     MAX_GUIDANCE,
-    MAX_LOCK_WIDTH,
     MAX_PROMPT_CHARACTERS,
     MAX_SIZE_PX,
     MAX_STEPS,
@@ -197,7 +197,7 @@ def check_lock_width(width: int | None, card: ModelCard) -> int:
         InputError: `width_range`.
     """
     width = card.lock_width if width is None else width
-    if not _is_whole(width) or not 1 <= width <= MAX_LOCK_WIDTH:
+    if not _is_whole(width) or width not in LOCK_WIDTHS:
         raise InputError("width_range", field="width", value=width)
     return width
 

@@ -19,8 +19,8 @@ from seedgrid.core import checks
 from seedgrid.core.card import ModelCard
 from seedgrid.core.mixes import read_mix, write_decimal, write_mix
 from seedgrid.core.recipe import (
+    LOCK_WIDTHS,
     MAX_GUIDANCE,
-    MAX_LOCK_WIDTH,
     MAX_SIZE_PX,
     MAX_STEPS,
     MIN_SIZE_PX,
@@ -291,9 +291,9 @@ FIELDS: Final = (
         fills=("lock_width",),
         value_type=int,
         low=1,
-        high=MAX_LOCK_WIDTH,
+        high=max(LOCK_WIDTHS),
         check=checks.check_lock_width,
-        help=f"Lock width: the cells of a batch; 1 to {MAX_LOCK_WIDTH}.",
+        help="Lock width, the cells of a batch: 1, 2, 4, 8 or 16.",
         in_link=True,
     ),
 )
