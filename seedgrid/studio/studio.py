@@ -17,7 +17,7 @@ from seedgrid.core.entry import Entry
 from seedgrid.core.notices import Notice
 from seedgrid.core.plan import Job, plan_grid, plan_refine
 from seedgrid.core.prompts import GUIDE_SUFFIXES
-from seedgrid.core.recipe import LOCK_WIDTH, Recipe
+from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request
 from seedgrid.core.seeds import draw_seed
 from seedgrid.core.turbo import quicken
@@ -129,8 +129,10 @@ class Studio(Parts):
         """
         placement = options.get("placement", self._placement)
         recipes = self.resolve(request, prompts, turbo=turbo, placement=placement)
-        usual = LOCK_WIDTH if request.lock_width is None else request.lock_width
-        return self._submit(plan_grid(recipes), _width_notices(recipes, usual), options)
+        notices: tuple[Notice, ...] = ()
+        if request.lock_width is None:
+            notices = _width_notices(recipes, self.card(request.model).lock_width)
+        return self._submit(plan_grid(recipes), notices, options)
 
     def start_refine(
         self,
@@ -230,6 +232,8 @@ class Studio(Parts):
     ) -> tuple[Recipe, ...]:
         """Turn a request into recipes; with turbo what it leaves open is answered for speed.
 
+        A width that was left open is one at which the lock was not found to fail here.
+
         Args:
             request: What was asked for.
             prompts: In place of its own, each on every seed.
@@ -245,7 +249,10 @@ class Studio(Parts):
             card = quicken(card, request, device=(placement or self._placement).device)
         words = [request.prompt] if prompts is None else prompts
         wanted = [replace(request, prompt=prompt) for prompt in words]
-        return tuple(recipe for one in wanted for recipe in requests.resolve(one, card))
+        recipes = tuple(recipe for one in wanted for recipe in requests.resolve(one, card))
+        if request.lock_width is not None:
+            return recipes
+        return tuple(_provable(recipe) for recipe in recipes)
 
     def _go_on(self, parent: Entry, recipes: Sequence[Recipe], options: RunOptions) -> Run:
         """Start a round that goes on from a picture, in batches in which the lock holds here."""
