@@ -18,7 +18,7 @@ from seedgrid.core.notices import Notice
 from seedgrid.core.plan import Job, plan_grid, plan_refine
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.core.recipe import Recipe
-from seedgrid.core.request import Request
+from seedgrid.core.request import ModelCard, Request
 from seedgrid.core.seeds import draw_seed
 from seedgrid.core.turbo import quicken
 from seedgrid.diffusion.backend import Placement, Unwatched, Watch
@@ -127,11 +127,13 @@ class Studio(Parts):
             RunError: `too_many_runs` of this owner.
             LibraryError: The pictures cannot be kept.
         """
-        placement = options.get("placement", self._placement)
-        recipes = self.resolve(request, prompts, turbo=turbo, placement=placement)
-        notices: tuple[Notice, ...] = ()
-        if request.lock_width is None:
-            notices = _width_notices(recipes, self.card(request.model).lock_width)
+        card = self.card(request.model)
+        device = options.get("placement", self._placement).device
+        recipes = _resolve(
+            request, prompts, quicken(card, request, device=device) if turbo else card
+        )
+        asked = request.lock_width
+        notices = _width_notices(recipes, card.lock_width) if asked is None else ()
         return self._submit(plan_grid(recipes), notices, options)
 
     def start_refine(
@@ -149,12 +151,9 @@ class Studio(Parts):
         Raises:
             SeedGridError: As `start_grid`.
         """
-        library = options.get("library")
-        parent = self.find(picture, library)
+        parent = self.find(picture, options.get("library"))
         recipes = requests.refine(parent.recipe, suffixes, prompt=prompt)
-        if isinstance(picture, str | Path) and not is_id(picture):
-            parent = (library or self.library).add_png(png.read_bytes(parent.path))
-        return self._go_on(parent, recipes, options)
+        return self._go_on(self._joined(picture, parent, options), recipes, options)
 
     def start_variations(
         self, picture: AnyPicture, *, weight: float, **options: Unpack[RunOptions]
@@ -172,7 +171,7 @@ class Studio(Parts):
         parent = self.find(picture, options.get("library"))
         seeds = [draw_seed() for _ in range(_NUM_VARIATIONS)]
         recipes = requests.neighbours(parent.recipe, seeds, weight=weight)
-        return self._go_on(parent, recipes, options)
+        return self._go_on(self._joined(picture, parent, options), recipes, options)
 
     def start_again(
         self, entries: Sequence[Entry], parent: Entry | None, **options: Unpack[RunOptions]
@@ -244,15 +243,20 @@ class Studio(Parts):
             InputError: What was asked for cannot be, by field.
             ModelError: As `card`.
         """
+        return _resolve(request, prompts, self._card_for(request, turbo, placement))
+
+    def _card_for(self, request: Request, turbo: bool, placement: Placement | None) -> ModelCard:
+        """Return the card that answers what a request leaves open."""
         card = self.card(request.model)
-        if turbo:
-            card = quicken(card, request, device=(placement or self._placement).device)
-        words = [request.prompt] if prompts is None else prompts
-        wanted = [replace(request, prompt=prompt) for prompt in words]
-        recipes = tuple(recipe for one in wanted for recipe in requests.resolve(one, card))
-        if request.lock_width is not None:
-            return recipes
-        return tuple(_provable(recipe) for recipe in recipes)
+        if not turbo:
+            return card
+        return quicken(card, request, device=(placement or self._placement).device)
+
+    def _joined(self, picture: AnyPicture, parent: Entry, options: RunOptions) -> Entry:
+        """Return the parent as it is in the library: a file from elsewhere is taken in first."""
+        if not isinstance(picture, str | Path) or is_id(picture):
+            return parent
+        return (options.get("library") or self.library).add_png(png.read_bytes(parent.path))
 
     def _go_on(self, parent: Entry, recipes: Sequence[Recipe], options: RunOptions) -> Run:
         """Start a round that goes on from a picture, in batches in which the lock holds here."""
@@ -269,6 +273,18 @@ class Studio(Parts):
             placement=options.get("placement"),
             notices=notices,
         )
+
+
+def _resolve(
+    request: Request, prompts: Sequence[str] | None, card: ModelCard
+) -> tuple[Recipe, ...]:
+    """Turn a request into recipes, each prompt on every seed."""
+    words = [request.prompt] if prompts is None else prompts
+    wanted = [replace(request, prompt=prompt) for prompt in words]
+    recipes = tuple(recipe for one in wanted for recipe in requests.resolve(one, card))
+    if request.lock_width is not None:
+        return recipes
+    return tuple(_provable(recipe) for recipe in recipes)
 
 
 def _provable(recipe: Recipe) -> Recipe:
