@@ -174,7 +174,7 @@ def test_a_narrower_batch_than_the_parent_had_is_told(
     monkeypatch.setenv("SEEDGRID_CACHE", str(tmp_path))
     parent = studio.grid("a fox", seeds=[1], **SMALL)[0]
     before = studio.start_refine(parent, [", artsy"])
-    advise(parent.recipe, report_for(parent.recipe, proven=1))
+    advise(parent.recipe, report_for(parent.recipe, tested=1))
     words = studio.start_refine(parent, [", colorful"])
     noise = studio.start_variations(parent, weight=0.1)
     again = studio.start_again([parent.entry], None)
@@ -193,7 +193,7 @@ def test_the_narrowest_width_that_was_found_counts(
     monkeypatch.setenv("SEEDGRID_CACHE", str(tmp_path))
     parent = studio.grid("a fox", seeds=[1], **SMALL)[0]
     for width in found:
-        advise(parent.recipe, report_for(parent.recipe, proven=width))
+        advise(parent.recipe, report_for(parent.recipe, tested=width))
     assert studio.start_refine(parent, [", artsy"]).jobs[0].recipe.lock_width == 1
 
 
@@ -206,7 +206,7 @@ def test_a_width_that_was_asked_for_is_no_news(
     """
     monkeypatch.setenv("SEEDGRID_CACHE", str(tmp_path))
     small = Request(prompt="a fox", seeds=(1,), **SMALL)
-    advise(studio.resolve(small)[0], report_for(studio.resolve(small)[0], proven=2))
+    advise(studio.resolve(small)[0], report_for(studio.resolve(small)[0], tested=2))
     asked = studio.start_grid(replace(small, lock_width=4))
     usual = studio.start_grid(small)
     other = studio.start_grid(replace(small, dtype="bfloat16"))

@@ -37,6 +37,8 @@ class Checks:
             if entry.lost:
                 raise LibraryError("picture_lost", value=entry.id)
             for news in self._verify(read_claim(entry.path)):
+                if news.pop("confirms", False) and not entry.checked:
+                    self._libraries.of(state.visitor).confirm(entry.id)
                 yield base | news
         except SeedGridError as error:
             yield base | {"error": stage.complain(state.epoch, error)}
@@ -92,6 +94,7 @@ def _shown(claim: Claim, verdict: Verdict) -> stage.Json:
         difference = stage.preview_uri(difference_picture(claim.pixels, verdict.pixels))
     return {
         "verdict": verdict.verdict,
+        "confirms": verdict.confirms,
         "max_abs_diff": verdict.max_abs_diff,
         "psnr_db": verdict.psnr_db,
         "differing_pixels": verdict.differing_pixels,
