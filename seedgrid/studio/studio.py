@@ -7,10 +7,9 @@ asked for.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Unpack
+from typing import Final, Unpack
 
 from seedgrid.core import request as requests
 from seedgrid.core.entry import Entry
@@ -21,16 +20,13 @@ from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import ModelCard, Request
 from seedgrid.core.seeds import draw_seed
 from seedgrid.core.turbo import quicken
-from seedgrid.diffusion.backend import Placement, Unwatched, Watch
-from seedgrid.diffusion.probe_results import ProbeReport, advised_width
+from seedgrid.diffusion.backend import Placement
+from seedgrid.diffusion.probe_results import advised_width
 from seedgrid.engine import Run
 from seedgrid.formats import png
 from seedgrid.pictures import Pictures, StudioPicture
 from seedgrid.studio.options import AnyPicture, RunOptions, Seeds, Settings, is_id, read_seeds
 from seedgrid.studio.parts import Parts
-
-if TYPE_CHECKING:
-    from seedgrid.verify import Claim, Verdict
 
 _OWNER: Final = "studio"
 _NUM_VARIATIONS: Final = 4
@@ -190,37 +186,6 @@ class Studio(Parts):
         jobs = plan_refine(parent, recipes) if parent else plan_grid(recipes)
         return self._submit(jobs, (), {**options, "fresh": True})
 
-    def verify(self, claim: Claim, watch: Watch | None = None) -> Future[Verdict]:
-        """Run a picture's recipe again between two runs, and compare.
-
-        Raises:
-            RunError: `engine_closed`.
-        """
-        from seedgrid.verify import verify
-
-        return self.engine.borrow(
-            lambda backend: verify([claim], backend, watch=watch or Unwatched())[0]
-        )
-
-    def probe(
-        self, recipe: Recipe, placement: Placement, watch: Watch
-    ) -> Future[ProbeReport | None]:
-        """Test between two runs whether the lock holds for recipes like this one.
-
-        Returns:
-            None where the backend cannot tell.
-
-        Raises:
-            RunError: `engine_closed`.
-        """
-        from seedgrid.verify.verifying import Prober
-
-        return self.engine.borrow(
-            lambda backend: (
-                backend.probe(recipe, placement, watch) if isinstance(backend, Prober) else None
-            )
-        )
-
     def resolve(
         self,
         request: Request,
@@ -265,7 +230,7 @@ class Studio(Parts):
         return self._submit(plan_refine(parent, provable), notices, options)
 
     def _submit(self, jobs: Sequence[Job], notices: Sequence[Notice], options: RunOptions) -> Run:
-        return self.engine.submit(
+        run = self.engine.submit(
             jobs,
             owner=options.get("owner", _OWNER),
             fresh=options.get("fresh", False),
@@ -273,6 +238,8 @@ class Studio(Parts):
             placement=options.get("placement"),
             notices=notices,
         )
+        self.stop_probing()
+        return run
 
 
 def _resolve(
