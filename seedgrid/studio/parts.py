@@ -11,9 +11,9 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
+from seedgrid.core.card import ModelCard
 from seedgrid.core.entry import Entry
 from seedgrid.core.recipe import Recipe
-from seedgrid.core.request import ModelCard
 from seedgrid.diffusion.backend import Backend, Placement, Unwatched, Watch
 from seedgrid.diffusion.probe_results import ProbeReport
 from seedgrid.engine import Engine, Run, Warmth

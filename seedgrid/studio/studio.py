@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Final, Unpack
 
 from seedgrid.core import request as requests
+from seedgrid.core.card import ModelCard
 from seedgrid.core.entry import Entry
 from seedgrid.core.notices import Notice
 from seedgrid.core.plan import Job, plan_grid, plan_refine
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.core.recipe import Recipe
-from seedgrid.core.request import ModelCard, Request
+from seedgrid.core.request import Request
 from seedgrid.core.seeds import draw_seed
 from seedgrid.core.turbo import quicken
 from seedgrid.diffusion.backend import Placement
