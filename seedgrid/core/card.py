@@ -22,8 +22,8 @@ class ModelCard:
         fixed_size: True when only `width` x `height` can be painted.
         max_steps: The most steps that the model's noise schedule allows.
         schedulers: The names on offer with this model, the model's own first.
-        lock_width: What is offered: less than `usual_lock_width` where a probe found a leak here,
-            which whoever takes it must say.
+        lock_width: The model's usual one; where a probe found a leak here, the studio takes less,
+            and says so.
         hints: Words the model knows, by kind, for the page; empty when nobody said.
         fragile: True for pipelines that only the same hardware and versions reproduce (UnCLIP).
     """
@@ -43,6 +43,5 @@ class ModelCard:
     schedulers: tuple[str, ...]
     dtype: DType = "float32"
     lock_width: int = LOCK_WIDTH
-    usual_lock_width: int = LOCK_WIDTH
     hints: dict[str, tuple[str, ...]] = field(default_factory=dict)
     fragile: bool = False

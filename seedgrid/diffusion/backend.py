@@ -90,7 +90,7 @@ class Watch(Protocol):
 
 
 class Unwatched:
-    """A watch for whoever does not care: it never stops anything."""
+    """A watch for whoever does not look: it stops nothing until `cancelled` is set."""
 
     cancelled = False
 

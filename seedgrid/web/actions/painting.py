@@ -212,13 +212,11 @@ class Handlers:
 
     def _show_run(self, before: Snapshot, run: Run) -> PageUpdate:
         """Show the round that has just begun, finished where the library knew its pictures."""
-        lock = self._snapshots.lock
-        lock.make_way()
         run.wait_for(Loading, Started, timeout_s=_AT_ONCE_S)
         if run.state == "running":
             run.wait_for(Loading, Noise, timeout_s=_NOISE_S)
         if run.has_ended:
-            lock.consider(run)
+            self._snapshots.lock.consider(run)
         return before.after(run).show()
 
 
