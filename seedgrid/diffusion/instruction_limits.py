@@ -29,6 +29,8 @@ _VALUES: Final[dict[str, re.Pattern[str]]] = {
     # How many threads there really are: GCC's libgomp asks these, whatever torch is told.
     "OMP_DYNAMIC": re.compile(r"true|false|0|1", re.IGNORECASE | re.ASCII),
     "OMP_THREAD_LIMIT": re.compile(r"[0-9]{1,6}", re.ASCII),
+    # Which attention diffusers' newer models take: those that are in torch; others fetch code.
+    "DIFFUSERS_ATTN_BACKEND": re.compile(r"native|_native_(?:math|flash|efficient|cudnn)|flex"),
 }
 
 NAMES: Final = tuple(_VALUES)
