@@ -37,6 +37,16 @@ NAMES: Final = tuple(_VALUES)
 """The variables that limit what a CPU's libraries use: its vector instructions, its threads."""
 
 
+def in_force(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the limits of an environment, also those that no library's manual knows.
+
+    What is set changes bits, or may, whatever it is; only what is `accepted` is ever set again.
+    """
+    known = accepted(environment)
+    found = {name: environment[name] for name in NAMES if name in environment}
+    return {name: known.get(name, f"other: {value!a:.60}") for name, value in found.items()}
+
+
 def accepted(limits: Mapping[str, object]) -> dict[str, str]:
     """Return those limits that are limits, by name and by value; everything else is left out.
 
