@@ -23,7 +23,6 @@ from seedgrid.diffusion.probe_results import lock_notice
 from seedgrid.engine import Run
 from seedgrid.studio import Studio
 
-
 _LOCKS: Final = {"": "tested here", "lock_untested": "not tested here", "lock_leaks": "leaks here"}
 """What a line of JSON says of the lock, by the notice that there is."""
 
