@@ -86,7 +86,7 @@ def test_numbers_that_other_tools_write_have_a_range() -> None:
 
 
 @given(
-    guidance=st.floats(0, 30),
+    guidance=st.floats(0, 30).map(lambda value: value + 0.0),
     steps=st.integers(1, 100),
     width=st.sampled_from([64, 96, 256]),
     negative=st.text("fog, \n", max_size=20),
@@ -105,6 +105,7 @@ def test_what_a_field_shows_is_read_again(
         negative_prompt=negative,
         noise_mix=tuple(mix),
         model=FAKE_CARD.ref,
+        scheduler=FAKE_CARD.scheduler,
     )
     again = read_request(Asked(**write_fields(ask_again(recipe))))
     assert resolve(again, FAKE_CARD) == (recipe,)
