@@ -25,7 +25,7 @@ from seedgrid.engine import Run
 from seedgrid.formats import png
 from seedgrid.studio import Studio
 from seedgrid.verify import read_claim
-from seedgrid.web.actions.form import Asked, check_count, read_request
+from seedgrid.web.actions.form import FormPayload, check_count, read_request
 
 Record = dict[str, Any]
 Answer = tuple[list[tuple[str, str]], list[Record]]
@@ -76,7 +76,7 @@ class Api:
         Returns:
             The PNG files with their seeds, and a record of each.
         """
-        asked = Asked(
+        asked = FormPayload(
             prompt=prompt,
             seeds=seeds,
             negative=negative,

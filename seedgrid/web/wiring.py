@@ -18,7 +18,7 @@ from seedgrid.core.errors import SeedGridError
 from seedgrid.core.fields import AUTO, ON_PAGE, Field
 from seedgrid.core.request import STRONG, SUBTLE
 from seedgrid.web.actions.checks import Checks
-from seedgrid.web.actions.form import read_asked, read_varied
+from seedgrid.web.actions.form import read_form, read_round
 from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.components.layout import View
 from seedgrid.web.serializers import stage
@@ -73,16 +73,16 @@ def _wire_rounds(view: View, handlers: Handlers, demo: gr.Blocks) -> None:
         return updates(handlers.on_load(kept))
 
     def on_generate(kept: object, payload: object) -> Updates:
-        return updates(handlers.on_generate(read_asked(payload), kept))
+        return updates(handlers.on_generate(read_form(payload), kept))
 
     def on_refine(kept: object, payload: object) -> Updates:
-        return updates(handlers.on_refine(read_varied(payload), kept))
+        return updates(handlers.on_refine(read_round(payload), kept))
 
     def on_subtle(kept: object, payload: object) -> Updates:
-        return updates(handlers.on_variations(SUBTLE, read_varied(payload), kept))
+        return updates(handlers.on_variations(SUBTLE, read_round(payload), kept))
 
     def on_strong(kept: object, payload: object) -> Updates:
-        return updates(handlers.on_variations(STRONG, read_varied(payload), kept))
+        return updates(handlers.on_variations(STRONG, read_round(payload), kept))
 
     def on_back(kept: object) -> Updates:
         return updates(handlers.on_back(kept))

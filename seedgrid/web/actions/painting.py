@@ -15,7 +15,13 @@ from seedgrid.core.errors import SeedGridError
 from seedgrid.core.events import Event, Finished, Loading, Noise, Started, Step, Terminal
 from seedgrid.engine import Run
 from seedgrid.studio import RunOptions, Studio
-from seedgrid.web.actions.form import Asked, Varied, read_placement, read_prompts, read_request
+from seedgrid.web.actions.form import (
+    FormPayload,
+    RoundPayload,
+    read_placement,
+    read_prompts,
+    read_request,
+)
 from seedgrid.web.serializers import stage
 from seedgrid.web.serializers.answers import PageUpdate, Progress
 from seedgrid.web.state.model_options import Offer, offer
@@ -47,7 +53,7 @@ class Handlers:
             here = here.moved(work=None, round=None, picked=None, run=None)
         return here.show()
 
-    def on_generate(self, asked: Asked, kept: object) -> PageUpdate:
+    def on_generate(self, asked: FormPayload, kept: object) -> PageUpdate:
         """Start a new work: one prompt or several, each on every seed."""
         here = self._look(kept)
         try:
@@ -59,7 +65,7 @@ class Handlers:
             return _refuse(here, error)
         return self._show_run(here, run)
 
-    def on_refine(self, varied: Varied, kept: object) -> PageUpdate:
+    def on_refine(self, varied: RoundPayload, kept: object) -> PageUpdate:
         """Start a round on the picked picture's seed: its prompt with each suffix."""
         here = self._look(kept)
         try:
@@ -72,7 +78,7 @@ class Handlers:
             return _refuse(here, error)
         return self._show_run(here, run)
 
-    def on_variations(self, weight: float, varied: Varied, kept: object) -> PageUpdate:
+    def on_variations(self, weight: float, varied: RoundPayload, kept: object) -> PageUpdate:
         """Start a round around the picked picture's noise: its words stay as they are."""
         here = self._look(kept)
         try:
@@ -93,7 +99,7 @@ class Handlers:
         parent = here.find(here.round.parent_id)
         try:
             run = self._studio.start_again(
-                here.round.entries, parent, **self._options(here, Varied())
+                here.round.entries, parent, **self._options(here, RoundPayload())
             )
         except SeedGridError as error:
             return _refuse(here, error)
@@ -203,7 +209,7 @@ class Handlers:
     def _look(self, kept: object) -> Snapshot:
         return self._snapshots.of(read_page_state(kept))
 
-    def _options(self, here: Snapshot, said: Asked | Varied) -> RunOptions:
+    def _options(self, here: Snapshot, said: FormPayload | RoundPayload) -> RunOptions:
         return RunOptions(
             owner=here.state.visitor,
             library=here.library,
