@@ -1,166 +1,30 @@
-"""The page's composition root, and the entry of a Hugging Face Space.
+"""The page's entry, and the entry of a Hugging Face Space.
 
     python app.py --model bundled --port 7860
 
-It puts studio and page together and serves them. torch is imported by the engine's own thread,
-after the server answers. On a Space `demo` is built when this module is imported, nowhere else.
+`seedgrid ui` opens the same page. On a Space `demo` is built when this file is run or imported,
+nowhere else.
 """
 
 from __future__ import annotations
 
 import argparse
-import logging
 import os
-import socket
 import sys
-import tempfile
 import threading
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, Final
 
-os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")  # read once, when gradio is imported
-
-from seedgrid.web.server.gradio_import import quickly
-
-with quickly():
-    import gradio as gr
-
-    from seedgrid.core.errors import InputError, SeedGridError
-    from seedgrid.diffusion.backend import Backend, Placement
-    from seedgrid.studio import Studio, default_model
-    from seedgrid.web.components.theme import make_theme
-    from seedgrid.web.page import Answers, build_app, make_answers, make_i18n
-    from seedgrid.web.server import app
-    from seedgrid.web.state.visitor_libraries import VisitorShelves
-
-logger = logging.getLogger("seedgrid")
-
-HOST: Final = "127.0.0.1"
-PORT: Final = 7860
-_MAX_FILE_SIZE: Final = "64mb"
-_MAX_THREADS: Final = 80
-_RUNS_PER_VISITOR: Final = 2
-_LANGUAGES: Final = ("auto", "en", "zh", "ko")
-
-
-def main(
-    *,
-    model: str | None = None,
-    library: str | Path | None = None,
-    host: str = HOST,
-    port: int = PORT,
-    lang: str = "auto",
-    backend: Backend | None = None,
-) -> None:
-    """Serve the page until it is interrupted.
-
-    Args:
-        model: As in `Studio`.
-        library: As in `Studio`.
-        host: The address to listen on.
-        port: 0 takes a free one; the next free one is taken when this one is in use.
-        lang: `"en"`, `"zh"` or `"ko"`; `"auto"` leaves it to the browser.
-        backend: What paints; diffusers by default, a fake one in tests.
-
-    Raises:
-        InputError: The host, the port or the language cannot be.
-    """
-    if lang not in _LANGUAGES:
-        choices = ", ".join(_LANGUAGES)
-        raise InputError("language_unknown", field="lang", value=lang, choices=choices)
-    with _make_studio(model, library, backend) as studio:
-        language = None if lang == "auto" else lang
-        answers = make_answers(studio)
-        demo = build_app(answers, language=language)
-        free = find_port(host, port)
-        if port and free != port:
-            _say(f"Port {port} is in use, taking {free}.")
-        options = launch_options(answers, language=language, host=host)
-        demo.launch(server_name=host, server_port=free, prevent_thread_lock=True, **options)
-        _say(f"SeedGrid is at {demo.local_url}")
-        threading.Thread(target=warm, args=(studio,), name="seedgrid-warm", daemon=True).start()
-        demo.block_thread()
-
-
-def launch_options(answers: Answers, *, language: str | None, host: str | None) -> dict[str, Any]:
-    """Return what `Blocks.launch` is told.
-
-    Args:
-        answers: What answers the page.
-        language: The page's language; None leaves it to the browser.
-        host: The address that is listened on; None on a Space.
-    """
-    hosts = None if host is None else _known_hosts(host)
-    return {
-        "app_kwargs": {
-            "routes": app.routes(answers.shelves, answers.handlers.follow),
-            "middleware": app.middleware(language=language, hosts=hosts),
-        },
-        "i18n": make_i18n(),
-        "theme": make_theme(),
-        "footer_links": [],
-        "run_history": False,
-        "enable_monitoring": False,
-        "ssr_mode": False,
-        "share": False,
-        "show_error": False,
-        "quiet": True,
-        "max_threads": _MAX_THREADS,
-        "max_file_size": _MAX_FILE_SIZE,
-    }
-
-
-def find_port(host: str, port: int) -> int:
-    """Return the port, or the next one that is free; 0 asks the system for one.
-
-    Raises:
-        InputError: None of the next hundred is free, or the host is not of this machine.
-    """
-    for candidate in range(port, port + 100) if port else (0,):
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind((host, candidate))
-            except (OSError, OverflowError) as error:
-                reason = error
-                continue
-            return int(probe.getsockname()[1])
-    raise InputError("address_refused", field="port", value=f"{host}:{port}", reason=reason)
-
-
-def warm(studio: Studio) -> None:
-    """Load the model behind the open page; what goes wrong is said there."""
-    try:
-        studio.engine.warm(studio.model)
-    except SeedGridError as error:
-        logger.error("the model cannot be loaded: %s", error)  # noqa: TRY400 (a sentence, no bug)
-
-
-def _make_studio(
-    model: str | None, library: str | Path | None, backend: Backend | None = None
-) -> Studio:
-    return Studio(
-        model,
-        library,
-        backend=backend,
-        placement=Placement(),
-        runs_per_owner=_RUNS_PER_VISITOR,
-        compiles_ahead="SPACE_ID" not in os.environ,
-    )
-
-
-def _say(line: str) -> None:
-    """Tell the person at the terminal."""
-    sys.stderr.write(f"{line}\n")
-    sys.stderr.flush()
-
-
-def _known_hosts(host: str) -> list[str]:
-    """The names under which this machine may be asked; every one where others may ask it."""
-    if host in ("0.0.0.0", "::"):  # noqa: S104 (compared, not bound)
-        return ["*"]
-    return [host, "localhost", "127.0.0.1"]
+from seedgrid.core.errors import SeedGridError
+from seedgrid.web.launch import (
+    HOST,
+    PORT,
+    build_space,
+    languages,
+    launch_options,
+    main,
+    say,
+    warm,
+)
 
 
 def _read_arguments(arguments: Sequence[str]) -> argparse.Namespace:
@@ -169,22 +33,12 @@ def _read_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--library", help="the folder that keeps the pictures")
     parser.add_argument("--host", default=HOST, help=f"address to listen on ({HOST})")
     parser.add_argument("--port", type=int, default=PORT, help=f"port; 0 takes a free one ({PORT})")
-    parser.add_argument("--lang", default="auto", choices=_LANGUAGES, help="language of the page")
+    parser.add_argument("--lang", default="auto", choices=languages(), help="language of the page")
     return parser.parse_args(arguments)
 
 
-def _build_space() -> tuple[gr.Blocks, Answers]:
-    """Build the page of a Space; each visitor's library is deleted when they stay away."""
-    from seedgrid.diffusion.installed import InstalledBackend
-
-    folder = Path(tempfile.mkdtemp(prefix="seedgrid-"))
-    studio = _make_studio(None, folder / "api", InstalledBackend(default_model()))
-    answers = make_answers(studio, VisitorShelves(folder / "visitors"))
-    return build_app(answers), answers
-
-
 if "SPACE_ID" in os.environ:
-    demo, _answers = _build_space()
+    demo, _answers = build_space()
     threading.Thread(
         target=warm, args=(_answers.studio,), name="seedgrid-warm", daemon=True
     ).start()
@@ -194,5 +48,5 @@ elif __name__ == "__main__":
     try:
         main(**vars(_read_arguments(sys.argv[1:])))
     except SeedGridError as error:
-        _say(f"error: {error}")
+        say(f"error: {error}")
         sys.exit(error.exit_code)

@@ -2,16 +2,16 @@
    Runs before Gradio, which asks navigator.language once and does not know plain "zh". */
 window.SeedGrid = (() => {
   const config = window.SeedGridConfig;
-  const locales = { en: "en", zh: "zh-CN", ko: "ko" };
+  const languages = config.languages;
   const asked = new URLSearchParams(location.search).get("__lang");
   const wishes = [asked, config.language, ...(navigator.languages ?? [navigator.language])];
   const language =
     wishes
       .filter(Boolean)
       .map((wish) => wish.toLowerCase().split(/[-_]/)[0])
-      .find((wish) => wish in locales) ?? "en";
-  Object.defineProperty(navigator, "language", { get: () => locales[language] });
-  document.documentElement.lang = locales[language];
+      .find((wish) => Object.hasOwn(languages, wish)) ?? "en";
+  Object.defineProperty(navigator, "language", { get: () => languages[language].tag });
+  document.documentElement.lang = languages[language].tag;
 
   // Gradio's own stream is cut when the page is left, and it logs that as an error: nobody is there.
   addEventListener("beforeunload", () => (console.error = () => undefined));
@@ -34,9 +34,8 @@ window.SeedGrid = (() => {
   /** Sentences as the parts of a longer one. */
   function clauses(sentences) {
     const open = sentences.map((sentence) => sentence.replace(/[.。]$/, ""));
-    if (language === "zh") return open.join("；");
-    const isLatin = language === "en";
-    return open.map((part) => (isLatin ? part[0].toLowerCase() + part.slice(1) : part)).join("; ");
+    const { joiner, lowers } = languages[language];
+    return open.map((part) => (lowers ? part[0].toLowerCase() + part.slice(1) : part)).join(joiner);
   }
 
   /** Make an element; `text` becomes textContent, never HTML. */

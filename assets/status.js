@@ -7,7 +7,7 @@ SeedGrid.status = ({ element, props, watch }) => {
   let isMarked = false;
   // The fields of the page; an error about anything else stands in the status line alone.
   const PLACES = new Set(
-    "prompt seeds vary negative steps guidance size scheduler model device determinism dtype mix compiled more-prompts drop".split(" "),
+    "prompt seeds vary negative steps guidance size scheduler model device determinism dtype mix more-prompts drop".split(" "),
   );
 
   function show(value) {

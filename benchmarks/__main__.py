@@ -29,9 +29,9 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "sd-512": {"size_px": 512, "num_steps": 5, "guidance": 7.5},
 }
 CONTESTS: dict[str, tuple[str, ...]] = {
-    "bundled-256": ("grid", "previews", "refinement", "known", "matrix", "compiled"),
-    "sd-256": ("grid", "refinement", "bfloat16", "compiled", "turbo", "quick"),
-    "sd-512": ("grid", "quick"),
+    "bundled-256": ("grid", "previews", "refinement", "known", "matrix"),
+    "sd-256": ("grid", "refinement", "bfloat16", "turbo"),
+    "sd-512": ("grid", "turbo"),
 }
 
 
@@ -102,7 +102,6 @@ def _contests(model: str, stage: Stage, only: str) -> Iterator[Contest]:
     """Make the contests one by one: each keeps a model in memory."""
     half = Settings(dtype="bfloat16")
     fewer = Settings(dtype="bfloat16", scheduler=FAST_SCHEDULER)
-    code = Settings(dtype="bfloat16", compiled=True)
     fewer["num_inference_steps"] = math.ceil(STEP_SHARE * SETTINGS[model]["num_steps"])
     makers: dict[str, Callable[[], Contest]] = {
         "grid": stage.grid,
@@ -111,9 +110,7 @@ def _contests(model: str, stage: Stage, only: str) -> Iterator[Contest]:
         "known": stage.known,
         "matrix": lambda: stage.matrix(64),
         "bfloat16": lambda: stage.faster("bfloat16", {}, half),
-        "compiled": lambda: stage.faster("bfloat16, compiled", {}, code),
-        "turbo": lambda: stage.faster("turbo, before it is compiled", {}, fewer),
-        "quick": lambda: stage.faster("turbo", {}, Settings(**{**fewer, "compiled": True})),
+        "turbo": lambda: stage.faster("turbo", {}, fewer),
     }
     for name, make in makers.items():
         if name in CONTESTS[model] and only in name:

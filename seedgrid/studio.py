@@ -25,7 +25,7 @@ from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import ModelCard, Request
 from seedgrid.core.seeds import check_seed, parse_seeds
-from seedgrid.core.turbo import quicken, use_compiled
+from seedgrid.core.turbo import quicken
 from seedgrid.diffusion.backend import Backend, Placement
 from seedgrid.engine import Engine, Run
 from seedgrid.formats import png
@@ -60,7 +60,6 @@ class Settings(TypedDict, total=False):
     dtype: str | None
     lock_width: int | None
     determinism: str | None
-    compiled: bool | None
 
 
 class Studio:
@@ -75,7 +74,6 @@ class Studio:
         backend: What paints; by default diffusers.
         placement: Where to compute, in full; `device` alone by default, without previews.
         runs_per_owner: How many runs each visitor of the page may have waiting or running.
-        compiles_ahead: Whether turbo may compile in the background, for the grids after this one.
     """
 
     def __init__(
@@ -87,7 +85,6 @@ class Studio:
         backend: Backend | None = None,
         placement: Placement | None = None,
         runs_per_owner: int = _RUNS,
-        compiles_ahead: bool = False,
     ) -> None:
         self.model = model or default_model()
         self.library_folder = Path(library or default_library()).expanduser().absolute()
@@ -97,7 +94,6 @@ class Studio:
         self._library: Library | None = None
         self._engine: Engine | None = None
         self._runs_per_owner = runs_per_owner
-        self._compiles_ahead = compiles_ahead
 
     def __enter__(self) -> Self:
         return self
@@ -267,22 +263,19 @@ class Studio:
         Args:
             request: What was asked for.
             prompts: In place of its own, each on every seed.
-            turbo: A compiled denoiser is taken when it is there, and nobody waits for one.
+            turbo: See `core.turbo`.
             device: Where they will be painted; the studio's own by default.
 
         Raises:
             InputError: What was asked for cannot be, by field.
             ModelError: As `card`.
         """
-        placement = replace(self._placement, device=device or self._placement.device)
         card = self.card(request.model)
-        quick = quicken(request, card, device=placement.device) if turbo else request
+        where = device or self._placement.device
+        quick = quicken(request, card, device=where) if turbo else request
         words = [request.prompt] if prompts is None else prompts
         wanted = [replace(quick, prompt=prompt) for prompt in words]
-        recipes = tuple(recipe for one in wanted for recipe in requests.resolve(one, card))
-        if not (turbo and recipes) or request.compiled is not None:
-            return recipes
-        return use_compiled(recipes, self.backend, placement, ahead=self._compiles_ahead)
+        return tuple(recipe for one in wanted for recipe in requests.resolve(one, card))
 
     def find(self, picture: AnyPicture) -> Entry:
         """Return what is known of a picture: one of ours, an id in the library, or a PNG file.

@@ -85,11 +85,11 @@ def _answers(address: str) -> bool:
 
 def _main(library: str, step_delay_s: str, load_delay_s: str, kind: str, port: str) -> None:
     sys.path.insert(0, str(ROOT))
-    import app
     from seedgrid.core.picture import Pixels
     from seedgrid.core.recipe import Recipe
     from seedgrid.diffusion.backend import Placement, Watch
     from seedgrid.testing.fake import FakeBackend, Fault
+    from seedgrid.web import launch
 
     class Brittle(FakeBackend):
         def paint(
@@ -99,7 +99,7 @@ def _main(library: str, step_delay_s: str, load_delay_s: str, kind: str, port: s
             return super().paint(recipes, placement, watch)
 
     fake = Brittle(step_delay_s=float(step_delay_s), load_delay_s=float(load_delay_s))
-    app.main(library=library, port=int(port), backend=None if kind == "real" else fake)
+    launch.main(library=library, port=int(port), backend=None if kind == "real" else fake)
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ from seedgrid.formats import png
 from seedgrid.library import Library
 from seedgrid.models.registry import bundled_folder
 from seedgrid.testing.fake import FAKE_CARD
+from seedgrid.web import launch
 from seedgrid.web.server import app as server
 from seedgrid.web.server.limits import MAX_BODY_BYTES
 
@@ -186,16 +187,16 @@ def test_analytics_and_history_are_off(address: str) -> None:
 def test_a_taken_port_gives_the_next_one() -> None:
     """Two pages at once stand side by side."""
     with socket.socket() as taken:
-        taken.bind((app.HOST, 0))
+        taken.bind((launch.HOST, 0))
         taken.listen()
         port = taken.getsockname()[1]
-        assert port < app.find_port(app.HOST, port) < port + 100
+        assert port < launch.find_port(launch.HOST, port) < port + 100
 
 
 def test_an_address_of_another_machine_is_refused() -> None:
     """A host that is not ours is named in the message."""
     with pytest.raises(InputError, match=r"192\.0\.2\.1"):
-        app.find_port("192.0.2.1", 7860)
+        launch.find_port("192.0.2.1", 7860)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ SOURCES = sorted([*(ROOT / "seedgrid").rglob("*.py"), ROOT / "app.py"])
 TRAINING = sorted((ROOT / "training").rglob("*.py"))
 
 ORDER = (
+    "locales",
     "core",
     "storage",
     "formats",
@@ -27,8 +28,8 @@ ORDER = (
     "pictures",
     "studio",
     "verify",
-    "cli",
     "web",
+    "cli",
     "app",
 )
 """The rooms, from the bottom up: a room may import those before it, and itself."""
@@ -113,7 +114,9 @@ def test_foreign_libraries_stay_in_their_rooms(path: Path) -> None:
         assert rooms is None or place.startswith(rooms), f"{place} must not import {module}"
 
 
-@pytest.mark.parametrize("module", ["seedgrid", "seedgrid.cli", "seedgrid.library", "app"])
+@pytest.mark.parametrize(
+    "module", ["seedgrid", "seedgrid.cli", "seedgrid.library", "app", "seedgrid.web.launch"]
+)
 def test_importing_needs_no_torch(module: str) -> None:
     """The package, the command line and the page open without torch or diffusers."""
     code = (

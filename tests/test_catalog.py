@@ -78,8 +78,8 @@ def test_unconditional_models_have_no_prompt_and_one_size(
 def test_the_card_needs_neither_torch_nor_diffusers(model_folder: Callable[[str], Path]) -> None:
     """The page opens before torch is imported, and shows the model's settings."""
     program = (
-        "import sys; from seedgrid.diffusion import catalog\n"
-        "assert catalog.find(sys.argv[1]).card.schedulers and catalog.installed() is not None\n"
+        "import sys; from seedgrid.models import registry\n"
+        "assert registry.find(sys.argv[1]).card.schedulers and registry.installed() is not None\n"
         "assert not {'torch', 'diffusers', 'transformers'} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", program, model_folder("sd")], check=True)

@@ -211,7 +211,6 @@ def test_a_dropped_picture_of_another_tool_fills_in_the_fields(keep: Keep, tmp_p
         "determinism": "",
         "dtype": "",
         "mix": "",
-        "compiled": False,
     }
     assert shown.place is None
     assert filled.status is not None

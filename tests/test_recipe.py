@@ -104,6 +104,22 @@ def test_everything_counts(change: dict[str, object]) -> None:
     assert other.id != RECIPE.id
 
 
+@pytest.mark.parametrize(
+    ("changes", "recipe_id"),
+    [
+        ({}, "361d8786769cb48b232af4faa213c9177841ae87d06df45df5a00f7153b36f1c"),
+        ({"compiled": True}, "03613e6a7743312d00dfe524315f57fd0588637d91174bce4bebf00dd55cfa2f"),
+    ],
+    ids=["usual", "compiled"],
+)
+def test_ids_are_those_of_earlier_releases(changes: dict[str, object], recipe_id: str) -> None:
+    """Recorded on 2026-11-21, when recipes could still ask for compiled code."""
+    recipe = RECIPE.replace(**changes)
+    assert recipe.id == recipe_id
+    assert read_recipe(canonical_json(recipe)) == recipe
+    assert ("compiled" in canonical_json(recipe)) is bool(changes)
+
+
 def test_words_and_noise_may_share_a_batch() -> None:
     """The batch key ignores prompt, negative prompt, seed and noise mix, and nothing else."""
     shared = RECIPE.replace(prompt="x", negative_prompt="y", seed=1)

@@ -19,7 +19,7 @@ from seedgrid.core.picture import Lineage, Picture, new_id
 from seedgrid.export import labels
 from seedgrid.export.contact_sheets import is_matrix, make_pages, write_sheet
 from seedgrid.export.labels import Block, Cell, lay_out, wrap
-from seedgrid.export.sheets import is_sheet, write_grid
+from seedgrid.export.sheets import is_sheet, make_sheet, write_grid
 from seedgrid.library import Library
 
 COLOURS = ((200, 30, 30), (30, 200, 30), (30, 30, 200), (200, 200, 30))
@@ -86,6 +86,7 @@ def test_four_pictures_make_two_by_two() -> None:
 
     assert sheet.size == (8, 4)
     assert [sheet.getpixel(place) for place in ((0, 0), (4, 0), (0, 2), (4, 2))] == list(COLOURS)
+    assert make_sheet(images).tobytes() == sheet.tobytes()
 
 
 def test_a_table_has_its_rows_and_the_rest_stays_black() -> None:

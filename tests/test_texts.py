@@ -1,21 +1,30 @@
-"""Every word on the page is there in every language."""
+"""Every word SeedGrid says is there in every language, and a language is one file."""
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import gradio as gr
 import pytest
 
+import app as program
+from seedgrid import locales as words
 from seedgrid.core.errors import MESSAGES
+from seedgrid.locales import ENGLISH, english, locales, read_locale
 from seedgrid.verify.reasons import REASONS
-from seedgrid.web.locales.error_texts import ERROR_TEXTS
-from seedgrid.web.locales.texts import TEXTS, choose_language, labels, page_texts
-from seedgrid.web.locales.words import LOCALES
+from seedgrid.web.page import make_i18n
 from seedgrid.web.server import app
+from seedgrid.web.texts import choose_language, labels, page_texts, say
 
-UI = Path(app.__file__).parent
+WEB = Path(app.__file__).parent.parent
 SCRIPTS = sorted(app.ASSETS.glob("*.js"))
+FILES = sorted(words.FOLDER.glob("*.json"))
+SECTIONS = ("page", "fields", "library", "verdict", "reasons", "errors")
 # Keys that scripts put together: text(`cell_${state}`), and the like.
 BUILT = {
     "cell_": ("empty", "waiting", "painting", "done", "stopped"),
@@ -25,28 +34,49 @@ BUILT = {
 
 
 def placeholders(sentence: str) -> set[str]:
-    return set(re.findall(r"\{(\w+)\}", sentence))
+    return set(re.findall(r"\{([^{}]*)\}", sentence))
 
 
-@pytest.mark.parametrize("key", TEXTS)
-def test_a_text_is_complete(key: str) -> None:
-    """All languages say something, and fill in the same data."""
-    words = TEXTS[key]
-    assert all(sentence.strip() for sentence in words)
-    assert placeholders(words.en) == placeholders(words.zh) == placeholders(words.ko)
+def content(path: Path) -> dict[str, dict[str, str]]:
+    return json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_without_doubles)
 
 
-@pytest.mark.parametrize("code", MESSAGES)
-def test_an_error_is_translated(code: str) -> None:
-    """Each error has its sentence in Chinese and Korean, with the same data in it."""
-    words = ERROR_TEXTS[code]
-    assert all(sentence.strip() for sentence in words)
-    assert placeholders(words.zh) == placeholders(words.ko) == placeholders(MESSAGES[code])
+def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    assert len(found) == len(pairs), "a key stands there twice"
+    return found
 
 
-def test_nothing_is_translated_that_nobody_says() -> None:
-    """No sentence outlives its error."""
-    assert set(ERROR_TEXTS) == set(MESSAGES)
+@pytest.mark.parametrize("section", SECTIONS)
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_language_says_all_that_english_says(path: Path, section: str) -> None:
+    """Each file has the keys of `en.json` and no others, and fills in the same data."""
+    ours, theirs = content(words.FOLDER / "en.json")[section], content(path)[section]
+    assert set(theirs) == set(ours)
+    wrong = [key for key in ours if placeholders(ours[key]) != placeholders(theirs[key])]
+    assert not wrong
+    assert all(sentence.strip() for sentence in theirs.values())
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_file_is_named_by_its_language_and_has_the_known_sections(path: Path) -> None:
+    """`zh.json`, not `zh-CN.json`: any Chinese wish is met by it; the tag says which it is."""
+    assert re.fullmatch(r"[a-z]{2,3}", path.stem)
+    assert set(content(path)) == {"language", *SECTIONS}
+    assert read_locale(path).tag.split("-")[0] == path.stem
+
+
+def test_no_key_of_the_page_stands_in_two_sections() -> None:
+    """What the page says is looked up by key alone."""
+    keys = [key for name in words.PAGE_SECTIONS for key in content(words.FOLDER / "en.json")[name]]
+    assert len(keys) == len(set(keys)) == len(english().words)
+
+
+def test_the_command_line_and_the_page_say_the_same() -> None:
+    """The English sentence of an error or a reason has one home."""
+    shown = page_texts()
+    assert all(shown[f"error_{code}"][ENGLISH] == text for code, text in MESSAGES.items())
+    assert all(shown[f"reason_{code}"][ENGLISH] == text for code, text in REASONS.items())
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
@@ -58,27 +88,61 @@ def test_scripts_use_texts_that_exist(script: Path) -> None:
     assert asked <= set(page_texts())
 
 
-@pytest.mark.parametrize("code", REASONS)
-def test_a_reason_of_a_verdict_is_translated(code: str) -> None:
-    """Each reason is in the table, with the same data in it."""
-    words = TEXTS[f"reason_{code}"]
-    assert placeholders(words.en) == placeholders(re.sub(r":\w+}", "}", REASONS[code]))
-
-
 def test_labels_use_texts_that_exist() -> None:
-    """A label of the view and a sentence for the status line are in the table."""
-    view = (UI / "view.py").read_text() + (UI / "settings.py").read_text()
-    say = (UI / "show.py").read_text()
-    asked = set(re.findall(r'i18n\("(\w+)"\)', view)) | set(re.findall(r'"(status_\w+)"', say))
-    assert asked <= set(TEXTS)
+    """A label of a component and a sentence for the status line are in the table."""
+    view = "".join(path.read_text() for path in (WEB / "components").glob("*.py"))
+    said = "".join(path.read_text() for path in (WEB / "serializers").glob("*.py"))
+    asked = set(re.findall(r'i18n\("(\w+)"\)', view)) | set(re.findall(r'"(status_\w+)"', said))
+    assert asked <= set(english().words)
     assert len(asked) > 20
 
 
 def test_gradio_gets_every_label_in_every_language() -> None:
     """The label tables have one key set."""
     tables = labels()
-    assert set(tables) == set(LOCALES.values())
-    assert all(set(table) == set(TEXTS) for table in tables.values())
+    assert set(tables) == {locale.tag for locale in locales().values()}
+    assert all(set(table) == set(english().words) for table in tables.values())
+
+
+@pytest.fixture
+def german(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The folder of languages with one file more, which is not translated to its end."""
+    folder = Path(shutil.copytree(words.FOLDER, tmp_path / "locales"))
+    told = content(folder / "en.json")
+    told["language"] = {"tag": "de", "clause_joiner": "; ", "lowers_clauses": False}
+    told["page"]["generate"] = "Erzeugen"
+    told["errors"]["prompt_empty"] = "Der Prompt ist leer: sag, was das Bild zeigen soll."
+    del told["page"]["stop"]
+    (folder / "de.json").write_text(json.dumps(told), encoding="utf-8")
+    monkeypatch.setattr(words, "FOLDER", folder)
+    _read_anew()
+    yield "de"
+    _read_anew()
+
+
+def _read_anew() -> None:
+    words.locales.cache_clear()
+    words.english.cache_clear()
+
+
+def test_a_language_is_one_file(german: str) -> None:
+    """Dropped into the folder it is offered everywhere: labels, scripts, errors, `--lang`."""
+    assert next(iter(locales())) == ENGLISH
+    assert choose_language("fr-FR,de-AT;q=0.8") == german
+    assert make_i18n().translations[german]["generate"] == "Erzeugen"
+    head = app.page_head(german)
+    assert all(
+        f'"de": "{told}"' in head
+        for told in ("Erzeugen", "Der Prompt ist leer: sag, was das Bild zeigen soll.")
+    )
+    assert '"de": {"tag": "de"' in head
+    assert program._read_arguments(["--lang", german]).lang == german
+
+
+def test_what_is_not_translated_yet_is_said_in_english(german: str) -> None:
+    """A word that a language lacks leaves no hole on the page."""
+    assert labels()[german]["stop"] == say("stop", german) == "Stop"
+    assert isinstance(make_i18n()("stop"), gr.i18n.I18nData)
 
 
 @pytest.mark.parametrize(

@@ -17,12 +17,14 @@ import pytest
 from painting import PLACEMENT, SilentWatch, recipes_for
 from pictures import make_lineage
 
-from seedgrid.core.errors import RunCancelled
+from seedgrid.core.errors import InputError, RunCancelled
 from seedgrid.core.picture import Picture
 from seedgrid.core.recipe import Passport
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
+from seedgrid.export.bundle import script
 from seedgrid.formats import png
+from seedgrid.library import Library
 from seedgrid.verify import (
     Claim,
     Verdict,
@@ -159,6 +161,27 @@ def test_a_picture_is_not_blamed_for_what_its_slot_did(
         assert "recipe was altered" not in sentences(verdict)
         assert verdict.verdict == "identical" or "depends on its neighbours" in sentences(verdict)
     assert {verdict.verdict for verdict in verify(claims, backend)} == {"identical"}
+
+
+def test_a_picture_of_compiled_code_is_kept_and_not_painted(
+    backend: DiffusersBackend, grid: tuple[Claim, ...], tmp_path: Path
+) -> None:
+    """Nobody makes compiled code any more: it opens, and the verdict says why no more."""
+    recipe = grid[0].recipe.replace(compiled=True)
+    picture = Picture(
+        pixels=grid[0].pixels,
+        recipe=recipe,
+        passport=grid[0].passport,
+        lineage=make_lineage(),
+    )
+    with Library(tmp_path) as library:
+        entry = library.add_png(png.encode(picture))
+    assert entry.recipe == recipe
+    with pytest.raises(InputError, match="wants compiled code"):
+        script([entry])
+    compiled, plain = verify([read_claim(entry.path), grid[1]], backend)
+    assert (compiled.verdict, plain.verdict) == ("impossible", "identical")
+    assert "wants compiled code" in sentences(compiled)
 
 
 def test_other_instruction_limits_are_restored_in_a_child_process(

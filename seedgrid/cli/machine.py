@@ -18,7 +18,6 @@ from seedgrid.cli import options
 from seedgrid.cli.output import complain, say, say_json, say_table
 from seedgrid.core.errors import ModelError
 from seedgrid.core.request import Request, resolve
-from seedgrid.diffusion.accel.compiling import compiler
 from seedgrid.diffusion.backend import Placement
 from seedgrid.studio import Studio, default_library, default_model
 
@@ -115,7 +114,6 @@ def _describe_machine() -> dict[str, Any]:
         "system": platform.platform(),
         "cores": os.cpu_count(),
         "versions": {name: _version(name) for name in _LIBRARIES},
-        "compiler": compiler() or "none: Turbo paints without a compiled denoiser",
     }
 
 

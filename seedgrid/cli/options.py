@@ -26,7 +26,4 @@ Fresh = Annotated[bool, typer.Option("--fresh", help="Compute even what the libr
 Turbo = Annotated[
     bool, typer.Option("--turbo", help="Choose number format, scheduler and steps for speed.")
 ]
-Compiled = Annotated[
-    bool, typer.Option("--compiled", help="Compile the denoiser: a minute once, then faster.")
-]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object a line on standard output.")]

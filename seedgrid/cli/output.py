@@ -130,8 +130,6 @@ class RunLine(TerminalLine):
         match event:
             case Queued(position=position) if position:
                 self._describe(f"waiting, {position} before")
-            case Loading(model=model, is_compiling=True):
-                self._describe(f"compiling {model}, about a minute, once")
             case Loading(model=model):
                 self._describe(f"loading {model}")
             case Started():

@@ -40,13 +40,10 @@ def grid(
     out: options.Out = None,
     fresh: options.Fresh = False,
     turbo: options.Turbo = False,
-    compiled: options.Compiled = False,
     json: options.Json = False,
 ) -> None:
     """Paint one prompt on several seeds."""
-    settings = _settings(
-        negative, steps, guidance, scheduler, size, dtype, width, determinism, compiled=compiled
-    )
+    settings = _settings(negative, steps, guidance, scheduler, size, dtype, width, determinism)
     folder = _make_out(out)
     with Studio(model, library, device) as studio:
         run = studio.start_grid(prompt, seeds, fresh=fresh, turbo=turbo, **settings)
@@ -96,13 +93,10 @@ def matrix(
     out: options.Out = None,
     fresh: options.Fresh = False,
     turbo: options.Turbo = False,
-    compiled: options.Compiled = False,
     json: options.Json = False,
 ) -> None:
     """Paint every prompt on every seed."""
-    settings = _settings(
-        negative, steps, guidance, scheduler, size, dtype, width, determinism, compiled=compiled
-    )
+    settings = _settings(negative, steps, guidance, scheduler, size, dtype, width, determinism)
     folder = _make_out(out)
     with Studio(model, library, device) as studio:
         run = studio.start_matrix(prompts, seeds, fresh=fresh, turbo=turbo, **settings)
@@ -120,8 +114,6 @@ def _settings(
     dtype: str | None,
     width: int | None,
     determinism: str | None,
-    *,
-    compiled: bool,
 ) -> Settings:
     size_px = parse_size(size) if size is not None else (None, None)
     return Settings(
@@ -134,7 +126,6 @@ def _settings(
         dtype=dtype,
         lock_width=width,
         determinism=determinism,
-        compiled=True if compiled else None,
     )
 
 

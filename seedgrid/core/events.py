@@ -23,14 +23,9 @@ class Queued:
 
 @dataclass(frozen=True, kw_only=True)
 class Loading:
-    """The model is being loaded; the first run after the start waits for it.
-
-    Attributes:
-        is_compiling: Its denoiser is compiled as well, which takes about a minute.
-    """
+    """The model is being loaded; the first run after the start waits for it."""
 
     model: str
-    is_compiling: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

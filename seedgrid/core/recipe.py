@@ -91,7 +91,7 @@ class Recipe(Value):
         scheduler: The name people know, for example `"DPM++ 2M Karras"` (models/schedulers.py).
         lock_width: W, the number of cells of the batch the picture is computed in.
         noise_mix: Applied in order to the noise of `seed`.
-        compiled: The denoiser runs as compiled code, which rounds otherwise.
+        compiled: In recipes from before the first release only: they are shown, not painted.
     """
 
     prompt: PromptText
@@ -113,7 +113,7 @@ class Recipe(Value):
 
     @model_serializer(mode="wrap")
     def _leave_out(self, write: SerializerFunctionWrapHandler) -> dict[str, object]:
-        """What was made before there were compiled denoisers keeps its id: no word means no."""
+        """A recipe's id is that of its JSON without words that it does not need."""
         data: dict[str, object] = write(self)
         if not self.compiled:
             data.pop("compiled", None)

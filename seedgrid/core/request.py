@@ -100,7 +100,6 @@ class Request:
     determinism: str | None = None
     loras: tuple[Lora, ...] = ()
     noise_mix: tuple[NoiseShare, ...] = ()
-    compiled: bool | None = None
 
 
 def resolve(request: Request, card: ModelCard) -> tuple[Recipe, ...]:
@@ -141,7 +140,6 @@ def resolve(request: Request, card: ModelCard) -> tuple[Recipe, ...]:
         ),
         loras=request.loras,
         noise_mix=request.noise_mix,
-        compiled=bool(request.compiled),
     )
     if not request.seeds:
         raise InputError("seed_text", field="seeds", value="")

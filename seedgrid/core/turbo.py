@@ -1,22 +1,18 @@
 """Turbo: answer what a request left open for speed, not for parity with plain diffusers' defaults.
 
-Everything it chooses stands in the recipe (number format, scheduler, steps, the compiled
-denoiser), so a turbo picture is locked, remembered, refined and verified like any other. What each
-choice gives is measured in docs/performance.md. Knows the card of a model and the processor; needs
-no torch.
+Everything it chooses stands in the recipe (number format, scheduler, steps), so a turbo picture is
+locked, remembered, refined and verified like any other. What each choice gives is measured in
+docs/performance.md. Knows the card of a model and the processor; needs no torch.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import ModelCard, Request
-from seedgrid.diffusion.backend import Backend, Compiler, Placement
 
 FAST_SCHEDULER: Final = "DPM++ 2M"
 STEP_SHARE: Final = 0.6
@@ -42,27 +38,6 @@ def quicken(request: Request, card: ModelCard, *, device: str = "auto") -> Reque
         if request.num_inference_steps is None:
             answers["num_inference_steps"] = math.ceil(STEP_SHARE * card.num_inference_steps)
     return replace(request, **answers)  # type: ignore[arg-type] # the names are the fields' own
-
-
-def use_compiled(
-    recipes: Sequence[Recipe], backend: Backend, placement: Placement, *, ahead: bool
-) -> tuple[Recipe, ...]:
-    """Have recipes run on the compiled denoiser, if there is one for them.
-
-    Args:
-        recipes: Of one batch key.
-        backend: What will paint them; not every one can compile.
-        placement: Where.
-        ahead: Whether to compile in the background for those that come after.
-    """
-    if not isinstance(backend, Compiler):
-        return tuple(recipes)
-    compiled = tuple(recipe.model_copy(update={"compiled": True}) for recipe in recipes)
-    if backend.is_compiled(compiled[0], placement):
-        return compiled
-    if ahead:
-        backend.compile_ahead(compiled[0], placement)
-    return tuple(recipes)
 
 
 def has_fast_bfloat16(device: str = "auto") -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, Protocol, runtime_checkable
+from typing import Final, Literal, Protocol
 
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Passport, Recipe
@@ -93,30 +93,6 @@ class Unwatched:
 
     def step(self, number: int, total: int, previews: PreviewMaker) -> None:
         """Do nothing."""
-
-
-@runtime_checkable
-class Compiler(Protocol):
-    """A backend that can compile denoisers. All of it may be called from any thread."""
-
-    def is_compiled(self, recipe: Recipe, placement: Placement) -> bool:
-        """Tell whether recipes like this one can run compiled there at once."""
-        ...
-
-    def compile(
-        self, recipe: Recipe, placement: Placement, *, is_unwanted: Callable[[], bool]
-    ) -> None:
-        """Compile for recipes like this one; takes about a minute, where it is not there yet.
-
-        Raises:
-            CompileError: `compiler_missing`, or `compile_failed`.
-            RunCancelled: `is_unwanted` said so.
-        """
-        ...
-
-    def compile_ahead(self, recipe: Recipe, placement: Placement) -> None:
-        """Begin to compile for recipes like this one, while nobody computes; returns at once."""
-        ...
 
 
 class Backend(Protocol):

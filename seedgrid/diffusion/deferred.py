@@ -6,14 +6,12 @@ import takes are paid on the engine's own thread.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.core.request import ModelCard
-from seedgrid.diffusion.accel.compiling import AheadOfTime, compile_denoiser, is_compiled
 from seedgrid.diffusion.accel.malloc import keep_freed_memory, without_collecting
 from seedgrid.diffusion.backend import Placement, Watch
 from seedgrid.diffusion.probe_results import ProbeReport
@@ -28,7 +26,6 @@ class DeferredBackend:
 
     def __init__(self) -> None:
         self._backend: DiffusersBackend | None = None
-        self._ahead = AheadOfTime()
         keep_freed_memory()
 
     def card(self, model: str | None) -> ModelCard:
@@ -53,24 +50,8 @@ class DeferredBackend:
         """Tell whether the lock holds for recipes like this one, here; remembered by passport."""
         return self._painter().probe(recipe, placement, watch)
 
-    def is_compiled(self, recipe: Recipe, placement: Placement) -> bool:
-        """Tell whether recipes like this one can run compiled there at once."""
-        return _is_processor(placement.device) and is_compiled(recipe, placement)
-
-    def compile(
-        self, recipe: Recipe, placement: Placement, *, is_unwanted: Callable[[], bool]
-    ) -> None:
-        """Compile for recipes like this one; takes about a minute, where it is not there yet."""
-        compile_denoiser(recipe, placement, is_unwanted=is_unwanted)
-
-    def compile_ahead(self, recipe: Recipe, placement: Placement) -> None:
-        """Begin to compile for recipes like this one, while nobody computes; returns at once."""
-        if _is_processor(placement.device):
-            self._ahead.begin(recipe, placement)
-
     def close(self) -> None:
         """Let go of models and memory."""
-        self._ahead.close()
         if self._backend is not None:
             self._backend.close()
 
@@ -81,12 +62,3 @@ class DeferredBackend:
 
             self._backend = DiffusersBackend()
         return self._backend
-
-
-def _is_processor(device: str) -> bool:
-    """Tell whether a device is the CPU; before torch is there, "auto" is taken for it."""
-    if device == "auto" and "torch" in sys.modules:
-        from seedgrid.diffusion.devices import pick_device
-
-        return pick_device(device).type == "cpu"
-    return device in ("auto", "cpu")

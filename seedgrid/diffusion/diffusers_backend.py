@@ -15,26 +15,24 @@ import gc
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from seedgrid.core.errors import CompileError, InputError, ModelError, RunCancelled, RunError
+from seedgrid.core.errors import InputError, ModelError, RunCancelled, RunError
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.core.request import ModelCard
-from seedgrid.diffusion.accel.compiling import compile_denoiser, compiler
 from seedgrid.diffusion.accel.decoding import Decoder
-from seedgrid.diffusion.accel.denoiser import Denoisers
 from seedgrid.diffusion.accel.linears import Linears
 from seedgrid.diffusion.accel.text_cache import TextMemory
 from seedgrid.diffusion.backend import ATTENTION_NAMES, Placement, Watch, even_threads
 from seedgrid.diffusion.determinism import determinism, restored
 from seedgrid.diffusion.devices import empty_cache
 from seedgrid.diffusion.environment import current_passport
+from seedgrid.diffusion.foreign_errors import foreign_reason
 from seedgrid.diffusion.generators import fresh_generators
 from seedgrid.diffusion.noise_mix import mixed_noise
 from seedgrid.diffusion.pipeline_cache import Loaded, Shelf, quiet_diffusers
@@ -50,6 +48,15 @@ _KERNELS: Final = {
     "efficient": SDPBackend.EFFICIENT_ATTENTION,
     "cudnn": SDPBackend.CUDNN_ATTENTION,
 }
+# Neither diffusers nor torch has errors of its own for what a pipeline cannot do.
+_REFUSALS: Final = (
+    RuntimeError,
+    ValueError,
+    TypeError,
+    LookupError,
+    ArithmeticError,
+    AttributeError,
+)
 
 
 class DiffusersBackend:
@@ -58,7 +65,6 @@ class DiffusersBackend:
     def __init__(self) -> None:
         self._shelf = Shelf()
         self._texts = TextMemory()
-        self._denoisers = Denoisers()
         self._linears = Linears()
         self._decoder = Decoder()
 
@@ -71,14 +77,7 @@ class DiffusersBackend:
         with _scope(recipe, placement):
             loaded = self._shelf.get(recipe, placement)
             _check_settings(recipe, loaded)
-            if recipe.compiled and loaded.device.type != "cpu":
-                raise CompileError("compile_device", value=str(loaded.device))
-            passport = current_passport(loaded.device, placement)
-        if not recipe.compiled:
-            return passport
-        if not compiler():
-            raise CompileError("compiler_missing")
-        return Passport(**passport.model_dump(), compiler=compiler())
+            return current_passport(loaded.device, placement)
 
     def is_ready(self, recipe: Recipe, placement: Placement) -> bool:
         """Tell whether the model is loaded already."""
@@ -94,14 +93,13 @@ class DiffusersBackend:
         with _scope(first, placement):
             loaded = self._shelf.get(first, placement)
             _check_settings(first, loaded)
-            package = _compile_if_asked(first, placement, watch)
             watch.noise(lambda: loaded.preview.of_noise(recipes))
             pictures: dict[int, Pixels] = {}
             pipeline, context = loaded.pipeline, _context(first, loaded, placement)
             with self._texts.used_by(pipeline, context), self._decoder.used_by(pipeline, context):
                 for places in _calls(recipes, loaded):
                     part = [recipes[place] for place in places]
-                    images = self._call(part, loaded, watch, package, decode=True)[1]
+                    images = self._call(part, loaded, watch, decode=True)[1]
                     pictures |= zip(places, _to_pixels(images[: len(part)]), strict=True)
             return tuple(pictures[place] for place in range(len(recipes)))
 
@@ -140,16 +138,14 @@ class DiffusersBackend:
     def _let_go(self) -> None:
         self._shelf.clear()
         self._texts.clear()
-        self._denoisers.clear()
         gc.collect()
 
     def _run_probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport:
         with _scope(recipe, placement):
             loaded = self._shelf.get(recipe, placement)
-            package = _compile_if_asked(recipe, placement, watch)
 
             def compute(recipes: Sequence[Recipe], *, decode: bool) -> list[torch.Tensor]:
-                return self._call(recipes, loaded, watch, package, decode=decode)
+                return self._call(recipes, loaded, watch, decode=decode)
 
             least = min_steps(recipe.scheduler, loaded.scheduler_config)
             return run_probe(recipe, compute, num_steps=max(NUM_STEPS, least))
@@ -159,33 +155,31 @@ class DiffusersBackend:
         recipes: Sequence[Recipe],
         loaded: Loaded,
         watch: Watch,
-        package: Path | None,
         *,
         decode: bool,
     ) -> list[torch.Tensor]:
-        """Make one pipeline call and translate what diffusers and torch raise.
+        """Make one pipeline call and translate what diffusers and torch raise; ours stays ours.
 
         Args:
             recipes: Of one batch.
             loaded: Their model.
             watch: Of the batch.
-            package: The compiled denoiser to run; None runs the model's own.
             decode: Whether pictures are wanted.
 
         Returns:
             The last latents and, if decoded, the pictures (W, 3, height, width) in 0 … 1.
         """
         try:
-            pipeline = loaded.pipeline
-            with self._denoisers.used_by(pipeline, package), self._linears.used_by(pipeline):
+            with self._linears.used_by(loaded.pipeline):
                 return _call_pipeline(recipes, loaded, watch, decode=decode)
         except (torch.OutOfMemoryError, MemoryError):
             pass
-        except RuntimeError as error:
+        except _REFUSALS as error:
             if "can't allocate memory" not in str(error):
-                raise _translated(error) from error
-        except (ValueError, TypeError, IndexError, ZeroDivisionError, AttributeError) as error:
-            raise _translated(error) from error
+                reason = foreign_reason(error)
+                if reason is None:
+                    raise
+                raise _refusal(error, reason) from error
         # Only out here, where the exception and the tensors its traceback holds are gone, can the
         # memory be given back (https://github.com/pytorch/pytorch/issues/18853).
         self._let_go()
@@ -198,13 +192,6 @@ class DiffusersBackend:
             lock_width=first.lock_width,
             device=str(loaded.device),
         )
-
-
-def _compile_if_asked(recipe: Recipe, placement: Placement, watch: Watch) -> Path | None:
-    """Return the compiled denoiser that a recipe asks for, at once or after a minute."""
-    if not recipe.compiled:
-        return None
-    return compile_denoiser(recipe, placement, is_unwanted=lambda: watch.cancelled)
 
 
 def _context(recipe: Recipe, loaded: Loaded, placement: Placement) -> str:
@@ -309,6 +296,8 @@ def _check_settings(recipe: Recipe, loaded: Loaded) -> None:
         raise InputError(
             "scheduler_unknown", field="scheduler", value=recipe.scheduler, choices=choices
         )
+    if recipe.compiled:
+        raise ModelError("compiled_unsupported")
     if recipe.loras:
         raise ModelError("lora_unsupported", value=recipe.loras[0].id)
     least = min_steps(recipe.scheduler, loaded.scheduler_config)
@@ -319,9 +308,7 @@ def _check_settings(recipe: Recipe, loaded: Loaded) -> None:
         raise InputError("steps_range", field="steps", value=steps, limit=entry.max_steps)
 
 
-def _translated(error: Exception) -> RunError:
-    """Return our error for one of torch's or diffusers'."""
-    reason = str(error).strip().split("\n")[0][:300]
+def _refusal(error: Exception, reason: str) -> RunError:
     if isinstance(error, RuntimeError) and "deterministic" in reason:
         return RunError("not_deterministic", reason=reason)
     return RunError("pipeline_refused", reason=reason)

@@ -124,7 +124,6 @@ def _key(recipe: Recipe, passport: Passport) -> str:
         str(recipe.lock_width),
         recipe.determinism,
         *(f"{lora.weights_sha256}*{lora.scale}" for lora in recipe.loras),
-        *(["compiled"] if recipe.compiled else []),
         passport.digest,
     )
     return hashlib.sha256("|".join(parts).encode()).hexdigest()

@@ -19,7 +19,7 @@ from seedgrid.core.errors import LibraryError, RunCancelled, RunError, SeedGridE
 from seedgrid.core.events import Cancelled, Done, Failed, Finished, Loading, Noise, Started, Step
 from seedgrid.core.picture import Picture, Pixels
 from seedgrid.core.recipe import Passport, Recipe
-from seedgrid.diffusion.backend import Backend, Compiler, PreviewMaker
+from seedgrid.diffusion.backend import Backend, PreviewMaker
 from seedgrid.engine.background import Worker
 from seedgrid.engine.fair_queue import FairQueue
 from seedgrid.engine.run import Job, Run
@@ -97,15 +97,7 @@ class Lane:
         backend, placement = self._backend, run.placement
         if not backend.is_ready(recipe, placement):
             run.announce(Loading(model=recipe.model.id))
-        passport = backend.prepare(recipe, placement)
-        if recipe.compiled and isinstance(backend, Compiler):
-            self._compile(run, recipe, backend)
-        return passport
-
-    def _compile(self, run: Run, recipe: Recipe, backend: Compiler) -> None:
-        if not backend.is_compiled(recipe, run.placement):
-            run.announce(Loading(model=recipe.model.id, is_compiling=True))
-            backend.compile(recipe, run.placement, is_unwanted=lambda: run.cancelled)
+        return backend.prepare(recipe, placement)
 
     def _recall(
         self, run: Run, cells: Cells, passport: Passport, saving: list[Future[None]]

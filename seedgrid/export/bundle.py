@@ -126,6 +126,8 @@ def needs_model_path(entries: Sequence[Entry]) -> bool:
 
 def _check(entry: Entry) -> None:
     recipe = entry.recipe
+    if recipe.compiled:
+        raise ModelError("compiled_unsupported")
     if recipe.loras:
         raise InputError("export_loras", field="picture", value=entry.id[:8])
     if recipe.scheduler not in TABLE:
@@ -166,7 +168,6 @@ def _batch(entries: Sequence[Entry]) -> dict[str, Any]:
         "scheduler": scheduler.scheduler_class,
         "scheduler_changes": dict(scheduler.changes),
         "determinism": recipe.determinism,
-        "compiled": recipe.compiled,
         "passport": _script_passport(passport),
         "pictures": [_picture(entry) for entry in entries],
     }

@@ -12,10 +12,11 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Final
 
 from PIL import Image, ImageDraw, ImageFont
+
+from seedgrid.storage.assets import assets_folder
 
 CELL_PX: Final = 256
 MAX_PAGE_PX: Final = 60_000
@@ -33,7 +34,7 @@ _INK: Final = "#1b1b1f"
 _FAINT: Final = "#d8d8de"
 _CHOSEN: Final = "#d9480f"
 
-_INTER: Final = Path(__file__).parents[2] / "assets" / "fonts" / "inter.woff2"
+_INTER: Final = assets_folder() / "fonts" / "inter.woff2"
 # Inter holds no Chinese or Korean: these are what systems bring, the first that is there is used.
 _SYSTEM_FONTS: Final = (
     "NotoSansCJK-Regular.ttc",

@@ -12,7 +12,7 @@ import io
 import math
 import struct
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -46,6 +46,16 @@ def write_grid(
     taken = chain([first], taken)
     bands = (_row(islice(taken, columns), (width, height)) for _ in range(num_rows))
     write_png(file, width, num_rows * height, bands)
+
+
+def make_sheet(images: Sequence[Image.Image]) -> Image.Image:
+    """Return images of one size in one, as `write_grid` writes them; at least one."""
+    columns = math.isqrt(len(images) - 1) + 1
+    width, height = images[0].size
+    sheet = Image.new("RGB", (columns * width, -(-len(images) // columns) * height))
+    for index, image in enumerate(images):
+        sheet.paste(image, (index % columns * width, index // columns * height))
+    return sheet
 
 
 def write_png(file: BinaryIO, width: int, height: int, bands: Iterable[Image.Image]) -> None:

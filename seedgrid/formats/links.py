@@ -38,7 +38,6 @@ _KEYS: Final = frozenset(
         "width",
         "determinism",
         "mix",
-        "compiled",
     }
 )
 _MODEL: Final = re.compile(r"[\w-][\w. -]*(?:/[\w-][\w. -]*)?(?:@\w[\w.-]*)?")
@@ -69,7 +68,6 @@ def link_query(recipe: Recipe) -> str:
         "width": str(recipe.lock_width),
         "determinism": recipe.determinism,
         "mix": write_mix(recipe.noise_mix),
-        "compiled": "yes" if recipe.compiled else "",
     }
     return urlencode({name: value for name, value in fields.items() if value})
 
@@ -106,7 +104,6 @@ def read_link(query: str) -> Request | None:
         lock_width=_whole(fields, "width"),
         determinism=fields.get("determinism"),
         noise_mix=read_mix(fields.get("mix", "")),
-        compiled=_yes(fields, "compiled"),
     )
     if "seeds" in fields:
         request = replace(request, seeds=parse_seeds(fields["seeds"]))
@@ -153,14 +150,6 @@ def _whole(fields: dict[str, str], name: str) -> int | None:
     if not re.fullmatch(r"\d{1,6}", fields[name], re.ASCII):
         raise _invalid(name, fields[name], "it is not a whole number")
     return int(fields[name])
-
-
-def _yes(fields: dict[str, str], name: str) -> bool | None:
-    if name not in fields:
-        return None
-    if fields[name] != "yes":
-        raise _invalid(name, fields[name], "it is yes, or it is not there")
-    return True
 
 
 def _decimal(fields: dict[str, str], name: str) -> float | None:

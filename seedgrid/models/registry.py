@@ -24,6 +24,7 @@ from seedgrid.core.request import ModelCard
 from seedgrid.models.cards import make_card
 from seedgrid.models.files import PICKLE_SUFFIXES, VARIANT, ModelFiles, read_folder
 from seedgrid.models.single_file import configuration_source, read_single_file
+from seedgrid.storage.assets import assets_folder
 from seedgrid.storage.cache import recall, remember
 
 BUNDLED: Final = "bundled"
@@ -145,9 +146,7 @@ def bundled_folder() -> Path:
     named = os.environ.get("SEEDGRID_BUNDLED")
     if named:
         return Path(named)
-    package = Path(__file__).resolve().parents[1]
-    beside = package.parent / "assets" / "model"
-    return beside if beside.is_dir() else package / "assets" / "model"
+    return assets_folder() / "model"
 
 
 def download(hub_id: str) -> Model:

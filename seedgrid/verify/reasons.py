@@ -9,26 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from seedgrid.core.recipe import Passport
+from seedgrid.locales import english
 
-REASONS: Final[dict[str, str]] = {
-    "passport_field": "{name}: made with {then}, here {now}",
-    "passport_missing": "the picture holds no passport: nobody knows where it was made",
-    "restored": "restored for this run: {what}",
-    "not_restored": "cannot be restored here: {what}",
-    "altered": "the pixels were changed after the picture was made",
-    "altered_but_reproduces": "what was made then is made again, bit for bit; it was edited since",
-    "same_passport": (
-        "the passport is the same, so its recipe was altered, or the picture was not made with it"
-    ),
-    "lock_broken": (
-        "under this passport a picture depends on its neighbours, as the probe found: only its"
-        " whole grid reproduces"
-    ),
-    "fragile": "this kind of model reproduces only on the same hardware and versions",
-    "close": "within rounding: at most {limit} of 255, at least {psnr_db:g} dB",
-    "impossible": "{error}",
-    "size": "the picture has another size than its recipe gives",
-}
+REASONS: Final = english().reasons
+"""The English sentence of each code: `reasons` in `locales/en.json`."""
 
 FIELD_NAMES: Final[dict[str, str]] = {
     "device_name": "device",

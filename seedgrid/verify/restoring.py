@@ -11,7 +11,7 @@ from typing import Final, cast, get_args
 
 from seedgrid.core.recipe import Passport
 from seedgrid.diffusion.backend import ATTENTION_NAMES, Offload, Placement
-from seedgrid.diffusion.worker.child import LIMIT_NAMES
+from seedgrid.diffusion.instruction_limits import LIMIT_NAMES
 from seedgrid.verify.reasons import Reason, reason
 
 MAX_THREADS: Final = 256

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, runtime_checkable
 
-from seedgrid.core.errors import CompileError, DeviceError, ModelError, PictureError, SeedGridError
+from seedgrid.core.errors import DeviceError, ModelError, PictureError, SeedGridError
 from seedgrid.core.picture import Pixels, pixels_sha256
 from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.diffusion.backend import Backend, Placement, Unwatched, Watch
 from seedgrid.diffusion.probe_results import ProbeReport
-from seedgrid.diffusion.worker.child import paint_in_child
+from seedgrid.diffusion.worker.spawn import paint_in_child
 from seedgrid.verify.claim import Claim, read_claim
 from seedgrid.verify.comparison import (
     CLOSE_MAX_DIFFERENCE,
@@ -28,7 +28,7 @@ from seedgrid.verify.restoring import limits_of, placement_of
 
 Word = Literal["identical", "close", "drifted", "impossible"]
 
-_NEVER: Final[tuple[type[SeedGridError], ...]] = (ModelError, DeviceError, CompileError)
+_NEVER: Final[tuple[type[SeedGridError], ...]] = (ModelError, DeviceError)
 
 
 @runtime_checkable
@@ -237,7 +237,7 @@ def _judge(claim: Claim, pixels: Pixels, painted: _Painted) -> Verdict:
     elif word == "drifted" and not differences:
         reasons.append(reason("same_passport"))
     if word == "close":
-        reasons.append(reason("close", limit=CLOSE_MAX_DIFFERENCE, psnr_db=CLOSE_PSNR_DB))
+        reasons.append(reason("close", limit=CLOSE_MAX_DIFFERENCE, psnr_db=f"{CLOSE_PSNR_DB:g}"))
     if word != "identical" and painted.is_fragile:
         reasons.append(reason("fragile"))
     return Verdict(

@@ -30,7 +30,6 @@ _FILLED: Final = (
     "determinism",
     "dtype",
     "mix",
-    "compiled",
 )
 _CHOICES: Final = ("scheduler", "model", "determinism", "dtype")
 _ASK_AGAIN_JS: Final = "() => SeedGrid.askLibrary()"

@@ -17,9 +17,9 @@ from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.api import publish
 from seedgrid.web.components.layout import build_view
 from seedgrid.web.library_wiring import wire_keep
-from seedgrid.web.locales.texts import labels
 from seedgrid.web.state.snapshot import Presenter
 from seedgrid.web.state.visitor_libraries import OneShelf, Shelves
+from seedgrid.web.texts import labels
 from seedgrid.web.wiring import wire
 
 _CACHE_S = (3600, 86400)

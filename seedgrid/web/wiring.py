@@ -22,12 +22,11 @@ from seedgrid.web.actions.checks import Checks
 from seedgrid.web.actions.form import AUTO, Asked, read_asked, read_varied
 from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.components.layout import View
-from seedgrid.web.locales.texts import TEXTS, choose_language
-from seedgrid.web.locales.words import Language
 from seedgrid.web.serializers import stage
 from seedgrid.web.serializers.answers import Shown
 from seedgrid.web.state.model_options import Offer
 from seedgrid.web.state.page_state import read_place
+from seedgrid.web.texts import choose_language, say
 
 Updates = tuple[object, ...]
 Trigger = Callable[..., Any]
@@ -161,7 +160,7 @@ def _wire_settings(
 ) -> gr.events.Dependency:
     """Connect what a model offers: at the start, when another is chosen, and with Turbo."""
 
-    def words_of(request: gr.Request) -> Language:
+    def words_of(request: gr.Request) -> str:
         wishes = (language, request.query_params.get("__lang"))
         return choose_language(*wishes, request.headers.get("accept-language"))
 
@@ -200,11 +199,9 @@ def _wire_settings(
     return demo.load(on_model, asked, offered, **PRIVATE)
 
 
-def _answers(
-    offer: Offer, language: Language, *, scheduler: str = AUTO, dtype: str = AUTO
-) -> Updates:
+def _answers(offer: Offer, language: str, *, scheduler: str = AUTO, dtype: str = AUTO) -> Updates:
     """Values for steps, scheduler and number format: what an open one gets is its hint."""
-    auto = getattr(TEXTS["choice_auto"], language)
+    auto = say("choice_auto", language)
     schedulers = [(f"{auto} ({offer.answers.scheduler})", AUTO), *offer.card.schedulers]
     formats = [(f"{auto} ({offer.answers.dtype})", AUTO), *get_args(DType)]
     return (
@@ -214,11 +211,11 @@ def _answers(
     )
 
 
-def _offer(offer: Offer, language: Language) -> Updates:
+def _offer(offer: Offer, language: str) -> Updates:
     """Values for hints and the other settings."""
     card = offer.card
-    levels = [(getattr(TEXTS[f"determinism_{level}"], language), level) for level in _LEVELS]
-    auto = getattr(TEXTS["choice_auto"], language)
+    levels = [(say(f"determinism_{level}", language), level) for level in _LEVELS]
+    auto = say("choice_auto", language)
     devices = [(auto, name) if name == AUTO else (name, name) for name in offer.devices]
     return (
         {kind: list(words) for kind, words in card.hints.items()},

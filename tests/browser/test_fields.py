@@ -104,16 +104,6 @@ def test_turbo_is_a_switch_and_the_card_says_what_it_took(page: Page) -> None:
     expect(page.locator("#sg-picked .sg-facts")).to_contain_text(taken)
 
 
-def test_a_link_says_whether_it_is_compiled(page: Page) -> None:
-    """The switch stands as the recipe has it, so that the same picture comes out."""
-    page.goto(page.url.partition("?")[0] + "?prompt=a+fox&compiled=yes")
-    expect(page.locator("#sg-prompt textarea")).to_have_value("a fox")
-    expect(page.locator("#sg-compiled input")).to_be_checked()
-    page.goto(page.url.partition("?")[0] + "?prompt=a+dog")
-    expect(page.locator("#sg-prompt textarea")).to_have_value("a dog")
-    expect(page.locator("#sg-compiled input")).not_to_be_checked()
-
-
 def test_the_settings_scroll_under_the_bar(page: Page) -> None:
     """No label of theirs is seen on it."""
     page.set_viewport_size({"width": 1400, "height": 600})

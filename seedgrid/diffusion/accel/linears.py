@@ -64,8 +64,8 @@ class Linears:
         self, layer: torch.nn.Linear, setting: tuple[object, ...], rows: torch.Tensor
     ) -> torch.Tensor:
         num_rows = rows.numel() // layer.in_features
-        if num_rows < MIN_ROWS or not _is_fit(rows):
-            return functional.linear(rows, layer.weight, layer.bias)
+        if num_rows < MIN_ROWS or rows.shape[-1] != layer.in_features or not _is_fit(rows):
+            return torch.nn.Linear.forward(layer, rows)
         shape = (num_rows, layer.in_features, layer.out_features, layer.bias is None)
         way = self._ways.get((shape, setting))
         if way is None:
@@ -161,9 +161,7 @@ def _is_ours(layer: torch.nn.Linear) -> bool:
 
 
 def _is_fit(rows: torch.Tensor) -> bool:
-    """Tell whether rows are of the kind, and really there: `torch.export` sends shapes only."""
-    is_plain = rows.is_cpu and rows.dtype == torch.float32 and rows.is_contiguous()
-    return is_plain and not torch.compiler.is_compiling()
+    return rows.is_cpu and rows.dtype == torch.float32 and rows.is_contiguous()
 
 
 def _has_onednn() -> bool:

@@ -32,7 +32,6 @@ class Asked:
         mix: Other seeds whose noise is mixed in, as `links.write_mix` writes them.
         more_prompts: One a line; each is painted on every seed as well.
         turbo: Whether what is left open is answered for speed.
-        compiled: Whether the denoiser is to run compiled, if it must be waited for.
     """
 
     prompt: str = ""
@@ -49,7 +48,6 @@ class Asked:
     mix: str = ""
     more_prompts: str = ""
     turbo: bool = False
-    compiled: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +107,6 @@ def read_request(asked: Asked) -> Request:
         determinism=asked.determinism or None,
         dtype=_chosen(asked.dtype),
         noise_mix=_mix(asked.mix),
-        compiled=True if asked.compiled else None,
         **size,
     )
 

@@ -205,7 +205,6 @@ def fields_of(request: Request) -> dict[str, str | bool]:
         "determinism": request.determinism or "",
         "dtype": request.dtype or "",
         "mix": write_mix(request.noise_mix),
-        "compiled": bool(request.compiled),
     }
 
 

@@ -25,7 +25,6 @@ class Settings:
     dtype: gr.Dropdown
     mix: gr.Textbox
     turbo: gr.Checkbox
-    compiled: gr.Checkbox
     more_prompts: gr.Textbox
 
 
@@ -53,9 +52,7 @@ def build_settings(i18n: gr.I18n) -> Settings:
         with gr.Row():
             device = _choice(i18n, "device")
             dtype = _choice(i18n, "dtype")
-        with gr.Row():
-            turbo = _switch(i18n, "turbo")
-            compiled = _switch(i18n, "compiled")
+        turbo = _switch(i18n, "turbo")
     return Settings(
         negative=negative,
         steps=steps,
@@ -68,7 +65,6 @@ def build_settings(i18n: gr.I18n) -> Settings:
         dtype=dtype,
         mix=mix,
         turbo=turbo,
-        compiled=compiled,
         more_prompts=more_prompts,
     )
 

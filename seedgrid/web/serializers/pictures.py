@@ -57,7 +57,6 @@ def card(entry: Entry, parent: Entry | None, *, hint: str | None, lock: Json | N
         "guidance": f"{recipe.guidance_scale:g}",
         "scheduler": recipe.scheduler,
         "model": recipe.model.id,
-        "compiled": recipe.compiled,
         "negative": recipe.negative_prompt,
         "favourite": entry.favourite,
         "note": entry.note,

@@ -152,8 +152,6 @@ def status_of(epoch: int, event: Event, *, num_remembered: int = 0) -> Json:
             return say(epoch, "status_next")
         case Queued(position=position):
             return say(epoch, "status_queued", number=position)
-        case Loading(model=model, is_compiling=True):
-            return say(epoch, "status_compiling", model=model)
         case Loading(model=model):
             return say(epoch, "status_loading", model=model)
         case Started() | Noise():

@@ -32,12 +32,13 @@ from seedgrid.core.entry import Entry
 from seedgrid.core.errors import SeedGridError
 from seedgrid.export.bundle import script, write_bundle
 from seedgrid.export.contact_sheets import write_sheet
-from seedgrid.web.locales.texts import page_texts
+from seedgrid.storage.assets import assets_folder
 from seedgrid.web.server.limits import BoundedBody
 from seedgrid.web.server.stream import Follow, follow_route
 from seedgrid.web.state.visitor_libraries import Shelves
+from seedgrid.web.texts import page_languages, page_texts
 
-ASSETS: Final = Path(__file__).resolve().parents[3] / "assets"
+ASSETS: Final = assets_folder()
 SCRIPTS: Final = (
     "base.js",
     "stream.js",
@@ -144,8 +145,8 @@ def middleware(*, language: str | None, hosts: list[str] | None) -> list[Middlew
 
 def page_head(language: str | None) -> str:
     """Return what the page's head holds beside Gradio's: styles, words, scripts."""
-    config = json.dumps({"language": language, "texts": page_texts()}, ensure_ascii=False)
-    config = config.replace("<", "\\u003c")
+    config = {"language": language, "languages": page_languages(), "texts": page_texts()}
+    words = json.dumps(config, ensure_ascii=False).replace("<", "\\u003c")
     links = [f'<link rel="stylesheet" href="{_address(name)}">' for name in _STYLES]
     scripts = [f'<script src="{_address(name)}"></script>' for name in SCRIPTS]
     return "\n".join(
@@ -154,7 +155,7 @@ def page_head(language: str | None) -> str:
             '<meta name="color-scheme" content="light dark">',
             f'<link rel="icon" type="image/svg+xml" href="{_address("icon.svg")}">',
             *links,
-            f"<script>window.SeedGridConfig = {config};</script>",
+            f"<script>window.SeedGridConfig = {words};</script>",
             *scripts,
         ]
     )

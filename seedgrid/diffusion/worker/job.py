@@ -1,0 +1,48 @@
+"""What a worker process is to paint and what it painted, as files in a folder. Needs no torch.
+
+write_job(folder, recipes, placement)
+pictures, passport = read_result(folder)
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+
+from seedgrid.core.picture import Pixels
+from seedgrid.core.recipe import Passport, Recipe, read_recipe
+from seedgrid.diffusion.backend import Placement
+
+
+def write_job(folder: Path, recipes: Sequence[Recipe], placement: Placement) -> None:
+    """Write what a worker is to paint."""
+    job = {
+        "recipes": [recipe.model_dump(mode="json") for recipe in recipes],
+        "placement": asdict(placement),
+    }
+    (folder / "job.json").write_text(json.dumps(job), encoding="utf-8")
+
+
+def read_job(folder: Path) -> tuple[list[Recipe], Placement]:
+    """Read what `write_job` wrote."""
+    job = json.loads((folder / "job.json").read_text(encoding="utf-8"))
+    switches = tuple((name, value) for name, value in job["placement"].pop("switches"))
+    recipes = [read_recipe(json.dumps(recipe)) for recipe in job["recipes"]]
+    return recipes, Placement(**job["placement"], switches=switches)
+
+
+def write_result(folder: Path, pictures: Sequence[Pixels], passport: Passport) -> None:
+    """Write what a worker painted, and under which passport."""
+    np.save(folder / "pictures.npy", np.stack(pictures), allow_pickle=False)
+    (folder / "passport.json").write_text(passport.model_dump_json(), encoding="utf-8")
+
+
+def read_result(folder: Path) -> tuple[tuple[Pixels, ...], Passport]:
+    """Read what `write_result` wrote."""
+    pictures = np.load(folder / "pictures.npy", allow_pickle=False)
+    passport = Passport.model_validate_json((folder / "passport.json").read_bytes())
+    return tuple(pictures), passport

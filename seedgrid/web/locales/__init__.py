@@ -1,1 +1,0 @@
-"""Every word on the page, in each of its languages."""

@@ -1,0 +1,61 @@
+"""The words of the page: for its scripts, for Gradio's labels, and for what is said from Python.
+
+Knows no component. The words themselves are data: `seedgrid/locales/`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from seedgrid.locales import ENGLISH, Locale, english, locales
+
+
+def say(key: str, language: str) -> str:
+    """Return a word of the page in a language; in English where it is not translated yet."""
+    return locales()[language].words.get(key) or english().words[key]
+
+
+def page_texts() -> dict[str, dict[str, str]]:
+    """Return every text, error and reason, by key and language, for the scripts of the page."""
+    texts: dict[str, dict[str, str]] = {}
+    for language, locale in locales().items():
+        for key, sentence in _of_page(locale).items():
+            texts.setdefault(key, {})[language] = sentence
+    return texts
+
+
+def page_languages() -> dict[str, dict[str, str | bool]]:
+    """Return what the scripts need to know of each language beside its words."""
+    return {
+        language: {
+            "tag": locale.tag,
+            "joiner": locale.clause_joiner,
+            "lowers": locale.lowers_clauses,
+        }
+        for language, locale in locales().items()
+    }
+
+
+def labels() -> dict[str, dict[str, str]]:
+    """Return the texts by Gradio's locale and key, for `gr.I18n`."""
+    return {locale.tag: {**english().words, **locale.words} for locale in locales().values()}
+
+
+def choose_language(*wishes: str | None) -> str:
+    """Return the first language of ours among the wishes, English otherwise.
+
+    Args:
+        wishes: Language tags or `Accept-Language` headers, the strongest wish first.
+    """
+    for wish in wishes:
+        for tag in (wish or "").split(","):
+            name = tag.strip().lower().replace("_", "-").split(";")[0].split("-")[0]
+            if name in locales():
+                return name
+    return ENGLISH
+
+
+def _of_page(locale: Locale) -> Mapping[str, str]:
+    errors = {f"error_{code}": sentence for code, sentence in locale.errors.items()}
+    reasons = {f"reason_{code}": sentence for code, sentence in locale.reasons.items()}
+    return {**locale.words, **errors, **reasons}

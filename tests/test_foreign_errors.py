@@ -1,0 +1,108 @@
+"""Whose error it is: diffusers' and torch's become a sentence and a log line, ours stay bugs."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from painting import PLACEMENT, SilentWatch, paint, recipes_for
+
+from seedgrid.core.errors import ModelError, RunError
+from seedgrid.core.picture import Pixels
+from seedgrid.core.recipe import Recipe
+from seedgrid.diffusion import diffusers_backend, pipeline_cache
+from seedgrid.diffusion.diffusers_backend import DiffusersBackend
+
+
+@pytest.fixture(scope="module")
+def backend() -> DiffusersBackend:
+    return DiffusersBackend()
+
+
+@pytest.fixture
+def recipes(backend: DiffusersBackend, model_folder: Callable[[str], Path]) -> tuple[Recipe, ...]:
+    return recipes_for(backend, model_folder("sd"))
+
+
+class BuggyWatch(SilentWatch):
+    """A watch with a slip of the pen, called from inside diffusers' loop."""
+
+    def step(self, number: int, total: int, previews: Callable[[], tuple[Pixels, ...]]) -> None:
+        super().stepz(number, total, previews)  # type: ignore[misc]
+
+
+def test_what_diffusers_refuses_is_a_sentence_and_logged_whole(
+    backend: DiffusersBackend, recipes: Sequence[Recipe], caplog: pytest.LogCaptureFixture
+) -> None:
+    """A size that no latent fits: its words reach the user, its traceback the log."""
+    with pytest.raises(RunError, match="divisible by 8") as caught:
+        paint(backend, [recipes[0].replace(width=60)])
+    assert caught.value.code == "pipeline_refused"
+    (record,) = [each for each in caplog.records if each.levelno >= logging.WARNING]
+    assert record.exc_info is not None
+    assert "check_inputs" in caplog.text
+
+
+def test_our_slip_inside_the_loop_stays_ours(
+    backend: DiffusersBackend, recipes: Sequence[Recipe]
+) -> None:
+    """Diffusers' frames lie around it; the innermost of them and ours is ours."""
+    with pytest.raises(AttributeError, match="stepz"):
+        backend.paint(recipes[:1], PLACEMENT, BuggyWatch())
+
+
+@pytest.mark.parametrize("error", [TypeError, ValueError, AttributeError, IndexError, RuntimeError])
+def test_our_slip_before_the_call_stays_ours(
+    backend: DiffusersBackend,
+    recipes: Sequence[Recipe],
+    monkeypatch: pytest.MonkeyPatch,
+    error: type[Exception],
+) -> None:
+    """Nothing of diffusers ran yet."""
+
+    def slip(*_: object) -> None:
+        raise error("ours")
+
+    monkeypatch.setattr(diffusers_backend, "fresh_generators", slip)
+    with pytest.raises(error, match="ours"):
+        paint(backend, recipes[:1])
+
+
+def test_a_pipeline_called_wrongly_is_our_slip(
+    backend: DiffusersBackend, recipes: Sequence[Recipe], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An argument that the pipeline does not have fails in our own line."""
+    loaded = backend.load(recipes[0], PLACEMENT)
+    monkeypatch.setattr(type(loaded), "__call__", lambda _: None)
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        paint(backend, recipes[:1])
+
+
+def test_loading_translates_only_what_diffusers_raises(
+    backend: DiffusersBackend,
+    model_folder: Callable[[str], Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A contradictory model is a sentence and a log line; a slip of ours is neither."""
+    copy = Path(shutil.copytree(model_folder("sd"), tmp_path / "misfit"))
+    config = json.loads((copy / "unet" / "config.json").read_text())
+    (copy / "unet" / "config.json").write_text(
+        json.dumps(config | {"block_out_channels": [24, 48]})
+    )
+    recipe = recipes_for(backend, copy)[0]
+    with pytest.raises(ModelError, match="damaged"):
+        backend.prepare(recipe, PLACEMENT)
+    assert any(record.exc_info for record in caplog.records)
+
+    def slip(name: str) -> None:
+        raise KeyError(name)
+
+    monkeypatch.setattr(pipeline_cache, "torch_dtype", slip)
+    with pytest.raises(KeyError):
+        backend.prepare(recipe, PLACEMENT)
