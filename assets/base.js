@@ -103,13 +103,13 @@ window.SeedGrid = (() => {
     next();
   }
 
-  /** Show what a letter from Python says of each part of the page. */
+  /** Show what a payload from Python says of each part of the page. */
   function tell(news) {
     for (const [name, value] of Object.entries(news)) shows[name](value);
   }
 
-  /** Letters come through a component of their own, which shows nothing itself. */
-  function letter({ props, watch }) {
+  /** Payloads come through a component of their own, which shows nothing itself. */
+  function payload({ props, watch }) {
     watch("value", () => props.value && tell(JSON.parse(props.value)));
   }
 
@@ -158,14 +158,14 @@ window.SeedGrid = (() => {
     allow("sg-zoom", seen.length > 0);
   }
 
-  /** The place with what is picked right now: the ring on the stage, or else the card. */
-  function withPick(place) {
+  /** The page state with what is picked right now: the ring on the stage, or else the card. */
+  function withPick(state) {
     const stage = SeedGrid.stageNow();
     const ringed = stage.cells[stage.picked];
-    return { ...place, picked: ringed?.id ?? SeedGrid.pickedNow()?.id ?? null };
+    return { ...state, picked: ringed?.id ?? SeedGrid.pickedNow()?.id ?? null };
   }
 
-  /** What the fields show right now, by name, as a letter to Python; only those that are there. */
+  /** What the fields show right now, by name, as a payload to Python; only those that are there. */
   function seen(ids) {
     const found = Object.entries(ids).map(([name, id]) => [
       name,
@@ -189,5 +189,5 @@ window.SeedGrid = (() => {
     return ["strict", "seeded", "off"].find((level) => isOf(`determinism_${level}`)) ?? label;
   }
 
-  return { language, text, make, icon, image, words, shows, tell, letter, follow, pictureUrl, thumbUrl, byId, allow, refresh, withPick, seen };
+  return { language, text, make, icon, image, words, shows, tell, payload, follow, pictureUrl, thumbUrl, byId, allow, refresh, withPick, seen };
 })();

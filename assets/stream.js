@@ -1,28 +1,28 @@
 /* How a run goes: one answer of the server that comes line by line. When the connection breaks off,
-   it is taken up again; a newer place on the stage ends it. */
+   it is taken up again; a newer page state ends it. */
 SeedGrid.stream = (() => {
   const PAUSE_MS = 2000;
   let current = null;
 
-  /** Listen to the news of a place; without one, listen no more. */
-  async function stream(place) {
+  /** Listen to the news of a page state; without one, listen no more. */
+  async function stream(state) {
     current?.abort();
-    current = place ? new AbortController() : null;
+    current = state ? new AbortController() : null;
     const signal = current?.signal;
-    while (signal && !signal.aborted && !(await listen(place, signal))) {
+    while (signal && !signal.aborted && !(await listen(state, signal))) {
       if (signal.aborted) return;
-      SeedGrid.shows.status({ epoch: place.epoch, key: "status_unreachable", kind: "going", data: {} });
+      SeedGrid.shows.status({ epoch: state.epoch, key: "status_unreachable", kind: "going", data: {} });
       await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
     }
-    if (signal && !signal.aborted) settle(place);
+    if (signal && !signal.aborted) settle(state);
   }
 
   /** Read to the end; false when the connection broke off before. */
-  async function listen(place, signal) {
+  async function listen(state, signal) {
     const method = "POST";
     const headers = { "Content-Type": "application/json" };
     try {
-      const answer = await fetch("seedgrid/follow", { method, headers, signal, body: JSON.stringify(place) });
+      const answer = await fetch("seedgrid/follow", { method, headers, signal, body: JSON.stringify(state) });
       if (!answer.ok) return true;
       const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
       let rest = "";
@@ -39,11 +39,11 @@ SeedGrid.stream = (() => {
   }
 
   /** A server that was started again knows nothing of the run: then nobody works any more. */
-  function settle(place) {
+  function settle(state) {
     const stage = SeedGrid.stageNow();
-    if (!stage.busy || stage.epoch !== place.epoch) return;
+    if (!stage.busy || stage.epoch !== state.epoch) return;
     SeedGrid.shows.stage({ ...stage, busy: false });
-    SeedGrid.shows.status({ epoch: place.epoch, key: "status_interrupted", kind: "note", data: {} });
+    SeedGrid.shows.status({ epoch: state.epoch, key: "status_interrupted", kind: "note", data: {} });
   }
 
   return stream;

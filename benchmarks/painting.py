@@ -14,6 +14,7 @@ from typing import Any
 from benchmarks.contest import Contest, Side, measure
 from benchmarks.plain import PlainScript
 from seedgrid.core.events import Step
+from seedgrid.core.request import Request
 from seedgrid.diffusion.backend import Placement
 from seedgrid.studio import Settings, Studio
 
@@ -152,7 +153,7 @@ class Stage:
 
     def _first_preview(self, studio: Studio) -> float:
         start_s = time.perf_counter()
-        run = studio.start_grid(PROMPT, fresh=True, **self._settings)
+        run = studio.start_grid(Request(prompt=PROMPT, **self._settings), fresh=True)
         seen_s = [time.perf_counter() for event in run.events() if isinstance(event, Step)]
         step_s = (seen_s[-1] - seen_s[0]) / max(1, len(seen_s) - 1)
         return (seen_s[0] - start_s) / step_s
@@ -160,7 +161,7 @@ class Stage:
     def stop(self) -> dict[str, object]:
         """Say how many steps are still done after Stop was pressed at the first one."""
         studio = self._open("stop", Placement(previews=True, threads=self._threads))
-        run = studio.start_grid(PROMPT, fresh=True, **self._settings)
+        run = studio.start_grid(Request(prompt=PROMPT, **self._settings), fresh=True)
         numbers = []
         for event in run.events():
             if isinstance(event, Step):

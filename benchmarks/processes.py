@@ -41,9 +41,9 @@ with Studio(sys.argv[1], sys.argv[2]) as studio:
         studio.grid("Labrador in the style of Vermeer", range(count), width=int(sys.argv[3]),
                     height=int(sys.argv[3]), num_inference_steps=int(sys.argv[4]), fresh=True)
     else:
-        studio.engine.warm(studio.model)
+        studio.warm()
         studio.engine.borrow(lambda backend: None).result()
-        assert studio.engine.warmth.state == "ready"
+        assert studio.warmth.state == "ready"
 """
 
 _WAIT_S = 120.0

@@ -75,8 +75,9 @@ def test_the_api_gives_the_very_files(client: Client, library: Library) -> None:
 def test_the_api_takes_turbo(client: Client) -> None:
     """The recipe says what it took for what was left open."""
     _, records = client.predict("a fast fox", "1", turbo=True, api_name="/grid")
-    quick = quicken(Request(prompt="a fast fox", seeds=(1,)), FAKE_CARD)
-    assert records[0]["recipe"] == resolve(quick, FAKE_CARD)[0].model_dump(mode="json")
+    request = Request(prompt="a fast fox", seeds=(1,))
+    quick = resolve(request, quicken(FAKE_CARD, request))[0]
+    assert records[0]["recipe"] == quick.model_dump(mode="json")
 
 
 def test_the_api_refines_on_the_seed(client: Client) -> None:
@@ -230,7 +231,7 @@ def test_the_queue_rests_between_two_looks(tmp_path: Path) -> None:
 def test_a_space_builds_the_page_at_import() -> None:
     """On a Space `demo` is there after the import, with a library for each visitor."""
     code = (
-        "import app; print(type(app.demo).__name__, type(app._answers.shelves).__name__,"
+        "import app; print(type(app.demo).__name__, type(app._answers.libraries).__name__,"
         " type(app._answers.studio.backend).__name__)"
     )
     environment = os.environ | {"SPACE_ID": "someone/seedgrid"}
@@ -242,7 +243,7 @@ def test_a_space_builds_the_page_at_import() -> None:
         cwd=ROOT,
         env=environment,
     )
-    assert done.stdout.split() == ["Blocks", "VisitorShelves", "InstalledBackend"]
+    assert done.stdout.split() == ["Blocks", "VisitorLibraries", "InstalledBackend"]
 
 
 @pytest.mark.parametrize("model", ["/etc", "assets/model", "../main", "someone/unknown"])

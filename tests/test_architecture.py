@@ -25,9 +25,9 @@ ORDER = (
     "engine",
     "library",
     "export",
+    "verify",
     "pictures",
     "studio",
-    "verify",
     "web",
     "cli",
     "app",
@@ -112,6 +112,19 @@ def test_foreign_libraries_stay_in_their_rooms(path: Path) -> None:
     for module in _imports(path):
         rooms = FOREIGN_ROOMS.get(module.split(".")[0])
         assert rooms is None or place.startswith(rooms), f"{place} must not import {module}"
+
+
+DOORS = [path for path in SOURCES if _room(_name(path)) in ("cli", "web", "app")]
+"""What people use; behind all of it is the one Studio."""
+
+
+@pytest.mark.parametrize("path", DOORS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_only_the_studio_starts_anything(path: Path) -> None:
+    """Page, API and command line neither plan nor reach for the engine behind the studio."""
+    tree = ast.parse(path.read_text())
+    reached = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    assert "seedgrid.core.plan" not in set(_imports(path))
+    assert not reached & {"engine", "borrow"}
 
 
 @pytest.mark.parametrize(

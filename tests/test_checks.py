@@ -12,6 +12,7 @@ from seedgrid.core.entry import Entry
 from seedgrid.core.errors import RunCancelled
 from seedgrid.core.picture import Picture
 from seedgrid.core.recipe import Recipe
+from seedgrid.core.request import Request
 from seedgrid.diffusion.backend import Placement, Watch
 from seedgrid.diffusion.probe_results import ProbeReport, keep_report
 from seedgrid.formats import png
@@ -19,10 +20,10 @@ from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
 from seedgrid.web.actions.checks import Checks
 from seedgrid.web.state.lock_badge import LockBadge
-from seedgrid.web.state.page_state import Place
-from seedgrid.web.state.visitor_libraries import OneShelf
+from seedgrid.web.state.page_state import PageState
+from seedgrid.web.state.visitor_libraries import OneLibrary
 
-ME = Place(visitor="0" * 32).to_browser()
+ME = PageState(visitor="0" * 32).to_browser()
 SOON_S = 20.0
 
 
@@ -59,13 +60,15 @@ def studio(
 
 @pytest.fixture
 def entry(studio: Studio) -> Entry:
-    run = studio.start_grid("a fox", (5,), width=64, height=64, num_inference_steps=4)
+    run = studio.start_grid(
+        Request(prompt="a fox", seeds=(5,), width=64, height=64, num_inference_steps=4)
+    )
     return run.result()[0]
 
 
 def test_a_picture_is_found_identical(studio: Studio, entry: Entry) -> None:
     """News while it paints, the verdict at the end, and nothing to complain of."""
-    *news, verdict = Checks(studio, OneShelf(studio)).on_verify(entry.id, ME)
+    *news, verdict = Checks(studio, OneLibrary(studio)).on_verify(entry.id, ME)
     assert all(said["working"] for said in news)
     assert (verdict["id"], verdict["verdict"]) == (entry.id, "identical")
     assert verdict["difference"] is None
@@ -82,7 +85,7 @@ def test_an_altered_recipe_is_found_out_with_a_picture_of_the_difference(
         lineage=entry.lineage.model_copy(update={"picture_id": "a" * 32}),
     )
     kept = studio.library.add(liar)
-    *_, verdict = Checks(studio, OneShelf(studio)).on_verify(kept.id, ME)
+    *_, verdict = Checks(studio, OneLibrary(studio)).on_verify(kept.id, ME)
     assert verdict["verdict"] == "drifted"
     assert verdict["difference"].startswith("data:image/jpeg;base64,")
     assert verdict["reasons"][0]["key"] == "reason_same_passport"
@@ -90,7 +93,7 @@ def test_an_altered_recipe_is_found_out_with_a_picture_of_the_difference(
 
 def test_verifying_nothing_is_explained(studio: Studio) -> None:
     """Without a picture there is one message."""
-    (news,) = Checks(studio, OneShelf(studio)).on_verify(None, ME)
+    (news,) = Checks(studio, OneLibrary(studio)).on_verify(None, ME)
     assert news["error"]["key"] == "error_picture_unknown"
 
 
@@ -115,7 +118,9 @@ def test_the_lock_is_probed_once_by_itself(
     """After a finished run, and never again for the like of it."""
     badge = LockBadge(studio)
     for seed in (7, 8):
-        run = studio.start_grid("a fox", (seed,), width=64, height=64, num_inference_steps=1)
+        run = studio.start_grid(
+            Request(prompt="a fox", seeds=(seed,), width=64, height=64, num_inference_steps=1)
+        )
         run.result(SOON_S)
         badge.consider(run)
         studio.engine.borrow(lambda _: None).result(SOON_S)
@@ -128,9 +133,13 @@ def test_the_lock_is_probed_once_by_itself(
 def test_a_probe_makes_way(studio: Studio, backend: ProbingBackend) -> None:
     """When somebody wants to paint, a probe that waits is given up, and tried again later."""
     badge = LockBadge(studio)
-    first = studio.start_grid("a fox", (7,), width=64, height=64, num_inference_steps=1)
+    first = studio.start_grid(
+        Request(prompt="a fox", seeds=(7,), width=64, height=64, num_inference_steps=1)
+    )
     first.result(SOON_S)
-    blocker = studio.start_grid("busy", (1,), width=64, height=64, num_inference_steps=30)
+    blocker = studio.start_grid(
+        Request(prompt="busy", seeds=(1,), width=64, height=64, num_inference_steps=30)
+    )
     badge.consider(first)
     badge.make_way()
     blocker.result(SOON_S)

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -27,10 +27,11 @@ from seedgrid.core.events import (
     Step,
     Terminal,
 )
-from seedgrid.core.picture import Picture
+from seedgrid.core.picture import Picture, Pixels
 from seedgrid.core.plan import plan_grid
+from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request, resolve
-from seedgrid.diffusion.backend import Placement
+from seedgrid.diffusion.backend import Placement, Watch
 from seedgrid.engine import Engine, Run
 from seedgrid.testing.fake import FakeBackend, Fault
 
@@ -360,6 +361,53 @@ def test_an_owner_may_not_fill_the_queue(make_recipes: MakeRecipes) -> None:
         engine.submit(plan_grid(make_recipes()), owner="you")
         first.cancel()
         engine.submit(plan_grid(make_recipes()), owner="me").result(SOON_S)
+
+
+def test_a_run_that_is_about_to_stop_does_not_count(make_recipes: MakeRecipes) -> None:
+    """Stop makes room at once, though the step that is being done takes its time."""
+    may_go_on = threading.Event()
+
+    class Stuck(FakeBackend):
+        def paint(
+            self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
+        ) -> tuple[Pixels, ...]:
+            may_go_on.wait(SOON_S)
+            return super().paint(recipes, placement, watch)
+
+    with Engine(Stuck(), MemoryStore(), runs_per_owner=1) as engine:
+        first = engine.submit(plan_grid(make_recipes()), owner="me")
+        wait_for(first, Started)
+        first.cancel()
+        second = engine.submit(plan_grid(make_recipes()), owner="me")
+        assert not first.has_ended
+        with pytest.raises(RunError, match="1 runs are waiting"):
+            engine.submit(plan_grid(make_recipes()), owner="me")
+        may_go_on.set()
+        assert len(second.result(SOON_S)) == 4
+    assert first.state == "cancelled"
+
+
+@pytest.mark.parametrize("whose", ["engine", "run"])
+def test_what_finds_no_room_is_not_begun(
+    backend: FakeBackend, make_recipes: MakeRecipes, whose: str
+) -> None:
+    """The library that will keep the pictures is asked before anything is painted."""
+    asked: list[tuple[int, ...]] = []
+
+    class Full(MemoryStore):
+        def check_room(self, recipes: Iterable[Recipe]) -> None:
+            asked.append(tuple(recipe.seed for recipe in recipes))
+            raise LibraryError("disk_low", value="/nowhere", wanted="9 MB", free="1 MB")
+
+    full, roomy = Full(), MemoryStore()
+    jobs = plan_grid(make_recipes(seeds=(3, 5)))
+    with Engine(backend, full if whose == "engine" else roomy) as engine:
+        with pytest.raises(LibraryError, match="9 MB are wanted"):
+            engine.submit(jobs, owner="me", library=full if whose == "run" else None)
+        kept = engine.submit(jobs, owner="me", library=roomy).result(SOON_S)
+    assert asked == [(3, 5)]
+    assert [call.recipes[0].seed for call in backend.calls] == [3]
+    assert len(kept) == 2
 
 
 # Failing

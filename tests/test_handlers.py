@@ -13,14 +13,15 @@ from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.core.request import Request, resolve
 from seedgrid.core.turbo import quicken
 from seedgrid.diffusion.backend import Placement
+from seedgrid.engine import Run
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend, Fault
 from seedgrid.web.actions.form import Asked
 from seedgrid.web.actions.painting import Handlers
-from seedgrid.web.serializers.answers import Progress, Shown
-from seedgrid.web.state.snapshot import Presenter
+from seedgrid.web.serializers.answers import PageUpdate, Progress
+from seedgrid.web.state.snapshot import Snapshots
 from seedgrid.web.state.tree import rounds_of
-from seedgrid.web.state.visitor_libraries import OneShelf
+from seedgrid.web.state.visitor_libraries import OneLibrary
 
 ASKED = Asked(prompt="a red fox", seeds="5-8", steps="3", size="64x64")
 
@@ -42,8 +43,7 @@ def studio(tmp_path: Path, painter: FakeBackend) -> Iterator[Studio]:
 
 
 def make_handlers(studio: Studio) -> Handlers:
-    shelves = OneShelf(studio)
-    return Handlers(studio, shelves, Presenter(studio, shelves))
+    return Handlers(studio, Snapshots(studio, OneLibrary(studio)))
 
 
 @pytest.fixture
@@ -51,12 +51,12 @@ def handlers(studio: Studio) -> Handlers:
     return make_handlers(studio)
 
 
-def kept(shown: Shown) -> dict[str, Any]:
-    assert shown.place is not None
-    return shown.place.to_browser()
+def kept(shown: PageUpdate) -> dict[str, Any]:
+    assert shown.state is not None
+    return shown.state.to_browser()
 
 
-def follow(handlers: Handlers, shown: Shown) -> list[Progress]:
+def follow(handlers: Handlers, shown: PageUpdate) -> list[Progress]:
     return list(handlers.follow(kept(shown)))
 
 
@@ -66,7 +66,9 @@ def grid(handlers: Handlers, asked: Asked = ASKED) -> tuple[dict[str, Any], Prog
     return kept(shown), follow(handlers, shown)[-1]
 
 
-def refine(handlers: Handlers, place: dict[str, Any], picture_id: str) -> tuple[Shown, Progress]:
+def refine(
+    handlers: Handlers, place: dict[str, Any], picture_id: str
+) -> tuple[PageUpdate, Progress]:
     shown = handlers.on_refine(GUIDE_SUFFIXES, "", place | {"picked": picture_id})
     return shown, follow(handlers, shown)[-1]
 
@@ -113,6 +115,27 @@ def test_previews_are_small_pictures_for_every_cell(handlers: Handlers) -> None:
         assert max(map(len, previews)) < 40_000
 
 
+@slowly(0.02)
+def test_steps_are_told_no_faster_than_one_can_look(
+    handlers: Handlers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After each preview a tenth of a second is waited, unless a picture comes before."""
+    waits: list[float] = []
+    real = Run.wait_for_pictures
+
+    def counted(run: Run, timeout_s: float) -> None:
+        waits.append(timeout_s)
+        real(run, timeout_s)
+
+    monkeypatch.setattr(Run, "wait_for_pictures", counted)
+    shown = handlers.on_generate(replace(ASKED, steps="40"), {})
+    keys = [news.status["key"] for news in follow(handlers, shown) if news.status]
+    num_steps = keys.count("status_step")
+    assert num_steps >= 2
+    assert len(waits) >= num_steps - 1  # The first one may come together with the noise.
+    assert set(waits) == {0.1}
+
+
 def test_refine_keeps_the_seed_and_shows_the_parent(handlers: Handlers) -> None:
     """All four variations carry the picked picture's seed; the card shows the parent."""
     place, news = grid(handlers)
@@ -150,7 +173,7 @@ def test_the_card_marks_the_words_that_were_added(handlers: Handlers) -> None:
 def test_refine_without_a_pick_starts_nothing(handlers: Handlers, painter: FakeBackend) -> None:
     """Nothing is picked, nothing happens."""
     place, _ = grid(handlers)
-    assert handlers.on_refine(GUIDE_SUFFIXES, "", place) == Shown()
+    assert handlers.on_refine(GUIDE_SUFFIXES, "", place) == PageUpdate()
     assert len(painter.calls) == 1
 
 
@@ -171,7 +194,7 @@ def test_after_four_refinements_back_leads_to_the_root(handlers: Handlers) -> No
         assert shown.stage["cells"][shown.stage["picked"]]["id"] == expected
     assert shown.rail is not None
     assert shown.rail["has_parent"] is False
-    assert handlers.on_back(place) == Shown()
+    assert handlers.on_back(place) == PageUpdate()
 
 
 def test_a_branch_gets_a_lane_of_its_own(handlers: Handlers, studio: Studio) -> None:
@@ -239,8 +262,8 @@ def test_a_reload_finds_the_run_that_goes_on(handlers: Handlers, painter: FakeBa
 def test_rubbish_from_a_browser_is_a_first_visit(handlers: Handlers, rubbish: object) -> None:
     """A place that we did not write is not used."""
     shown = handlers.on_load(rubbish)
-    assert shown.place is not None
-    assert shown.place.work is None
+    assert shown.state is not None
+    assert shown.state.work is None
     assert shown.stage is not None
     assert {cell["state"] for cell in shown.stage["cells"]} == {"empty"}
 
@@ -276,7 +299,7 @@ def test_bad_input_is_named_at_its_field_and_loses_nothing(
     shown = handlers.on_generate(asked, {})
     assert shown.status is not None
     assert (shown.status["key"], shown.status["field"]) == (f"error_{code}", field)
-    assert (shown.place, shown.stage, shown.rail) == (None, None, None)
+    assert (shown.state, shown.stage, shown.rail) == (None, None, None)
     assert painter.calls == []
 
 
@@ -296,7 +319,7 @@ def test_turbo_answers_what_is_left_open(handlers: Handlers, painter: FakeBacken
     grid(handlers, open_fields)
     grid(handlers, replace(open_fields, steps="3"))
     request = Request(prompt=ASKED.prompt, seeds=(5,), width=64, height=64)
-    (quick,) = resolve(quicken(request, card), card)
+    (quick,) = resolve(request, quicken(card, request))
     taken = [call.recipes[0] for call in painter.calls]
     assert taken[0] == quick
     assert taken[1] == quick.replace(num_inference_steps=3)
@@ -309,10 +332,7 @@ def test_the_settings_say_what_an_open_field_gets(handlers: Handlers) -> None:
         card.num_inference_steps,
         card.scheduler,
     )
-    quick = quicken(Request(prompt=""), card)
-    answers = handlers.offer(None, turbo=True).answers
-    assert answers.scheduler == (quick.scheduler or card.scheduler)
-    assert answers.dtype == (quick.dtype or card.dtype)
+    assert handlers.offer(None, turbo=True).answers == quicken(card, Request(prompt=""))
 
 
 def test_old_news_do_not_cover_a_message(handlers: Handlers) -> None:
@@ -374,7 +394,7 @@ def test_the_page_says_that_the_model_loads(tmp_path: Path) -> None:
     """An open page hears of the loading, and then that all is ready."""
     backend = FakeBackend(load_delay_s=0.4)
     with Studio(library=tmp_path, backend=backend, placement=Placement()) as studio:
-        studio.engine.warm()
+        studio.warm()
         news = list(make_handlers(studio).follow({}))
     keys = [each.status["key"] for each in news if each.status]
     assert keys == ["status_warming", "status_ready"]

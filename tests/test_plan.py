@@ -1,18 +1,14 @@
-"""Recipes become jobs with a place in the tree of choices, no wider than the lock holds."""
+"""Recipes become jobs with a position in the tree of choices."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from reports import report_for
 from stores import MakeRecipes, MemoryStore
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.plan import describe_change, plan_grid, plan_refine
 from seedgrid.core.recipe import NoiseShare
 from seedgrid.core.request import neighbours, refine
-from seedgrid.diffusion.probe_results import advise
 from seedgrid.engine import Engine
 from seedgrid.testing.fake import FakeBackend
 
@@ -34,17 +30,13 @@ def test_a_refinement_belongs_to_the_work_of_its_parent(parent: Entry) -> None:
     assert [place.change for place in places] == [", artsy", "at night"]
 
 
-def test_after_a_probe_said_no_variations_are_as_narrow_as_the_lock(
-    parent: Entry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A parent painted too wide does not pass its width on, to words or to noise."""
-    monkeypatch.setenv("SEEDGRID_CACHE", str(tmp_path))
-    before = plan_refine(parent, refine(parent.recipe, [", artsy"]))
-    advise(parent.recipe, report_for(parent.recipe, proven=1))
-    after = plan_refine(parent, refine(parent.recipe, [", artsy"]))
-    near = plan_refine(parent, neighbours(parent.recipe, [7], weight=0.1))
-    assert [job.recipe.lock_width for job in (*before, *after, *near)] == [4, 1, 1]
-    assert [job.lineage.change for job in (*after, *near)] == [", artsy", "10% of seed 7"]
+def test_planning_changes_no_recipe(parent: Entry) -> None:
+    """What is to be computed is what was resolved, for words and for noise."""
+    for recipes in (
+        refine(parent.recipe, [", artsy"]),
+        neighbours(parent.recipe, [7], weight=0.1),
+    ):
+        assert tuple(job.recipe for job in plan_refine(parent, recipes)) == recipes
 
 
 def test_a_change_is_told_in_the_words_that_were_typed(make_recipes: MakeRecipes) -> None:

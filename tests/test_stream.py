@@ -19,7 +19,7 @@ from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
 from seedgrid.web.actions.form import Asked, Varied, read_asked, read_varied
 from seedgrid.web.page import make_answers
-from seedgrid.web.serializers.answers import Progress, Shown
+from seedgrid.web.serializers.answers import PageUpdate, Progress
 from seedgrid.web.server.stream import follow_route, line
 from seedgrid.web.wiring import updates
 
@@ -80,10 +80,10 @@ def test_a_step_is_a_few_bytes_beside_its_previews(studio: Studio) -> None:
     """What goes to the page does not grow with the steps, and a preview is small."""
     handlers = make_answers(studio).handlers
     shown = handlers.on_generate(replace(ASKED, steps="6"), {})
-    assert shown.place is not None
+    assert shown.state is not None
     assert len(str(updates(shown)[1])) < 4000
     before = None
-    for news in handlers.follow(shown.place.to_browser()):
+    for news in handlers.follow(shown.state.to_browser()):
         assert news.stage is not None
         previews = [cell.get("preview", "") for cell in news.stage["cells"]]
         assert max(map(len, previews)) < 8000
@@ -100,9 +100,9 @@ def test_known_pictures_come_with_the_answer_to_the_click(studio: Studio) -> Non
     """What the library knows is on the stage at once: there is nothing to follow."""
     handlers = make_answers(studio).handlers
     first = handlers.on_generate(ASKED, {})
-    assert first.place is not None
-    list(handlers.follow(first.place.to_browser()))
-    again = handlers.on_generate(ASKED, first.place.to_browser())
+    assert first.state is not None
+    list(handlers.follow(first.state.to_browser()))
+    again = handlers.on_generate(ASKED, first.state.to_browser())
     assert again.stage is not None
     assert [cell["state"] for cell in again.stage["cells"]] == ["done"] * 4
     assert again.stage["busy"] is False
@@ -111,16 +111,16 @@ def test_known_pictures_come_with_the_answer_to_the_click(studio: Studio) -> Non
     assert again.status["key"] == "status_remembered"
 
 
-def test_an_answer_is_a_place_and_one_letter() -> None:
+def test_an_answer_is_a_place_and_one_payload() -> None:
     """Gradio copies values leaf by leaf; a text is one leaf. What is not said stays as it is."""
-    place, letter = updates(Shown(stage={"epoch": 3}, status={"key": "a"}))
+    place, payload = updates(PageUpdate(stage={"epoch": 3}, status={"key": "a"}))
     assert place == gr.skip()
-    assert json.loads(str(letter)) == {"stage": {"epoch": 3}, "status": {"key": "a"}}
-    assert updates(Shown()) == (gr.skip(), gr.skip())
+    assert json.loads(str(payload)) == {"stage": {"epoch": 3}, "status": {"key": "a"}}
+    assert updates(PageUpdate()) == (gr.skip(), gr.skip())
 
 
 @pytest.mark.parametrize(
-    "letter",
+    "payload",
     [
         None,
         7,
@@ -132,12 +132,12 @@ def test_an_answer_is_a_place_and_one_letter() -> None:
         '{"prompt": "x", "steps": 1}',
     ],
 )
-def test_a_letter_that_is_not_ours_says_nothing(letter: object) -> None:
+def test_a_payload_that_is_not_ours_says_nothing(payload: object) -> None:
     """Fields that cannot be read are fields that nobody filled in."""
-    assert read_asked(letter) == Asked()
+    assert read_asked(payload) == Asked()
 
 
-def test_a_letter_names_the_fields() -> None:
+def test_a_payload_names_the_fields() -> None:
     """A name that we do not know is left out; the others count."""
     assert read_asked('{"prompt": "a fox", "turbo": true, "z": 1}') == Asked(
         prompt="a fox", turbo=True
@@ -145,11 +145,11 @@ def test_a_letter_names_the_fields() -> None:
 
 
 @pytest.mark.parametrize(
-    "letter",
+    "payload",
     ['{"vary": "abc"}', '{"vary": [1]}', '{"vary": ["a"], "device": true}']
     + [json.dumps({"vary": ["a"] * number}) for number in (5, 10_000)],
 )
-def test_a_round_has_no_more_variations_than_fields(letter: str) -> None:
-    """A letter was once believed whatever it held: ten thousand variations in one click."""
-    assert read_varied(letter) == Varied()
+def test_a_round_has_no_more_variations_than_fields(payload: str) -> None:
+    """A payload was once believed whatever it held: ten thousand variations in one click."""
+    assert read_varied(payload) == Varied()
     assert read_varied('{"vary": ["a", "", "b", "c"]}').vary == ("a", "", "b", "c")

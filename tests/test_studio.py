@@ -5,17 +5,22 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from reports import report_for
 
 from seedgrid.core.errors import InputError, LibraryError, PictureError, RunCancelled, RunError
 from seedgrid.core.events import Step
+from seedgrid.core.notices import Notice
+from seedgrid.core.request import Request
+from seedgrid.diffusion.probe_results import advise
 from seedgrid.formats import png
 from seedgrid.library import Library
 from seedgrid.studio import Settings, Studio, default_library, default_model
-from seedgrid.testing.fake import FakeBackend, Fault
+from seedgrid.testing.fake import FAKE_CARD, FakeBackend, Fault
 
 ROOT = Path(__file__).parent.parent
 SMALL: Settings = {"width": 64, "height": 64, "num_inference_steps": 2}
@@ -159,11 +164,58 @@ def test_what_is_known_is_remembered_after_a_restart(tmp_path: Path) -> None:
     assert hashes[0] == hashes[1]
 
 
+def test_a_narrower_batch_than_the_parent_had_is_told(
+    studio: Studio, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a test said no, variations are as narrow as the lock holds, and the answer says so.
+
+    The width was once changed while planning, and nobody was told.
+    """
+    monkeypatch.setenv("SEEDGRID_CACHE", str(tmp_path))
+    parent = studio.grid("a fox", seeds=[1], **SMALL)[0]
+    before = studio.start_refine(parent, [", artsy"])
+    advise(parent.recipe, report_for(parent.recipe, proven=1))
+    words = studio.start_refine(parent, [", colorful"])
+    noise = studio.start_variations(parent, weight=0.1)
+    again = studio.start_again([parent.entry], None)
+    runs = (before, words, noise, again)
+    assert [run.jobs[0].recipe.lock_width for run in runs] == [4, 1, 1, 4]
+    told = Notice("width_lowered", width=1, usual=4)
+    assert [run.notices for run in runs] == [(), (told,), (told,), ()]
+    assert str(told).startswith("Computed in batches of 1, not 4")
+
+
+@pytest.mark.parametrize("found", [(2, 1, 3), (1,), (3, 1), (1, 3)])
+def test_the_narrowest_width_that_was_found_counts(
+    studio: Studio, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, found: tuple[int, ...]
+) -> None:
+    """A later test at another size does not make the batches of a model wider again."""
+    monkeypatch.setenv("SEEDGRID_CACHE", str(tmp_path))
+    parent = studio.grid("a fox", seeds=[1], **SMALL)[0]
+    for width in found:
+        advise(parent.recipe, report_for(parent.recipe, proven=width))
+    assert studio.start_refine(parent, [", artsy"]).jobs[0].recipe.lock_width == 1
+
+
+def test_a_width_that_was_asked_for_is_no_news(studio: Studio) -> None:
+    """Only what nobody asked for is told: a model's own narrow batches."""
+    narrow = replace(FAKE_CARD, lock_width=2)
+    with Studio(library=studio.library_folder, backend=FakeBackend(card=narrow)) as other:
+        asked = other.start_grid(Request(prompt="a fox", **SMALL, lock_width=1))
+        usual = other.start_grid(Request(prompt="a fox", **SMALL))
+    assert asked.notices == ()
+    assert usual.notices == (Notice("width_lowered", width=2, usual=4),)
+
+
 def test_stopping_keeps_what_is_finished(tmp_path: Path) -> None:
     """A stopped run raises for who waits; its finished pictures are in the library."""
     backend = FakeBackend(step_delay_s=0.01)
     with Studio(library=tmp_path, backend=backend) as studio:
-        run = studio.start_grid("a fox", "0-7", width=64, height=64, num_inference_steps=40)
+        run = studio.start_grid(
+            Request(
+                prompt="a fox", seeds=tuple(range(8)), width=64, height=64, num_inference_steps=40
+            )
+        )
         for event in run.events():
             if isinstance(event, Step) and event.cells[0] == 4:
                 run.cancel()

@@ -47,13 +47,14 @@ def test_an_unknown_processor_keeps_its_format(processor: Path) -> None:
     """Without the system's word nothing is assumed."""
     assert not processor.exists()
     assert has_fast_bfloat16() is False
-    assert quicken(Request(prompt="a fox"), CARD).dtype is None
+    assert quicken(CARD, Request(prompt="a fox")).dtype == CARD.dtype
 
 
 def test_a_quick_recipe(processor: Path) -> None:
     """Format, scheduler and six tenths of the steps are in the recipe."""
     processor.write_text("flags : avx512_bf16\n")
-    recipe = resolve(quicken(Request(prompt="a fox"), CARD), CARD)[0]
+    request = Request(prompt="a fox")
+    recipe = resolve(request, quicken(CARD, request))[0]
     assert (recipe.dtype, recipe.scheduler) == ("bfloat16", "DPM++ 2M")
     assert recipe.num_inference_steps == 15
 
@@ -62,15 +63,18 @@ def test_what_was_said_stays(processor: Path) -> None:
     """Turbo answers open questions only."""
     processor.write_text("flags : avx512_bf16\n")
     said = Request(prompt="a", dtype="float32", scheduler="DDIM", num_inference_steps=9)
-    assert quicken(said, CARD) == said
+    assert resolve(said, quicken(CARD, said)) == resolve(said, CARD)
     steps = dataclasses.replace(said, scheduler=None)
-    assert quicken(steps, CARD).num_inference_steps == 9
+    assert resolve(steps, quicken(CARD, steps))[0].num_inference_steps == 9
+    scheduler = dataclasses.replace(said, num_inference_steps=None)
+    assert resolve(scheduler, quicken(CARD, scheduler))[0].num_inference_steps == 25
 
 
 def test_a_model_without_the_scheduler_keeps_its_own() -> None:
     """Where DPM++ 2M does not fit, scheduler and steps are the model's."""
-    quick = quicken(Request(prompt="a fox"), FAKE_CARD)
-    assert (quick.scheduler, quick.num_inference_steps) == (None, None)
+    quick = quicken(FAKE_CARD, Request(prompt="a fox"))
+    assert quick.scheduler == FAKE_CARD.scheduler
+    assert quick.num_inference_steps == FAKE_CARD.num_inference_steps
 
 
 def test_a_refinement_of_a_turbo_picture_is_turbo(tmp_path: Path) -> None:

@@ -18,7 +18,8 @@ from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError
 from seedgrid.core.events import Cancelled, Failed, Finished
 from seedgrid.core.prompts import GUIDE_SUFFIXES
-from seedgrid.core.request import parse_size
+from seedgrid.core.request import Request, parse_size
+from seedgrid.core.seeds import parse_seeds
 from seedgrid.engine import Run
 from seedgrid.studio import Settings, Studio
 
@@ -44,11 +45,12 @@ def grid(
 ) -> None:
     """Paint one prompt on several seeds."""
     settings = _settings(negative, steps, guidance, scheduler, size, dtype, width, determinism)
+    request = Request(prompt=prompt, seeds=parse_seeds(seeds), **settings)
     folder = _make_out(out)
     with Studio(model, library, device) as studio:
-        run = studio.start_grid(prompt, seeds, fresh=fresh, turbo=turbo, **settings)
+        run = studio.start_grid(request, turbo=turbo, fresh=fresh)
         _follow(run, folder, as_json=json)
-        _tell_notices(studio)
+        _tell_notices(studio, run)
         _write_sheet(run, folder)
 
 
@@ -72,7 +74,7 @@ def refine(
     with Studio(None, library, device) as studio:
         run = studio.start_refine(picture, vary or GUIDE_SUFFIXES, prompt=prompt, fresh=fresh)
         _follow(run, folder, as_json=json)
-        _tell_notices(studio)
+        _tell_notices(studio, run)
         _write_sheet(run, folder)
 
 
@@ -97,11 +99,12 @@ def matrix(
 ) -> None:
     """Paint every prompt on every seed."""
     settings = _settings(negative, steps, guidance, scheduler, size, dtype, width, determinism)
+    request = Request(prompt="", seeds=parse_seeds(seeds), **settings)
     folder = _make_out(out)
     with Studio(model, library, device) as studio:
-        run = studio.start_matrix(prompts, seeds, fresh=fresh, turbo=turbo, **settings)
+        run = studio.start_grid(request, prompts, turbo=turbo, fresh=fresh)
         _follow(run, folder, as_json=json)
-        _tell_notices(studio)
+        _tell_notices(studio, run)
         _write_sheet(run, folder, rows=len(prompts))
 
 
@@ -161,9 +164,9 @@ def _follow(run: Run, out: Path | None, *, as_json: bool) -> None:
         raise event.error
 
 
-def _tell_notices(studio: Studio) -> None:
-    """Say what happened when the library was opened: it was repaired, for example."""
-    for notice in studio.library.notices:
+def _tell_notices(studio: Studio, run: Run) -> None:
+    """Say what happened when the library was opened, and what is to know of the pictures."""
+    for notice in (*studio.library.notices, *run.notices):
         complain(str(notice))
 
 

@@ -1,18 +1,25 @@
-"""Plan: recipes become jobs, with their place in the tree of choices.
+"""Plan: recipes become jobs, with their position in the tree of choices.
 
-Knows nothing of who computes them. A first grid starts a new work; a refinement belongs to the
-work of its parent, and says what was changed.
+Knows nothing of who computes them, and changes no recipe. A first grid starts a new work; a
+refinement belongs to the work of its parent, and says what was changed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.picture import Lineage, new_id, now
 from seedgrid.core.recipe import Recipe
-from seedgrid.diffusion.probe_results import provable
-from seedgrid.engine import Job
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One picture to make: what it is, and where it stands in the tree of choices."""
+
+    recipe: Recipe
+    lineage: Lineage
 
 
 def plan_grid(recipes: Sequence[Recipe]) -> tuple[Job, ...]:
@@ -21,13 +28,12 @@ def plan_grid(recipes: Sequence[Recipe]) -> tuple[Job, ...]:
 
 
 def plan_refine(parent: Entry, recipes: Sequence[Recipe]) -> tuple[Job, ...]:
-    """Plan a round that goes on from a picture, in batches no wider than the lock was proven here.
+    """Plan a round that goes on from a picture.
 
     Args:
         parent: The picture that was picked.
         recipes: Variations of its recipe.
     """
-    recipes = [provable(recipe) for recipe in recipes]
     changes = [describe_change(parent.recipe, recipe) for recipe in recipes]
     work_id = parent.lineage.work_id
     return _plan(recipes, work_id=work_id, parent_id=parent.id, changes=changes)

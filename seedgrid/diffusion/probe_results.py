@@ -108,12 +108,6 @@ def advised_width(weights_sha256: str, dtype: str, width: int) -> int:
     return min(width, found) if isinstance(found, int) and found > 0 else width
 
 
-def provable(recipe: Recipe) -> Recipe:
-    """Return the recipe at the width its model's lock was found to hold at here, if it is less."""
-    width = advised_width(recipe.model.weights_sha256, recipe.dtype, recipe.lock_width)
-    return recipe.model_copy(update={"lock_width": width})
-
-
 def _key(recipe: Recipe, passport: Passport) -> str:
     parts = (
         _METHOD,

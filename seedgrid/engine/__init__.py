@@ -10,7 +10,7 @@ Knows nothing of screens, prompts or files. `engine.py` is the door, `run.py` wh
 """
 
 from seedgrid.engine.engine import Engine, Warmth
-from seedgrid.engine.run import Job, Run, State
+from seedgrid.engine.run import Run, State
 from seedgrid.engine.store import Store
 
-__all__ = ["Engine", "Job", "Run", "State", "Store", "Warmth"]
+__all__ = ["Engine", "Run", "State", "Store", "Warmth"]

@@ -12,11 +12,13 @@ from typing import Any, Final, Literal, Self, TypeVar
 
 from seedgrid.core.errors import RunError, SeedGridError
 from seedgrid.core.events import Cancelled
+from seedgrid.core.notices import Notice
+from seedgrid.core.plan import Job
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import ModelCard, Request, resolve
 from seedgrid.diffusion.backend import Backend, Placement, even_threads
 from seedgrid.engine.fair_queue import FairQueue
-from seedgrid.engine.run import Job, Run
+from seedgrid.engine.run import Run
 from seedgrid.engine.store import Store
 from seedgrid.engine.worker import Lane
 
@@ -98,6 +100,7 @@ class Engine:
         fresh: bool = False,
         library: Store | None = None,
         placement: Placement | None = None,
+        notices: Sequence[Notice] = (),
     ) -> Run:
         """Have pictures made; returns at once.
 
@@ -107,6 +110,7 @@ class Engine:
             fresh: Compute even what the library remembers.
             library: Where the pictures go; the engine's own by default.
             placement: Where to compute; the engine's own by default.
+            notices: What whoever asked should know of the jobs.
 
         Raises:
             RunError: `too_many_runs` for this owner, or `engine_closed`.
@@ -121,6 +125,7 @@ class Engine:
             library=library or self.library,
             placement=_locked(placement) if placement else self._placement,
             fresh=fresh,
+            notices=notices,
             on_cancel=self._on_cancel,
         )
         with self._lock:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from seedgrid.core.entry import Entry
@@ -24,20 +23,13 @@ from seedgrid.core.events import (
     Started,
     Step,
 )
-from seedgrid.core.picture import Lineage, new_id
-from seedgrid.core.recipe import Recipe
+from seedgrid.core.notices import Notice
+from seedgrid.core.picture import new_id
+from seedgrid.core.plan import Job
 from seedgrid.diffusion.backend import Placement
 from seedgrid.engine.store import Store
 
 State = Literal["queued", "running", "done", "cancelled", "failed"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Job:
-    """One picture to make: what it is, and where it stands in the tree of choices."""
-
-    recipe: Recipe
-    lineage: Lineage
 
 
 class Run:
@@ -50,6 +42,7 @@ class Run:
         library: Where the pictures go.
         placement: Where to compute.
         fresh: Compute even what the library remembers.
+        notices: What whoever asked should know of the jobs, beside the pictures.
     """
 
     def __init__(
@@ -60,6 +53,7 @@ class Run:
         library: Store,
         placement: Placement,
         fresh: bool,
+        notices: Sequence[Notice],
         on_cancel: Callable[[Run], None],
     ) -> None:
         self.id = new_id()
@@ -68,6 +62,7 @@ class Run:
         self.library = library
         self.placement = placement
         self.fresh = fresh
+        self.notices = tuple(notices)
         self._on_cancel = on_cancel
         self._cancelled = threading.Event()
         self._changed = threading.Condition()

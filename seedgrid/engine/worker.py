@@ -18,11 +18,12 @@ from seedgrid.core.entry import Entry
 from seedgrid.core.errors import LibraryError, RunCancelled, RunError, SeedGridError
 from seedgrid.core.events import Cancelled, Done, Failed, Finished, Loading, Noise, Started, Step
 from seedgrid.core.picture import Picture, Pixels
+from seedgrid.core.plan import Job
 from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.diffusion.backend import Backend, PreviewMaker
 from seedgrid.engine.background import Worker
 from seedgrid.engine.fair_queue import FairQueue
-from seedgrid.engine.run import Job, Run
+from seedgrid.engine.run import Run
 
 logger = logging.getLogger(__name__)
 

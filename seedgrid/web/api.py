@@ -18,15 +18,13 @@ import gradio as gr
 from gradio.processing_utils import save_file_to_cache
 from gradio.utils import get_upload_folder
 
-from seedgrid.core import request as requests
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import SeedGridError
-from seedgrid.core.plan import plan_grid, plan_refine
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.engine import Run
 from seedgrid.formats import png
 from seedgrid.studio import Studio
-from seedgrid.verify import read_claim, verify
+from seedgrid.verify import read_claim
 from seedgrid.web.actions.form import Asked, check_count, read_request
 
 Record = dict[str, Any]
@@ -90,8 +88,8 @@ class Api:
         )
 
         def start() -> Run:
-            recipes = self._studio.resolve(read_request(asked), turbo=turbo)
-            return self._studio.engine.submit(plan_grid(recipes), owner=_owner(request))
+            wanted = read_request(asked)
+            return self._studio.start_grid(wanted, turbo=turbo, owner=_owner(request))
 
         return _answer(start)
 
@@ -116,9 +114,7 @@ class Api:
             parent = self._studio.library.get(picture_id)
             suffixes = vary or GUIDE_SUFFIXES
             check_count(len(suffixes), field="vary")
-            recipes = requests.refine(parent.recipe, suffixes)
-            jobs = plan_refine(parent, recipes)
-            return self._studio.engine.submit(jobs, owner=_owner(request))
+            return self._studio.start_refine(parent, suffixes, owner=_owner(request))
 
         return _answer(start)
 
@@ -133,8 +129,7 @@ class Api:
         """
         try:
             claim = read_claim(Path(picture))
-            task = self._studio.engine.borrow(lambda backend: verify([claim], backend)[0])
-            verdict = task.result().as_json()
+            verdict = self._studio.verify(claim).result().as_json()
         except SeedGridError as error:
             raise gr.Error(str(error), print_exception=False) from error
         del verdict["path"]  # Gradio's client would take it for a file to fetch.

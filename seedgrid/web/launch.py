@@ -29,7 +29,7 @@ with quickly():
     from seedgrid.web.components.theme import make_theme
     from seedgrid.web.page import Answers, build_app, make_answers, make_i18n
     from seedgrid.web.server import app
-    from seedgrid.web.state.visitor_libraries import VisitorShelves
+    from seedgrid.web.state.visitor_libraries import VisitorLibraries
 
 logger = logging.getLogger("seedgrid")
 
@@ -90,7 +90,7 @@ def launch_options(answers: Answers, *, language: str | None, host: str | None) 
     hosts = None if host is None else _known_hosts(host)
     return {
         "app_kwargs": {
-            "routes": app.routes(answers.shelves, answers.handlers.follow),
+            "routes": app.routes(answers.libraries, answers.handlers.follow),
             "middleware": app.middleware(language=language, hosts=hosts),
         },
         "i18n": make_i18n(),
@@ -131,14 +131,14 @@ def build_space() -> tuple[gr.Blocks, Answers]:
 
     folder = Path(tempfile.mkdtemp(prefix="seedgrid-"))
     studio = _make_studio(None, folder / "api", InstalledBackend(default_model()))
-    answers = make_answers(studio, VisitorShelves(folder / "visitors"))
+    answers = make_answers(studio, VisitorLibraries(folder / "visitors"))
     return build_app(answers), answers
 
 
 def warm(studio: Studio) -> None:
     """Load the model behind the open page; what goes wrong is said there."""
     try:
-        studio.engine.warm(studio.model)
+        studio.warm()
     except SeedGridError as error:
         logger.error("the model cannot be loaded: %s", error)  # noqa: TRY400 (a sentence, no bug)
 

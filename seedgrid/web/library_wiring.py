@@ -11,11 +11,11 @@ from typing import Final
 import gradio as gr
 
 from seedgrid.core.errors import SeedGridError
-from seedgrid.web.actions.library import Filled, Keep, fields_of
+from seedgrid.web.actions.library import Filled, LibraryActions, fields_of
 from seedgrid.web.components.layout import View
 from seedgrid.web.serializers import stage
-from seedgrid.web.state.page_state import read_place
-from seedgrid.web.wiring import PRIVATE, Updates, fields_by_name, or_skip, show_place, updates
+from seedgrid.web.state.page_state import read_page_state
+from seedgrid.web.wiring import PRIVATE, Updates, fields_by_name, or_skip, show_page, updates
 
 # What a dropped file or a link fills in, and which of it is chosen from a list.
 _FILLED: Final = (
@@ -36,63 +36,63 @@ _ASK_AGAIN_JS: Final = "() => SeedGrid.askLibrary()"
 _CHECK_JS: Final = "(status) => SeedGrid.checkLibrary(status)"
 
 
-def wire_keep(view: View, keep: Keep, offers: gr.events.Dependency) -> None:
+def wire_library(view: View, actions: LibraryActions, offers: gr.events.Dependency) -> None:
     """Connect the library page.
 
     Args:
         view: The components.
-        keep: What answers in the library.
+        actions: What answers in the library.
         offers: After it the settings hold what the model starts with.
     """
-    _wire_library(view, keep)
-    _wire_filling(view, keep, offers)
+    _wire_pictures(view, actions)
+    _wire_filling(view, actions, offers)
 
 
-def _wire_library(view: View, keep: Keep) -> None:
+def _wire_pictures(view: View, actions: LibraryActions) -> None:
     def on_search(kept: object, event: gr.EventData) -> object:
-        return or_skip(keep.on_search(event._data, kept))
+        return or_skip(actions.on_search(event._data, kept))
 
     def on_open(kept: object, event: gr.EventData) -> Updates:
-        return updates(keep.on_open(event._data.get("id"), kept))
+        return updates(actions.on_open(event._data.get("id"), kept))
 
     def on_trash(kept: object, event: gr.EventData) -> object:
-        return _problem(keep.on_trash(event._data, kept), kept)
+        return _problem(actions.on_trash(event._data, kept), kept)
 
     def on_empty(kept: object) -> object:
-        return _problem(keep.on_empty_trash(kept), kept)
+        return _problem(actions.on_empty_trash(kept), kept)
 
     def on_note(kept: object, event: gr.EventData) -> object:
         data = event._data
-        return _problem(keep.on_note(data.get("id"), data.get("note"), kept), kept)
+        return _problem(actions.on_note(data.get("id"), data.get("note"), kept), kept)
 
-    view.library.search(on_search, view.place, view.library, **PRIVATE)
-    show_place(view, view.library.open, on_open)
-    thrown = view.library.trash(on_trash, view.place, view.status, **PRIVATE)
+    view.library.search(on_search, view.state, view.library, **PRIVATE)
+    show_page(view, view.library.open, on_open)
+    thrown = view.library.trash(on_trash, view.state, view.status, **PRIVATE)
     thrown.then(None, view.status, js=_CHECK_JS, api_visibility="private")
-    emptied = view.library.empty(on_empty, view.place, view.status, **PRIVATE)
+    emptied = view.library.empty(on_empty, view.state, view.status, **PRIVATE)
     emptied.then(None, js=_ASK_AGAIN_JS, api_visibility="private")
-    view.card.picked.note(on_note, view.place, view.status, **PRIVATE)
+    view.card.picked.note(on_note, view.state, view.status, **PRIVATE)
 
 
-def _wire_filling(view: View, keep: Keep, offers: gr.events.Dependency) -> None:
+def _wire_filling(view: View, actions: LibraryActions, offers: gr.events.Dependency) -> None:
     filled = [fields_by_name(view)[name] for name in _FILLED]
 
     def on_drop(kept: object, files: list[str] | None) -> Updates:
-        shown, fill = keep.on_drop(files or [], kept)
-        status = fill.status if fill.status is not None else shown.status
-        return *updates(replace(shown, status=status)), *_fill(fill), None
+        update, fill = actions.on_drop(files or [], kept)
+        status = fill.status if fill.status is not None else update.status
+        return *updates(replace(update, status=status)), *_fill(fill), None
 
     def on_link(kept: object, request: gr.Request) -> Updates:
-        fill = keep.on_link(str(request.query_params), kept)
+        fill = actions.on_link(str(request.query_params), kept)
         return *_fill(fill), or_skip(fill.status)
 
     also = [*filled, view.drop]
-    show_place(view, view.drop.upload, on_drop, view.drop, also=also)
-    offers.then(on_link, view.place, [*filled, view.status], **PRIVATE)
+    show_page(view, view.drop.upload, on_drop, view.drop, also=also)
+    offers.then(on_link, view.state, [*filled, view.status], **PRIVATE)
 
 
 def _problem(error: SeedGridError | None, kept: object) -> object:
-    return gr.skip() if error is None else stage.complain(read_place(kept).move().epoch, error)
+    return gr.skip() if error is None else stage.complain(read_page_state(kept).move().epoch, error)
 
 
 def _fill(filled: Filled) -> Updates:

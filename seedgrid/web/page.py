@@ -12,13 +12,13 @@ import gradio as gr
 
 from seedgrid.studio import Studio
 from seedgrid.web.actions.checks import Checks
-from seedgrid.web.actions.library import Keep
+from seedgrid.web.actions.library import LibraryActions
 from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.api import publish
 from seedgrid.web.components.layout import build_view
-from seedgrid.web.library_wiring import wire_keep
-from seedgrid.web.state.snapshot import Presenter
-from seedgrid.web.state.visitor_libraries import OneShelf, Shelves
+from seedgrid.web.library_wiring import wire_library
+from seedgrid.web.state.snapshot import Snapshots
+from seedgrid.web.state.visitor_libraries import Libraries, OneLibrary
 from seedgrid.web.texts import labels
 from seedgrid.web.wiring import wire
 
@@ -32,34 +32,34 @@ class Answers:
     """What answers the page: its events, and the web server's own addresses.
 
     Attributes:
-        shelves: Whose pictures are whose.
+        libraries: Whose pictures are whose.
         handlers: For stage, rail and card.
         checks: For the Verify button.
-        keep: For the library.
+        library: For the library page.
     """
 
     studio: Studio
-    shelves: Shelves
+    libraries: Libraries
     handlers: Handlers
     checks: Checks
-    keep: Keep
+    library: LibraryActions
 
 
-def make_answers(studio: Studio, shelves: Shelves | None = None) -> Answers:
+def make_answers(studio: Studio, libraries: Libraries | None = None) -> Answers:
     """Put together what answers the page.
 
     Args:
         studio: Model, engine and library behind it.
-        shelves: Whose pictures are whose; the studio's library for everybody by default.
+        libraries: Whose pictures are whose; the studio's library for everybody by default.
     """
-    shelves = shelves or OneShelf(studio)
-    presenter = Presenter(studio, shelves)
+    libraries = libraries or OneLibrary(studio)
+    snapshots = Snapshots(studio, libraries)
     return Answers(
         studio=studio,
-        shelves=shelves,
-        handlers=Handlers(studio, shelves, presenter),
-        checks=Checks(studio, shelves),
-        keep=Keep(studio, shelves, presenter),
+        libraries=libraries,
+        handlers=Handlers(studio, snapshots),
+        checks=Checks(studio, libraries),
+        library=LibraryActions(studio, snapshots),
     )
 
 
@@ -75,7 +75,7 @@ def build_app(answers: Answers, *, language: str | None = None) -> gr.Blocks:
     ) as demo:
         view = build_view(make_i18n())
         offers = wire(view, answers.handlers, answers.checks, demo, language=language)
-        wire_keep(view, answers.keep, offers)
+        wire_library(view, answers.library, offers)
         publish(answers.studio)
     demo.queue(max_size=_MAX_WAITING, default_concurrency_limit=None)
     # Gradio looks into its queue a thousand times a second, on the processors that paint.

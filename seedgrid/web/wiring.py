@@ -1,6 +1,6 @@
 """Which event of which component calls which handler: the only place with `.click` and `.load`.
 
-Everything here is private; the public functions are in api.py. An event shows a place; how its run
+Everything here is private; the public functions are in api.py. An event shows a page; how its run
 goes then comes by a stream of our own (stream.py). Short answers do not wait in Gradio's queue:
 what takes long is the engine's, and has a fair queue there.
 """
@@ -23,9 +23,9 @@ from seedgrid.web.actions.form import AUTO, Asked, read_asked, read_varied
 from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.components.layout import View
 from seedgrid.web.serializers import stage
-from seedgrid.web.serializers.answers import Shown
+from seedgrid.web.serializers.answers import PageUpdate
 from seedgrid.web.state.model_options import Offer
-from seedgrid.web.state.page_state import read_place
+from seedgrid.web.state.page_state import read_page_state
 from seedgrid.web.texts import choose_language, say
 
 Updates = tuple[object, ...]
@@ -43,7 +43,7 @@ _QUEUED: Final = PRIVATE | {"queue": True}
 
 _LEVELS: Final = ("strict", "seeded", "off")
 # The pick is the browser's: what is ringed when the button is pressed is what is refined.
-_PICK_JS: Final = "(place) => [SeedGrid.withPick(place)]"
+_PICK_JS: Final = "(state) => [SeedGrid.withPick(state)]"
 
 
 def wire(
@@ -61,29 +61,29 @@ def wire(
     Returns:
         The event after which the settings hold what the model starts with.
     """
-    _wire_places(view, handlers, demo)
+    _wire_rounds(view, handlers, demo)
     _wire_card(view, handlers, checks)
     return _wire_settings(view, handlers, demo, language)
 
 
-def _wire_places(view: View, handlers: Handlers, demo: gr.Blocks) -> None:
+def _wire_rounds(view: View, handlers: Handlers, demo: gr.Blocks) -> None:
     """Connect what starts a run or goes to another place."""
 
     def on_load(kept: object) -> Updates:
         return updates(handlers.on_load(kept))
 
-    def on_generate(kept: object, letter: object) -> Updates:
-        return updates(handlers.on_generate(read_asked(letter), kept))
+    def on_generate(kept: object, payload: object) -> Updates:
+        return updates(handlers.on_generate(read_asked(payload), kept))
 
-    def on_refine(kept: object, letter: object) -> Updates:
-        varied = read_varied(letter)
+    def on_refine(kept: object, payload: object) -> Updates:
+        varied = read_varied(payload)
         return updates(handlers.on_refine(varied.vary, varied.device, kept))
 
-    def on_subtle(kept: object, letter: object) -> Updates:
-        return updates(handlers.on_neighbours(SUBTLE, read_varied(letter).device, kept))
+    def on_subtle(kept: object, payload: object) -> Updates:
+        return updates(handlers.on_variations(SUBTLE, read_varied(payload).device, kept))
 
-    def on_strong(kept: object, letter: object) -> Updates:
-        return updates(handlers.on_neighbours(STRONG, read_varied(letter).device, kept))
+    def on_strong(kept: object, payload: object) -> Updates:
+        return updates(handlers.on_variations(STRONG, read_varied(payload).device, kept))
 
     def on_back(kept: object) -> Updates:
         return updates(handlers.on_back(kept))
@@ -94,7 +94,7 @@ def _wire_places(view: View, handlers: Handlers, demo: gr.Blocks) -> None:
     def on_go(kept: object, event: gr.EventData) -> Updates:
         return updates(handlers.on_go(event._data.get("round"), kept))
 
-    place = partial(show_place, view)
+    show = partial(show_page, view)
     device = {"device": view.settings.device}
     generate = partial(
         gr.on,
@@ -102,34 +102,34 @@ def _wire_places(view: View, handlers: Handlers, demo: gr.Blocks) -> None:
         js=_fields_js(_asked(view)),
     )
     refine = partial(view.card.refine.click, js=_fields_js(device | {"vary": view.card.vary}))
-    place(demo.load, on_load)
-    place(generate, on_generate, view.letter)
-    place(refine, on_refine, view.letter)
+    show(demo.load, on_load)
+    show(generate, on_generate, view.payload)
+    show(refine, on_refine, view.payload)
     for button, handler in ((view.card.subtle, on_subtle), (view.card.strong, on_strong)):
-        place(partial(button.click, js=_fields_js(device)), handler, view.letter)
-    place(view.back.click, on_back)
-    place(view.rail.go, on_go)
-    place(view.again.click, on_again)
+        show(partial(button.click, js=_fields_js(device)), handler, view.payload)
+    show(view.back.click, on_back)
+    show(view.rail.go, on_go)
+    show(view.again.click, on_again)
 
 
-def show_place(
+def show_page(
     view: View,
     trigger: Trigger,
     handler: Callable[..., Updates],
     *inputs: object,
     also: Sequence[object] = (),
 ) -> None:
-    """Show the place that a handler answers with; the stage then follows its run.
+    """Show the page that a handler answers with; the stage then follows its run.
 
     Args:
         view: The components.
         trigger: The event.
-        handler: Answers with values for place and letter, and for `also`.
-        *inputs: What it is told beside the place.
+        handler: Answers with values for page state and payload, and for `also`.
+        *inputs: What it is told beside the page state.
         also: More components that it fills.
     """
-    shown = [view.place, view.letter, *also]
-    trigger(handler, [view.place, *inputs], shown, **PRIVATE)
+    shown = [view.state, view.payload, *also]
+    trigger(handler, [view.state, *inputs], shown, **PRIVATE)
 
 
 def _wire_card(view: View, handlers: Handlers, checks: Checks) -> None:
@@ -146,13 +146,13 @@ def _wire_card(view: View, handlers: Handlers, checks: Checks) -> None:
         return _card(handlers.on_favourite(data.get("id"), data.get("favourite"), kept))
 
     def on_verify(kept: object) -> Iterator[object]:
-        yield from checks.on_verify(read_place(kept).picked, kept)
+        yield from checks.on_verify(read_page_state(kept).picked, kept)
 
     card = [view.status, view.card.picked]
-    view.card.verify.click(on_verify, view.place, view.card.verdict, js=_PICK_JS, **_QUEUED)
-    view.bar.stop.click(on_stop, view.place, None, **PRIVATE)
-    view.stage.pick(on_pick, view.place, card, **PRIVATE)
-    view.card.picked.favourite(on_favourite, view.place, card, **PRIVATE)
+    view.card.verify.click(on_verify, view.state, view.card.verdict, js=_PICK_JS, **_QUEUED)
+    view.bar.stop.click(on_stop, view.state, None, **PRIVATE)
+    view.stage.pick(on_pick, view.state, card, **PRIVATE)
+    view.card.picked.favourite(on_favourite, view.state, card, **PRIVATE)
 
 
 def _wire_settings(
@@ -168,7 +168,7 @@ def _wire_settings(
         try:
             offer = handlers.offer(model, turbo=turbo)
         except SeedGridError as error:
-            status = stage.complain(read_place(kept).move().epoch, error)
+            status = stage.complain(read_page_state(kept).move().epoch, error)
             return status, *[gr.skip() for _ in offered[1:]]
         return gr.skip(), *_answers(offer, words_of(request)), *_offer(offer, words_of(request))
 
@@ -193,7 +193,7 @@ def _wire_settings(
         settings.model,
         settings.device,
     ]
-    asked = [view.place, settings.model, settings.turbo]
+    asked = [view.state, settings.model, settings.turbo]
     settings.turbo.input(on_turbo, [*asked[1:], *answered[1:]], answered, **PRIVATE)
     settings.model.input(on_model, asked, offered, **PRIVATE)
     return demo.load(on_model, asked, offered, **PRIVATE)
@@ -227,20 +227,20 @@ def _offer(offer: Offer, language: str) -> Updates:
     )
 
 
-def updates(shown: Shown) -> Updates:
-    """Values for the place, and for the letter with all that is shown there.
+def updates(update: PageUpdate) -> Updates:
+    """Values for the page state, and for the payload with all that is shown there.
 
-    One letter, and as a text: Gradio copies every leaf of every value several times, which took
+    One payload, and as a text: Gradio copies every leaf of every value several times, which took
     longer than a known grid takes to be found.
     """
-    parts = {name: value for name, value in vars(shown).items() if value is not None}
-    place = parts.pop("place", None)
-    letter = json.dumps(parts, ensure_ascii=False) if parts else None
-    return or_skip(None if place is None else place.to_browser()), or_skip(letter)
+    parts = {name: value for name, value in vars(update).items() if value is not None}
+    state = parts.pop("state", None)
+    payload = json.dumps(parts, ensure_ascii=False) if parts else None
+    return or_skip(None if state is None else state.to_browser()), or_skip(payload)
 
 
-def _card(shown: Shown) -> Updates:
-    return or_skip(shown.status), or_skip(shown.picked)
+def _card(update: PageUpdate) -> Updates:
+    return or_skip(update.status), or_skip(update.picked)
 
 
 def or_skip(value: object) -> object:
@@ -249,7 +249,7 @@ def or_skip(value: object) -> object:
 
 
 def _fields_js(components: Mapping[str, gr.Component | Sequence[gr.Component]]) -> str:
-    """A script that sends what the fields show at the click, as a letter.
+    """A script that sends what the fields show at the click, as a payload.
 
     Gradio's own copy of a value may lag behind a quick hand by a tick.
     """
@@ -257,7 +257,7 @@ def _fields_js(components: Mapping[str, gr.Component | Sequence[gr.Component]]) 
         name: [each.elem_id for each in found] if isinstance(found, Sequence) else found.elem_id
         for name, found in components.items()
     }
-    return f"(place) => [SeedGrid.withPick(place), SeedGrid.seen({json.dumps(ids)})]"
+    return f"(state) => [SeedGrid.withPick(state), SeedGrid.seen({json.dumps(ids)})]"
 
 
 def _asked(view: View) -> dict[str, gr.Component]:

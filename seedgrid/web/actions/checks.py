@@ -11,12 +11,12 @@ from concurrent.futures import TimeoutError as StillAtWork
 from typing import Any, Final
 
 from seedgrid.core.errors import LibraryError, SeedGridError
-from seedgrid.diffusion.backend import Backend, PreviewMaker
+from seedgrid.diffusion.backend import PreviewMaker
 from seedgrid.studio import Studio
-from seedgrid.verify import Claim, Reason, Verdict, difference_picture, read_claim, verify
+from seedgrid.verify import Claim, Reason, Verdict, difference_picture, read_claim
 from seedgrid.web.serializers import stage
-from seedgrid.web.state.page_state import read_place
-from seedgrid.web.state.visitor_libraries import Shelves
+from seedgrid.web.state.page_state import read_page_state
+from seedgrid.web.state.visitor_libraries import Libraries
 
 _POLL_S: Final = 0.2
 
@@ -24,30 +24,26 @@ _POLL_S: Final = 0.2
 class Checks:
     """The answers of the Verify button. Safe from any thread."""
 
-    def __init__(self, studio: Studio, shelves: Shelves) -> None:
+    def __init__(self, studio: Studio, libraries: Libraries) -> None:
         self._studio = studio
-        self._shelves = shelves
+        self._libraries = libraries
 
     def on_verify(self, picture_id: object, kept: object) -> Iterator[stage.Json]:
         """Verify a picture: first how far it is, at the end the verdict."""
-        place = read_place(kept)
+        state = read_page_state(kept)
         base = {"id": str(picture_id)}
         try:
-            entry = self._shelves.of(place.visitor).get(str(picture_id))
+            entry = self._libraries.of(state.visitor).get(str(picture_id))
             if entry.lost:
                 raise LibraryError("picture_lost", value=entry.id)
             for news in self._verify(read_claim(entry.path)):
                 yield base | news
         except SeedGridError as error:
-            yield base | {"error": stage.complain(place.epoch, error)}
+            yield base | {"error": stage.complain(state.epoch, error)}
 
     def _verify(self, claim: Claim) -> Iterator[stage.Json]:
         watch = _Watch()
-
-        def task(backend: Backend) -> Verdict:
-            return verify([claim], backend, watch=watch)[0]
-
-        future = self._studio.engine.borrow(task)
+        future = self._studio.verify(claim, watch)
         said: stage.Json = {}
         try:
             while True:

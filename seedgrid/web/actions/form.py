@@ -21,7 +21,7 @@ AUTO: Final = "auto"
 """What a list offers first: as the model's card says."""
 
 NUM_VARIATIONS: Final = len(GUIDE_SUFFIXES)
-"""The page has so many fields; a letter with more is nobody's click."""
+"""The page has so many fields; a payload with more is nobody's click."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,22 +66,22 @@ _ASKED: Final = TypeAdapter(Asked)
 _VARIED: Final = TypeAdapter(Varied)
 
 
-def read_asked(letter: object) -> Asked:
-    """Read what the browser says its fields show; nothing of a letter that is not ours.
+def read_asked(payload: object) -> Asked:
+    """Read what the browser says its fields show; nothing of a payload that is not ours.
 
     Args:
-        letter: A JSON object; a field that is not in it stays as it is in `Asked`.
+        payload: A JSON object; a field that is not in it stays as it is in `Asked`.
     """
     try:
-        return _ASKED.validate_json(str(letter))
+        return _ASKED.validate_json(str(payload))
     except ValidationError:
         return Asked()
 
 
-def read_varied(letter: object) -> Varied:
-    """Read what a round around the picked picture is told; nothing of a letter that is not ours."""
+def read_varied(payload: object) -> Varied:
+    """Read what a round around the picked picture is told; nothing of one that is not ours."""
     try:
-        varied = _VARIED.validate_json(str(letter))
+        varied = _VARIED.validate_json(str(payload))
     except ValidationError:
         return Varied()
     return varied if len(varied.vary) <= NUM_VARIATIONS else Varied()

@@ -1,7 +1,7 @@
 """The library on the page: browse, search, open, mark, throw away, take in, and links.
 
 Works and pictures come in pages, newest first. Knows no component; opening a picture shows its
-place through the `Presenter`.
+place in its work through a `Snapshot`.
 """
 
 from __future__ import annotations
@@ -24,12 +24,10 @@ from seedgrid.formats.importers.imported import Imported, fit
 from seedgrid.formats.links import read_link, write_mix
 from seedgrid.library.take_in import Taken, take_in
 from seedgrid.studio import Studio
-from seedgrid.web.serializers import pictures as faces
-from seedgrid.web.serializers import stage
-from seedgrid.web.serializers.answers import Shown
-from seedgrid.web.state.page_state import Place, read_place
-from seedgrid.web.state.snapshot import Presenter
-from seedgrid.web.state.visitor_libraries import Shelves
+from seedgrid.web.serializers import pictures, stage
+from seedgrid.web.serializers.answers import PageUpdate
+from seedgrid.web.state.page_state import PageState, read_page_state
+from seedgrid.web.state.snapshot import Snapshot, Snapshots
 
 if TYPE_CHECKING:
     from seedgrid.library import Library
@@ -87,13 +85,12 @@ class Filled:
     status: stage.Json | None = None
 
 
-class Keep:
+class LibraryActions:
     """The answers of the library page. Safe from any thread."""
 
-    def __init__(self, studio: Studio, shelves: Shelves, page: Presenter) -> None:
+    def __init__(self, studio: Studio, snapshots: Snapshots) -> None:
         self._studio = studio
-        self._shelves = shelves
-        self._page = page
+        self._snapshots = snapshots
 
     def on_search(self, asked: object, kept: object) -> stage.Json | None:
         """Answer a question of the library page; None when it is none."""
@@ -101,17 +98,17 @@ class Keep:
             query = Query.model_validate(asked)
         except ValidationError:
             return None
-        library = self._shelves.of(read_place(kept).visitor)
+        library = self._look(kept).library
         return _works(library, query) if query.is_open else _pictures(library, query)
 
-    def on_open(self, picture_id: object, kept: object) -> Shown:
+    def on_open(self, picture_id: object, kept: object) -> PageUpdate:
         """Show a picture of the library at its place in its work."""
-        place = read_place(kept)
+        here = self._look(kept)
         try:
-            entry = self._shelves.of(place.visitor).get(str(picture_id))
+            entry = here.library.get(str(picture_id))
         except SeedGridError as error:
-            return Shown(status=stage.complain(place.move().epoch, error))
-        return self._page.show_place(_place_of(entry, place))
+            return PageUpdate(status=stage.complain(here.state.move().epoch, error))
+        return _show(here, entry)
 
     def on_trash(self, asked: object, kept: object) -> SeedGridError | None:
         """Put pictures or a whole work into the trash, or take them out; return what hinders."""
@@ -119,7 +116,7 @@ class Keep:
             wanted = Throw.model_validate(asked)
         except ValidationError:
             return None
-        library = self._shelves.of(read_place(kept).visitor)
+        library = self._look(kept).library
         ids = wanted.pictures
         if wanted.work is not None:
             ids = tuple(entry.id for entry in library.work(wanted.work))
@@ -133,7 +130,7 @@ class Keep:
     def on_empty_trash(self, kept: object) -> SeedGridError | None:
         """Delete what is in the trash for good; return what hinders."""
         try:
-            self._shelves.of(read_place(kept).visitor).empty_trash()
+            self._look(kept).library.empty_trash()
         except SeedGridError as error:
             return error
         return None
@@ -141,52 +138,54 @@ class Keep:
     def on_note(self, picture_id: object, note: object, kept: object) -> SeedGridError | None:
         """Write a note to a picture; return what hinders."""
         try:
-            self._shelves.of(read_place(kept).visitor).set_note(str(picture_id), str(note))
+            self._look(kept).library.set_note(str(picture_id), str(note))
         except SeedGridError as error:
             return error
         return None
 
-    def on_drop(self, files: Sequence[str], kept: object) -> tuple[Shown, Filled]:
+    def on_drop(self, files: Sequence[str], kept: object) -> tuple[PageUpdate, Filled]:
         """Take in dropped files: ours are kept and opened, others fill in the fields."""
-        place = read_place(kept)
-        library = self._shelves.of(place.visitor)
+        here = self._look(kept)
         try:
-            taken = list(take_in(library, [Path(file) for file in files]))
+            taken = list(take_in(here.library, [Path(file) for file in files]))
         except SeedGridError as error:
-            epoch = place.move().epoch
-            return Shown(), Filled(status=stage.complain(epoch, error, field="drop"))
+            epoch = here.state.move().epoch
+            return PageUpdate(), Filled(status=stage.complain(epoch, error, field="drop"))
         finally:
             _forget(files)
-        return self._shown(taken, place)
+        return self._taken(taken, here)
 
     def on_link(self, query: str, kept: object) -> Filled:
         """Fill in what the page's own address asks for."""
-        epoch = read_place(kept).move().epoch
+        epoch = read_page_state(kept).move().epoch
         try:
             return Filled(request=read_link(query))
         except InputError as error:
             return Filled(status=stage.complain(epoch, error))
 
-    def _shown(self, taken: Sequence[Taken], place: Place) -> tuple[Shown, Filled]:
+    def _taken(self, taken: Sequence[Taken], here: Snapshot) -> tuple[PageUpdate, Filled]:
         ours = [each.entry for each in taken if each.entry is not None]
         foreign = [each.imported for each in taken if each.imported is not None]
         if ours:
-            shown = self._page.show_place(_place_of(ours[-1], place))
-            epoch = place.move().epoch
+            update = _show(here, ours[-1])
+            epoch = here.state.move().epoch
             status = stage.say(epoch, "status_taken_in", kind="done", number=len(ours))
-            return shown, Filled(status=status)
+            return update, Filled(status=status)
         if foreign:
-            return Shown(), self._filled(foreign[-1], place)
+            return PageUpdate(), self._filled(foreign[-1], here.state)
         errors = [each.error for each in taken if each.error is not None]
         error = errors[0] if errors else InputError("import_nothing", field="drop")
-        status = stage.complain(place.move().epoch, error, field="drop")
-        return Shown(), Filled(status=status)
+        status = stage.complain(here.state.move().epoch, error, field="drop")
+        return PageUpdate(), Filled(status=status)
 
-    def _filled(self, imported: Imported, place: Place) -> Filled:
+    def _look(self, kept: object) -> Snapshot:
+        return self._snapshots.of(read_page_state(kept))
+
+    def _filled(self, imported: Imported, state: PageState) -> Filled:
         fitting = fit(imported, self._studio.card())
         reasons = [stage.notice(reason) for reason in fitting.reasons]
         data = {"tool": fitting.tool, "reasons": reasons}
-        status = stage.say(place.move().epoch, "error_imported", kind="note") | {"data": data}
+        status = stage.say(state.move().epoch, "error_imported", kind="note") | {"data": data}
         return Filled(request=fitting.request, status=status)
 
 
@@ -210,7 +209,7 @@ def fields_of(request: Request) -> dict[str, str | bool]:
 
 def _works(library: Library, query: Query) -> stage.Json:
     page = library.works(limit=PAGE_SIZE, after=query.after)
-    items = [faces.item(work.cover, work.num_pictures) for work in page.works]
+    items = [pictures.item(work.cover, work.num_pictures) for work in page.works]
     return _answer(query, items, page.after)
 
 
@@ -226,7 +225,7 @@ def _pictures(library: Library, query: Query) -> stage.Json:
         limit=PAGE_SIZE,
         after=query.after,
     )
-    return _answer(query, [faces.item(entry) for entry in page.entries], page.after)
+    return _answer(query, [pictures.item(entry) for entry in page.entries], page.after)
 
 
 def _answer(query: Query, items: list[stage.Json], after: int | None) -> stage.Json:
@@ -234,9 +233,11 @@ def _answer(query: Query, items: list[stage.Json], after: int | None) -> stage.J
     return {"number": query.number, "items": items, "after": after, "is_more": is_more}
 
 
-def _place_of(entry: Entry, place: Place) -> Place:
+def _show(here: Snapshot, entry: Entry) -> PageUpdate:
+    """Show a picture at its place in its work."""
     lineage = entry.lineage
-    return place.move(work=lineage.work_id, round=lineage.round_id, picked=entry.id)
+    moved = here.moved(work=lineage.work_id, round=lineage.round_id, picked=entry.id)
+    return moved.show()
 
 
 def _forget(files: Sequence[str]) -> None:

@@ -13,14 +13,14 @@ import gradio as gr
 from seedgrid.core.prompts import GUIDE_PROMPT, GUIDE_SUFFIXES
 from seedgrid.web.components.settings import Settings, build_settings
 from seedgrid.web.serializers.pictures import no_picture
-from seedgrid.web.serializers.stage import EMPTY_RAIL, EMPTY_SHELF, stage_of_noise
-from seedgrid.web.state.page_state import NOWHERE
+from seedgrid.web.serializers.stage import EMPTY_RAIL, NO_ITEMS, stage_of_noise
+from seedgrid.web.state.page_state import NEW_VISIT
 
 GUIDE_SEEDS: Final = "0-3"
 
 # The scripts are files under assets/; these lines only hand them the component. Each custom event
 # must be named in quotes here, or Gradio does not know it.
-_LETTER_JS: Final = "SeedGrid.letter({props, watch})"
+_PAYLOAD_JS: Final = "SeedGrid.payload({props, watch})"
 _STAGE_JS: Final = "SeedGrid.stage({element, props, watch, pick: (data) => trigger('pick', data)})"
 _RAIL_JS: Final = "SeedGrid.rail({element, props, watch, go: (data) => trigger('go', data)})"
 _PICKED_JS: Final = (
@@ -71,12 +71,12 @@ class View:
     """All components that events read or write.
 
     Attributes:
-        place: Where this browser is.
-        letter: What goes from the fields to Python and from there to the stage, as one text.
+        state: Where this browser is.
+        payload: What goes from the fields to Python and from there to the stage, as one text.
     """
 
-    place: gr.BrowserState
-    letter: gr.HTML
+    state: gr.BrowserState
+    payload: gr.HTML
     bar: Bar
     back: gr.Button
     rail: gr.HTML
@@ -95,9 +95,9 @@ def build_view(i18n: gr.I18n) -> View:
     Args:
         i18n: Translates the labels in the browser.
     """
-    # Fixed on purpose: a random one would forget every place when the app starts again.
-    place = gr.BrowserState(NOWHERE, storage_key="seedgrid-place", secret="seedgrid")  # noqa: S106
-    letter = _script("", "sg-letter", _LETTER_JS)
+    # Fixed on purpose: with random ones every page would be forgotten when the app starts again.
+    state = gr.BrowserState(NEW_VISIT, storage_key="seedgrid-place", secret="seedgrid")  # noqa: S106
+    payload = _script("", "sg-payload", _PAYLOAD_JS)
     with gr.Column(elem_id="sg-page"):
         with gr.Row(elem_id="sg-top"):
             gr.HTML(_BRAND_HTML, elem_id="sg-brand", js_on_load=None, apply_default_css=False)
@@ -117,10 +117,10 @@ def build_view(i18n: gr.I18n) -> View:
                 settings = build_settings(i18n)
         with gr.Column(elem_id="sg-keep"):
             drop = _build_drop(i18n)
-            library = _script(EMPTY_SHELF, "sg-library", _LIBRARY_JS)
+            library = _script(NO_ITEMS, "sg-library", _LIBRARY_JS)
     return View(
-        place=place,
-        letter=letter,
+        state=state,
+        payload=payload,
         bar=bar,
         back=back,
         rail=rail,

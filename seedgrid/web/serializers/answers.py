@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from seedgrid.web.serializers.stage import Json
-from seedgrid.web.state.page_state import Place
+from seedgrid.web.state.page_state import PageState
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shown:
+class PageUpdate:
     """What a handler changes on the page; None leaves a part as it is."""
 
-    place: Place | None = None
+    state: PageState | None = None
     stage: Json | None = None
     status: Json | None = None
     rail: Json | None = None
@@ -21,7 +21,7 @@ class Shown:
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """How a run stands: what changes on the page while it goes on; empty when nothing did."""
+    """How a run goes: what changes on the page while it goes on; empty when nothing did."""
 
     stage: Json | None = None
     status: Json | None = None

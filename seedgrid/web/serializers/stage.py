@@ -39,7 +39,7 @@ Json = pictures.Json
 
 MAX_PREVIEW_PX: Final = 256
 _PREVIEW_QUALITY: Final = 85
-EMPTY_SHELF: Final[Json] = {"number": 0, "items": [], "after": None, "is_more": False}
+NO_ITEMS: Final[Json] = {"number": 0, "items": [], "after": None, "is_more": False}
 EMPTY_RAIL: Final[Json] = {"epoch": 0, "rounds": [], "current": None, "has_parent": False}
 
 
@@ -63,7 +63,7 @@ def stage_of_run(epoch: int, run: Run, steps: Mapping[int, Json], *, picked: str
     """The stage while a run goes on, and when it has ended early.
 
     Args:
-        epoch: Of the place that is shown.
+        epoch: Of the page state that is shown.
         run: What is followed.
         steps: By cell: `step`, `total` and `preview` (a data URI) of the last step; of the noise
             its preview alone.
@@ -99,7 +99,7 @@ def rail(
     """The lineage rail: each round's pictures, those ringed that were gone on from.
 
     Args:
-        epoch: Of the place that is shown.
+        epoch: Of the page state that is shown.
         rounds: Of this work, as `rounds_of` sorts them.
         current: The round on the stage.
         has_parent: Whether there is a way back from it.
@@ -139,13 +139,13 @@ def _forming_round(run: Run, rounds: Sequence[Round]) -> Json:
     }
 
 
-def status_of(epoch: int, event: Event, *, num_remembered: int = 0) -> Json:
+def status_of(epoch: int, event: Event, run: Run) -> Json:
     """What the status line says after an event of a run.
 
     Args:
-        epoch: Of the place that is shown.
+        epoch: Of the page state that is shown.
         event: The newest.
-        num_remembered: How many pictures the library knew and nobody painted.
+        run: Whose; at its end it may have something to add.
     """
     match event:
         case Queued(position=0):
@@ -160,8 +160,10 @@ def status_of(epoch: int, event: Event, *, num_remembered: int = 0) -> Json:
             return say(epoch, "status_step", number=number, total=total)
         case Step() | Finished():
             return say(epoch, "status_saving")
-        case Done() if num_remembered:
-            return say(epoch, "status_remembered", kind="remembered", number=num_remembered)
+        case Done() if run.num_remembered:
+            return say(epoch, "status_remembered", kind="remembered", number=run.num_remembered)
+        case Done() if run.notices:
+            return notice(run.notices[0]) | {"epoch": epoch, "kind": "note"}
         case Done(elapsed_s=elapsed_s):
             return say(epoch, "status_done", kind="done", seconds=f"{elapsed_s:.1f}")
         case Cancelled():
@@ -185,7 +187,7 @@ def complain(epoch: int, error: SeedGridError, *, field: str | None = None) -> J
     """An error for the status line, and for the field it is about.
 
     Args:
-        epoch: Of the place that is shown, or later.
+        epoch: Of the page state that is shown, or later.
         error: What hinders.
         field: Which field, when it is not the error's own.
     """

@@ -35,7 +35,7 @@ from seedgrid.export.contact_sheets import write_sheet
 from seedgrid.storage.assets import assets_folder
 from seedgrid.web.server.limits import BoundedBody
 from seedgrid.web.server.stream import Follow, follow_route
-from seedgrid.web.state.visitor_libraries import Shelves
+from seedgrid.web.state.visitor_libraries import Libraries
 from seedgrid.web.texts import page_languages, page_texts
 
 ASSETS: Final = assets_folder()
@@ -72,16 +72,16 @@ _TYPES: Final = {
 }
 
 
-def routes(shelves: Shelves, follow: Follow) -> list[Route]:
+def routes(libraries: Libraries, follow: Follow) -> list[Route]:
     """Return the routes of our own, all under `/seedgrid/`.
 
     Args:
-        shelves: Where the pictures are that may be asked for by their id.
-        follow: Tells how the run of a place goes.
+        libraries: Where the pictures are that may be asked for by their id.
+        follow: Tells how the run of a page goes.
     """
 
     def picture(request: Request) -> Response:
-        path = shelves.file_of(request.path_params["id"])
+        path = libraries.file_of(request.path_params["id"])
         try:
             # In one piece: a FileResponse goes to another thread and back for every 64 KB.
             data = path.read_bytes() if path is not None else None
@@ -92,7 +92,7 @@ def routes(shelves: Shelves, follow: Follow) -> list[Route]:
         return Response(data, media_type="image/png", headers=_FOREVER | _HARMLESS)
 
     def thumb(request: Request) -> Response:
-        path = shelves.file_of(request.path_params["id"])
+        path = libraries.file_of(request.path_params["id"])
         if path is None or not path.is_file():
             return PlainTextResponse("there is no such picture", status_code=404)
         data = _thumb(path)
@@ -106,7 +106,7 @@ def routes(shelves: Shelves, follow: Follow) -> list[Route]:
         return FileResponse(path, media_type=kind, headers=_FOREVER)
 
     def export(request: Request) -> Response:
-        entries = shelves.family(request.path_params["id"], scope=request.path_params["scope"])
+        entries = libraries.family(request.path_params["id"], scope=request.path_params["scope"])
         kind = request.path_params["kind"]
         if not entries or kind not in EXPORTS:
             return PlainTextResponse("there is nothing to export", status_code=404)

@@ -22,22 +22,22 @@ MAX_FOLLOWERS: Final = 400
 """Each holds a thread that sleeps."""
 
 Follow = Callable[[object], Iterator[Progress]]
-"""What tells how the run of a place goes: `Handlers.follow`."""
+"""What tells how the run of a page goes: `Handlers.follow`."""
 
 _HEADERS: Final = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 _HEARTBEAT: Final = ": still here\n\n"
 
 
 def follow_route(follow: Follow) -> Callable[[Request], Awaitable[Response]]:
-    """Return what answers a place with the news of its run."""
+    """Return what answers a page state with the news of its run."""
 
     async def answer(request: Request) -> Response:
         try:
-            place = await request.json()
+            state = await request.json()
         except (ValueError, RecursionError):
-            return PlainTextResponse("a place is a JSON object", status_code=400)
+            return PlainTextResponse("a page state is a JSON object", status_code=400)
         return StreamingResponse(
-            _lines(follow(place)), media_type="text/event-stream", headers=_HEADERS
+            _lines(follow(state)), media_type="text/event-stream", headers=_HEADERS
         )
 
     return answer

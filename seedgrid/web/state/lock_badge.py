@@ -9,12 +9,11 @@ from __future__ import annotations
 import logging
 import threading
 from concurrent.futures import Future
-from typing import Protocol, runtime_checkable
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import RunCancelled, SeedGridError
 from seedgrid.core.recipe import Recipe
-from seedgrid.diffusion.backend import Backend, Placement, PreviewMaker, Watch
+from seedgrid.diffusion.backend import Placement, PreviewMaker
 from seedgrid.diffusion.probe_results import ProbeReport, recall_report
 from seedgrid.engine import Run
 from seedgrid.studio import Studio
@@ -23,22 +22,13 @@ from seedgrid.web.serializers import stage
 logger = logging.getLogger(__name__)
 
 
-@runtime_checkable
-class Prober(Protocol):
-    """A backend that can prove the lock."""
-
-    def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport:
-        """Tell whether the lock holds for recipes like this one, here."""
-        ...
-
-
 class LockBadge:
     """What the page says about the lock. Safe from any thread."""
 
     def __init__(self, studio: Studio) -> None:
         self._studio = studio
         self._busy = threading.Lock()
-        self._way = _Way()
+        self._watch = _ProbeWatch()
 
     def of(self, entry: Entry) -> stage.Json | None:
         """Say in one sentence what was measured of the lock for this picture, if it was."""
@@ -59,17 +49,14 @@ class LockBadge:
         if recall_report(entry.recipe, entry.passport) is not None:
             self._busy.release()
             return
-        self._way = _Way()
-        self._probe(entry.recipe, run.placement, self._way)
+        self._watch = _ProbeWatch()
+        self._probe(entry.recipe, run.placement, self._watch)
 
     def make_way(self) -> None:
         """Stop a probe that goes on: somebody wants to paint."""
-        self._way.close()
+        self._watch.close()
 
-    def _probe(self, recipe: Recipe, placement: Placement, way: _Way) -> None:
-        def task(backend: Backend) -> ProbeReport | None:
-            return backend.probe(recipe, placement, way) if isinstance(backend, Prober) else None
-
+    def _probe(self, recipe: Recipe, placement: Placement, watch: _ProbeWatch) -> None:
         def settle(future: Future[ProbeReport | None]) -> None:
             self._busy.release()
             error = None if future.cancelled() else future.exception()
@@ -77,12 +64,12 @@ class LockBadge:
                 logger.warning("the lock could not be probed: %s", error)
 
         try:
-            self._studio.engine.borrow(task).add_done_callback(settle)
+            self._studio.probe(recipe, placement, watch).add_done_callback(settle)
         except SeedGridError:  # The engine closes.
             self._busy.release()
 
 
-class _Way:
+class _ProbeWatch:
     """The watch of a probe: closed when somebody else wants to pass."""
 
     def __init__(self) -> None:

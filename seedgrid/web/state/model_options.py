@@ -6,7 +6,7 @@ Knows no component. Devices are listed once torch is there; the page never waits
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from seedgrid.core.request import ModelCard, Request
 from seedgrid.core.turbo import quicken
@@ -18,13 +18,13 @@ class Offer:
     """What can be chosen, and what is taken when nothing is.
 
     Attributes:
-        answers: What a request that leaves steps, scheduler and number format open gets.
+        answers: Its defaults are what a request gets that leaves steps and the like open.
     """
 
     card: ModelCard
     models: tuple[str, ...]
     devices: tuple[str, ...]
-    answers: Request
+    answers: ModelCard
 
 
 def offer(studio: Studio, model: str | None, *, turbo: bool = False) -> Offer:
@@ -39,14 +39,8 @@ def offer(studio: Studio, model: str | None, *, turbo: bool = False) -> Offer:
         ModelError: The model is not there, is damaged, or is not safe to load.
     """
     card = studio.card(model or None)
-    request = Request(prompt="")
-    quick = quicken(request, card, device=studio.engine.placement.device) if turbo else request
-    answers = replace(
-        quick,
-        num_inference_steps=quick.num_inference_steps or card.num_inference_steps,
-        scheduler=quick.scheduler or card.scheduler,
-        dtype=quick.dtype or card.dtype,
-    )
+    device = studio.placement.device
+    answers = quicken(card, Request(prompt=""), device=device) if turbo else card
     return Offer(card=card, models=_models(studio), devices=_devices(studio), answers=answers)
 
 
@@ -58,8 +52,8 @@ def _models(studio: Studio) -> tuple[str, ...]:
 
 
 def _devices(studio: Studio) -> tuple[str, ...]:
-    names = ["auto", studio.engine.placement.device]
-    if "torch" in sys.modules and studio.engine.warmth.state == "ready":
+    names = ["auto", studio.placement.device]
+    if "torch" in sys.modules and studio.warmth.state == "ready":
         from seedgrid.diffusion.devices import available_devices
 
         names += available_devices()

@@ -1,135 +1,216 @@
-"""Presenter: a place, as the parts of the page that show it. Reads only, changes nothing.
+"""Snapshot: one page at one moment, as the parts of the page that show it. Changes nothing.
 
-shown = Presenter(studio, shelves).show_place(place)
+    snapshot = Snapshots(studio, libraries).of(page_state)
+    update = snapshot.show()
+
+The work is read from the library once, when it is first needed, and all parts are made of that.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError
 from seedgrid.engine import Run
 from seedgrid.studio import Studio
 from seedgrid.web.serializers import pictures
-from seedgrid.web.serializers import stage as show
-from seedgrid.web.serializers.answers import Shown
+from seedgrid.web.serializers import stage as stages
+from seedgrid.web.serializers.answers import PageUpdate
 from seedgrid.web.state.lock_badge import LockBadge
-from seedgrid.web.state.page_state import Place
+from seedgrid.web.state.page_state import PageState
 from seedgrid.web.state.tree import Round, living, path_to, rounds_of
-from seedgrid.web.state.visitor_libraries import Shelves
+from seedgrid.web.state.visitor_libraries import Libraries
+
+if TYPE_CHECKING:
+    from seedgrid.library import Library
 
 
-class Presenter:
-    """Shows places. Safe to use from any thread.
+class Snapshots:
+    """Takes snapshots of pages. Safe to use from any thread.
 
     Attributes:
         lock: What is known of the lock.
     """
 
-    def __init__(self, studio: Studio, shelves: Shelves) -> None:
+    def __init__(self, studio: Studio, libraries: Libraries) -> None:
         self._studio = studio
-        self._shelves = shelves
+        self._libraries = libraries
         self.lock = LockBadge(studio)
 
-    def show_place(self, place: Place) -> Shown:
-        """Show a place: its round on the stage, its work on the rail, its pick in the card."""
-        run = self.run(place)
-        is_going = self._is_going(run)
-        stage = self.stage(place, run, _steps_so_far(run) if is_going else {})
-        return Shown(
-            place=place,
-            stage=stage | {"follow": place.to_browser()} if is_going else stage,
-            status=None if run is not None and is_going else self._status(place, run),
-            rail=self.rail(place),
-            picked=self.card(place.picked, place),
+    def of(self, state: PageState) -> Snapshot:
+        """Look at a page now."""
+        return Snapshot(state, self._studio, self._libraries.of(state.visitor), self.lock)
+
+
+class Snapshot:
+    """A page at one moment. For one event, on one thread.
+
+    Attributes:
+        state: Where the browser is.
+        library: The visitor's own.
+    """
+
+    def __init__(self, state: PageState, studio: Studio, library: Library, lock: LockBadge) -> None:
+        self.state = state
+        self.library = library
+        self._studio = studio
+        self._lock = lock
+        self._read: tuple[Entry, ...] | None = None
+
+    def moved(self, **changes: str | None) -> Snapshot:
+        """Look at another place of this page; a work that was read is not read again."""
+        moved = Snapshot(self.state.move(**changes), self._studio, self.library, self._lock)
+        if moved.state.work == self.state.work:
+            moved._read = self._read
+        return moved
+
+    def after(self, run: Run) -> Snapshot:
+        """Look at the round that a run has just begun, with its parent in the card."""
+        lineage = run.jobs[0].lineage
+        moved = self.moved(
+            work=lineage.work_id, round=lineage.round_id, picked=lineage.parent_id, run=run.id
         )
+        known = () if lineage.parent_id is None else moved.entries
+        moved._read = _with(known, run.finished.values())
+        return moved
 
-    def _is_going(self, run: Run | None) -> bool:
-        """Whether there will be news: of a run, or of a model that is loaded ahead of the first."""
-        if run is not None:
-            return not run.has_ended
-        return self._studio.engine.warmth.state in ("loading", "failed")
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """The pictures of this work: the one read of the library."""
+        if self._read is None:
+            self._read = self.library.work(self.state.work) if self.state.work else ()
+        return self._read
 
-    def _status(self, place: Place, run: Run | None) -> show.Json:
-        """How the run ended that made what is on the stage; nothing of another one."""
-        end = run.end if run is not None and is_on_stage(run, place) else None
-        if run is None or end is None:
-            return show.say(place.epoch, None)
-        return show.status_of(place.epoch, end, num_remembered=run.num_remembered)
+    @cached_property
+    def rounds(self) -> tuple[Round, ...]:
+        """The rounds of this work."""
+        return rounds_of(self.entries)
 
-    def stage(self, place: Place, run: Run | None, steps: dict[int, show.Json]) -> show.Json:
-        """The round of this place, forming or finished."""
-        # What a run finished may have been marked or thrown away since: the library knows.
-        if run is not None and is_on_stage(run, place) and run.state != "done":
-            return show.stage_of_run(place.epoch, run, steps, picked=place.picked)
-        here = self.round_of_place(place)
-        busy = run is not None and not run.has_ended
-        if here is None:
-            return show.stage_of_noise(place.epoch, busy=busy)
-        return show.stage_of_round(place.epoch, here.entries, picked=place.picked, busy=busy)
+    @cached_property
+    def run(self) -> Run | None:
+        """The last run that was started here, if it is still known."""
+        return self._studio.run(self.state.run) if self.state.run else None
 
-    def rail(self, place: Place) -> show.Json:
-        """The work of this place, and what forms in it."""
-        has_parent = self.parent_of_stage(place) is not None
-        run = self.run(place)
-        is_forming = run is not None and not run.has_ended and _work_of(run) == place.work
-        return show.rail(
-            place.epoch,
-            living(self.rounds(place), place.round),
-            current=place.round,
-            has_parent=has_parent,
-            forming=run if is_forming else None,
-        )
+    @property
+    def round(self) -> Round | None:
+        """The round on the stage, as far as it is finished."""
+        return next((each for each in self.rounds if each.id == self.state.round), None)
 
-    def card(self, picture_id: str | None, place: Place) -> show.Json:
-        """A picture of this visitor's, or none."""
-        entry = self.find(picture_id, place)
-        if entry is None:
-            return pictures.no_picture()
-        parent = self.find(entry.lineage.parent_id, place)
-        hint = None if entry.lineage.round_id == place.round else "card_parent"
-        return pictures.card(entry, parent, hint=hint, lock=self.lock.of(entry))
-
-    def parent_of_stage(self, place: Place) -> str | None:
+    @property
+    def parent_of_stage(self) -> str | None:
         """The picture that the round on the stage was refined from, if it was."""
-        run = self.run(place)
-        if run is not None and is_on_stage(run, place):
-            return run.jobs[0].lineage.parent_id
-        path = path_to(self.rounds(place), place.round or "")
+        if self.run is not None and is_on_stage(self.run, self.state):
+            return self.run.jobs[0].lineage.parent_id
+        path = path_to(self.rounds, self.state.round or "")
         return path[-1].parent_id if path else None
 
-    def find(self, picture_id: str | None, place: Place) -> Entry | None:
-        """A picture, unless it was deleted for good or never was."""
+    def picked(self) -> Entry | None:
+        """Return the picture to go on from, of this work, which is shown next.
+
+        Raises:
+            InputError: `picture_unknown`: it was deleted for good.
+        """
+        if self.state.picked is None:
+            return None
+        of_work = {entry.id: entry for entry in self.entries}
+        return of_work.get(self.state.picked) or self.library.get(self.state.picked)
+
+    def find(self, picture_id: str | None) -> Entry | None:
+        """Return a picture, by one row where the work was not read; None when it is not there."""
         if picture_id is None:
             return None
+        found = next((entry for entry in self._read or () if entry.id == picture_id), None)
+        if found is not None:
+            return found
         try:
-            return self._shelves.of(place.visitor).get(picture_id)
+            return self.library.get(picture_id)
         except InputError:
             return None
 
-    def round_of_place(self, place: Place) -> Round | None:
-        """The round on the stage, as far as it is finished."""
-        return next((each for each in self.rounds(place) if each.id == place.round), None)
+    def show(self) -> PageUpdate:
+        """The round on the stage, the work on the rail, the pick in the card."""
+        state, run = self.state, self.run
+        follow = {"follow": state.to_browser()} if self._is_going else {}
+        steps = _steps_so_far(run) if run is not None and self._is_going else {}
+        return PageUpdate(
+            state=state,
+            stage=self.stage(steps) | follow,
+            status=None if run is not None and self._is_going else self._status(),
+            rail=self.rail(),
+            picked=self.card(self.find(state.picked)),
+        )
 
-    def rounds(self, place: Place) -> tuple[Round, ...]:
-        """The rounds of this work."""
-        return rounds_of(self._shelves.of(place.visitor).work(place.work)) if place.work else ()
+    def stage(self, steps: Mapping[int, stages.Json]) -> stages.Json:
+        """The round on the stage, forming or finished.
 
-    def run(self, place: Place) -> Run | None:
-        """The last run that was started here, if the engine still knows it."""
-        return self._studio.engine.run(place.run) if place.run else None
+        Args:
+            steps: As in `serializers.stage.stage_of_run`.
+        """
+        state, run = self.state, self.run
+        # What a run finished may have been marked or thrown away since: the library knows.
+        if run is not None and is_on_stage(run, state) and run.state != "done":
+            return stages.stage_of_run(state.epoch, run, steps, picked=state.picked)
+        busy = run is not None and not run.has_ended
+        if self.round is None:
+            return stages.stage_of_noise(state.epoch, busy=busy)
+        entries = self.round.entries
+        return stages.stage_of_round(state.epoch, entries, picked=state.picked, busy=busy)
+
+    def rail(self) -> stages.Json:
+        """This work, and what forms in it."""
+        run, work = self.run, self.state.work
+        is_forming = run is not None and not run.has_ended and _work_of(run) == work
+        return stages.rail(
+            self.state.epoch,
+            living(self.rounds, self.state.round),
+            current=self.state.round,
+            has_parent=self.parent_of_stage is not None,
+            forming=run if is_forming else None,
+        )
+
+    def card(self, entry: Entry | None) -> stages.Json:
+        """A picture as the card shows it, or none."""
+        if entry is None:
+            return pictures.no_picture()
+        parent = self.find(entry.lineage.parent_id)
+        hint = None if entry.lineage.round_id == self.state.round else "card_parent"
+        return pictures.card(entry, parent, hint=hint, lock=self._lock.of(entry))
+
+    @property
+    def _is_going(self) -> bool:
+        """Whether there will be news: of a run, or of a model that is loaded ahead of the first."""
+        if self.run is not None:
+            return not self.run.has_ended
+        return self._studio.warmth.state in ("loading", "failed")
+
+    def _status(self) -> stages.Json:
+        """How the run ended that made what is on the stage; nothing of another one."""
+        run, state = self.run, self.state
+        end = run.end if run is not None and is_on_stage(run, state) else None
+        if run is None or end is None:
+            return stages.say(state.epoch, None)
+        return stages.status_of(state.epoch, end, run)
 
 
-def _steps_so_far(run: Run | None) -> dict[int, show.Json]:
-    """What the cells of a run show at this moment."""
-    steps: dict[int, show.Json] = {}
-    for event in run.next_events(0)[0] if run is not None else ():
-        show.note_step(steps, event)
-    return steps
-
-
-def is_on_stage(run: Run, place: Place) -> bool:
+def is_on_stage(run: Run, state: PageState) -> bool:
     """Tell whether a run makes the round on the stage."""
-    return run.jobs[0].lineage.round_id == place.round
+    return run.jobs[0].lineage.round_id == state.round
+
+
+def _with(entries: tuple[Entry, ...], finished: Iterable[Entry]) -> tuple[Entry, ...]:
+    known = {entry.id for entry in entries}
+    return (*entries, *(entry for entry in finished if entry.id not in known))
+
+
+def _steps_so_far(run: Run) -> dict[int, stages.Json]:
+    """What the cells of a run show at this moment."""
+    steps: dict[int, stages.Json] = {}
+    for event in run.next_events(0)[0]:
+        stages.note_step(steps, event)
+    return steps
 
 
 def _work_of(run: Run) -> str:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 AWAY_S: Final = 6 * 3600.0
 
 
-class Shelves(Protocol):
+class Libraries(Protocol):
     """Where the page finds a visitor's library."""
 
     def of(self, visitor: str) -> Library:
@@ -44,7 +44,7 @@ class Shelves(Protocol):
         ...
 
 
-class OneShelf:
+class OneLibrary:
     """The studio's own library for everybody; opened when it is first needed."""
 
     def __init__(self, studio: Studio) -> None:
@@ -64,12 +64,12 @@ class OneShelf:
 
 
 @dataclass
-class _Shelf:
+class _Visit:
     library: Library
     used_at_s: float = field(default_factory=time.monotonic)
 
 
-class VisitorShelves:
+class VisitorLibraries:
     """A library for each visitor, in a folder of its own, deleted when they stay away.
 
     Args:
@@ -81,26 +81,26 @@ class VisitorShelves:
         self._folder = folder
         self._away_s = away_s
         self._lock = threading.Lock()
-        self._shelves: dict[str, _Shelf] = {}
+        self._visits: dict[str, _Visit] = {}
 
     def of(self, visitor: str) -> Library:
         """Return the visitor's library, a new one at the first visit."""
         with self._lock:
             self._forget_who_is_away()
-            shelf = self._shelves.get(visitor)
-            if shelf is None:
+            visit = self._visits.get(visitor)
+            if visit is None:
                 from seedgrid.library import Library
 
-                shelf = _Shelf(Library(self._folder / visitor))
-                self._shelves[visitor] = shelf
-            shelf.used_at_s = time.monotonic()
-            return shelf.library
+                visit = _Visit(Library(self._folder / visitor))
+                self._visits[visitor] = visit
+            visit.used_at_s = time.monotonic()
+            return visit.library
 
     def file_of(self, picture_id: str) -> Path | None:
         """Look for a picture's file in all of them, the one used last first."""
         with self._lock:
-            shelves = sorted(self._shelves.values(), key=lambda shelf: -shelf.used_at_s)
-        found = (shelf.library.file_of(picture_id) for shelf in shelves)
+            visits = sorted(self._visits.values(), key=lambda visit: -visit.used_at_s)
+        found = (visit.library.file_of(picture_id) for visit in visits)
         return next((path for path in found if path is not None), None)
 
     def family(self, picture_id: str, *, scope: str) -> tuple[Entry, ...]:
@@ -110,12 +110,12 @@ class VisitorShelves:
 
     def _libraries(self) -> list[Library]:
         with self._lock:
-            return [shelf.library for shelf in self._shelves.values()]
+            return [visit.library for visit in self._visits.values()]
 
     def _forget_who_is_away(self) -> None:
         limit_s = time.monotonic() - self._away_s
-        for visitor in [v for v, shelf in self._shelves.items() if shelf.used_at_s < limit_s]:
-            library = self._shelves.pop(visitor).library
+        for visitor in [v for v, visit in self._visits.items() if visit.used_at_s < limit_s]:
+            library = self._visits.pop(visitor).library
             library.close()
             shutil.rmtree(library.folder, ignore_errors=True)
 

@@ -9,15 +9,16 @@ from typing import Any
 import pytest
 
 from seedgrid.core.entry import Entry
+from seedgrid.core.request import Request
 from seedgrid.diffusion.backend import Placement
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
 from seedgrid.web.actions.checks import Checks
-from seedgrid.web.actions.library import Keep
+from seedgrid.web.actions.library import LibraryActions
 from seedgrid.web.actions.painting import Handlers
-from seedgrid.web.state.page_state import Place
-from seedgrid.web.state.snapshot import Presenter
-from seedgrid.web.state.visitor_libraries import OneShelf
+from seedgrid.web.state.page_state import PageState
+from seedgrid.web.state.snapshot import Snapshots
+from seedgrid.web.state.visitor_libraries import OneLibrary
 
 
 @pytest.fixture
@@ -27,38 +28,40 @@ def studio(tmp_path: Path) -> Iterator[Studio]:
 
 
 @pytest.fixture
-def presenter(studio: Studio) -> Presenter:
-    return Presenter(studio, OneShelf(studio))
+def snapshots(studio: Studio) -> Snapshots:
+    return Snapshots(studio, OneLibrary(studio))
 
 
 @pytest.fixture
 def entries(studio: Studio) -> tuple[Entry, ...]:
     """A round of two."""
-    return studio.start_grid("a red fox", (1, 2), width=64, height=64).result()
+    return studio.start_grid(
+        Request(prompt="a red fox", seeds=(1, 2), width=64, height=64)
+    ).result()
 
 
 def refined(studio: Studio, parent: Entry) -> tuple[Entry, ...]:
     return studio.start_refine(parent, [", artsy", ", trending"]).result()
 
 
-def place_of(entry: Entry) -> dict[str, Any]:
+def state_of(entry: Entry) -> dict[str, Any]:
     lineage = entry.lineage
-    place = Place(
+    state = PageState(
         visitor="0" * 32, work=lineage.work_id, round=lineage.round_id, picked=lineage.picture_id
     )
-    return place.to_browser()
+    return state.to_browser()
 
 
 def test_a_lost_picture_is_told_everywhere(
-    studio: Studio, presenter: Presenter, entries: tuple[Entry, ...]
+    studio: Studio, snapshots: Snapshots, entries: tuple[Entry, ...]
 ) -> None:
     """Stage, rail, card and library say it, so that no script asks for a file that is gone."""
     lost, whole = entries
     lost.path.unlink()
-    place = Place.model_validate(place_of(lost))
-    shown = presenter.show_place(place)
-    keep = Keep(studio, OneShelf(studio), presenter)
-    found = keep.on_search({"text": "fox"}, place_of(lost))
+    state = PageState.model_validate(state_of(lost))
+    shown = snapshots.of(state).show()
+    actions = LibraryActions(studio, snapshots)
+    found = actions.on_search({"text": "fox"}, state_of(lost))
     assert shown.stage is not None
     assert shown.rail is not None
     assert shown.picked is not None
@@ -70,19 +73,20 @@ def test_a_lost_picture_is_told_everywhere(
 
 
 def test_a_lost_picture_can_be_refined(
-    studio: Studio, presenter: Presenter, entries: tuple[Entry, ...]
+    studio: Studio, snapshots: Snapshots, entries: tuple[Entry, ...]
 ) -> None:
     """The recipe is enough to go on; the lost parent is not offered for comparing."""
     lost = entries[0]
     lost.path.unlink()
-    handlers = Handlers(studio, OneShelf(studio), presenter)
-    shown = handlers.on_refine([", artsy"], "", place_of(lost))
-    news = list(handlers.follow(shown.place and shown.place.to_browser()))
+    handlers = Handlers(studio, snapshots)
+    shown = handlers.on_refine([", artsy"], "", state_of(lost))
+    news = list(handlers.follow(shown.state and shown.state.to_browser()))
     assert news[-1].status["key"] == "status_done"
     child = news[-1].stage["cells"][0]
     assert (child["seed"], child["prompt"]) == (lost.recipe.seed, "a red fox, artsy")
-    assert shown.place is not None
-    assert presenter.card(child["id"], shown.place)["parent"] is None
+    card = handlers.on_pick(child["id"], state_of(lost)).picked
+    assert card is not None
+    assert card["parent"] is None
 
 
 def test_verifying_a_lost_picture_says_what_to_do(
@@ -90,17 +94,17 @@ def test_verifying_a_lost_picture_says_what_to_do(
 ) -> None:
     """The sentence names the picture and no path of the server."""
     entries[0].path.unlink()
-    news = list(Checks(studio, OneShelf(studio)).on_verify(entries[0].id, place_of(entries[0])))
+    news = list(Checks(studio, OneLibrary(studio)).on_verify(entries[0].id, state_of(entries[0])))
     assert [each["error"]["key"] for each in news] == ["error_picture_lost"]
     assert str(studio.library_folder) not in str(news)
 
 
 def test_the_trash_is_marked_on_the_stage(
-    studio: Studio, presenter: Presenter, entries: tuple[Entry, ...]
+    studio: Studio, snapshots: Snapshots, entries: tuple[Entry, ...]
 ) -> None:
     """A picture opened out of the trash stands at its place, and says where it is."""
     studio.library.trash(entries[1].id)
-    shown = presenter.show_place(Place.model_validate(place_of(entries[1])))
+    shown = snapshots.of(PageState.model_validate(state_of(entries[1]))).show()
     assert shown.stage is not None
     assert shown.picked is not None
     assert [cell["trashed"] for cell in shown.stage["cells"]] == [False, True]
@@ -108,20 +112,20 @@ def test_the_trash_is_marked_on_the_stage(
 
 
 def test_the_trash_is_marked_though_the_run_is_still_known(
-    studio: Studio, presenter: Presenter
+    studio: Studio, snapshots: Snapshots
 ) -> None:
     """A reload asks the library, not the run, which only knows how its pictures were made."""
-    run = studio.start_grid("a red fox", (1, 2), width=64, height=64)
+    run = studio.start_grid(Request(prompt="a red fox", seeds=(1, 2), width=64, height=64))
     entries = run.result()
     studio.library.trash(entries[0].id)
-    place = Place.model_validate(place_of(entries[1]) | {"run": run.id})
-    shown = presenter.show_place(place)
+    state = PageState.model_validate(state_of(entries[1]) | {"run": run.id})
+    shown = snapshots.of(state).show()
     assert shown.stage is not None
     assert [cell["trashed"] for cell in shown.stage["cells"]] == [True, False]
 
 
 def test_a_round_in_the_trash_leaves_the_rail(
-    studio: Studio, presenter: Presenter, entries: tuple[Entry, ...]
+    studio: Studio, snapshots: Snapshots, entries: tuple[Entry, ...]
 ) -> None:
     """Unless it is on the stage, or something that is kept was refined from it."""
     middle = refined(studio, entries[0])
@@ -130,7 +134,7 @@ def test_a_round_in_the_trash_leaves_the_rail(
     studio.library.trash(*(entry.id for entry in (*middle, *aside)))
 
     def rounds(here: Entry) -> list[str]:
-        rail = presenter.rail(Place.model_validate(place_of(here)))
+        rail = snapshots.of(PageState.model_validate(state_of(here))).rail()
         return [each["id"] for each in rail["rounds"]]
 
     first, second, third, fourth = (

@@ -19,12 +19,12 @@ from seedgrid.formats.links import link_query, read_link
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FAKE_CARD, FakeBackend
 from seedgrid.web.actions.form import Asked, read_request
-from seedgrid.web.actions.library import PAGE_SIZE, Keep, fields_of
-from seedgrid.web.state.page_state import Place, read_place
-from seedgrid.web.state.snapshot import Presenter
-from seedgrid.web.state.visitor_libraries import OneShelf
+from seedgrid.web.actions.library import PAGE_SIZE, LibraryActions, fields_of
+from seedgrid.web.state.page_state import PageState, read_page_state
+from seedgrid.web.state.snapshot import Snapshots
+from seedgrid.web.state.visitor_libraries import OneLibrary
 
-ME = Place(visitor="0" * 32).to_browser()
+ME = PageState(visitor="0" * 32).to_browser()
 
 
 @pytest.fixture
@@ -35,9 +35,8 @@ def studio(tmp_path: Path) -> Iterator[Studio]:
 
 
 @pytest.fixture
-def keep(studio: Studio) -> Keep:
-    shelves = OneShelf(studio)
-    return Keep(studio, shelves, Presenter(studio, shelves))
+def actions(studio: Studio) -> LibraryActions:
+    return LibraryActions(studio, Snapshots(studio, OneLibrary(studio)))
 
 
 @pytest.fixture
@@ -45,13 +44,15 @@ def works(studio: Studio) -> tuple[tuple[Entry, ...], ...]:
     """Three works of two pictures each, the last one the newest."""
     prompts = ("a red fox", "a blue house", "a red house")
     return tuple(
-        studio.start_grid(prompt, (seed, 9), width=64, height=64, num_inference_steps=1).result()
+        studio.start_grid(
+            Request(prompt=prompt, seeds=(seed, 9), width=64, height=64, num_inference_steps=1)
+        ).result()
         for seed, prompt in enumerate(prompts)
     )
 
 
-def ask(keep: Keep, **query: Any) -> dict[str, Any]:
-    answer = keep.on_search(query, ME)
+def ask(actions: LibraryActions, **query: Any) -> dict[str, Any]:
+    answer = actions.on_search(query, ME)
     assert answer is not None
     return answer
 
@@ -61,11 +62,11 @@ def prompts(answer: dict[str, Any]) -> list[str]:
 
 
 def test_without_a_question_all_works_come_newest_first(
-    keep: Keep, works: tuple[tuple[Entry, ...], ...]
+    actions: LibraryActions, works: tuple[tuple[Entry, ...], ...]
 ) -> None:
     """One item a work, with how many pictures it has."""
     assert len(works) == 3
-    answer = ask(keep, number=4)
+    answer = ask(actions, number=4)
     assert prompts(answer) == ["a red house", "a blue house", "a red fox"]
     assert [item["count"] for item in answer["items"]] == [2, 2, 2]
     assert (answer["number"], answer["after"], answer["is_more"]) == (4, None, False)
@@ -87,19 +88,21 @@ def test_without_a_question_all_works_come_newest_first(
     ],
 )
 def test_each_filter_narrows(
-    keep: Keep, works: tuple[tuple[Entry, ...], ...], query: dict[str, Any], count: int
+    actions: LibraryActions, works: tuple[tuple[Entry, ...], ...], query: dict[str, Any], count: int
 ) -> None:
     """Words, seed, model, favourite, trash and dates, each by itself."""
     assert len(works) == 3
-    assert len(ask(keep, **query)["items"]) == count
+    assert len(ask(actions, **query)["items"]) == count
 
 
-def test_long_answers_come_in_pages(keep: Keep, studio: Studio) -> None:
+def test_long_answers_come_in_pages(actions: LibraryActions, studio: Studio) -> None:
     """The second page goes on where the first ended, and says that it is one."""
     seeds = tuple(range(PAGE_SIZE + 5))
-    studio.start_grid("many", seeds, width=32, height=32, num_inference_steps=1).result()
-    first = ask(keep, text="many")
-    second = ask(keep, text="many", after=first["after"])
+    studio.start_grid(
+        Request(prompt="many", seeds=seeds, width=32, height=32, num_inference_steps=1)
+    ).result()
+    first = ask(actions, text="many")
+    second = ask(actions, text="many", after=first["after"])
     assert (len(first["items"]), len(second["items"])) == (PAGE_SIZE, 5)
     assert (first["is_more"], second["is_more"], second["after"]) == (False, True, None)
     assert len({item["id"] for item in first["items"] + second["items"]}) == PAGE_SIZE + 5
@@ -108,53 +111,55 @@ def test_long_answers_come_in_pages(keep: Keep, studio: Studio) -> None:
 @pytest.mark.parametrize(
     "rubbish", [None, 7, {"text": 3}, {"since": "soon"}, {"seed": -1}, {"other": 1}]
 )
-def test_what_is_no_question_gets_no_answer(keep: Keep, rubbish: object) -> None:
+def test_what_is_no_question_gets_no_answer(actions: LibraryActions, rubbish: object) -> None:
     """A browser may send anything."""
-    assert keep.on_search(rubbish, ME) is None
+    assert actions.on_search(rubbish, ME) is None
 
 
 def test_opening_a_picture_leads_to_its_place(
-    keep: Keep, works: tuple[tuple[Entry, ...], ...]
+    actions: LibraryActions, works: tuple[tuple[Entry, ...], ...]
 ) -> None:
     """Its round is on the stage, it is picked, its work is on the rail."""
     wanted = works[1][1]
-    shown = keep.on_open(wanted.id, ME)
+    shown = actions.on_open(wanted.id, ME)
     assert shown.stage is not None
     assert shown.picked is not None
-    assert shown.place is not None
+    assert shown.state is not None
     assert shown.stage["picked"] == 1
     assert shown.picked["id"] == wanted.id
-    assert shown.place.work == wanted.lineage.work_id
+    assert shown.state.work == wanted.lineage.work_id
 
 
-def test_opening_what_is_not_there_says_so(keep: Keep) -> None:
+def test_opening_what_is_not_there_says_so(actions: LibraryActions) -> None:
     """An id that is no picture's is told, not raised."""
-    shown = keep.on_open("f" * 32, ME)
+    shown = actions.on_open("f" * 32, ME)
     assert shown.status is not None
     assert shown.status["key"] == "error_picture_unknown"
 
 
 def test_a_work_goes_into_the_trash_and_comes_back(
-    keep: Keep, works: tuple[tuple[Entry, ...], ...]
+    actions: LibraryActions, works: tuple[tuple[Entry, ...], ...]
 ) -> None:
     """All its pictures at once; emptying the trash deletes what is still there."""
     work = works[0][0].lineage.work_id
-    assert keep.on_trash({"work": work, "trashed": True}, ME) is None
-    assert len(ask(keep)["items"]) == 2
-    assert len(ask(keep, trashed=True)["items"]) == 2
-    assert keep.on_trash({"work": work, "trashed": False}, ME) is None
-    assert len(ask(keep)["items"]) == 3
-    keep.on_trash({"pictures": [works[0][0].id], "trashed": True}, ME)
-    assert keep.on_empty_trash(ME) is None
-    assert len(ask(keep, text="fox")["items"]) == 1
+    assert actions.on_trash({"work": work, "trashed": True}, ME) is None
+    assert len(ask(actions)["items"]) == 2
+    assert len(ask(actions, trashed=True)["items"]) == 2
+    assert actions.on_trash({"work": work, "trashed": False}, ME) is None
+    assert len(ask(actions)["items"]) == 3
+    actions.on_trash({"pictures": [works[0][0].id], "trashed": True}, ME)
+    assert actions.on_empty_trash(ME) is None
+    assert len(ask(actions, text="fox")["items"]) == 1
 
 
-def test_a_note_is_kept(keep: Keep, studio: Studio, works: tuple[tuple[Entry, ...], ...]) -> None:
+def test_a_note_is_kept(
+    actions: LibraryActions, studio: Studio, works: tuple[tuple[Entry, ...], ...]
+) -> None:
     """What was written is in the library; what cannot be text is refused."""
     picture_id = works[0][0].id
-    assert keep.on_note(picture_id, "for the cover", ME) is None
+    assert actions.on_note(picture_id, "for the cover", ME) is None
     assert studio.library.get(picture_id).note == "for the cover"
-    refused = keep.on_note(picture_id, "\x00", ME)
+    refused = actions.on_note(picture_id, "\x00", ME)
     assert refused is not None
     assert refused.code == "prompt_characters"
 
@@ -172,14 +177,16 @@ def upload(tmp_path: Path, source: Path | bytes, name: str = "x.png") -> str:
 
 
 def test_a_dropped_picture_of_ours_is_kept_and_opened(
-    keep: Keep, studio: Studio, works: tuple[tuple[Entry, ...], ...], tmp_path: Path
+    actions: LibraryActions, studio: Studio, works: tuple[tuple[Entry, ...], ...], tmp_path: Path
 ) -> None:
     """A PNG from another library comes in with its lineage; the upload itself is deleted."""
     with Studio(library=tmp_path / "other", backend=FakeBackend()) as other:
-        (theirs,) = other.start_grid("from a friend", (5,), width=64, height=64).result()
+        (theirs,) = other.start_grid(
+            Request(prompt="from a friend", seeds=(5,), width=64, height=64)
+        ).result()
         file = upload(tmp_path, theirs.path)
     assert len(works) == 3
-    shown, filled = keep.on_drop([file], ME)
+    shown, filled = actions.on_drop([file], ME)
     assert shown.picked is not None
     assert shown.picked["id"] == theirs.id
     assert studio.library.get(theirs.id).pixels_sha256 == theirs.pixels_sha256
@@ -188,7 +195,9 @@ def test_a_dropped_picture_of_ours_is_kept_and_opened(
     assert not Path(file).exists()
 
 
-def test_a_dropped_picture_of_another_tool_fills_in_the_fields(keep: Keep, tmp_path: Path) -> None:
+def test_a_dropped_picture_of_another_tool_fills_in_the_fields(
+    actions: LibraryActions, tmp_path: Path
+) -> None:
     """Words and numbers come along, and one sentence says what cannot."""
     texts = PngInfo()
     texts.add_text(
@@ -197,7 +206,7 @@ def test_a_dropped_picture_of_another_tool_fills_in_the_fields(keep: Keep, tmp_p
         "Steps: 20, Sampler: DDIM, CFG scale: 7, Seed: 42, Size: 64x64",
     )
     Image.new("RGB", (64, 64), "red").save(tmp_path / "a.png", pnginfo=texts)
-    shown, filled = keep.on_drop([upload(tmp_path, tmp_path / "a.png")], ME)
+    shown, filled = actions.on_drop([upload(tmp_path, tmp_path / "a.png")], ME)
     assert filled.request is not None
     assert fields_of(filled.request) == {
         "prompt": "a castle",
@@ -212,16 +221,16 @@ def test_a_dropped_picture_of_another_tool_fills_in_the_fields(keep: Keep, tmp_p
         "dtype": "",
         "mix": "",
     }
-    assert shown.place is None
+    assert shown.state is None
     assert filled.status is not None
     assert filled.status["data"]["reasons"]
 
 
-def test_dropping_deletes_nothing_but_the_upload(keep: Keep, tmp_path: Path) -> None:
+def test_dropping_deletes_nothing_but_the_upload(actions: LibraryActions, tmp_path: Path) -> None:
     """The path comes from a browser: what lies beside the file is not ours to delete."""
     (tmp_path / "x.png").write_bytes(b"not a picture")
     (tmp_path / "other.txt").write_text("somebody else's")
-    keep.on_drop([str(tmp_path / "x.png")], ME)
+    actions.on_drop([str(tmp_path / "x.png")], ME)
     assert not (tmp_path / "x.png").exists()
     assert (tmp_path / "other.txt").exists()
 
@@ -234,19 +243,21 @@ def test_dropping_deletes_nothing_but_the_upload(keep: Keep, tmp_path: Path) -> 
     ],
 )
 def test_a_dropped_file_that_is_neither_is_explained(
-    keep: Keep, tmp_path: Path, content: bytes, name: str, code: str
+    actions: LibraryActions, tmp_path: Path, content: bytes, name: str, code: str
 ) -> None:
     """One clear message at the field, and nothing else changes."""
-    shown, filled = keep.on_drop([upload(tmp_path, content, name)], ME)
+    shown, filled = actions.on_drop([upload(tmp_path, content, name)], ME)
     assert filled.status is not None
     assert (filled.status["key"], filled.status["field"]) == (f"error_{code}", "drop")
-    assert (shown.place, filled.request) == (None, None)
+    assert (shown.state, filled.request) == (None, None)
 
 
-def test_a_link_fills_in_the_fields(keep: Keep, works: tuple[tuple[Entry, ...], ...]) -> None:
+def test_a_link_fills_in_the_fields(
+    actions: LibraryActions, works: tuple[tuple[Entry, ...], ...]
+) -> None:
     """The link of a card's picture gives that recipe's words and numbers."""
     recipe = works[2][0].recipe
-    filled = keep.on_link(link_query(recipe), ME)
+    filled = actions.on_link(link_query(recipe), ME)
     assert filled.request is not None
     fields = fields_of(filled.request)
     assert (fields["prompt"], fields["seeds"]) == ("a red house", "2")
@@ -265,16 +276,16 @@ def test_a_links_recipe_survives_the_fields(works: tuple[tuple[Entry, ...], ...]
     assert resolve(again, FAKE_CARD) == (recipe,)
 
 
-def test_a_link_that_cannot_be_is_explained(keep: Keep) -> None:
+def test_a_link_that_cannot_be_is_explained(actions: LibraryActions) -> None:
     """A stranger's link may hold anything; a message says what is wrong with it."""
-    filled = keep.on_link("prompt=a&steps=many", ME)
+    filled = actions.on_link("prompt=a&steps=many", ME)
     assert filled.request is None
     assert filled.status is not None
     assert filled.status["key"] == "error_link_invalid"
 
 
-def test_a_page_without_a_link_is_left_alone(keep: Keep) -> None:
+def test_a_page_without_a_link_is_left_alone(actions: LibraryActions) -> None:
     """Other parameters of the address are somebody else's."""
-    assert keep.on_link("__theme=dark", ME).request is None
-    assert read_place(ME).visitor == "0" * 32
+    assert actions.on_link("__theme=dark", ME).request is None
+    assert read_page_state(ME).visitor == "0" * 32
     assert fields_of(Request(prompt="x"))["steps"] == ""

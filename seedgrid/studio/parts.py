@@ -1,0 +1,164 @@
+"""The parts of a studio: model, backend, library and engine, each made when it is first needed."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Self
+
+from seedgrid.core.entry import Entry
+from seedgrid.core.request import ModelCard
+from seedgrid.diffusion.backend import Backend, Placement
+from seedgrid.engine import Engine, Run, Warmth
+from seedgrid.pictures import StudioPicture, read_entry
+from seedgrid.studio.options import AnyPicture, is_id
+
+if TYPE_CHECKING:
+    from seedgrid.library import Library
+
+_RUNS: Final = 1000
+
+
+class Parts:
+    """A model, an engine and a library, put together. Safe to use from any thread.
+
+    Args:
+        model: `"bundled"`, a folder, a hub id, or a .safetensors file; by default what the
+            environment's `SEEDGRID_MODEL` says, else `"bundled"`.
+        library: The folder that keeps the pictures; by default what `SEEDGRID_LIBRARY` says, else
+            the system's place for the user's data.
+        device: `"auto"`, `"cpu"`, `"cuda"`, …
+        backend: What paints; by default diffusers.
+        placement: Where to compute, in full; `device` alone by default, without previews.
+        runs_per_owner: How many runs each visitor of the page may have waiting or running.
+    """
+
+    def __init__(
+        self,
+        model: str | None = None,
+        library: str | Path | None = None,
+        device: str = "auto",
+        *,
+        backend: Backend | None = None,
+        placement: Placement | None = None,
+        runs_per_owner: int = _RUNS,
+    ) -> None:
+        self.model = model or default_model()
+        self.library_folder = Path(library or default_library()).expanduser().absolute()
+        self._placement = placement or Placement(device=device, previews=False)
+        self._making = threading.RLock()
+        self._backend = backend
+        self._library: Library | None = None
+        self._engine: Engine | None = None
+        self._runs_per_owner = runs_per_owner
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def backend(self) -> Backend:
+        """What paints."""
+        with self._making:
+            if self._backend is None:
+                from seedgrid.diffusion.deferred import DeferredBackend
+
+                self._backend = DeferredBackend()
+            return self._backend
+
+    @property
+    def library(self) -> Library:
+        """Where the pictures are kept; the folder is made when it is first asked for."""
+        with self._making:
+            if self._library is None:
+                from seedgrid.library import Library
+
+                self._library = Library(self.library_folder)
+            return self._library
+
+    @property
+    def engine(self) -> Engine:
+        """Who makes them; starts its threads when it is first asked for."""
+        with self._making:
+            if self._engine is None:
+                self._engine = Engine(
+                    self.backend,
+                    self.library,
+                    placement=self._placement,
+                    runs_per_owner=self._runs_per_owner,
+                )
+            return self._engine
+
+    def card(self, model: str | None = None) -> ModelCard:
+        """Say what a model can do; the studio's own by default.
+
+        Raises:
+            ModelError: The model is not there, is damaged, or is not safe to load.
+        """
+        return self.backend.card(model or self.model)
+
+    @property
+    def placement(self) -> Placement:
+        """Where pictures are computed unless a run says otherwise."""
+        return self._placement
+
+    @property
+    def warmth(self) -> Warmth:
+        """How far `warm` has come."""
+        return self.engine.warmth
+
+    def warm(self) -> None:
+        """Load the studio's model in the background, when no run waits.
+
+        Raises:
+            ModelError: As `card`.
+        """
+        self.engine.warm(self.model)
+
+    def run(self, run_id: str) -> Run | None:
+        """Return a run that goes on or that ended not long ago."""
+        return self.engine.run(run_id)
+
+    def find(self, picture: AnyPicture, library: Library | None = None) -> Entry:
+        """Return what is known of a picture: one of ours, an id in the library, or a PNG file.
+
+        Args:
+            picture: See `AnyPicture`.
+            library: Where an id is looked up; the studio's own by default.
+
+        Raises:
+            PictureError: The file is missing, damaged, or holds no recipe.
+            InputError: `picture_unknown` or `picture_ambiguous` for an id.
+        """
+        if isinstance(picture, StudioPicture):
+            return picture.entry
+        if isinstance(picture, Entry):
+            return picture
+        if is_id(picture):
+            return (library or self.library).find(str(picture))
+        return read_entry(Path(picture))
+
+    def close(self) -> None:
+        """Stop what is running, save what is finished, let go of the model."""
+        if self._engine is not None:
+            self._engine.close()
+        if self._library is not None:
+            self._library.close()
+
+
+def default_model() -> str:
+    """Return the model that the environment names, else the bundled one."""
+    return os.environ.get("SEEDGRID_MODEL") or "bundled"
+
+
+def default_library() -> Path:
+    """Return the folder that the environment names, else the system's place for user data."""
+    folder = os.environ.get("SEEDGRID_LIBRARY")
+    if folder:
+        return Path(folder)
+    import platformdirs
+
+    return Path(platformdirs.user_data_dir("seedgrid", appauthor=False))

@@ -1,0 +1,285 @@
+"""Studio: starts what is asked for. Nobody else resolves, plans or submits.
+
+It knows nothing of screens. Nothing is loaded and no folder is made before the first picture is
+asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Unpack
+
+from seedgrid.core import request as requests
+from seedgrid.core.entry import Entry
+from seedgrid.core.notices import Notice
+from seedgrid.core.plan import Job, plan_grid, plan_refine
+from seedgrid.core.prompts import GUIDE_SUFFIXES
+from seedgrid.core.recipe import LOCK_WIDTH, Recipe
+from seedgrid.core.request import Request
+from seedgrid.core.seeds import draw_seed
+from seedgrid.core.turbo import quicken
+from seedgrid.diffusion.backend import Placement, Unwatched, Watch
+from seedgrid.diffusion.probe_results import ProbeReport, advised_width
+from seedgrid.engine import Run
+from seedgrid.formats import png
+from seedgrid.pictures import Pictures, StudioPicture
+from seedgrid.studio.options import AnyPicture, RunOptions, Seeds, Settings, is_id, read_seeds
+from seedgrid.studio.parts import Parts
+
+if TYPE_CHECKING:
+    from seedgrid.verify import Claim, Verdict
+
+_OWNER: Final = "studio"
+_NUM_VARIATIONS: Final = 4
+
+
+class Studio(Parts):
+    """A model, an engine and a library, ready to paint. Safe to use from any thread.
+
+    What it is made of, and what it is told, is described at `Parts`.
+    """
+
+    def grid(
+        self,
+        prompt: str,
+        seeds: Seeds = "0-3",
+        *,
+        fresh: bool = False,
+        turbo: bool = False,
+        **settings: Unpack[Settings],
+    ) -> Pictures:
+        """Paint one prompt on several seeds and wait for the pictures.
+
+        Args:
+            prompt: The words.
+            seeds: One picture for each.
+            fresh: Compute even what the library remembers.
+            turbo: Answer what is left open for speed; the recipe says how.
+            **settings: See `Settings`.
+
+        Raises:
+            InputError: What was asked for cannot be; nothing was started.
+            RunError: It was started and did not succeed; finished pictures are in the library.
+            LibraryError: The pictures cannot be kept.
+        """
+        return self.matrix([prompt], seeds, fresh=fresh, turbo=turbo, **settings)
+
+    def refine(
+        self,
+        picture: AnyPicture,
+        suffixes: Sequence[str] = GUIDE_SUFFIXES,
+        *,
+        prompt: str | None = None,
+        fresh: bool = False,
+    ) -> Pictures:
+        """Vary the words of a picture on its own seed and wait for the variations.
+
+        Args:
+            picture: See `AnyPicture`.
+            suffixes: Appended to the prompt, one picture each; the guide's four by default.
+            prompt: Another prompt to append them to; the picture's own by default.
+            fresh: Compute even what the library remembers.
+
+        Raises:
+            SeedGridError: As `grid`.
+        """
+        return _wait(self.start_refine(picture, suffixes, prompt=prompt, fresh=fresh))
+
+    def matrix(
+        self,
+        prompts: Sequence[str],
+        seeds: Seeds,
+        *,
+        fresh: bool = False,
+        turbo: bool = False,
+        **settings: Unpack[Settings],
+    ) -> Pictures:
+        """Paint every prompt on every seed: one row a prompt, one column a seed, row by row.
+
+        Raises:
+            SeedGridError: As `grid`.
+        """
+        request = Request(prompt="", seeds=read_seeds(seeds), **settings)
+        return _wait(self.start_grid(request, prompts, turbo=turbo, fresh=fresh))
+
+    def start_grid(
+        self,
+        request: Request,
+        prompts: Sequence[str] | None = None,
+        *,
+        turbo: bool = False,
+        **options: Unpack[RunOptions],
+    ) -> Run:
+        """Start the first round of a new work; returns at once.
+
+        Args:
+            request: What was asked for.
+            prompts: In place of its own, each on every seed.
+            turbo: Answer what is left open for speed; the recipe says how.
+            **options: See `RunOptions`.
+
+        Raises:
+            InputError: What was asked for cannot be, by field; nothing was started.
+            ModelError: As `card`.
+            RunError: `too_many_runs` of this owner.
+            LibraryError: The pictures cannot be kept.
+        """
+        placement = options.get("placement", self._placement)
+        recipes = self.resolve(request, prompts, turbo=turbo, placement=placement)
+        usual = LOCK_WIDTH if request.lock_width is None else request.lock_width
+        return self._submit(plan_grid(recipes), _width_notices(recipes, usual), options)
+
+    def start_refine(
+        self,
+        picture: AnyPicture,
+        suffixes: Sequence[str] = GUIDE_SUFFIXES,
+        *,
+        prompt: str | None = None,
+        **options: Unpack[RunOptions],
+    ) -> Run:
+        """Start a round of variations of a picture's words on its own seed; returns at once.
+
+        A file from elsewhere joins the library, so that the tree of choices is whole.
+
+        Raises:
+            SeedGridError: As `start_grid`.
+        """
+        library = options.get("library")
+        parent = self.find(picture, library)
+        recipes = requests.refine(parent.recipe, suffixes, prompt=prompt)
+        if isinstance(picture, str | Path) and not is_id(picture):
+            parent = (library or self.library).add_png(png.read_bytes(parent.path))
+        return self._go_on(parent, recipes, options)
+
+    def start_variations(
+        self, picture: AnyPicture, *, weight: float, **options: Unpack[RunOptions]
+    ) -> Run:
+        """Start a round around a picture's noise, a little way towards that of new seeds.
+
+        Args:
+            picture: See `AnyPicture`.
+            weight: How far to go; see `core.request.SUBTLE` and `STRONG`.
+            **options: See `RunOptions`.
+
+        Raises:
+            SeedGridError: As `start_grid`.
+        """
+        parent = self.find(picture, options.get("library"))
+        seeds = [draw_seed() for _ in range(_NUM_VARIATIONS)]
+        recipes = requests.neighbours(parent.recipe, seeds, weight=weight)
+        return self._go_on(parent, recipes, options)
+
+    def start_again(
+        self, entries: Sequence[Entry], parent: Entry | None, **options: Unpack[RunOptions]
+    ) -> Run:
+        """Make a round once more, its recipes as they are; the library's memory is not asked.
+
+        Args:
+            entries: The pictures of the round.
+            parent: What they were made from, if it is still there; else they start a new work.
+            **options: See `RunOptions`.
+
+        Raises:
+            SeedGridError: As `start_grid`.
+        """
+        recipes = [entry.recipe for entry in entries]
+        jobs = plan_refine(parent, recipes) if parent else plan_grid(recipes)
+        return self._submit(jobs, (), {**options, "fresh": True})
+
+    def verify(self, claim: Claim, watch: Watch | None = None) -> Future[Verdict]:
+        """Run a picture's recipe again between two runs, and compare.
+
+        Raises:
+            RunError: `engine_closed`.
+        """
+        from seedgrid.verify import verify
+
+        return self.engine.borrow(
+            lambda backend: verify([claim], backend, watch=watch or Unwatched())[0]
+        )
+
+    def probe(
+        self, recipe: Recipe, placement: Placement, watch: Watch
+    ) -> Future[ProbeReport | None]:
+        """Test between two runs whether the lock holds for recipes like this one.
+
+        Returns:
+            None where the backend cannot tell.
+
+        Raises:
+            RunError: `engine_closed`.
+        """
+        from seedgrid.verify.verifying import Prober
+
+        return self.engine.borrow(
+            lambda backend: (
+                backend.probe(recipe, placement, watch) if isinstance(backend, Prober) else None
+            )
+        )
+
+    def resolve(
+        self,
+        request: Request,
+        prompts: Sequence[str] | None = None,
+        *,
+        turbo: bool = False,
+        placement: Placement | None = None,
+    ) -> tuple[Recipe, ...]:
+        """Turn a request into recipes; with turbo what it leaves open is answered for speed.
+
+        Args:
+            request: What was asked for.
+            prompts: In place of its own, each on every seed.
+            turbo: See `core.turbo`.
+            placement: Where they will be painted; the studio's own by default.
+
+        Raises:
+            InputError: What was asked for cannot be, by field.
+            ModelError: As `card`.
+        """
+        card = self.card(request.model)
+        if turbo:
+            card = quicken(card, request, device=(placement or self._placement).device)
+        words = [request.prompt] if prompts is None else prompts
+        wanted = [replace(request, prompt=prompt) for prompt in words]
+        return tuple(recipe for one in wanted for recipe in requests.resolve(one, card))
+
+    def _go_on(self, parent: Entry, recipes: Sequence[Recipe], options: RunOptions) -> Run:
+        """Start a round that goes on from a picture, in batches in which the lock holds here."""
+        provable = [_provable(recipe) for recipe in recipes]
+        notices = _width_notices(provable, parent.recipe.lock_width)
+        return self._submit(plan_refine(parent, provable), notices, options)
+
+    def _submit(self, jobs: Sequence[Job], notices: Sequence[Notice], options: RunOptions) -> Run:
+        return self.engine.submit(
+            jobs,
+            owner=options.get("owner", _OWNER),
+            fresh=options.get("fresh", False),
+            library=options.get("library"),
+            placement=options.get("placement"),
+            notices=notices,
+        )
+
+
+def _provable(recipe: Recipe) -> Recipe:
+    """Return the recipe at the width at which the lock was found to hold here, if it is less."""
+    width = advised_width(recipe.model.weights_sha256, recipe.dtype, recipe.lock_width)
+    return recipe.model_copy(update={"lock_width": width})
+
+
+def _width_notices(recipes: Sequence[Recipe], usual: int) -> tuple[Notice, ...]:
+    """Say that the batches are narrower than their author expects, where they are."""
+    widths = {recipe.lock_width for recipe in recipes if recipe.lock_width < usual}
+    return tuple(Notice("width_lowered", width=width, usual=usual) for width in sorted(widths))
+
+
+def _wait(run: Run) -> Pictures:
+    """Wait for a run; Ctrl+C stops it and keeps what is finished."""
+    try:
+        return Pictures([StudioPicture(entry) for entry in run.result()])
+    except BaseException:
+        run.cancel()
+        raise

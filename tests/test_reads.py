@@ -1,0 +1,111 @@
+"""How often a page event reads the library: each row of the work once, and no more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from seedgrid.core.entry import Entry
+from seedgrid.core.prompts import GUIDE_SUFFIXES
+from seedgrid.core.request import SUBTLE, Request
+from seedgrid.diffusion.backend import Placement
+from seedgrid.library import tables
+from seedgrid.studio import Studio
+from seedgrid.testing.fake import FakeBackend
+from seedgrid.web.actions.form import Asked
+from seedgrid.web.actions.library import LibraryActions
+from seedgrid.web.actions.painting import Handlers
+from seedgrid.web.serializers.answers import PageUpdate
+from seedgrid.web.state.page_state import PageState
+from seedgrid.web.state.snapshot import Snapshots
+from seedgrid.web.state.visitor_libraries import OneLibrary
+
+NUM_ROUNDS = 3
+NUM_PICTURES = 4 * NUM_ROUNDS
+
+Event = Callable[[Handlers, LibraryActions, dict[str, Any]], PageUpdate | None]
+
+EVENTS: dict[str, Event] = {
+    "load": lambda handlers, _, kept: handlers.on_load(kept),
+    "back": lambda handlers, _, kept: handlers.on_back(kept),
+    "go": lambda handlers, _, kept: handlers.on_go(kept["round"], kept),
+    "open": lambda _, actions, kept: actions.on_open(kept["picked"], kept),
+    "refine": lambda handlers, _, kept: handlers.on_refine(GUIDE_SUFFIXES, "", kept),
+    "variations": lambda handlers, _, kept: handlers.on_variations(SUBTLE, "", kept),
+    "again": lambda handlers, _, kept: handlers.on_again(kept),
+}
+
+
+@pytest.fixture
+def studio(tmp_path: Path) -> Iterator[Studio]:
+    # Slow enough that no picture is finished, and looked up, before the answer to a click.
+    backend = FakeBackend(step_delay_s=0.2)
+    with Studio(library=tmp_path, backend=backend, placement=Placement()) as studio:
+        yield studio
+
+
+@pytest.fixture
+def last(studio: Studio) -> Entry:
+    """A picture of the last round of a work of three rounds."""
+    request = Request(prompt="a fox", width=64, height=64, num_inference_steps=1)
+    entries = studio.start_grid(request).result()
+    for _ in range(NUM_ROUNDS - 1):
+        entries = studio.start_refine(entries[0], GUIDE_SUFFIXES).result()
+    return entries[1]
+
+
+@pytest.fixture
+def reads(last: Entry, monkeypatch: pytest.MonkeyPatch) -> list[str]:  # noqa: ARG001 (made before)
+    """The ids of the rows that are turned into entries and checked from now on."""
+    found: list[str] = []
+    real = tables.read_entry
+
+    def counted(row: Any, *arguments: Any, **more: Any) -> Entry:
+        found.append(row["picture_id"])
+        return real(row, *arguments, **more)
+
+    monkeypatch.setattr(tables, "read_entry", counted)
+    return found
+
+
+def kept(entry: Entry) -> dict[str, Any]:
+    lineage = entry.lineage
+    return PageState(
+        visitor="0" * 32, work=lineage.work_id, round=lineage.round_id, picked=entry.id
+    ).to_browser()
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_an_event_reads_the_work_once(
+    studio: Studio, last: Entry, reads: list[str], event: str
+) -> None:
+    """Stage, rail and card are made of one read: it was three, and again one for each picture."""
+    snapshots = Snapshots(studio, OneLibrary(studio))
+    actions = LibraryActions(studio, snapshots)
+    update = EVENTS[event](Handlers(studio, snapshots), actions, kept(last))
+    assert update is not None
+    assert update.rail is not None
+    # A picture of the library's page is looked up by its id, which alone says what work it is of.
+    expected = NUM_PICTURES + (1 if event == "open" else 0)
+    assert (len(set(reads)), len(reads)) == (NUM_PICTURES, expected)
+
+
+def test_a_pick_reads_the_picture_and_its_parent(
+    studio: Studio, last: Entry, reads: list[str]
+) -> None:
+    """The card alone needs no look at the whole work."""
+    snapshots = Snapshots(studio, OneLibrary(studio))
+    Handlers(studio, snapshots).on_pick(last.id, kept(last))
+    assert reads == [last.id, last.lineage.parent_id]
+
+
+def test_the_stage_of_a_new_work_needs_no_read(
+    studio: Studio, last: Entry, reads: list[str]
+) -> None:
+    """Its pictures are the run's own."""
+    handlers = Handlers(studio, Snapshots(studio, OneLibrary(studio)))
+    handlers.on_generate(Asked(prompt="a hen", seeds="0-3", steps="1", size="64x64"), kept(last))
+    assert reads == []
