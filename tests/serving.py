@@ -42,6 +42,22 @@ def serve(
         port: 0 takes a free one.
         public: Makes it a page for strangers, with these variables.
     """
+    options = {"step_delay_s": step_delay_s, "load_delay_s": load_delay_s, "real": real}
+    with serve_process(library, port=port, public=public, **options) as (address, _):
+        yield address
+
+
+@contextlib.contextmanager
+def serve_process(
+    library: Path,
+    *,
+    step_delay_s: float = 0.0,
+    load_delay_s: float = 0.0,
+    real: bool = False,
+    port: int = 0,
+    public: Mapping[str, str] | None = None,
+) -> Iterator[tuple[str, int]]:
+    """Start the page as `serve` does, and give its address and the number of its process."""
     environment = os.environ | ({"SEEDGRID_PUBLIC": "1", **public} if public is not None else {})
     command = [sys.executable, "-W", "ignore", __file__]
     command += [str(library), str(step_delay_s), str(load_delay_s), "real" if real else "fake"]
@@ -61,7 +77,7 @@ def serve(
             # Whoever is not listened to is blocked when the pipe is full.
             drain = threading.Thread(target=lines.extend, args=(process.stderr,), daemon=True)
             drain.start()
-            yield line.removeprefix("SeedGrid is at ").strip()
+            yield line.removeprefix("SeedGrid is at ").strip(), process.pid
         finally:
             process.terminate()
             process.wait()

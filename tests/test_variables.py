@@ -50,7 +50,7 @@ def test_a_public_page_is_bounded_and_ones_own_machine_is_not(
 ) -> None:
     """Every bound has a sane default for strangers; `none` takes it away."""
     monkeypatch.delenv("SEEDGRID_MAX_QUEUE_S", raising=False)
-    assert number("SEEDGRID_MAX_QUEUE_S", is_public=True) == 900.0
+    assert number("SEEDGRID_MAX_QUEUE_S", is_public=True) == 1800.0
     assert number("SEEDGRID_MAX_QUEUE_S", is_public=False) is None
     monkeypatch.setenv("SEEDGRID_MAX_QUEUE_S", "60")
     assert whole_number("SEEDGRID_MAX_QUEUE_S", is_public=False) == 60

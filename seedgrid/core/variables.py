@@ -3,7 +3,7 @@
 docs/operations.md is written from it (`python -m seedgrid.core.variables`), and a test reads the
 source for variables that are missing here. Knows nothing of who uses them.
 
-    number("SEEDGRID_MAX_QUEUE_S", is_public=True)  # 900.0
+    number("SEEDGRID_MAX_QUEUE_S", is_public=True)  # 1800.0
 """
 
 from __future__ import annotations
@@ -76,12 +76,12 @@ VARIABLES: Final = (
     Variable(
         name="SEEDGRID_MAX_QUEUE_S",
         what="All that waits or runs, in estimated seconds; what would be more is refused.",
-        public="900",
+        public="1800",
     ),
     Variable(
         name="SEEDGRID_MAX_RUN_S",
         what="One request, in estimated seconds, measured by model and size.",
-        public="300",
+        public="600",
     ),
     Variable(
         name="SEEDGRID_MAX_MEGAPIXEL_STEPS",
