@@ -76,10 +76,12 @@ class LateLibrary(Library):
         return entries
 
     def _make(self) -> None:
+        if self._is_made:
+            return
+        self._on_open(self)  # It may have others forget theirs, so not while we hold the lock.
         with _OPENING:
             if self._is_made:
                 return
-            self._on_open(self)
             shelf = Shelf.at(self.folder, timeout_s=BUSY_TIMEOUT_S)
             opening.open_shelf(shelf)
             self._shelf = shelf
