@@ -14,7 +14,13 @@ import sys
 import threading
 from collections.abc import Sequence
 
+from seedgrid.core import logs
 from seedgrid.core.errors import SeedGridError
+from seedgrid.diffusion.process import tune_process
+
+if __name__ == "__main__" or "SPACE_ID" in os.environ:
+    tune_process()  # Before Gradio is imported; whoever else imports this keeps their process.
+
 from seedgrid.web.launch import (
     HOST,
     PORT,
@@ -38,6 +44,7 @@ def _read_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 if "SPACE_ID" in os.environ:
+    logs.set_up()
     demo, _answers = build_space()
     threading.Thread(
         target=warm, args=(_answers.studio,), name="seedgrid-warm", daemon=True
@@ -45,6 +52,7 @@ if "SPACE_ID" in os.environ:
     if __name__ == "__main__":
         demo.launch(**launch_options(_answers, language=None, host=None))
 elif __name__ == "__main__":
+    logs.set_up()
     try:
         main(**vars(_read_arguments(sys.argv[1:])))
     except SeedGridError as error:

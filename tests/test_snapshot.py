@@ -1,4 +1,4 @@
-"""A picture whose file is gone, or that is in the trash, on stage, rail, card and shelf."""
+"""A picture whose file is gone, or that is in the trash, on stage, rail, card and library."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,25 +13,30 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.events import Event, Finished, Loading, Queued, Started, Step
+from seedgrid.core.plain import json_text, one_line
 from seedgrid.engine import Run
 
 
 def say(text: str) -> None:
-    """Print a line to standard output, at once."""
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
+    """Print exactly one line to standard output, at once; what a terminal would obey is shown."""
+    _write(one_line(text))
+
+
+def say_program(source: str) -> None:
+    """Print a program of ours as it is, so that it can be piped into a file."""
+    _write(source.rstrip("\n"))
 
 
 def say_json(data: dict[str, Any]) -> None:
     """Print one JSON object on one line to standard output, at once."""
-    say(json.dumps(data, ensure_ascii=False))
+    _write(json_text(data))
 
 
 def say_table(title: str, rows: Mapping[str, object]) -> None:
     """Print a title and one indented line a row; nothing but "none" when there are none."""
     say(title)
     for name, value in rows.items():
-        say(f"  {name:<20} {' '.join(str(value).splitlines())}")
+        say(f"  {name:<20} {value}")
     if not rows:
         say("  none")
 
@@ -60,8 +64,13 @@ def picture_row(entry: Entry, path: Path | None = None) -> dict[str, Any]:
 
 def complain(text: str) -> None:
     """Print exactly one line to standard error."""
-    sys.stderr.write(f"seedgrid: {' '.join(text.split())}\n")
+    sys.stderr.write(f"seedgrid: {one_line(' '.join(text.split()))}\n")
     sys.stderr.flush()
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
 
 
 class TerminalLine:
@@ -69,7 +78,7 @@ class TerminalLine:
 
     def __init__(self) -> None:
         self._progress = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
@@ -147,4 +156,4 @@ class RunLine(TerminalLine):
         self._describe(f"{self._num_finished} of {self._num_pictures} pictures, steps")
 
     def _describe(self, text: str) -> None:
-        self._progress.update(self._task, description=text)
+        self._progress.update(self._task, description=one_line(text))

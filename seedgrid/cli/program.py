@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -13,9 +12,9 @@ import typer
 import seedgrid
 from seedgrid.cli import bench, check, keep, look, machine, page, paint, share
 from seedgrid.cli.output import complain
+from seedgrid.core import logs
 from seedgrid.core.errors import SeedGridError
-
-logger = logging.getLogger(__name__)
+from seedgrid.diffusion.process import tune_process
 
 # Typer carries a copy of click since 0.25 and uses the real one before; this is either's class.
 _USAGE_ERROR: Final = cast("type[Exception]", typer.BadParameter.__mro__[1])
@@ -63,7 +62,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit code.
     """
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(name)s: %(message)s")
+    tune_process()
+    logs.set_up()
     command = typer.main.get_command(app)
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:

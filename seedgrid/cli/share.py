@@ -10,7 +10,7 @@ import typer
 from pydantic_core import to_jsonable_python
 
 from seedgrid.cli import options
-from seedgrid.cli.output import complain, picture_row, say, say_json, say_table
+from seedgrid.cli.output import complain, picture_row, say, say_json, say_program, say_table
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError
 from seedgrid.core.seeds import format_seeds
@@ -63,7 +63,7 @@ def export(
         if sheet is not None:
             write_sheet(entries, sheet)
     if script is bundle is sheet is None:
-        say(out.script(entries).rstrip("\n"))
+        say_program(out.script(entries))
 
 
 def import_(

@@ -17,12 +17,28 @@ what, the value, and what to do; the command line and Python speak English.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import PurePath
 from typing import Final
 
+from seedgrid.core.plain import one_line
 from seedgrid.locales import english
+
+MAX_VALUE_CHARACTERS: Final = 2000
+"""Of one text that a sentence is filled with; it may come from a stranger's file."""
 
 MESSAGES: Final = english().errors
 """The English sentence of each code: `errors` in `locales/en.json`."""
+
+
+def plain_data(data: Mapping[str, object]) -> dict[str, object]:
+    """Return what a sentence is filled with, its texts cut and without anything unseen."""
+    return {
+        name: one_line(str(value), limit=MAX_VALUE_CHARACTERS)
+        if isinstance(value, str | PurePath | BaseException)
+        else value
+        for name, value in data.items()
+    }
 
 
 class SeedGridError(Exception):
@@ -36,9 +52,9 @@ class SeedGridError(Exception):
     exit_code = 1
 
     def __init__(self, code: str, **data: object) -> None:
-        super().__init__(MESSAGES[code].format(**data))
         self.code = code
-        self.data = data
+        self.data = plain_data(data)
+        super().__init__(MESSAGES[code].format(**self.data))
 
 
 class InputError(SeedGridError):

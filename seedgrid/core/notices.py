@@ -7,7 +7,7 @@ The English sentence is in `errors.MESSAGES`, other languages translate the code
 
 from __future__ import annotations
 
-from seedgrid.core.errors import MESSAGES
+from seedgrid.core.errors import MESSAGES, plain_data
 
 
 class Notice:
@@ -20,7 +20,7 @@ class Notice:
 
     def __init__(self, code: str, **data: object) -> None:
         self.code = code
-        self.data = data
+        self.data = plain_data(data)
 
     def __str__(self) -> str:
         return MESSAGES[self.code].format(**self.data)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.picture import Lineage, new_id, now
-from seedgrid.core.recipe import Recipe
+from seedgrid.core.recipe import Recipe, describe_mix
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +50,7 @@ def describe_change(before: Recipe, after: Recipe) -> str:
         added = after.prompt.removeprefix(before.prompt.rstrip())
         return added.strip() if added != after.prompt else after.prompt
     if after.noise_mix != before.noise_mix:
-        return " + ".join(f"{share.weight:.0%} of seed {share.seed}" for share in after.noise_mix)
+        return describe_mix(after)
     if after.seed != before.seed:
         return f"seed {after.seed}"
     fields = type(after).model_fields

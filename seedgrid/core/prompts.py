@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby, takewhile
 from typing import Final, Literal
 
 from seedgrid.core.errors import InputError
@@ -21,6 +22,9 @@ GUIDE_PROMPT: Final = "Labrador in the style of Vermeer"
 
 GUIDE_SUFFIXES: Final = (", highly realistic", ", artsy", ", trending", ", colorful")
 """The four suffixes of the guide."""
+
+MAX_COMPARISONS: Final = 100_000
+"""Of one word with another; where more would be needed, the words between are all another."""
 
 
 def vary(prompt: str, suffixes: Sequence[str]) -> tuple[str, ...]:
@@ -47,11 +51,14 @@ def _glued(suffix: str) -> str:
     return suffix if suffix[0] in ",.;:!?" else " " + suffix.lstrip()
 
 
+Kind = Literal["same", "added", "removed"]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Piece:
     """A stretch of words that two prompts share, or that one of them lacks."""
 
-    kind: Literal["same", "added", "removed"]
+    kind: Kind
     text: str
 
 
@@ -67,17 +74,41 @@ def compare_words(before: str, after: str) -> tuple[Piece, ...]:
         but the added ones gives `before`.
     """
     old, new = _tokens(before), _tokens(after)
-    pieces: list[Piece] = []
+    head = _num_shared(old, new)
+    tail = _num_shared(old[head:][::-1], new[head:][::-1])
+    middle = _compare(old[head : len(old) - tail], new[head : len(new) - tail])
+    pieces = [("same", old[:head]), *middle, ("same", old[len(old) - tail :])]
+    return tuple(_joined(pieces))
+
+
+def _num_shared(old: Sequence[str], new: Sequence[str]) -> int:
+    """Return how many words both begin with."""
+    pairs = zip(old, new, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def _compare(old: list[str], new: list[str]) -> Iterator[tuple[Kind, list[str]]]:
+    """Compare word by word what lies between the beginning and the end that both share.
+
+    The comparison takes the square of the number of words, and of some texts the cube: a stranger's
+    two long prompts would keep a server busy for minutes.
+    """
+    if len(old) * len(new) > MAX_COMPARISONS:
+        yield from (("removed", old), ("added", new))
+        return
     matcher = difflib.SequenceMatcher(a=old, b=new, autojunk=False)
     for tag, old_from, old_to, new_from, new_to in matcher.get_opcodes():
         if tag == "equal":
-            pieces.append(Piece(kind="same", text="".join(old[old_from:old_to])))
-            continue
-        if old_from < old_to:
-            pieces.append(Piece(kind="removed", text="".join(old[old_from:old_to])))
-        if new_from < new_to:
-            pieces.append(Piece(kind="added", text="".join(new[new_from:new_to])))
-    return tuple(pieces)
+            yield "same", old[old_from:old_to]
+        else:
+            yield from (("removed", old[old_from:old_to]), ("added", new[new_from:new_to]))
+
+
+def _joined(pieces: Iterable[tuple[Kind, list[str]]]) -> Iterator[Piece]:
+    """Join neighbours of one kind, and leave out what is empty."""
+    said = ((kind, words) for kind, words in pieces if words)
+    for kind, group in groupby(said, key=lambda piece: piece[0]):
+        yield Piece(kind=kind, text="".join(word for _, words in group for word in words))
 
 
 def _tokens(text: str) -> list[str]:

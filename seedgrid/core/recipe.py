@@ -179,6 +179,11 @@ class Passport(BaseModel):
         return digest(self)
 
 
+def describe_mix(recipe: Recipe) -> str:
+    """Say how much of which seeds' noise is mixed in; empty when there is none."""
+    return " + ".join(f"{share.weight:.0%} of seed {share.seed}" for share in recipe.noise_mix)
+
+
 def canonical_json(value: BaseModel) -> str:
     """Return JSON that is the same for equal values: sorted keys, no spaces, no escapes."""
     data = value.model_dump(mode="json")

@@ -39,6 +39,8 @@ SUBTLE: Final = 0.1
 STRONG: Final = 0.3
 """How far a strong neighbour lies."""
 
+_MAX_SIZE_CHARACTERS: Final = 40
+
 DEFAULT_DETERMINISM: Final[Determinism] = "strict"
 
 
@@ -216,6 +218,8 @@ def parse_size(text: str) -> tuple[int, int]:
     Raises:
         InputError: `size_text`.
     """
+    if len(text) > _MAX_SIZE_CHARACTERS:
+        raise InputError("size_text", field="size", value=text.strip()[:40])
     parts = text.lower().replace("×", "x").replace(" ", "").split("x")
     if len(parts) > 2 or not all(part.isascii() and part.isdigit() for part in parts):
         raise InputError("size_text", field="size", value=text.strip()[:40])
@@ -260,7 +264,7 @@ def _check_scheduler(request: Request, card: ModelCard) -> str:
     names = {name.casefold(): name for name in card.schedulers}
     if wanted.casefold() not in names:
         choices = ", ".join(card.schedulers)
-        raise InputError("scheduler_unknown", field="scheduler", value=wanted, choices=choices)
+        raise InputError("scheduler_unknown", field="scheduler", value=wanted[:80], choices=choices)
     return names[wanted.casefold()]
 
 
@@ -274,5 +278,5 @@ def _check_lock_width(request: Request, card: ModelCard) -> int:
 def _one_of(name: str, value: str, choices: Sequence[str]) -> str:
     if value not in choices:
         code = f"{name}_unknown"
-        raise InputError(code, field=name, value=value, choices=", ".join(choices))
+        raise InputError(code, field=name, value=value[:80], choices=", ".join(choices))
     return value

@@ -20,8 +20,12 @@ from seedgrid.core.errors import InputError
 MAX_SEED: Final = 2**32 - 1
 MAX_SEEDS_AT_ONCE: Final = 256
 
-_ITEM = re.compile(r"(-?\d{1,20})(?:\s*[-–…]\s*(\d{1,20}))?")
-_LIST = re.compile(rf"\s*{_ITEM.pattern}(?:\s*[,;\s]\s*{_ITEM.pattern})*\s*[,;]?\s*")
+MAX_CHARACTERS: Final = 10_000
+"""Of a list of seeds; 256 of them with commas take a third of it."""
+
+# One seed or range, then what parts it from the next. No character can belong to two parts of it,
+# and what is taken is not given back: reading a list takes one look at each character.
+_ITEM: Final = re.compile(r"(-?\d{1,20})(?:\s*+[-–…]\s*+(\d{1,20}))?(\s*+(?:[,;]\s*+)?)")
 
 
 def check_seed(value: object) -> int:
@@ -53,22 +57,40 @@ def parse_seeds(text: str) -> tuple[int, ...]:
         At least one seed, each 0 … 2**32 - 1.
 
     Raises:
-        InputError: `seed_text`, `seed_range` or `seed_count`, naming the value.
+        InputError: `seeds_long`, `seed_text`, `seed_range` or `seed_count`, naming the value.
     """
-    if not _LIST.fullmatch(text):
-        raise InputError("seed_text", field="seeds", value=text.strip()[:80])
     seeds: list[int] = []
-    for match in _ITEM.finditer(text):
-        first, last = int(match[1]), int(match[2] or match[1])
+    for first_digits, last_digits in _items(text):
+        first, last = int(first_digits), int(last_digits)
         check_seed(first)
         check_seed(last)
         if last < first:
-            raise InputError("seed_text", field="seeds", value=match[0])
+            raise InputError("seed_text", field="seeds", value=f"{first}-{last}")
         if len(seeds) + last - first + 1 > MAX_SEEDS_AT_ONCE:
             count = len(seeds) + last - first + 1
             raise InputError("seed_count", field="seeds", value=count, limit=MAX_SEEDS_AT_ONCE)
         seeds.extend(range(first, last + 1))
     return tuple(seeds)
+
+
+def _items(text: str) -> list[tuple[str, str]]:
+    """Split a list into its ranges, a single seed being the range from itself to itself.
+
+    Raises:
+        InputError: `seeds_long`, or `seed_text` when any part of the text is something else.
+    """
+    if len(text) > MAX_CHARACTERS:
+        raise InputError("seeds_long", field="seeds", value=len(text), limit=MAX_CHARACTERS)
+    text = text.strip()
+    items: list[tuple[str, str]] = []
+    position, is_parted = 0, True
+    while position < len(text) or not items:
+        item = _ITEM.match(text, position) if is_parted else None
+        if item is None:
+            raise InputError("seed_text", field="seeds", value=text[:80])
+        items.append((item[1], item[2] or item[1]))
+        position, is_parted = item.end(), bool(item[3])
+    return items
 
 
 def next_seeds(first: int, count: int) -> tuple[int, ...]:

@@ -18,6 +18,9 @@ Offload = Literal["none", "model", "group", "sequential"]
 ATTENTION_NAMES: Final = ("default", "sliced", "math", "flash", "efficient", "cudnn")
 """What `Placement.attention` may be: torch's choice, diffusers' slices, or one kernel of torch."""
 
+DEVICE_KINDS: Final = ("cuda", "xpu", "mps", "cpu")
+"""Where a model can compute, the first there is before the next."""
+
 PreviewMaker = Callable[[], tuple[Pixels, ...]]
 """Gives one small RGB picture a recipe, in order."""
 

@@ -11,21 +11,19 @@ from __future__ import annotations
 import platform
 import sys
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import torch
 
 from seedgrid.core.errors import DeviceError
 from seedgrid.core.recipe import DType
-from seedgrid.diffusion.backend import Offload, Placement
-
-ORDER: Final = ("cuda", "xpu", "mps", "cpu")
+from seedgrid.diffusion.backend import DEVICE_KINDS, Offload, Placement
 
 
 def available_devices() -> tuple[str, ...]:
     """Return this machine's devices in order of preference, for example `("cuda:0", "cpu")`."""
     found: list[str] = []
-    for kind in ORDER:
+    for kind in DEVICE_KINDS:
         found += [f"{kind}:{index}" for index in range(_count(kind))] if kind != "cpu" else ["cpu"]
     return tuple("mps" if name == "mps:0" else name for name in found)
 
@@ -45,7 +43,7 @@ def pick_device(wanted: str) -> torch.device:
     for name in there:
         if wanted in (name, name.partition(":")[0]):
             return torch.device(name)
-    raise DeviceError("device_missing", value=wanted, choices=", ".join(there))
+    raise DeviceError("device_missing", value=wanted[:80], choices=", ".join(there))
 
 
 def torch_dtype(dtype: DType) -> torch.dtype:

@@ -16,13 +16,12 @@ import torch
 
 import seedgrid
 from seedgrid.core.recipe import Passport
-from seedgrid.diffusion import determinism
+from seedgrid.diffusion import determinism, instruction_limits
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.devices import device_name
-from seedgrid.diffusion.instruction_limits import LIMIT_NAMES
 
 # Libraries read them once, at their start; what is set later is not in force.
-_LIMITS_AT_START: Final = {name: os.environ[name] for name in LIMIT_NAMES if name in os.environ}
+_LIMITS_AT_START: Final = instruction_limits.accepted(os.environ)
 
 
 def current_passport(device: torch.device, placement: Placement) -> Passport:

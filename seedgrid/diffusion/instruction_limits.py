@@ -1,13 +1,45 @@
-"""The variables that limit the vector instructions of a CPU's libraries. Needs no torch."""
+"""Instruction limits: the environment variables that choose the instructions a CPU computes with.
+
+torch, oneDNN and MKL read them once, at their start, and they change bits, so a passport names
+them and a child process or an exported script gets them back. A passport may be a stranger's:
+this is the one list of names and values that ever go from a file into an environment.
+
+    accepted({"MKL_CBWR": "AVX2", "LD_PRELOAD": "evil.so"})   # {'MKL_CBWR': 'AVX2'}
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import Final
 
-LIMIT_NAMES: Final = (
-    "ATEN_CPU_CAPABILITY",
-    "ONEDNN_MAX_CPU_ISA",
-    "DNNL_MAX_CPU_ISA",
-    "MKL_CBWR",
-    "MKL_ENABLE_INSTRUCTIONS",
-)
+_ISA: Final = r"(?:ALL|DEFAULT|SSE41|AVX(?:10|2|512)?(?:_[A-Z0-9]{1,8}){0,6})"
+_MKL: Final = r"(?:SSE(?:2|3|4_1|4_2)|SSSE3|AVX|AVX2(?:_E1)?|AVX512(?:_E[1-5]|_MIC)?)"
+
+# oneDNN: https://uxlfoundation.github.io/oneDNN/dev_guide_cpu_dispatcher_control.html; MKL: its
+# developer guide, "Conditional Numerical Reproducibility"; torch: aten/src/ATen/native/DispatchStub
+_VALUES: Final[dict[str, re.Pattern[str]]] = {
+    "ATEN_CPU_CAPABILITY": re.compile(r"default|avx2|avx512|amx|vsx|zvector|sve|sve128|sve256"),
+    "ONEDNN_MAX_CPU_ISA": re.compile(_ISA, re.IGNORECASE | re.ASCII),
+    "DNNL_MAX_CPU_ISA": re.compile(_ISA, re.IGNORECASE | re.ASCII),
+    "MKL_CBWR": re.compile(
+        rf"(?:OFF|AUTO|COMPATIBLE|{_MKL})(?:,STRICT)?", re.IGNORECASE | re.ASCII
+    ),
+    "MKL_ENABLE_INSTRUCTIONS": re.compile(_MKL, re.IGNORECASE | re.ASCII),
+}
+
+NAMES: Final = tuple(_VALUES)
+"""The variables that limit the vector instructions of a CPU's libraries."""
+
+
+def accepted(limits: Mapping[str, object]) -> dict[str, str]:
+    """Return those limits that are limits, by name and by value; everything else is left out.
+
+    Args:
+        limits: Of a passport, or a whole environment.
+    """
+    return {
+        name: value
+        for name, pattern in _VALUES.items()
+        if isinstance(value := limits.get(name), str) and pattern.fullmatch(value)
+    }

@@ -20,7 +20,7 @@ from seedgrid.engine.admission import UNBOUNDED, Asker, Bounds, Speeds, Waiting,
 from seedgrid.engine.fair_queue import Errand, FairQueue
 from seedgrid.engine.run import Run
 from seedgrid.engine.store import Store
-from seedgrid.engine.worker import Lane
+from seedgrid.engine.worker import Worker
 
 logger = logging.getLogger(__name__)
 
@@ -83,7 +83,7 @@ class Engine:
         self._speeds = Speeds()
         self._borrowed: list[_Borrowed] = []
         self._queue = FairQueue()
-        self._lane = Lane(backend, self._queue, self._speeds)
+        self._worker = Worker(backend, self._queue, self._speeds)
         atexit.register(self.close)
 
     def __enter__(self) -> Self:
@@ -219,19 +219,19 @@ class Engine:
     def close(self) -> None:
         """Stop all runs within one step, save what is finished, let go of the models."""
         for run in self._queue.close():
-            self._lane.abandon(run)
+            self._worker.abandon(run)
         with self._lock:
             runs = tuple(self._runs.values())
         for run in runs:
             run.cancel()
-        self._lane.join()
+        self._worker.join()
         for each in self._borrowed:
             each.future.cancel()
         atexit.unregister(self.close)
 
     def _on_cancel(self, run: Run) -> None:
         if self._queue.remove(run):
-            self._lane.abandon(run)
+            self._worker.abandon(run)
 
     def _admit(self, asker: Asker, recipes: Sequence[Recipe]) -> None:
         admit(

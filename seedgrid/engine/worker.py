@@ -1,8 +1,8 @@
-"""The lane: the one thread that owns the backend. It takes runs one at a time and paints them.
+"""The worker: the one thread that owns the backend. It takes runs one at a time and paints them.
 
 Saving goes on in a second thread beside the next batch; a picture is announced only when it is
 safe on disk. A long run gives way between two batches when others wait. Whatever goes wrong ends
-the run, never the lane.
+the run, never the worker.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from seedgrid.core.plan import Job
 from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.diffusion.backend import Backend, PreviewMaker
 from seedgrid.engine.admission import Speeds
-from seedgrid.engine.background import Worker
+from seedgrid.engine.background import TaskThread
 from seedgrid.engine.fair_queue import FairQueue
 from seedgrid.engine.run import Run
 
@@ -69,7 +69,7 @@ class _Turn:
             run.announce(Cancelled(elapsed_s=self.worked_s))
 
 
-class Lane:
+class Worker:
     """Works on what a queue gives until the queue is closed.
 
     Args:
@@ -83,8 +83,8 @@ class Lane:
         self._queue = queue
         self._speeds = speeds
         self._begun: dict[str, _Turn] = {}  # runs that wait between two batches, by id
-        self._saver = Worker("seedgrid-saver")
-        self._thread = threading.Thread(target=self._work, name="seedgrid-lane", daemon=True)
+        self._saver = TaskThread("seedgrid-saver")
+        self._thread = threading.Thread(target=self._work, name="seedgrid-worker", daemon=True)
         self._thread.start()
 
     def join(self) -> None:
@@ -198,7 +198,7 @@ class Lane:
             raise RunCancelled("run_cancelled")
         run.announce(Started(cells=cells))
         recipes = [run.jobs[cell].recipe for cell in cells]
-        watch = _Watch(run, cells, has_previews=run.placement.previews)
+        watch = _BatchWatch(run, cells, has_previews=run.placement.previews)
         start_s = time.monotonic()
         pictures = self._backend.paint(recipes, run.placement, watch)
         self._speeds.note(recipes[0], time.monotonic() - start_s)
@@ -216,7 +216,7 @@ class Lane:
         ]
 
 
-class _Watch:
+class _BatchWatch:
     """Follows one batch for the run it belongs to."""
 
     def __init__(self, run: Run, cells: Cells, *, has_previews: bool) -> None:

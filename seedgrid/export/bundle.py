@@ -10,7 +10,6 @@ is also the proof that SeedGrid adds nothing of its own to a picture.
 
 from __future__ import annotations
 
-import json
 import shutil
 import zipfile
 from collections.abc import Iterable, Sequence
@@ -20,16 +19,23 @@ from pprint import pformat
 from typing import Any, Final
 
 import seedgrid
+from seedgrid.core import names
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError, LibraryError, ModelError
+from seedgrid.core.plain import json_text
 from seedgrid.core.recipe import Passport
+from seedgrid.diffusion import instruction_limits
+from seedgrid.diffusion.backend import DEVICE_KINDS
+from seedgrid.diffusion.placement import placement_of
 from seedgrid.models import registry
 from seedgrid.models.schedulers import TABLE
 from seedgrid.storage.files import open_atomically
 
 _TEMPLATE: Final = "reproduce_template.txt"
 _DATA_MARK: Final = "# <data>\n"
-_REQUIRED: Final = ("torch", "diffusers", "transformers")
+# With the oldest releases that SeedGrid computes with: a picture that claims an older one was not
+# made by it, and old ones have known holes.
+_REQUIRED: Final = {"torch": "2.8", "diffusers": "0.42", "transformers": "4.51"}
 # A fixed date makes equal bundles equal files.
 _DATE: Final = (2026, 1, 1, 0, 0, 0)
 
@@ -59,7 +65,8 @@ def script(entries: Sequence[Entry]) -> str:
         all are identical. A model that is no hub id is given by `--model PATH`.
 
     Raises:
-        InputError: `export_nothing`, `export_loras`, or `scheduler_unknown`.
+        InputError: `export_nothing`, `export_loras`, `scheduler_unknown`, or `model_name` when what
+            a stranger's picture calls its model is no name.
     """
     if not entries:
         raise InputError("export_nothing", field="picture")
@@ -73,12 +80,17 @@ def script(entries: Sequence[Entry]) -> str:
 
 
 def requirements(passports: Iterable[Passport]) -> str:
-    """Pin the libraries that computed under these passports; the newest where they differ."""
+    """Pin the libraries that computed under these passports; the newest where they differ.
+
+    What is no release, or one that is too old, is not pinned: then the oldest that will do is said.
+    """
     lines = []
     found = tuple(passports)
-    for name in _REQUIRED:
-        versions = {getattr(passport, name).partition("+")[0] for passport in found} - {""}
-        lines.append(f"{name}=={max(versions, key=_version_key)}" if versions else name)
+    for name, oldest in _REQUIRED.items():
+        claimed = (names.release(getattr(passport, name)) for passport in found)
+        versions = {text for text in claimed if text and _order(text) >= _order(oldest)}
+        pin = f"=={max(sorted(versions), key=_order)}" if versions else f">={oldest}"
+        lines.append(f"{name}{pin}")
     return "\n".join(lines) + "\n"
 
 
@@ -97,11 +109,11 @@ def write_bundle(entries: Sequence[Entry], path: Path, *, model: Path | None = N
     """
     program = script(entries)
     model = model or _own_model(entries)
-    names = [f"pictures/{picture_name(entry, number)}" for number, entry in enumerate(entries, 1)]
+    members = [f"pictures/{picture_name(entry, number)}" for number, entry in enumerate(entries, 1)]
     with open_atomically(path) as file, zipfile.ZipFile(file, "w") as bundle:
-        for name, entry in zip(names, entries, strict=True):
+        for name, entry in zip(members, entries, strict=True):
             _write(bundle, name, _picture_bytes(entry), packed=False)
-        recipes = [_described(entry, name) for entry, name in zip(entries, names, strict=True)]
+        recipes = [_described(entry, name) for entry, name in zip(entries, members, strict=True)]
         passports = {entry.passport.digest: entry.passport for entry in entries}
         plain = {key: passport.model_dump(mode="json") for key, passport in passports.items()}
         _write(bundle, "recipes.json", _json(recipes))
@@ -121,7 +133,7 @@ def picture_name(entry: Entry, number: int) -> str:
 
 def needs_model_path(entries: Sequence[Entry]) -> bool:
     """Tell whether the script must be told where the model is: it is no hub id."""
-    return any("/" not in entry.recipe.model.id for entry in entries)
+    return not all(names.is_hub_id(entry.recipe.model.id) for entry in entries)
 
 
 def _check(entry: Entry) -> None:
@@ -130,6 +142,9 @@ def _check(entry: Entry) -> None:
         raise ModelError("compiled_unsupported")
     if recipe.loras:
         raise InputError("export_loras", field="picture", value=entry.id[:8])
+    model = recipe.model
+    if not names.is_model_name(model.id) or not names.is_revision(model.revision):
+        raise ModelError("model_name", value=f"{model.id}@{model.revision}")
     if recipe.scheduler not in TABLE:
         choices = ", ".join(TABLE)
         raise InputError(
@@ -158,7 +173,7 @@ def _batch(entries: Sequence[Entry]) -> dict[str, Any]:
     scheduler = TABLE[recipe.scheduler]
     return {
         "model": recipe.model.id,
-        "revision": recipe.model.revision if "/" in recipe.model.id else None,
+        "revision": recipe.model.revision if names.is_hub_id(recipe.model.id) else None,
         "dtype": recipe.dtype,
         "lock_width": recipe.lock_width,
         "width": recipe.width,
@@ -186,17 +201,17 @@ def _picture(entry: Entry) -> dict[str, Any]:
 
 
 def _script_passport(passport: Passport) -> dict[str, Any]:
-    """Return what the script restores or compares."""
+    """Return what the script restores or compares: nothing but known names and values."""
+    placement = placement_of(passport)
     return {
-        "versions": {name: getattr(passport, name) for name in _REQUIRED},
-        "device": passport.device,
-        "cpu_capability": passport.cpu_capability,
-        "instruction_limits": passport.instruction_limits,
-        "threads": passport.threads,
-        "attention": passport.attention.partition(" ")[0],
-        "memory_format": passport.memory_format,
-        "vae_slicing": passport.vae_slicing,
-        "vae_tiling": passport.vae_tiling,
+        "versions": {name: names.release(getattr(passport, name)) or "" for name in _REQUIRED},
+        "device": placement.device if placement.device in DEVICE_KINDS else "cpu",
+        "instruction_limits": instruction_limits.accepted(passport.instruction_limits),
+        "threads": placement.threads,
+        "attention": placement.attention,
+        "memory_format": "channels_last" if placement.channels_last else "contiguous",
+        "vae_slicing": placement.vae_slicing,
+        "vae_tiling": placement.vae_tiling,
     }
 
 
@@ -230,7 +245,7 @@ def _picture_bytes(entry: Entry) -> bytes:
 
 
 def _readme(entries: Sequence[Entry], *, has_model: bool) -> str:
-    models = sorted({entry.recipe.model.id for entry in entries})
+    models = sorted({entry.recipe.model.id for entry in entries})  # Names, as `_check` made sure.
     arguments, model = "", f"Model: {', '.join(models)}, fetched by its name.\n"
     if has_model:
         model = "The model is in the folder model/, where reproduce.py looks for it.\n"
@@ -259,8 +274,9 @@ def _copy(bundle: zipfile.ZipFile, name: str, source: Path) -> None:
 
 
 def _json(value: object) -> bytes:
-    return json.dumps(value, indent=2, ensure_ascii=False).encode()
+    return json_text(value, indent=2).encode()
 
 
-def _version_key(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split(".") if part.isdigit())
+def _order(release: str) -> tuple[int, ...]:
+    """Return what sorts releases; those of one number keep the order of their texts."""
+    return tuple(int(part) for part in release.split(".") if part.isdecimal())

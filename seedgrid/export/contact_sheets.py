@@ -17,9 +17,11 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from PIL import Image
+from PIL.PdfParser import PdfBinary, encode_text
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError, PictureError
+from seedgrid.core.plain import one_line
 from seedgrid.export import sheets
 from seedgrid.export.labels import Block, Cell, Page, lay_out
 from seedgrid.formats import png
@@ -27,6 +29,7 @@ from seedgrid.storage.files import open_atomically
 
 _PAGE_RATIO: Final = math.sqrt(2)
 _PDF_DPI: Final = 144
+_MAX_TITLE: Final = 200
 _LINEAGE_COLUMNS: Final = 4
 _MAX_COLUMNS: Final = 16
 
@@ -48,7 +51,7 @@ def write_sheet(entries: Sequence[Entry], path: Path) -> None:
     pages = make_pages(entries, as_pages=suffix == ".pdf")
     with open_atomically(path) as file:
         if suffix == ".pdf":
-            _write_pdf(file, pages, title=entries[0].recipe.prompt[:200])
+            _write_pdf(file, pages, title=one_line(entries[0].recipe.prompt, limit=_MAX_TITLE))
         else:
             sheets.write_png(file, pages[0].width, pages[0].height, pages[0].images())
 
@@ -73,9 +76,12 @@ def make_pages(entries: Sequence[Entry], *, as_pages: bool = False) -> list[Page
 
 def _write_pdf(file: BinaryIO, pages: Sequence[Page], *, title: str) -> None:
     """Append page after page, so that one alone is in memory."""
-    said = {"resolution": _PDF_DPI, "title": title, "producer": "SeedGrid"}
-    for number, page in enumerate(pages):
-        page.image().save(file, "PDF", append=number > 0, **said)
+    # In hexadecimal, where no byte can end the text or be taken for the end of a line.
+    said = {"title": PdfBinary(encode_text(title))} if title else {}
+    for page in pages:
+        first = page is pages[0]
+        image = page.image()
+        image.save(file, "PDF", append=not first, resolution=_PDF_DPI, producer="SeedGrid", **said)
 
 
 def is_matrix(entries: Sequence[Entry]) -> bool:
@@ -154,7 +160,8 @@ def _open(path: Path) -> Image.Image | None:
 def _common_words(entries: Sequence[Entry]) -> str:
     """Return the words that all prompts begin with."""
     prompts = [entry.recipe.prompt for entry in entries]
-    columns = zip(*(re.findall(r"\s*\S+", prompt) for prompt in prompts), strict=False)
+    # Words and the spaces between them in turn.
+    columns = zip(*(re.split(r"(\s+)", prompt) for prompt in prompts), strict=False)
     common = "".join(column[0] for column in takewhile(lambda words: len(set(words)) == 1, columns))
     # The last shared word may end in a comma in one prompt only.
     return common.strip(" ,;.") or prompts[0]

@@ -17,12 +17,14 @@ from typing import Final
 from urllib.parse import parse_qsl, urlencode
 
 from seedgrid.core.errors import InputError
+from seedgrid.core.names import is_model_name, is_revision
 from seedgrid.core.recipe import NoiseShare, Recipe
 from seedgrid.core.request import Request, check_prompt, parse_size
 from seedgrid.core.seeds import check_seed, parse_seeds
 
 MAX_CHARACTERS: Final = 64_000
 MAX_SHARES: Final = 256
+MAX_MIX_CHARACTERS: Final = 420 * MAX_SHARES
 
 _KEYS: Final = frozenset(
     {
@@ -40,7 +42,6 @@ _KEYS: Final = frozenset(
         "mix",
     }
 )
-_MODEL: Final = re.compile(r"[\w-][\w. -]*(?:/[\w-][\w. -]*)?(?:@\w[\w.-]*)?")
 # As many decimals as the smallest number has; none is lost on the way.
 _DECIMAL: Final = re.compile(r"\d{1,6}(?:\.\d{1,400})?", re.ASCII)
 _SHARE: Final = re.compile(r"(\d{1,10}):(0?\.\d{1,400}|1(?:\.0+)?)", re.ASCII)
@@ -124,6 +125,8 @@ def read_mix(text: str) -> tuple[NoiseShare, ...]:
     Raises:
         InputError: By the field `mix`, or `seeds` for a seed that is none.
     """
+    if len(text) > MAX_MIX_CHARACTERS:
+        raise _invalid("mix", text, f"use at most {MAX_MIX_CHARACTERS} characters")
     parts = text.replace(" ", "").split(",") if text.strip() else []
     if len(parts) > MAX_SHARES:
         raise _invalid("mix", text, f"at most {MAX_SHARES} seeds can be mixed")
@@ -166,10 +169,12 @@ def _model_name(recipe: Recipe) -> str:
 
 
 def _model(fields: dict[str, str]) -> str | None:
-    name = fields.get("model")
-    if name is not None and (len(name) > 200 or not _MODEL.fullmatch(name)):
-        raise _invalid("model", name, "a link names a model, it holds no path")
-    return name
+    if "model" not in fields:
+        return None
+    name, at, revision = fields["model"].partition("@")
+    if not is_model_name(name) or (at and not is_revision(revision)):
+        raise _invalid("model", fields["model"], "a link names a model, it holds no path")
+    return fields["model"]
 
 
 def _share(text: str) -> NoiseShare:

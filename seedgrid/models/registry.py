@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from seedgrid.core.errors import ModelError
+from seedgrid.core.names import is_folder_name, is_hub_id, is_revision
 from seedgrid.core.recipe import ModelRef
 from seedgrid.core.request import ModelCard
 from seedgrid.models.cards import make_card
@@ -29,10 +30,6 @@ from seedgrid.storage.cache import recall, remember
 
 BUNDLED: Final = "bundled"
 
-_HUB_ID: Final = re.compile(r"(?P<id>[\w-][\w.-]*/[\w-][\w.-]*)(?:@(?P<revision>[\w][\w./-]*))?")
-_SNAPSHOT: Final = re.compile(
-    r"models--(?P<org>[^/]+?)--(?P<name>[^/]+)/snapshots/(?P<hash>\w+)/?$"
-)
 _PLACES: Final = "places"
 _WANTED: Final = re.compile(r"[a-z0-9_]+/[^/]+\.(?:json|txt|model|safetensors)")
 
@@ -94,10 +91,10 @@ def find(model: str | None) -> Model:
     local = _find_local(wanted)
     if local is not None:
         return local
-    match = _HUB_ID.fullmatch(wanted)
-    if match is None:
+    hub_id, revision = _hub_name(wanted)
+    if hub_id is None:
         raise ModelError("model_missing", value=wanted[:200])
-    return _find_in_hub_cache(match["id"], match["revision"])
+    return _find_in_hub_cache(hub_id, revision)
 
 
 def find_recorded(ref: ModelRef) -> Model:
@@ -109,7 +106,7 @@ def find_recorded(ref: ModelRef) -> Model:
     """
     if ref.id == BUNDLED:
         models = [find(BUNDLED)]
-    elif _HUB_ID.fullmatch(ref.id):
+    elif is_hub_id(ref.id) and is_revision(ref.revision):
         models = [_find_in_hub_cache(ref.id, ref.revision if ref.revision != "local" else None)]
     else:
         places = _known_places(ref.id)
@@ -161,10 +158,9 @@ def download(hub_id: str) -> Model:
     from huggingface_hub import HfApi, snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
-    match = _HUB_ID.fullmatch(hub_id)
-    if match is None:
+    name, revision = _hub_name(hub_id)
+    if name is None:
         raise ModelError("model_name", value=hub_id[:80])
-    name, revision = match["id"], match["revision"]
     try:
         there = HfApi().list_repo_files(name, revision=revision)
         snapshot_download(name, revision=revision, allow_patterns=files_to_fetch(there))
@@ -212,15 +208,25 @@ def _may_be_model(path: Path) -> bool:
 
 def _as_model(path: Path) -> Model:
     """Name a model: a snapshot of the hub's cache by its hub id, any other by its own name."""
-    match = _SNAPSHOT.search(path.as_posix())
-    if match is not None:
-        return Model(id=f"{match['org']}/{match['name']}", revision=match["hash"], path=path)
+    *_, repository, snapshots, revision = ("", "", *path.parts)
+    hub_id = repository.removeprefix("models--").replace("--", "/", 1)
+    is_cached = repository.startswith("models--") and snapshots == "snapshots"
+    if is_cached and is_hub_id(hub_id) and is_revision(revision):
+        return Model(id=hub_id, revision=revision, path=path)
     return Model(id=path.name, revision="local", path=path)
+
+
+def _hub_name(text: str) -> tuple[str | None, str | None]:
+    """Read `org/name` or `org/name@revision`, where a branch may have slashes; None for others."""
+    hub_id, at, revision = text.partition("@")
+    if not is_hub_id(hub_id) or (at and not all(map(is_revision, revision.split("/")))):
+        return None, None
+    return hub_id, revision or None
 
 
 def _known_places(name: str) -> list[Path]:
     """Return where a local model of that name may lie; a name is one path segment."""
-    if "/" in name or "\\" in name or name in {"", ".", ".."}:
+    if not is_folder_name(name):
         return []
     places = [Path(place) for place in recall(_PLACES).get(name, [])]
     return places + [root / name for root in _roots()]

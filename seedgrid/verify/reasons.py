@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from seedgrid.core.errors import plain_data
 from seedgrid.core.recipe import Passport
 from seedgrid.locales import english
 
@@ -52,7 +53,7 @@ def reason(code: str, **data: Any) -> Reason:  # noqa: ANN401 (what a sentence i
         code: A key of `REASONS`.
         data: What the sentence is filled with.
     """
-    return Reason(code=code, data=data)
+    return Reason(code=code, data=plain_data(data))
 
 
 def passport_differences(then: Passport, now: Passport) -> tuple[Reason, ...]:

@@ -5,19 +5,14 @@ A passport may come from a stranger's file, so only known values are taken from 
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from typing import Final, cast, get_args
+from typing import Final
 
 from seedgrid.core.recipe import Passport
-from seedgrid.diffusion.backend import ATTENTION_NAMES, Offload, Placement
-from seedgrid.diffusion.instruction_limits import LIMIT_NAMES
+from seedgrid.diffusion import instruction_limits
 from seedgrid.verify.reasons import Reason, reason
 
-MAX_THREADS: Final = 256
-
 _CAPABILITIES: Final = ("DEFAULT", "AVX2", "AVX512")
-_LIMIT_VALUE: Final = re.compile(r"[A-Za-z0-9_,]{1,40}")
 # What makes a newer processor compute as an older one did, as far as its libraries can be told.
 _AS_OLDER: Final = {
     "DEFAULT": {"ATEN_CPU_CAPABILITY": "default", "ONEDNN_MAX_CPU_ISA": "SSE41"},
@@ -27,33 +22,6 @@ _AS_OLDER: Final = {
         "MKL_ENABLE_INSTRUCTIONS": "AVX2",
     },
 }
-
-
-def placement_of(passport: Passport, *, device: str | None = None) -> Placement:
-    """Return the placement under which a passport was made.
-
-    Args:
-        passport: Of the picture.
-        device: Use this one whatever the passport says.
-
-    Returns:
-        A placement; what the passport does not know, or knows wrongly, is as usual.
-    """
-    threads = passport.threads if 0 < passport.threads <= MAX_THREADS else None
-    offload = passport.offload if passport.offload in get_args(Offload) else "none"
-    attention = passport.attention.partition(" ")[0]
-    switches = passport.precision | passport.determinism
-    return Placement(
-        device=device or passport.device.partition(":")[0] or "auto",
-        offload=cast("Offload", offload),
-        vae_slicing=passport.vae_slicing,
-        vae_tiling=passport.vae_tiling,
-        channels_last=passport.memory_format == "channels_last",
-        attention=attention if attention in ATTENTION_NAMES else "default",
-        threads=threads,
-        previews=False,
-        switches=tuple(sorted(switches.items())),
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,11 +51,7 @@ def limits_of(then: Passport, now: Passport) -> Limits:
         now.cpu_capability,
     ):
         return Limits(environment=None)
-    limits = {
-        name: value
-        for name, value in then.instruction_limits.items()
-        if name in LIMIT_NAMES and _LIMIT_VALUE.fullmatch(value)
-    }
+    limits = instruction_limits.accepted(then.instruction_limits)
     if not limits and _rank(then) < _rank(now) and then.cpu_capability in _AS_OLDER:
         limits = _AS_OLDER[then.cpu_capability]
     if limits == now.instruction_limits:

@@ -14,6 +14,7 @@ from seedgrid.core.errors import DeviceError, ModelError, PictureError, SeedGrid
 from seedgrid.core.picture import Pixels, pixels_sha256
 from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.diffusion.backend import Backend, Placement, Unwatched, Watch
+from seedgrid.diffusion.placement import placement_of
 from seedgrid.diffusion.probe_results import ProbeReport
 from seedgrid.diffusion.worker.spawn import paint_in_child
 from seedgrid.verify.claim import Claim, read_claim
@@ -24,7 +25,7 @@ from seedgrid.verify.comparison import (
     compare_pixels,
 )
 from seedgrid.verify.reasons import Reason, passport_changes, passport_differences, reason
-from seedgrid.verify.restoring import limits_of, placement_of
+from seedgrid.verify.restoring import limits_of
 
 Word = Literal["identical", "close", "drifted", "impossible"]
 

@@ -30,6 +30,7 @@ with quickly():
     from gradio.utils import get_upload_folder
 
     from seedgrid.core.errors import InputError, SeedGridError
+    from seedgrid.core.plain import one_line
     from seedgrid.diffusion.backend import Backend, Placement
     from seedgrid.engine import Bounds
     from seedgrid.locales import locales
@@ -159,7 +160,7 @@ def languages() -> tuple[str, ...]:
 
 def say(line: str) -> None:
     """Tell the person at the terminal."""
-    sys.stderr.write(f"{line}\n")
+    sys.stderr.write(f"{one_line(line)}\n")
     sys.stderr.flush()
 
 

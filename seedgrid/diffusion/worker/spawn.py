@@ -17,8 +17,8 @@ from typing import Final
 from seedgrid.core.errors import RunError
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Passport, Recipe
+from seedgrid.diffusion import instruction_limits
 from seedgrid.diffusion.backend import Placement
-from seedgrid.diffusion.instruction_limits import LIMIT_NAMES
 from seedgrid.diffusion.worker.job import read_result, write_job
 
 _PACKAGE_PARENT: Final = Path(__file__).resolve().parents[3]
@@ -32,7 +32,7 @@ def paint_in_child(
     Args:
         recipes: As for `Backend.paint`.
         placement: As for `Backend.paint`.
-        limits: The only instruction limits that the child has.
+        limits: The only instruction limits that the child has; what is none is left out.
 
     Returns:
         The pictures, and the passport under which the child made them.
@@ -40,13 +40,14 @@ def paint_in_child(
     Raises:
         RunError: `child_failed` with the last thing it said.
     """
-    unlimited = {name: value for name, value in os.environ.items() if name not in LIMIT_NAMES}
+    names = instruction_limits.NAMES
+    unlimited = {name: value for name, value in os.environ.items() if name not in names}
     path = os.pathsep.join([str(_PACKAGE_PARENT), *filter(None, [os.environ.get("PYTHONPATH")])])
     with tempfile.TemporaryDirectory(prefix="seedgrid-") as folder:
         write_job(Path(folder), recipes, placement)
         done = subprocess.run(  # noqa: S603 (our own module)
             [sys.executable, "-m", "seedgrid.diffusion.worker", folder],
-            env=unlimited | {"PYTHONPATH": path} | dict(limits),
+            env=unlimited | {"PYTHONPATH": path} | instruction_limits.accepted(limits),
             capture_output=True,
             text=True,
             check=False,

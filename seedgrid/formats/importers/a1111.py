@@ -14,6 +14,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from seedgrid.core.errors import PictureError
 from seedgrid.core.notices import Notice
 from seedgrid.formats.importers.imported import Found
 from seedgrid.formats.importers.samplers import A1111_AUTOMATIC
@@ -25,6 +26,7 @@ _NETWORK: Final = re.compile(r"<(?:lora|lyco|hypernet):([^:>]{1,200})(?::[^>]{0,
 _WEIGHT: Final = re.compile(r"(?<!\\)[(\[][^()\[\]]+(?<!\\)[)\]]|\bBREAK\b|\bAND\b")
 _MIN_SETTINGS: Final = 3
 _MAX_LINE: Final = 100_000
+_MAX_TEXT: Final = 256 * 1024
 _SECOND_PASS: Final = ("Hires", "Second pass")
 _EXTRAS: Final = (
     "Clip skip",
@@ -55,8 +57,13 @@ def read(texts: Mapping[str, str]) -> Found | None:
 
     Args:
         texts: A PNG's texts by key.
+
+    Raises:
+        PictureError: `picture_text`: so long a text holds no settings of anybody's.
     """
     text = texts.get("parameters", "")
+    if len(text) > _MAX_TEXT:
+        raise PictureError("picture_text", value="parameters")
     lines = text.strip().split("\n")
     last = _settings_line(lines)
     if last is None:

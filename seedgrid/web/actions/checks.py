@@ -29,7 +29,7 @@ class Checks:
     def __init__(self, studio: Studio, libraries: Libraries) -> None:
         self._studio = studio
         self._libraries = libraries
-        self._going: dict[str, set[_Watch]] = {}  # by visitor
+        self._going: dict[str, set[_VerifyWatch]] = {}  # by visitor
 
     async def on_verify(
         self, picture_id: object, kept: object, address: str = ""
@@ -56,7 +56,7 @@ class Checks:
         return read_claim(entry.path)
 
     async def _verify(self, claim: Claim, visitor: str, address: str) -> AsyncIterator[stage.Json]:
-        watch = _Watch()
+        watch = _VerifyWatch()
         future = self._studio.verify(claim, watch, owner=visitor, address=address)
         watch.when_stopped(future.cancel)
         self._going.setdefault(visitor, set()).add(watch)
@@ -78,7 +78,7 @@ class Checks:
         yield await to_thread.run_sync(_shown, claim, waited.result())
 
 
-class _Watch:
+class _VerifyWatch:
     """Follows the steps; stops the work when nobody looks any more."""
 
     def __init__(self) -> None:

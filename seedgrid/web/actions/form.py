@@ -20,6 +20,8 @@ from seedgrid.formats.links import read_mix
 AUTO: Final = "auto"
 """What a list offers first: as the model's card says."""
 
+_MAX_NUMBER_CHARACTERS: Final = 400
+
 NUM_VARIATIONS: Final = len(GUIDE_SUFFIXES)
 """The page has so many fields; a payload with more is nobody's click."""
 
@@ -158,6 +160,8 @@ def _number(text: str) -> float | None:
     if not text.strip():
         return None
     try:
+        if len(text) > _MAX_NUMBER_CHARACTERS:
+            raise ValueError("too long")  # noqa: TRY301 (one sentence for whatever is no number)
         return float(text.strip().replace(",", "."))
     except ValueError as error:
         raise InputError("guidance_range", field="guidance", value=text.strip()[:40]) from error

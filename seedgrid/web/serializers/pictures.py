@@ -6,12 +6,11 @@ in the trash. Plain values; knows no component and no handler.
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.prompts import compare_words
-from seedgrid.core.recipe import Recipe
+from seedgrid.core.recipe import Recipe, describe_mix
 from seedgrid.formats.links import link_query
 
 Json = dict[str, Any]
@@ -62,6 +61,7 @@ def card(entry: Entry, parent: Entry | None, *, hint: str | None, lock: Json | N
         "note": entry.note,
         "hint": hint,
         "lock": lock,
+        "checked": entry.checked,
         "link": link_query(recipe),
     }
 
@@ -89,7 +89,7 @@ def item(entry: Entry, count: int | None = None) -> Json:
 
 def caption(recipe: Recipe, change: str) -> str:
     """A change as a caption, in no language: without the comma that glues it to the prompt."""
-    if recipe.noise_mix and re.fullmatch(r"(\d+% of seed \d+( \+ )?)+", change):
+    if recipe.noise_mix and change == describe_mix(recipe):
         share = recipe.noise_mix[-1]
         return f"{share.weight:.0%} × {share.seed}"
     return change.lstrip(" ,;")[:60]

@@ -52,7 +52,7 @@ SCRIPTS: Final = (
     "exports.js",
     "status.js",
     "hints.js",
-    "shelf.js",
+    "card_grid.js",
     "library.js",
     "zoom.js",
     "drop.js",
@@ -205,7 +205,7 @@ def _exported(entries: Sequence[Entry], kind: str) -> Response:
         if kind == "zip":
             write_bundle(entries, path)
         elif kind == "py":
-            path.write_text(script(entries))
+            path.write_text(script(entries), encoding="utf-8")
         else:
             write_sheet(entries, path)
     except BaseException:

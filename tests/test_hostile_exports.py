@@ -1,0 +1,714 @@
+"""A stranger's picture writes nothing of its own into what is generated from it.
+
+One rule for each generated file, and for each of them its attacks: script, environment,
+requirements, README, contact sheets (PNG texts and PDF facts), links, file names, lines of the log
+and of the terminal.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import json
+import logging
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from huggingface_hub.utils import HFValidationError, validate_repo_id
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from packaging.requirements import Requirement
+from pictures import make_lineage, make_picture, make_recipe
+from PIL import Image, PdfParser
+
+from seedgrid.cli import output
+from seedgrid.cli.program import main
+from seedgrid.core import names
+from seedgrid.core.entry import Entry
+from seedgrid.core.errors import InputError, ModelError, RunError
+from seedgrid.core.logs import PlainFormatter
+from seedgrid.core.picture import Picture
+from seedgrid.core.plain import json_text, many_lines, one_line
+from seedgrid.core.recipe import ModelRef, Passport, Recipe
+from seedgrid.core.request import Request
+from seedgrid.diffusion import instruction_limits
+from seedgrid.diffusion.backend import ATTENTION_NAMES, DEVICE_KINDS, Offload, Placement
+from seedgrid.diffusion.placement import MAX_THREADS, placement_of
+from seedgrid.diffusion.worker import spawn
+from seedgrid.export import bundle
+from seedgrid.export.contact_sheets import write_sheet
+from seedgrid.formats import png
+from seedgrid.formats.links import link_query, read_link
+from seedgrid.models import registry
+
+ROOT = Path(__file__).parent.parent
+
+ATTACKS = (
+    "2.13.0\n--index-url https://evil.example/simple\nevil",
+    "2.13.0\r--extra-index-url=x",
+    "2.13.0 ; os_name == 'posix'",
+    "2.13.0 @ https://evil.example/torch.whl",
+    "2.13.0 --hash=sha256:00",
+    "2.13.0,!=2.13.0",
+    "2.13.0\u2028evil",
+    "2.13.0\x00",
+    "2.13.0\u00b2",
+    "٢.١٣.٠",
+    "==2.13.0",
+    "1!2.13.0",
+    "$(touch evil)",
+    "`touch evil`",
+    "-r evil.txt",
+    "../../evil",
+    "https://evil.example",
+    '"""; import os; os.abort() #',
+    "'''\n\\",
+    "\\N{BULLET} %s {x} {0.__class__}",
+    "# <data>\n",
+    "SEEDGRID_VERSION",
+    "\x1b]0;evil\x07\x1b[2J\x9b31m",
+    "\u202eevil\u2066",
+    "a\r\nTrusted: yes",
+    ") /JS (app.alert(1)) >> endobj <<",
+    "čഅ\\)(<>",
+    "HF_ENDPOINT=https://evil.example",
+    "狐狸 🦊",
+    "",
+)
+"""What strangers write where a version, a name, a device or a word is expected."""
+
+WORDS = st.sampled_from(ATTACKS) | st.text(max_size=40)
+PROMPTS = WORDS.map(lambda text: re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", "", text))
+
+
+def hostile_passport(text: str, **changes: Any) -> Passport:
+    """A passport that says the same wherever it may say anything."""
+    words = {
+        name: text
+        for name, field in Passport.model_fields.items()
+        if field.annotation is str and name not in changes
+    }
+    tables = {name: {text: text, "MKL_CBWR": text} for name in ("precision", "determinism")}
+    limits = {"HF_ENDPOINT": text, "MKL_CBWR": text, "CXX": text, text: text}
+    return Passport(**(words | tables | {"instruction_limits": limits, "unknown": text} | changes))
+
+
+def entry_of(
+    *, passport: Passport | None = None, path: Path = Path("nowhere.png"), **changes: Any
+) -> Entry:
+    """A picture as it comes out of a stranger's PNG file."""
+    made = make_picture(**changes)
+    lineage = make_lineage(change=changes.get("prompt", ""))
+    data = png.encode(
+        Picture(
+            pixels=made.pixels,
+            recipe=made.recipe,
+            passport=made.passport if passport is None else passport,
+            lineage=lineage,
+        )
+    )
+    record = png.read(data)
+    if path.name != "nowhere.png":
+        path.write_bytes(data)
+    return Entry(
+        path=path,
+        recipe=record.recipe,
+        passport=record.passport,
+        lineage=record.lineage,
+        pixels_sha256=record.pixels_sha256,
+        file_sha256="00" * 32,
+    )
+
+
+# The script
+
+
+def split_script(program: str) -> tuple[list[dict[str, Any]], str]:
+    """Return the data of a script, and all else that it says, as Python reads it."""
+    tree = ast.parse(program)
+    (data,) = [node for node in tree.body if is_data(node)]
+    tree.body.remove(data)
+    return ast.literal_eval(data.value), ast.dump(tree)
+
+
+def is_data(node: ast.AST) -> bool:
+    return isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "BATCHES"
+
+
+CLEAN = split_script(bundle.script([entry_of()]))[1]
+
+
+@given(prompt=PROMPTS, negative=PROMPTS, text=WORDS)
+def test_a_script_is_the_same_program_whatever_its_pictures_say(
+    prompt: str, negative: str, text: str
+) -> None:
+    """Only the data differ, they are a literal, and the words come out of it as they went in."""
+    entry = entry_of(prompt=prompt, negative_prompt=negative, passport=hostile_passport(text))
+
+    program = bundle.script([entry])
+
+    (batch,), rest = split_script(program)
+    assert rest == CLEAN
+    assert all(is_harmless(line) for line in program.split("\n"))
+    assert batch["pictures"][0]["prompt"] == prompt
+    assert batch["pictures"][0]["negative_prompt"] == negative
+
+
+@given(
+    text=WORDS,
+    threads=st.integers(-(2**62), 2**62),
+    limits=st.dictionaries(WORDS | st.sampled_from(instruction_limits.NAMES), WORDS),
+)
+def test_of_a_passport_a_script_holds_known_names_and_values_only(
+    text: str, threads: int, limits: dict[str, str]
+) -> None:
+    """Each thing that the script sets is of a closed list or a number within bounds."""
+    passport = hostile_passport(text, threads=threads, instruction_limits=limits)
+
+    (batch,), _ = split_script(bundle.script([entry_of(passport=passport)]))
+
+    said = batch["passport"]
+    assert said["device"] in DEVICE_KINDS
+    assert said["attention"] in ATTENTION_NAMES
+    assert said["memory_format"] in ("channels_last", "contiguous")
+    assert said["threads"] is None or 0 < said["threads"] <= MAX_THREADS
+    assert said["instruction_limits"] == instruction_limits.accepted(limits)
+    assert all(version == "" or names.release(version) for version in said["versions"].values())
+    assert set(said) == {
+        *("versions", "device", "instruction_limits", "threads", "attention"),
+        *("memory_format", "vae_slicing", "vae_tiling"),
+    }
+
+
+MODEL_ATTACKS = (
+    "/etc/passwd",
+    "../../evil",
+    "a/../../b",
+    "a/b/c",
+    "./model",
+    "..",
+    ".",
+    "~/evil",
+    "~root",
+    "-rf/x",
+    "--config",
+    "C:evil",
+    "C:\\evil",
+    "\\\\host\\share",
+    "//host/share",
+    "https://evil.example/x",
+    "a/b@main",
+    "a/b\n--index-url",
+    "name\nTrusted: yes",
+    "a\x1b[31m",
+    "a/b ",
+    " a/b",
+    "a//b",
+    "a/",
+    "/b",
+    "a/b.git",
+    "a--b/c",
+    "a..b/c",
+    "ä/b",
+    "a/b\u202e",
+    "a\u2028b",
+    "a" * 97 + "/b",
+    "con|x",
+    "a*b",
+    "a?b",
+)
+
+
+@pytest.mark.parametrize("model_id", MODEL_ATTACKS)
+def test_a_model_that_is_no_name_is_not_exported(model_id: str, tmp_path: Path) -> None:
+    """Neither a path nor an option, neither an address nor two lines: one sentence, no file."""
+    model = ModelRef(id=model_id, weights_sha256="ab" * 32)
+    entry = entry_of(model=model, path=tmp_path / "picture.png")
+
+    for export in (lambda: bundle.script([entry]), lambda: write_bundle(entry, tmp_path)):
+        with pytest.raises(ModelError) as caught:
+            export()
+        assert caught.value.code == "model_name"
+        assert str(caught.value).isprintable()
+    assert [path.name for path in tmp_path.iterdir()] == ["picture.png"]
+
+
+@pytest.mark.parametrize(
+    "revision", ["../..", "a/../b", "-x", "main\nx", "a b", "x?y", "", "..", "é"]
+)
+def test_a_revision_that_is_none_is_not_exported(revision: str) -> None:
+    """A revision ends in an address of the hub, and in the name of a folder of its cache."""
+    model = ModelRef(id="org/name", revision=revision, weights_sha256="ab" * 32)
+
+    with pytest.raises(ModelError):
+        bundle.script([entry_of(model=model)])
+
+
+def test_good_names_are_exported() -> None:
+    """What people call their models is still a name."""
+    for model_id in ("org/name", "stabilityai/sdxl-turbo", "a_b/c.d-e", "bundled", "My Model (v2)"):
+        model = ModelRef(id=model_id, revision="0a1b2c", weights_sha256="ab" * 32)
+        (batch,), _ = split_script(bundle.script([entry_of(model=model)]))
+        assert batch["model"] == model_id
+
+
+# The environment
+
+
+def test_a_script_sets_no_variable_but_the_known_ones(tmp_path: Path) -> None:
+    """Its first lines are run: of what a hostile passport asks for, only real limits arrive."""
+    limits = {
+        "HF_ENDPOINT": "https://evil.example",
+        "HF_TOKEN_PATH": "/evil/x",
+        "CXX": "/evil/evil",
+        "LD_PRELOAD": "/evil/evil.so",
+        "PYTHONPATH": "/evil/evil",
+        "PATH": "/evil/evil",
+        "HTTPS_PROXY": "https://evil.example",
+        "SSL_CERT_FILE": "/evil/evil.pem",
+        "TORCH_HOME": "/evil/evil",
+        "CUBLAS_WORKSPACE_CONFIG": "evil",
+        "mkl_cbwr": "AVX2",
+        "MKL_CBWR ": "AVX2",
+        "MKL_CBWR=x": "AVX2",
+        "MKL_CBWR": "AVX2,STRICT",
+        "MKL_ENABLE_INSTRUCTIONS": "AVX2\nLD_PRELOAD=/evil/evil.so",
+        "ONEDNN_MAX_CPU_ISA": "AVX2\x00",
+        "DNNL_MAX_CPU_ISA": "../../evil",
+        "ATEN_CPU_CAPABILITY": "avx2",
+    }
+    program = bundle.script([entry_of(passport=Passport(instruction_limits=limits))])
+    head = program.split("\nimport diffusers")[0]
+    path = tmp_path / "head.py"
+    path.write_text(f"{head}\nimport json\nprint(json.dumps(dict(os.environ)))\n", "utf-8")
+
+    said = subprocess.run(
+        [sys.executable, path], env={}, capture_output=True, text=True, check=True
+    )
+
+    variables = json.loads(said.stdout)
+    assert {name: value for name, value in variables.items() if name != "LC_CTYPE"} == {
+        "MKL_CBWR": "AVX2,STRICT",
+        "ATEN_CPU_CAPABILITY": "avx2",
+        "CUBLAS_WORKSPACE_CONFIG": ":16:8",
+    }
+
+
+@given(st.dictionaries(WORDS | st.sampled_from(instruction_limits.NAMES), WORDS | st.integers()))
+def test_limits_are_known_names_with_known_values(limits: dict[str, object]) -> None:
+    """Whatever a file says, what is taken of it is a variable of the list and plain letters."""
+    taken = instruction_limits.accepted(limits)
+
+    assert set(taken) <= set(instruction_limits.NAMES)
+    assert all(limits[name] == value for name, value in taken.items())
+    assert all(re.fullmatch(r"[A-Za-z0-9_,]{2,60}", value) for value in taken.values())
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("ATEN_CPU_CAPABILITY", "default"),
+        ("ATEN_CPU_CAPABILITY", "avx512"),
+        ("ONEDNN_MAX_CPU_ISA", "SSE41"),
+        ("ONEDNN_MAX_CPU_ISA", "AVX2_VNNI_2"),
+        ("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_AMX_FP16"),
+        ("ONEDNN_MAX_CPU_ISA", "avx10_1_512_amx_fp16"),
+        ("DNNL_MAX_CPU_ISA", "ALL"),
+        ("MKL_CBWR", "COMPATIBLE"),
+        ("MKL_CBWR", "AVX512_E1,STRICT"),
+        ("MKL_ENABLE_INSTRUCTIONS", "SSE4_2"),
+        ("MKL_ENABLE_INSTRUCTIONS", "AVX512_E4"),
+    ],
+)
+def test_the_limits_of_the_libraries_manuals_are_limits(name: str, value: str) -> None:
+    """What oneDNN, MKL and torch understand goes the whole way."""
+    assert instruction_limits.accepted({name: value}) == {name: value}
+
+
+def test_the_worker_gets_no_variable_from_a_passport(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program in Python's place writes down the environment that a real child process has."""
+    program = tmp_path / "python"
+    program.write_text(f"#!/bin/sh\nenv > {tmp_path}/said\nexit 1\n")
+    program.chmod(0o700)
+    monkeypatch.setattr(spawn.sys, "executable", str(program))
+    limits = {"LD_PRELOAD": "", "HF_ENDPOINT": "https://evil.example", "MKL_CBWR": "AVX2"}
+
+    with pytest.raises(RunError):
+        spawn.paint_in_child([make_recipe()], Placement(), limits)
+
+    said = (tmp_path / "said").read_text()
+    assert "MKL_CBWR=AVX2" in said
+    assert "evil" not in said
+    assert "LD_PRELOAD" not in said
+
+
+@given(WORDS, st.integers(-10, 10_000))
+def test_a_placement_is_made_of_known_words(text: str, threads: int) -> None:
+    """What a passport says of devices, memory and attention is chosen from, not copied."""
+    placement = placement_of(hostile_passport(text, threads=threads))
+
+    assert placement.attention in ATTENTION_NAMES
+    assert placement.offload in get_args(Offload)
+    assert placement.threads is None or 0 < placement.threads <= MAX_THREADS
+
+
+WRITES = {
+    "seedgrid/diffusion/determinism.py": "os.environ[CUBLAS_VARIABLE] = CUBLAS_VALUE",
+    "seedgrid/web/launch.py": "os.environ.setdefault('GRADIO_ANALYTICS_ENABLED', 'False')",
+}
+PROCESSES = {"seedgrid/diffusion/worker/spawn.py": "subprocess.run"}
+
+
+def test_nobody_else_writes_into_the_environment_or_starts_a_program() -> None:
+    """The places that do are known by name, and what they write is a constant."""
+    writes, processes = {}, {}
+    for path in sorted((ROOT / "seedgrid").rglob("*.py")):
+        place = str(path.relative_to(ROOT))
+        for node in ast.walk(ast.parse(path.read_text())):
+            text = ast.unparse(node) if isinstance(node, ast.Assign | ast.Call) else ""
+            if re.match(r"os\.(environ(\[.*\] =|\.(update|setdefault|pop)\()|putenv)", text):
+                writes[place] = text
+            if re.match(r"(subprocess\.\w+|os\.(system|exec\w*|spawn\w*|popen))\(", text):
+                processes[place] = text.partition("(")[0]
+
+    assert writes == WRITES
+    assert processes == PROCESSES
+
+
+# The requirements
+
+
+@given(st.lists(st.tuples(WORDS, WORDS, WORDS), min_size=1, max_size=3))
+def test_requirements_are_three_pins_and_nothing_else(versions: list[tuple[str, str, str]]) -> None:
+    """Whatever the pictures claim, each line names a library of ours and one release of it."""
+    passports = [
+        Passport(torch=torch, diffusers=diffusers, transformers=transformers)
+        for torch, diffusers, transformers in versions
+    ]
+
+    check_requirements(bundle.requirements(passports))
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_an_attack_is_never_pinned(attack: str) -> None:
+    """What is no release leaves the line as it is for a picture without a passport."""
+    passport = Passport(torch=attack, diffusers=attack, transformers=attack)
+
+    text = bundle.requirements([passport])
+
+    check_requirements(text)
+    assert text == bundle.requirements([Passport()])
+
+
+def check_requirements(text: str) -> None:
+    lines = text.split("\n")
+    assert lines.pop() == ""
+    found = [Requirement(line) for line in lines]
+    assert [one.name for one in found] == ["torch", "diffusers", "transformers"]
+    assert all(re.fullmatch(r"[a-z]+[=>]=[0-9a-z.]+", line) for line in lines)
+    assert not any(one.url or one.extras or one.marker for one in found)
+
+
+@pytest.mark.parametrize("version", ["1.13.1", "2.0.0", "2.5.1+cpu", "0.0", "2.7.99"])
+def test_a_claim_to_be_old_brings_no_old_library(version: str) -> None:
+    """Old releases open pickles and run code of models: nobody is sent back to them."""
+    assert bundle.requirements([Passport(torch=version)]).startswith("torch>=2.8\n")
+
+
+def test_the_oldest_releases_are_those_of_the_package() -> None:
+    """What a bundle asks for at least is what SeedGrid itself asks for."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    asked = {
+        Requirement(text).name: str(Requirement(text).specifier) for text in project["dependencies"]
+    }
+
+    for line in bundle.requirements([Passport()]).split():
+        name, oldest = line.split(">=")
+        assert f">={oldest}" in asked[name]
+
+
+@pytest.mark.parametrize(
+    ("version", "release"),
+    [
+        ("2.13.0", "2.13.0"),
+        ("2.13.0+cpu", "2.13.0"),
+        ("2.9.0.dev20260101+cu128", "2.9.0.dev20260101"),
+        ("0.43.0rc1", "0.43.0rc1"),
+        ("5.1.0.post1", "5.1.0.post1"),
+    ],
+)
+def test_releases_are_pinned_as_indexes_have_them(version: str, release: str) -> None:
+    """Builds, candidates and nightlies of real libraries are releases."""
+    assert names.release(version) == release
+
+
+# The README and what lies beside it
+
+
+def write_bundle(entry: Entry, folder: Path) -> Path:
+    path = folder / "art.zip"
+    bundle.write_bundle([entry], path)
+    return path
+
+
+@given(prompt=PROMPTS, text=WORDS, model_id=st.sampled_from(["org/name", "My Model", "bundled"]))
+@settings(max_examples=40)
+def test_a_bundle_says_what_a_clean_one_says(
+    tmp_path_factory: pytest.TempPathFactory, prompt: str, text: str, model_id: str
+) -> None:
+    """README and names in the ZIP are the same for hostile words; JSON shows nothing unseen."""
+    folder = tmp_path_factory.mktemp("bundle")
+    model = ModelRef(id=model_id, weights_sha256="ab" * 32)
+    clean = entry_of(model=model, path=folder / "clean.png")
+    hostile = entry_of(
+        model=model,
+        prompt=prompt,
+        passport=hostile_passport(text),
+        path=folder / "hostile.png",
+    )
+
+    with zipfile.ZipFile(write_bundle(clean, folder)) as file:
+        expected = file.read("README.txt")
+    with zipfile.ZipFile(write_bundle(hostile, folder)) as file:
+        readme = file.read("README.txt")
+        members = file.namelist()
+        recipes = file.read("recipes.json").decode()
+        passports = file.read("passports.json").decode()
+
+    assert readme == expected
+    assert all(
+        re.fullmatch(r"[A-Za-z]+\.(txt|json|py)|pictures/[a-z0-9-]+\.png", m) for m in members
+    )
+    assert json.loads(recipes)[0]["recipe"]["prompt"] == prompt
+    assert all(is_harmless(line) for line in (recipes + passports).split("\n"))
+
+
+def is_harmless(line: str) -> bool:
+    """Tell whether a line holds nothing that moves a cursor, ends a line or turns the reading."""
+    return one_line(line) == line
+
+
+@given(seed=st.integers(0, 2**32 - 1), prompt=PROMPTS, number=st.integers(1, 999))
+def test_file_names_are_numbers(seed: int, prompt: str, number: int) -> None:
+    """No word of a picture becomes part of a file's name."""
+    name = bundle.picture_name(entry_of(prompt=prompt, seed=seed), number)
+
+    assert re.fullmatch(r"[0-9]{3}-seed[0-9]{1,10}-[0-9a-f]{8}\.png", name)
+
+
+# Contact sheets
+
+
+@pytest.mark.parametrize("attack", [*ATTACKS, "č" * 300, "\\" * 300, "🦊" * 150])
+def test_a_sheets_facts_are_words_of_one_line(attack: str, tmp_path: Path) -> None:
+    """The PDF has one title, read back as it was meant, and the PNG no text but the program's."""
+    prompt = re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", "", attack)
+    entry = entry_of(prompt=prompt, path=tmp_path / "picture.png")
+
+    write_sheet([entry], tmp_path / "sheet.pdf")
+    write_sheet([entry], tmp_path / "sheet.png")
+
+    with PdfParser.PdfParser(tmp_path / "sheet.pdf") as document:
+        facts = dict(document.info)
+    assert set(facts) <= {b"Title", b"Producer", b"CreationDate", b"ModDate"}
+    title = PdfParser.decode_text(facts[b"Title"]) if b"Title" in facts else ""
+    assert title == one_line(prompt, limit=200)
+    assert (tmp_path / "sheet.pdf").read_bytes().count(b"/Title") == bool(prompt)
+    assert set(png.read_texts(tmp_path / "sheet.png")) == {"Software"}
+    with Image.open(tmp_path / "sheet.png") as sheet:
+        assert set(sheet.info) <= {"Software"}
+
+
+# Links
+
+
+# With a revision behind it, a hub id is what links name models by.
+NO_MODELS = [model_id for model_id in MODEL_ATTACKS if model_id != "a/b@main"]
+
+
+@given(prompt=PROMPTS, negative=PROMPTS, model_id=st.sampled_from(NO_MODELS), scheduler=WORDS)
+def test_a_link_is_a_query_of_ours_or_none(
+    prompt: str, negative: str, model_id: str, scheduler: str
+) -> None:
+    """Letters, digits and escapes: no word ends the query, adds a field, or names a path."""
+    recipe = make_recipe(
+        prompt=prompt,
+        negative_prompt=negative,
+        model=ModelRef(id=model_id, weights_sha256="ab" * 32),
+        scheduler=(scheduler or "x")[:60],
+    )
+
+    query = link_query(recipe)
+
+    assert re.fullmatch(r"[A-Za-z0-9_.~%+=&*-]*", query)
+    with pytest.raises(InputError):
+        read_link(query)
+
+
+@given(prompt=PROMPTS, scheduler=WORDS.filter(bool))
+def test_a_link_brings_back_the_words_and_no_more(prompt: str, scheduler: str) -> None:
+    """What was a word in the picture is the same word in the request."""
+    recipe = make_recipe(prompt=prompt, scheduler=scheduler[:60])
+
+    request = read_link(link_query(recipe))
+
+    assert isinstance(request, Request)
+    assert (request.prompt, request.negative_prompt) == (prompt, "")
+    assert request.scheduler == scheduler[:60]
+    assert request.model == "bundled"
+
+
+# Models by name
+
+
+@given(st.text("abAB09-._/@: \n~é", max_size=12) | st.sampled_from(MODEL_ATTACKS))
+def test_hub_ids_are_those_of_the_hub(text: str) -> None:
+    """What we take for a hub id, the hub's own client takes for one too."""
+    if names.is_hub_id(text):
+        validate_repo_id(text)
+        assert text.count("/") == 1
+        assert text.isascii()
+
+
+@pytest.mark.parametrize("text", ["org/name", "a/b", "org_1/Name-2.0", "a.b/c_d"])
+def test_names_that_the_hub_takes_are_hub_ids(text: str) -> None:
+    """The rule is narrow, but not narrower than names are."""
+    try:
+        validate_repo_id(text)
+    except HFValidationError:
+        pytest.fail(text)
+    assert names.is_hub_id(text)
+
+
+@pytest.mark.parametrize("model_id", MODEL_ATTACKS)
+@pytest.mark.parametrize("revision", ["local", "../../../..", "/etc", "main\n"])
+def test_a_recorded_model_leads_nowhere_else(
+    model_id: str, revision: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither the id nor the revision in a picture reaches a folder outside of the models'."""
+    (tmp_path / "models").mkdir()
+    (tmp_path / "evil").mkdir()
+    (tmp_path / "evil" / "model_index.json").write_text("{}")
+    monkeypatch.setenv("SEEDGRID_MODELS", str(tmp_path / "models"))
+    ref = ModelRef(id=model_id, revision=revision, weights_sha256="ab" * 32)
+
+    with pytest.raises(ModelError) as caught:
+        registry.find_recorded(ref)
+
+    assert caught.value.code == "model_missing"
+
+
+def test_a_recorded_revision_is_no_path_in_the_hubs_cache() -> None:
+    """A hub id may be good and its revision a path: it is not looked up."""
+    ref = ModelRef(id="org/name", revision="../../../../tmp/evil", weights_sha256="ab" * 32)
+
+    with pytest.raises(ModelError) as caught:
+        registry.find_recorded(ref)
+
+    assert caught.value.code == "model_missing"
+
+
+# The log and the terminal
+
+
+@given(WORDS, st.text(max_size=60))
+def test_a_log_line_is_one_line(first: str, second: str) -> None:
+    """Words in a message, an argument or a logger's name begin no line and move no cursor."""
+    record = logging.LogRecord(f"seedgrid{first}", 30, "x", 1, "said: %s", (second,), None)
+
+    line = PlainFormatter("%(name)s: %(message)s").format(record)
+
+    assert is_harmless(line)
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_a_traceback_in_the_log_moves_no_cursor(attack: str) -> None:
+    """An error that nobody expected may hold a stranger's words as well."""
+    try:
+        {}[attack]
+    except KeyError as error:
+        error.add_note(attack)
+        record = logging.LogRecord("seedgrid", 40, "x", 1, attack, (), sys.exc_info())
+
+    text = PlainFormatter("%(name)s: %(message)s").format(record)
+
+    assert "Traceback (most recent call last)" in text
+    assert all(is_harmless(line.replace("\t", "")) for line in text.split("\n"))
+
+
+@given(st.text())
+def test_text_made_plain_keeps_every_letter_that_is_seen(text: str) -> None:
+    """Escapes are the only change, on one line or many, and JSON stays the same data."""
+    plain = one_line(text)
+
+    assert is_harmless(plain)
+    assert all(is_harmless(line.replace("\t", "")) for line in many_lines(text).split("\n"))
+    assert json.loads(json_text({"text": text})) == {"text": text}
+    assert is_harmless(json_text(text))
+    if text.isprintable():
+        assert plain == many_lines(text) == text
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_commands_print_one_line_for_one_line(
+    attack: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What says, complains, tabulates or writes JSON gives as many lines as for a plain word."""
+    output.say(f"picture {attack}")
+    output.complain(f"error {attack}")
+    output.say_json({"words": attack})
+    output.say_table("table", {"row": attack})
+
+    said = capsys.readouterr()
+    assert said.out.count("\n") == 4
+    assert said.err.count("\n") == 1
+    assert all(is_harmless(line) for line in (said.out + said.err).split("\n"))
+    assert json.loads(said.out.split("\n")[1]) == {"words": attack}
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_a_hostile_picture_is_shown_harmlessly(
+    attack: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`show`, as JSON and as a table, and `diff` of two: each line is one of ours."""
+    prompt = re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", "", attack)
+    clean = entry_of(path=tmp_path / "clean.png")
+    model = ModelRef(id=attack[:200] or "x", weights_sha256="ab" * 32)
+    hostile = entry_of(
+        prompt=prompt, model=model, passport=hostile_passport(attack), path=tmp_path / "hostile.png"
+    )
+    folder = ["--library", str(tmp_path / "library")]
+
+    assert main(["show", str(hostile.path), *folder]) == 0
+    assert main(["show", str(hostile.path), "--json", *folder]) == 0
+    assert main(["diff", str(clean.path), str(hostile.path), *folder]) == 0
+
+    lines = capsys.readouterr().out.split("\n")
+    assert all(is_harmless(line) for line in lines)
+    titles = {line for line in lines if line and not line.startswith((" ", "{"))}
+    assert titles == {str(hostile.path), "recipe", "passport", "lineage", "pixels"}
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_an_error_is_one_short_sentence(attack: str) -> None:
+    """Every error's and every notice's sentence is made of data that may be a stranger's."""
+    error = InputError("scheduler_unknown", field="scheduler", value=attack * 500, choices="DDIM")
+
+    assert is_harmless(str(error))
+    assert len(str(error)) < 2200
+    assert all(is_harmless(str(value)) for value in error.data.values())
+
+
+def test_the_recipe_of_a_stranger_is_still_read() -> None:
+    """Nothing of this refuses a picture: it is opened, and what it says is data."""
+    data = io.BytesIO(png.encode(make_picture(prompt=") /JS (\nevil\u202e")))
+
+    assert isinstance(png.read(data.getvalue()).recipe, Recipe)
