@@ -10,13 +10,16 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import anyio
+import brotli
 import httpx
 import pytest
 from serving import serve
-from starlette.responses import HTMLResponse
+from starlette.responses import HTMLResponse, Response
 from starlette.types import Message, Receive, Scope, Send
 
+from seedgrid.storage.assets import assets_folder
 from seedgrid.web.server.headers import CLOSED, SPACE_FRAMES, SecurityHeaders, page_policy
+from seedgrid.web.server.packed import Packed
 from seedgrid.web.server.page_head import PageHead
 
 
@@ -89,7 +92,9 @@ def _get(app: object, path: str, host: bytes = b"a") -> tuple[list[tuple[bytes, 
     return anyio.run(_got, app, path, host)
 
 
-async def _got(app: object, path: str, host: bytes) -> tuple[list[tuple[bytes, bytes]], bytes]:
+async def _got(
+    app: object, path: str, host: bytes, encoding: bytes = b""
+) -> tuple[list[tuple[bytes, bytes]], bytes]:
     sent: list[Message] = []
 
     async def receive() -> Message:
@@ -99,7 +104,8 @@ async def _got(app: object, path: str, host: bytes) -> tuple[list[tuple[bytes, b
         sent.append(message)
 
     scope = {"type": "http", "method": "GET", "path": path, "scheme": "http", "query_string": b""}
-    await app(scope | {"headers": [(b"host", host)]}, receive, send)  # type: ignore[operator]
+    headers = [(b"host", host), (b"accept-encoding", encoding)]
+    await app(scope | {"headers": headers}, receive, send)  # type: ignore[operator]
     return sent[0]["headers"], sent[1]["body"]
 
 
@@ -146,3 +152,33 @@ def test_nobody_is_believed_about_where_they_come_from(tmp_path: Path) -> None:
         with httpx.stream("GET", f"{url}/{event}", timeout=20.0) as news:
             said = "".join(news.iter_text())
     assert "from your network" in said
+
+
+async def _script(scope: Scope, receive: Receive, send: Send) -> None:
+    global renders
+    renders += 1
+    await Response("let a = 1;" * 100, media_type="text/javascript")(scope, receive, send)
+
+
+def test_a_script_is_packed_once() -> None:
+    """Gradio packed two megabytes anew for every first visitor, before it answered anybody else."""
+    global renders
+    renders = 0
+    packed = Packed(_script)
+    plain = [_get(packed, "/assets/index-1.js") for _ in range(5)]
+    assert {body for _, body in plain} == {b"let a = 1;" * 100}
+    short = anyio.run(_got, packed, "/assets/index-1.js", b"a", b"gzip, br")
+    assert brotli.decompress(short[1]) == b"let a = 1;" * 100
+    assert dict(short[0])[b"content-encoding"] == b"br"
+    assert renders == 1
+    _get(packed, "/seedgrid/pictures/1.png")
+    assert renders == 2
+
+
+def test_what_is_packed_is_what_was_there(address: str) -> None:
+    """A browser gets the very script, in a fraction of its size."""
+    url = f"{address}seedgrid/assets/base.js"
+    script = Path(assets_folder() / "base.js").read_bytes()
+    for encoding in ("br", "gzip", "identity"):
+        answer = httpx.get(url, headers={"Accept-Encoding": encoding})
+        assert answer.content == script

@@ -35,6 +35,7 @@ from seedgrid.export.contact_sheets import write_sheet
 from seedgrid.storage.assets import assets_folder
 from seedgrid.web.server.headers import SPACE_FRAMES, SecurityHeaders
 from seedgrid.web.server.limits import BoundedBody
+from seedgrid.web.server.packed import Packed
 from seedgrid.web.server.page_head import PageHead
 from seedgrid.web.server.stream import Follow, follow_route
 from seedgrid.web.server.uploads import UploadBounds, UploadGate
@@ -149,6 +150,7 @@ def middleware(
         Middleware(BoundedBody),
         Middleware(UploadGate, folder=uploads, bounds=bounds),
         Middleware(PageHead, head=head, frames=frames),
+        Middleware(Packed),
     ]
 
 

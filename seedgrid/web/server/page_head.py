@@ -9,24 +9,18 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from dataclasses import dataclass
 from typing import Final
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from seedgrid.web.server.headers import page_policy
 from seedgrid.web.server.limits import route_path
+from seedgrid.web.server.packed import Answer, pack, whole
 
 _NUM_KEPT: Final = 16
 _NAMES: Final = ("host", "x-forwarded-host", "x-forwarded-proto", "x-gradio-server")
 """Headers from which Gradio makes the page's own address."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Answer:
-    start: Message
-    body: bytes
 
 
 class PageHead:
@@ -42,7 +36,7 @@ class PageHead:
         self._app = app
         self._head = head.encode()
         self._frames = frames
-        self._kept: OrderedDict[tuple[str, ...], _Answer] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, ...], Answer] = OrderedDict()
         self._making = asyncio.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -52,11 +46,9 @@ class PageHead:
             await self._app(scope, receive, send)
             return
         answer = await self._answer(scope, receive)
-        start = {**answer.start, "headers": list(answer.start["headers"])}
-        await send(start)
-        await send({"type": "http.response.body", "body": answer.body})
+        await answer.send(scope, send)
 
-    async def _answer(self, scope: Scope, receive: Receive) -> _Answer:
+    async def _answer(self, scope: Scope, receive: Receive) -> Answer:
         """Return the page for this name; who asks for it while it is made waits for it."""
         headers = Headers(scope=scope)
         names = (headers.get(name, "") for name in _NAMES)
@@ -74,20 +66,9 @@ class PageHead:
                 self._kept.move_to_end(key)
             return answer
 
-    async def _make(self, scope: Scope, receive: Receive) -> _Answer:
-        start: Message = {"status": 500, "headers": []}
-        parts: list[bytes] = []
-
-        async def hold(message: Message) -> None:
-            nonlocal start
-            if message["type"] == "http.response.start":
-                start = message
-            else:
-                parts.append(message.get("body", b""))
-
-        await self._app(scope, receive, hold)
-        page = b"".join(parts).replace(b"<head>", b"<head>\n" + self._head, 1)
+    async def _make(self, scope: Scope, receive: Receive) -> Answer:
+        start, body = await whole(self._app, scope, receive)
+        page = body.replace(b"<head>", b"<head>\n" + self._head, 1)
         headers = MutableHeaders(scope=start)
-        headers["Content-Length"] = str(len(page))
         headers["Content-Security-Policy"] = page_policy(page, frames=self._frames)
-        return _Answer(start=start, body=page)
+        return await pack(start, page)
