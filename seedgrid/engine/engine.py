@@ -218,8 +218,7 @@ class Engine:
 
     def close(self) -> None:
         """Stop all runs within one step, save what is finished, let go of the models."""
-        for run in self._queue.close():
-            self._worker.abandon(run)
+        self._worker.abandon_waiting(self._queue.close())
         with self._lock:
             runs = tuple(self._runs.values())
         for run in runs:

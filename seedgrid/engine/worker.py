@@ -58,15 +58,16 @@ class _Turn:
         worked_s: How long it was painted so far.
     """
 
+    run: Run
     batches: Batches
     worked_s: float = 0.0
 
-    def abandon(self, run: Run) -> None:
+    def abandon(self) -> None:
         """Let go of it; on the saver's thread, behind what it had to save."""
         try:
             self.batches.close()
         finally:
-            run.announce(Cancelled(elapsed_s=self.worked_s))
+            self.run.announce(Cancelled(elapsed_s=self.worked_s))
 
 
 class Worker:
@@ -82,6 +83,8 @@ class Worker:
         self._backend = backend
         self._queue = queue
         self._speeds = speeds
+        self._guard = threading.Lock()
+        self._is_closing = False
         self._begun: dict[str, _Turn] = {}  # runs that wait between two batches, by id
         self._saver = TaskThread("seedgrid-saver")
         self._thread = threading.Thread(target=self._work, name="seedgrid-worker", daemon=True)
@@ -93,11 +96,23 @@ class Worker:
 
     def abandon(self, run: Run) -> None:
         """End a run that was cancelled while it waited; what it had painted is saved before."""
-        turn = self._begun.pop(run.id, None)
+        with self._guard:
+            turn = self._begun.pop(run.id, None)
+            if turn is not None and not self._is_closing:
+                self._saver.submit(turn.abandon)
+                return
         if turn is None:
             run.announce(Cancelled(elapsed_s=0.0))
         else:
-            self._saver.submit(partial(turn.abandon, run))
+            self._saver.close()  # What it had painted is saved by now.
+            turn.abandon()
+
+    def abandon_waiting(self, runs: Sequence[Run]) -> None:
+        """End runs that waited when the queue was closed; those that were begun end with us."""
+        with self._guard:
+            unbegun = [run for run in runs if run.id not in self._begun]
+        for run in unbegun:
+            run.announce(Cancelled(elapsed_s=0.0))
 
     def _work(self) -> None:
         while (item := self._queue.take()) is not None:
@@ -105,13 +120,17 @@ class Worker:
                 self._take_turn(item)
             else:
                 item.do()
+        with self._guard:
+            self._is_closing = True
+            for turn in self._begun.values():
+                self._saver.submit(turn.abandon)
         self._saver.close()
         self._backend.close()
 
     def _take_turn(self, run: Run) -> None:
         """Paint until the run has come to its one end, or somebody else waits."""
         begun = self._begun.pop(run.id, None)
-        turn = begun or _Turn(batches=self._make(run))
+        turn = begun or _Turn(run=run, batches=self._make(run))
         start_s = time.monotonic()
         event: Event
         try:
@@ -143,7 +162,7 @@ class Worker:
                 self._begun[run.id] = turn
                 if self._queue.put_back(run):
                     return False
-                del self._begun[run.id]
+                self._begun.pop(run.id, None)
 
     def _make(self, run: Run) -> Batches:
         """Paint and save all pictures of a run; what was painted is saved, whatever happens.
