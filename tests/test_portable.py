@@ -22,7 +22,7 @@ from seedgrid.diffusion.portable.cases import CASES, numbers
 from seedgrid.diffusion.portable.golden import FAMILIES, GOLDEN, GRID, SCHEDULERS
 from seedgrid.diffusion.portable.noise import normal
 from seedgrid.diffusion.portable.rules import EXACT, RULES
-from seedgrid.diffusion.portable.selftest import digest, grid_digest, run
+from seedgrid.diffusion.portable.selftest import grid_digest, run
 from tests.portable_child import arguments, bundled, paint, scheduler_digest
 
 ROOT = Path(__file__).parent.parent

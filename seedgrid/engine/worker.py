@@ -25,6 +25,7 @@ from seedgrid.core.events import (
     Failed,
     Finished,
     Loading,
+    Missed,
     Noise,
     Started,
     Step,
@@ -32,7 +33,7 @@ from seedgrid.core.events import (
 from seedgrid.core.picture import Picture, Pixels
 from seedgrid.core.plan import Job
 from seedgrid.core.recipe import Passport, Recipe
-from seedgrid.diffusion.backend import Backend, PreviewMaker
+from seedgrid.diffusion.backend import Backend, Outcome, PreviewMaker
 from seedgrid.engine.admission import Speeds
 from seedgrid.engine.background import TaskThread
 from seedgrid.engine.fair_queue import FairQueue
@@ -181,12 +182,14 @@ class Worker:
                     if has_painted and (yield):
                         passport = self._prepare(run, run.jobs[cells[0]].recipe)
                     batch = unknown[start : start + width]
-                    pictures = self._paint(run, batch)
+                    painted = _painted(run, batch, self._paint(run, batch))
                     has_painted = True
-                    before, saving = saving, self._save(run, batch, pictures, passport)
+                    before, saving = saving, self._save(run, painted, passport)
                     _wait_for(before)  # Memory holds two batches at most.
         finally:
             _wait_for(saving)
+        for error in run.missed.values():
+            raise error
 
     def _prepare(self, run: Run, recipe: Recipe) -> Passport:
         if run.cancelled:
@@ -212,7 +215,7 @@ class Worker:
             saving.append(self._saver.submit(partial(_save_again, run, some)))
         return tuple(cell for cell, recipe_id in wanted.items() if recipe_id not in found)
 
-    def _paint(self, run: Run, cells: Cells) -> tuple[Pixels, ...]:
+    def _paint(self, run: Run, cells: Cells) -> tuple[Outcome, ...]:
         if run.cancelled:
             raise RunCancelled("run_cancelled")
         run.announce(Started(cells=cells))
@@ -224,9 +227,8 @@ class Worker:
         return pictures
 
     def _save(
-        self, run: Run, cells: Cells, pictures: Sequence[Pixels], passport: Passport
+        self, run: Run, painted: Sequence[tuple[int, Pixels]], passport: Passport
     ) -> list[Future[None]]:
-        painted = list(zip(cells, pictures, strict=True))
         return [
             self._saver.submit(
                 partial(_save, run, painted[start : start + _SAVED_TOGETHER], passport)
@@ -264,6 +266,18 @@ def _same_setting(jobs: Sequence[Job]) -> tuple[Cells, ...]:
     return tuple(tuple(cells) for cells in groups.values())
 
 
+def _painted(run: Run, cells: Cells, outcomes: Sequence[Outcome]) -> list[tuple[int, Pixels]]:
+    """Return the pictures that came out, by cell; tell at once of those that did not."""
+    pairs = list(zip(cells, outcomes, strict=True))
+    missed = [(cell, error) for cell, error in pairs if isinstance(error, RunError)]
+    run.announce(*(Missed(cell=cell, error=error) for cell, error in missed))
+    return [(cell, pixels) for cell, pixels in pairs if not isinstance(pixels, RunError)]
+
+
+def _is_uniform(pixels: Pixels) -> bool:
+    return bool((pixels == pixels[0, 0]).all())
+
+
 def _save(run: Run, painted: Sequence[tuple[int, Pixels]], passport: Passport) -> None:
     """Save a few pictures together; on a full disk each that finds room."""
     pictures = {
@@ -283,7 +297,12 @@ def _save(run: Run, painted: Sequence[tuple[int, Pixels]], passport: Passport) -
         _save_one_by_one(run, painted, passport)
     else:
         finished = zip(pictures, entries, strict=True)
-        run.announce(*(Finished(cell=cell, entry=entry) for cell, entry in finished))
+        run.announce(
+            *(
+                Finished(cell=cell, entry=entry, is_uniform=_is_uniform(pictures[cell].pixels))
+                for cell, entry in finished
+            )
+        )
 
 
 def _save_one_by_one(run: Run, painted: Sequence[tuple[int, Pixels]], passport: Passport) -> None:
