@@ -234,6 +234,7 @@ class Studio(Parts):
         run = self.engine.submit(
             jobs,
             owner=options.get("owner", _OWNER),
+            address=options.get("address", ""),
             fresh=options.get("fresh", False),
             library=options.get("library"),
             placement=options.get("placement"),
