@@ -117,7 +117,7 @@ def refine(
     )
 
 
-def neighbours(parent: Recipe, seeds: Sequence[int], *, weight: float) -> tuple[Recipe, ...]:
+def noise_variations(parent: Recipe, seeds: Sequence[int], *, weight: float) -> tuple[Recipe, ...]:
     """Go a little way from a recipe's noise towards that of other seeds, and keep everything else.
 
     Args:

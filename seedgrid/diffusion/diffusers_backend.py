@@ -326,8 +326,6 @@ def _check_settings(recipe: Recipe, loaded: Loaded) -> None:
         raise ModelError("compiled_unsupported")
     if recipe.loras:
         raise ModelError("lora_unsupported", value=recipe.loras[0].id)
-    if recipe.noise_mix and not family.mixes_noise:
-        raise InputError("noise_mix_unsupported", field="noise_mix")
     least = min_steps(recipe.scheduler, loaded.scheduler_config)
     if recipe.num_inference_steps < least:
         raise InputError("steps_few", field="steps", value=recipe.scheduler, limit=least)

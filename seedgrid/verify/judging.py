@@ -24,6 +24,7 @@ from seedgrid.verify.reasons import (
     Reason,
     differing_fields,
     in_words,
+    known_fields,
     passport_differences,
     reason,
     unknown_fields,
@@ -161,7 +162,9 @@ def _excused(
     if then == Passport():
         return "drifted", ()
     differing = differing_fields(then, now)
-    explaining = rounding.explaining(differing)
+    # A field that is unknown here explains nothing: anybody can write one into a file.
+    known = known_fields(now)
+    explaining = rounding.explaining(pair for pair in differing if pair[0] in known)
     if explaining:
         is_rounding = rounding.is_rounding(comparison)
         said = reason(
