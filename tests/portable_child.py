@@ -92,7 +92,6 @@ def everything(models: list[str]) -> dict[str, str]:
     found |= {f"scheduler {name}": scheduler_digest(name) for name in TABLE}
     found["grid"] = grid_digest(bundled())
     for name in models:
-        print(name, file=sys.stderr)
         found[name] = digest(paint(pipelines.build(name), name, (3, 4)))
     return found
 
@@ -100,4 +99,4 @@ def everything(models: list[str]) -> dict[str, str]:
 if __name__ == "__main__":
     with contextlib.redirect_stdout(sys.stderr):
         result = everything(sys.argv[1:])
-    print(json.dumps(result))
+    sys.stdout.write(json.dumps(result) + "\n")

@@ -26,4 +26,7 @@ Fresh = Annotated[bool, typer.Option("--fresh", help="Compute even what the libr
 Turbo = Annotated[
     bool, typer.Option("--turbo", help="Choose number format, scheduler and steps for speed.")
 ]
+Portable = Annotated[
+    bool, typer.Option("--portable", help="The same picture, to the last bit, on every machine.")
+]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object a line on standard output.")]

@@ -41,10 +41,13 @@ def grid(
     out: options.Out = None,
     fresh: options.Fresh = False,
     turbo: options.Turbo = False,
+    portable: options.Portable = False,
     json: options.Json = False,
 ) -> None:
     """Paint one prompt on several seeds."""
-    settings = _settings(negative, steps, guidance, scheduler, size, dtype, width, determinism)
+    settings = _settings(
+        negative, steps, guidance, scheduler, size, dtype, width, determinism, portable
+    )
     request = Request(prompt=prompt, seeds=parse_seeds(seeds), **settings)
     folder = _make_out(out)
     with Studio(model, library, device) as studio:
@@ -95,10 +98,13 @@ def matrix(
     out: options.Out = None,
     fresh: options.Fresh = False,
     turbo: options.Turbo = False,
+    portable: options.Portable = False,
     json: options.Json = False,
 ) -> None:
     """Paint every prompt on every seed."""
-    settings = _settings(negative, steps, guidance, scheduler, size, dtype, width, determinism)
+    settings = _settings(
+        negative, steps, guidance, scheduler, size, dtype, width, determinism, portable
+    )
     request = Request(prompt="", seeds=parse_seeds(seeds), **settings)
     folder = _make_out(out)
     with Studio(model, library, device) as studio:
@@ -117,6 +123,7 @@ def _settings(
     dtype: str | None,
     width: int | None,
     determinism: str | None,
+    portable: bool,
 ) -> Settings:
     size_px = parse_size(size) if size is not None else (None, None)
     return Settings(
@@ -129,6 +136,7 @@ def _settings(
         dtype=dtype,
         lock_width=width,
         determinism=determinism,
+        portable=portable,
     )
 
 

@@ -85,6 +85,7 @@ class Request:
 
     Attributes:
         seeds: One picture for each.
+        portable: Whether the pictures shall have the same bits on every machine; in float32.
         model: Which model, as `seedgrid.models.registry.find` understands it; None is the default.
     """
 
@@ -102,6 +103,7 @@ class Request:
     determinism: str | None = None
     loras: tuple[Lora, ...] = ()
     noise_mix: tuple[NoiseShare, ...] = ()
+    portable: bool = False
 
 
 def resolve(request: Request, card: ModelCard) -> tuple[Recipe, ...]:
@@ -122,6 +124,9 @@ def resolve(request: Request, card: ModelCard) -> tuple[Recipe, ...]:
     if card.has_prompt and not prompt.strip():
         raise InputError("prompt_empty", field="prompt")
     negative = check_prompt(request.negative_prompt, field="negative") if card.has_prompt else ""
+    if request.portable and request.dtype not in (None, "float32"):
+        raise InputError("portable_dtype", field="dtype", value=request.dtype)
+    dtype = "float32" if request.portable else request.dtype or card.dtype
     base = Recipe(
         prompt=prompt,
         negative_prompt=negative if card.has_negative_prompt else "",
@@ -132,7 +137,7 @@ def resolve(request: Request, card: ModelCard) -> tuple[Recipe, ...]:
         guidance_scale=_check_guidance(request, card),
         scheduler=_check_scheduler(request, card),
         model=card.ref,
-        dtype=cast("DType", _one_of("dtype", request.dtype or card.dtype, get_args(DType))),
+        dtype=cast("DType", _one_of("dtype", dtype, get_args(DType))),
         lock_width=_check_lock_width(request, card),
         determinism=cast(
             "Determinism",
@@ -142,6 +147,7 @@ def resolve(request: Request, card: ModelCard) -> tuple[Recipe, ...]:
         ),
         loras=request.loras,
         noise_mix=request.noise_mix,
+        arithmetic="portable-1" if request.portable else "native",
     )
     if not request.seeds:
         raise InputError("seed_text", field="seeds", value="")

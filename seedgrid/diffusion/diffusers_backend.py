@@ -36,6 +36,7 @@ from seedgrid.diffusion.foreign_errors import foreign_reason
 from seedgrid.diffusion.generators import fresh_generators
 from seedgrid.diffusion.noise_mix import mixed_noise
 from seedgrid.diffusion.pipeline_cache import Loaded, Shelf, quiet_diffusers
+from seedgrid.diffusion.portable import portable
 from seedgrid.diffusion.probe import NUM_STEPS, run_probe
 from seedgrid.diffusion.probe_results import ProbeReport, advise, keep_report, recall_report
 from seedgrid.diffusion.step_callbacks import follow
@@ -95,8 +96,7 @@ class DiffusersBackend:
             _check_settings(first, loaded)
             watch.noise(lambda: loaded.preview.of_noise(recipes))
             pictures: dict[int, Pixels] = {}
-            pipeline, context = loaded.pipeline, _context(first, loaded, placement)
-            with self._texts.used_by(pipeline, context), self._decoder.used_by(pipeline, context):
+            with self._remembering(first, loaded, placement):
                 for places in _calls(recipes, loaded):
                     part = [recipes[place] for place in places]
                     images = self._call(part, loaded, watch, decode=True)[1]
@@ -135,6 +135,16 @@ class DiffusersBackend:
         with _scope(recipe, placement):
             return self._shelf.get(recipe, placement).pipeline
 
+    @contextmanager
+    def _remembering(self, recipe: Recipe, loaded: Loaded, placement: Placement) -> Iterator[None]:
+        """Let a pipeline read words from memory and decode in parts; portable ones do as is."""
+        if recipe.is_portable:
+            yield
+            return
+        pipeline, context = loaded.pipeline, _context(recipe, loaded, placement)
+        with self._texts.used_by(pipeline, context), self._decoder.used_by(pipeline, context):
+            yield
+
     def _let_go(self) -> None:
         self._shelf.clear()
         self._texts.clear()
@@ -170,6 +180,9 @@ class DiffusersBackend:
             The last latents and, if decoded, the pictures (W, 3, height, width) in 0 … 1.
         """
         try:
+            if recipes[0].is_portable:
+                with portable():
+                    return _call_pipeline(recipes, loaded, watch, decode=decode)
             with self._linears.used_by(loaded.pipeline):
                 return _call_pipeline(recipes, loaded, watch, decode=decode)
         except (torch.OutOfMemoryError, MemoryError):
@@ -217,10 +230,14 @@ def _calls(recipes: Sequence[Recipe], loaded: Loaded) -> list[list[int]]:
 def _call_pipeline(
     recipes: Sequence[Recipe], loaded: Loaded, watch: Watch, *, decode: bool
 ) -> list[torch.Tensor]:
-    """Call the pipeline with W cells: the recipes, padded with repeats of them."""
+    """Call the pipeline with W cells: the recipes, padded with repeats of them.
+
+    Portable pictures do not depend on the width of their batch: they are not padded.
+    """
     first = recipes[0]
     family = loaded.files.family
-    cells = [recipes[place % len(recipes)] for place in range(first.lock_width)]
+    num_cells = len(recipes) if first.is_portable else first.lock_width
+    cells = [recipes[place % len(recipes)] for place in range(num_cells)]
     if watch.cancelled:
         raise RunCancelled("run_cancelled")
     scheduler = make_scheduler(first.scheduler, loaded.scheduler_config)
@@ -277,7 +294,7 @@ def _scope(recipe: Recipe, placement: Placement) -> Iterator[None]:
     threads = torch.get_num_threads()
     with ExitStack() as stack:
         stack.enter_context(restored(placement.switches))
-        stack.enter_context(determinism(recipe.determinism))
+        stack.enter_context(determinism("off" if recipe.is_portable else recipe.determinism))
         stack.enter_context(quiet_diffusers())
         if kernel is not None:
             stack.enter_context(sdpa_kernel(kernel))

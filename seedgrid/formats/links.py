@@ -10,15 +10,15 @@ checked one by one, and a model can be named but not given as a path. Knows no w
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
-from typing import Final
+from typing import Final, get_args
 from urllib.parse import parse_qsl, urlencode
 
 from seedgrid.core.errors import InputError
 from seedgrid.core.names import is_model_name, is_revision
-from seedgrid.core.recipe import NoiseShare, Recipe
+from seedgrid.core.recipe import Arithmetic, NoiseShare, Recipe
 from seedgrid.core.request import Request, check_prompt, parse_size
 from seedgrid.core.seeds import check_seed, parse_seeds
 
@@ -40,6 +40,7 @@ _KEYS: Final = frozenset(
         "width",
         "determinism",
         "mix",
+        "arithmetic",
     }
 )
 # As many decimals as the smallest number has; none is lost on the way.
@@ -69,6 +70,7 @@ def link_query(recipe: Recipe) -> str:
         "width": str(recipe.lock_width),
         "determinism": recipe.determinism,
         "mix": write_mix(recipe.noise_mix),
+        "arithmetic": recipe.arithmetic if recipe.is_portable else "",
     }
     return urlencode({name: value for name, value in fields.items() if value})
 
@@ -105,10 +107,20 @@ def read_link(query: str) -> Request | None:
         lock_width=_whole(fields, "width"),
         determinism=fields.get("determinism"),
         noise_mix=read_mix(fields.get("mix", "")),
+        portable=_is_portable(fields),
     )
     if "seeds" in fields:
         request = replace(request, seeds=parse_seeds(fields["seeds"]))
     return request
+
+
+def _is_portable(fields: Mapping[str, str]) -> bool:
+    wanted = fields.get("arithmetic", "native")
+    if wanted not in get_args(Arithmetic):
+        raise InputError(
+            "link_invalid", field="arithmetic", value=wanted, reason="unknown arithmetic"
+        )
+    return wanted != "native"
 
 
 def write_mix(mix: Sequence[NoiseShare]) -> str:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
-from seedgrid.core.errors import DeviceError, ModelError, PictureError, SeedGridError
+from seedgrid.core.errors import DeviceError, ModelError, PictureError, RunError, SeedGridError
 from seedgrid.core.picture import Pixels, pixels_sha256
 from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.diffusion.backend import Backend, Placement, Unwatched, Watch
@@ -28,8 +28,6 @@ from seedgrid.verify.reasons import Reason, passport_changes, passport_differenc
 from seedgrid.verify.restoring import limits_of
 
 Word = Literal["identical", "close", "drifted", "impossible"]
-
-_NEVER: Final[tuple[type[SeedGridError], ...]] = (ModelError, DeviceError)
 
 
 @runtime_checkable
@@ -118,7 +116,9 @@ def verify_each(
         placement = placement_of(batch[0].passport, device=device)
         try:
             painted = _paint(batch, backend, placement, watch)
-        except _NEVER as error:
+        except (ModelError, DeviceError, RunError) as error:
+            if isinstance(error, RunError) and error.code != "portable_refused":
+                raise
             for place in places:
                 yield place, _impossible(claims[place].name, error)
         else:
@@ -175,6 +175,13 @@ def _paint(
     recipes: list[Recipe] = [claim.recipe for claim in batch]
     then = batch[0].passport
     passport = backend.prepare(recipes[0], placement)
+    if recipes[0].is_portable:  # One answer everywhere: there is nothing to restore.
+        return _Painted(
+            pictures=backend.paint(recipes, placement, watch),
+            passport=passport,
+            reasons=(),
+            is_fragile=False,
+        )
     limits = limits_of(then, passport)
     else_than_usual = _restored(backend, recipes[0], placement, passport)
     if limits.environment is None:
@@ -196,7 +203,7 @@ def _all_reproduce(batch: Sequence[Claim], painted: _Painted) -> bool:
 
 def _lock_is_broken(recipe: Recipe, backend: Backend, placement: Placement, watch: Watch) -> bool:
     """Ask the probe, where there is one, before a picture is blamed for what its slot did."""
-    if recipe.lock_width == 1 or not isinstance(backend, Prober):
+    if recipe.lock_width == 1 or recipe.is_portable or not isinstance(backend, Prober):
         return False
     return not backend.probe(recipe, placement, watch).holds
 
@@ -225,7 +232,8 @@ def _is_fragile(backend: Backend, recipe: Recipe) -> bool:
 def _judge(claim: Claim, pixels: Pixels, painted: _Painted) -> Verdict:
     comparison = compare_pixels(claim.pixels, pixels)
     word = _word(claim, comparison)
-    differences = passport_differences(claim.passport, painted.passport)
+    is_portable = claim.recipe.is_portable
+    differences = () if is_portable else passport_differences(claim.passport, painted.passport)
     reasons: list[Reason] = [] if word == "identical" else list(differences)
     if comparison is None:
         reasons.append(reason("size"))
@@ -235,6 +243,8 @@ def _judge(claim: Claim, pixels: Pixels, painted: _Painted) -> Verdict:
             reasons.append(reason("altered_but_reproduces"))
     elif word != "identical" and painted.lock_is_broken:
         reasons.append(reason("lock_broken"))
+    elif word == "drifted" and is_portable:
+        reasons.append(reason("portable_differs"))
     elif word == "drifted" and not differences:
         reasons.append(reason("same_passport"))
     if word == "close":
@@ -258,7 +268,7 @@ def _word(claim: Claim, comparison: Comparison | None) -> Word:
         return "drifted"  # No tolerance excuses an edit.
     if comparison.is_identical:
         return "identical"
-    return "close" if comparison.is_close else "drifted"
+    return "close" if comparison.is_close and not claim.recipe.is_portable else "drifted"
 
 
 def _impossible(name: str, error: SeedGridError) -> Verdict:

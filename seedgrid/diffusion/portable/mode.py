@@ -56,7 +56,7 @@ class _Operations(TorchDispatchMode):
     """Meets every operation that is left."""
 
     def __init__(self, seen: Seen | None) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call] # torch has not annotated it
         self._seen = seen
 
     def __torch_dispatch__(
@@ -87,6 +87,13 @@ def rule_for(name: str) -> Rule | None:
     if rule is None:
         raise refusal(f"aten::{name}")
     return rule
+
+
+@contextmanager
+def native() -> Iterator[None]:
+    """Let torch compute as it does in a block within `portable`; changes nothing outside one."""
+    with torch._C.DisableTorchFunction(), _disable_current_modes():
+        yield
 
 
 @contextmanager
