@@ -23,6 +23,7 @@ from tests.portable.child import expected
 ROOT = Path(__file__).parent.parent.parent
 CORES = {"nehalem": "Nehalem", "haswell": "Haswell"}
 QEMU_PACKAGES = ("qemu-user", "libcapstone4", "liburing2")
+KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 ARM_TORCH = "2.10.0"  # the last whose ARM wheel does without CUDA
 ARM_WHEELS = (
     *("numpy", "tokenizers", "safetensors", "regex", "pyyaml", "pillow", "psutil"),
@@ -108,8 +109,6 @@ def _make_arm_root(root: Path) -> None:
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(wheels)
     plain.mkdir()
-    for source in Path(json.__file__).parents[1].glob("site-packages/*"):
-        _link(source, plain)
     for source in Path(sys.prefix).glob("lib/python3.11/site-packages/*"):
         _link(source, plain)
 
@@ -130,7 +129,7 @@ def _unpack_arm_python(root: Path) -> None:
     for part in ("state/lists/partial", "cache/archives/partial"):
         (apt / part).mkdir(parents=True, exist_ok=True)
     (apt / "status").touch()
-    source = "deb [trusted=yes] http://deb.debian.org/debian bookworm main\n"
+    source = f"deb [signed-by={KEYRING}] http://deb.debian.org/debian bookworm main\n"
     (apt / "sources.list").write_text(source)
     settings = {
         "APT::Architecture": "arm64",

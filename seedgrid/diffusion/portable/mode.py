@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
+import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
@@ -106,5 +107,7 @@ def portable(seen: Seen | None = None) -> Iterator[None]:
     Raises:
         RunError: `portable_refused`, out of the block, by the name of what has no rule.
     """
-    with torch.no_grad(), portable_tables(), _Functions(seen), _Operations(seen):
+    # Infinities are no fault in tables; torch does not warn of them either.
+    quiet = np.errstate(all="ignore")
+    with torch.no_grad(), quiet, portable_tables(), _Functions(seen), _Operations(seen):
         yield
