@@ -151,9 +151,11 @@ def test_a_script_is_the_same_program_whatever_its_pictures_say(
     """Only the data differ, they are a literal, and the words come out of it as they went in."""
     entry = entry_of(prompt=prompt, negative_prompt=negative, passport=hostile_passport(text))
 
-    (batch,), rest = split_script(bundle.script([entry]))
+    program = bundle.script([entry])
 
+    (batch,), rest = split_script(program)
     assert rest == CLEAN
+    assert all(is_harmless(line) for line in program.split("\n"))
     assert batch["pictures"][0]["prompt"] == prompt
     assert batch["pictures"][0]["negative_prompt"] == negative
 
@@ -528,7 +530,11 @@ def test_a_sheets_facts_are_words_of_one_line(attack: str, tmp_path: Path) -> No
 # Links
 
 
-@given(prompt=PROMPTS, negative=PROMPTS, model_id=st.sampled_from(MODEL_ATTACKS), scheduler=WORDS)
+# With a revision behind it, a hub id is what links name models by.
+NO_MODELS = [model_id for model_id in MODEL_ATTACKS if model_id != "a/b@main"]
+
+
+@given(prompt=PROMPTS, negative=PROMPTS, model_id=st.sampled_from(NO_MODELS), scheduler=WORDS)
 def test_a_link_is_a_query_of_ours_or_none(
     prompt: str, negative: str, model_id: str, scheduler: str
 ) -> None:

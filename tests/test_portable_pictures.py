@@ -78,7 +78,7 @@ def test_link_says_it() -> None:
     assert request is not None
     assert request.portable
     with pytest.raises(InputError):
-        read_link("prompt=fox&arithmetic=portable-99")
+        read_link("prompt=fox&portable=9")
 
 
 @pytest.mark.usefixtures("fake", "library_folder")
@@ -114,8 +114,8 @@ def test_verify_knows_no_excuse(real: DiffusersBackend, recipes: tuple[Recipe, .
     claims = (claim_of(recipes[0], pictures[0]), claim_of(recipes[1], edited))
     same, other = verify(claims, real)
     assert (same.verdict, same.reasons) == ("identical", ())
-    assert other.verdict == "drifted"
-    assert [reason.code for reason in other.reasons] == ["portable_differs"]
+    assert other.verdict == "altered"
+    assert [reason.code for reason in other.reasons] == ["portable_differs", "where"]
 
 
 def test_verify_names_the_operation_that_has_no_rule(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.picture import Lineage, new_id, now
-from seedgrid.core.recipe import Recipe
+from seedgrid.core.recipe import Recipe, describe_mix
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,11 +56,6 @@ def describe_change(before: Recipe, after: Recipe) -> str:
     fields = type(after).model_fields
     changed = [name for name in fields if getattr(before, name) != getattr(after, name)]
     return ", ".join(f"{name} {getattr(after, name)}" for name in changed)
-
-
-def describe_mix(recipe: Recipe) -> str:
-    """Say how much of which seeds' noise is mixed in; empty when there is none."""
-    return " + ".join(f"{share.weight:.0%} of seed {share.seed}" for share in recipe.noise_mix)
 
 
 def _plan(

@@ -32,6 +32,9 @@ MAX_STEPS: Final = 150
 MAX_GUIDANCE: Final = 30.0
 MAX_LOCK_WIDTH: Final = 16
 LOCK_WIDTH: Final = 4
+LOCK_WIDTHS: Final = (1, 2, 4, 8, 16)
+"""What is offered. Threads cut a batch of three, five, six or seven pictures inside a picture, and
+the end of a part is rounded otherwise; recipes that were made so are still painted."""
 
 DType = Literal["float32", "bfloat16", "float16"]
 Determinism = Literal["off", "seeded", "strict"]
@@ -188,6 +191,11 @@ class Passport(BaseModel):
     def digest(self) -> str:
         """SHA-256 of the canonical JSON, 64 hexadecimal digits."""
         return digest(self)
+
+
+def describe_mix(recipe: Recipe) -> str:
+    """Say how much of which seeds' noise is mixed in; empty when there is none."""
+    return " + ".join(f"{share.weight:.0%} of seed {share.seed}" for share in recipe.noise_mix)
 
 
 def canonical_json(value: BaseModel) -> str:

@@ -28,7 +28,25 @@ from seedgrid.formats.png_chunks import Chunk
 
 CHUNK_KEY: Final = "seedgrid"
 PARAMETERS_KEY: Final = "parameters"
+SEAL_KEY: Final = "seedgrid-seal"
 MAX_RECORD_CHARACTERS: Final = 256 * 1024
+
+_SHOWN_BY: Final = {
+    b"iCCP": "colours",
+    b"cICP": "colours",
+    b"gAMA": "colours",
+    b"cHRM": "colours",
+    b"acTL": "animation",
+    b"eXIf": "rotation",
+}
+# What says that colours are those of sRGB, as they are anyway: many programs add it when they save.
+_USUAL: Final = {
+    b"gAMA": (45455).to_bytes(4, "big"),
+    b"cHRM": b"".join(
+        number.to_bytes(4, "big")
+        for number in (31270, 32900, 64000, 33000, 30000, 60000, 15000, 6000)
+    ),
+}
 
 Source = Path | bytes
 """A file, or what is in it."""
@@ -65,15 +83,21 @@ class _Record(Value):
     pixels_sha256: Digest
 
 
-def encode(picture: Picture) -> bytes:
+def encode(picture: Picture, *, seal: str | None = None) -> bytes:
     """Write a picture as a PNG file with its recipe, passport and lineage inside.
 
     Args:
         picture: Pixels of shape (height, width, 3), uint8.
+        seal: A library's seal; only that library can tell that it is true.
 
     Returns:
         The whole file; equal pictures give equal bytes with one release of Pillow.
+
+    Raises:
+        PictureError: `picture_altered`: the pixels are not of the recipe's size.
     """
+    if picture.pixels.shape[:2] != (picture.recipe.height, picture.recipe.width):
+        raise PictureError("picture_altered")
     buffer = io.BytesIO()
     Image.fromarray(picture.pixels).save(buffer, "PNG", compress_level=_COMPRESS_LEVEL)
     record = _Record(
@@ -83,7 +107,8 @@ def encode(picture: Picture) -> bytes:
         lineage=picture.lineage,
         pixels_sha256=picture.pixels_sha256,
     )
-    return _with_record(png_chunks.split(buffer.getvalue()), record)
+    seals = () if seal is None else (png_chunks.plain_text(SEAL_KEY, seal),)
+    return _with_record(png_chunks.split(buffer.getvalue()), record, *seals)
 
 
 def read(source: Source) -> PngRecord:
@@ -91,13 +116,24 @@ def read(source: Source) -> PngRecord:
 
     Raises:
         PictureError: The file is not there, damaged or too large; `picture_without_recipe` when
-            it is a PNG of somebody else; `picture_record` when its recipe cannot be read.
+            it is a PNG of somebody else; `picture_record` when its recipe cannot be read;
+            `picture_altered` when it has another size than its recipe.
+    """
+    record = read_claimed(source)
+    if (record.width, record.height) != (record.recipe.width, record.recipe.height):
+        raise PictureError("picture_altered")
+    return record
+
+
+def read_claimed(source: Source) -> PngRecord:
+    """Read what a picture says of itself, also when it was cropped or resized since.
+
+    Raises:
+        PictureError: As `read`, but for the size.
     """
     chunks = png_chunks.split(read_bytes(source))
     size = png_chunks.header(chunks)
     record = _record(chunks)
-    if (size.width, size.height) != (record.recipe.width, record.recipe.height):
-        raise PictureError("picture_altered")
     return PngRecord(
         recipe=record.recipe,
         passport=record.passport,
@@ -139,6 +175,36 @@ def read_pixels(source: Source) -> Pixels:
         raise PictureError("picture_damaged", reason="its pixels cannot be unpacked") from error
 
 
+def shown_otherwise(source: Source) -> tuple[str, ...]:
+    """Say what makes a viewer show other colours than the pixels have; we write none of it.
+
+    Returns:
+        Some of `transparency`, `colours`, `rotation` and `animation`; nothing for an honest file.
+
+    Raises:
+        PictureError: The file is not there, damaged or too large.
+
+    Source:
+        https://www.w3.org/TR/png-3/#11Chunks
+    """
+    data = read_bytes(source)
+    chunks = png_chunks.split(data)
+    png_chunks.header(chunks)
+    kinds = {
+        _SHOWN_BY[chunk.kind]
+        for chunk in chunks
+        if chunk.kind in _SHOWN_BY and _USUAL.get(chunk.kind) != chunk.data
+    }
+    try:
+        with Image.open(io.BytesIO(data), formats=["PNG"]) as image:
+            if image.has_transparency_data:
+                lowest = np.array(image.convert("RGBA"))[..., 3].min()
+                kinds |= {"transparency"} if lowest < 255 else set()
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+        raise PictureError("picture_damaged", reason="its pixels cannot be unpacked") from error
+    return tuple(sorted(kinds))
+
+
 def read_texts(source: Source) -> dict[str, str]:
     """Read the text chunks of any PNG file by key, within limits.
 
@@ -162,6 +228,11 @@ def rewrite(png: bytes, *, lineage: Lineage) -> bytes:
     """
     chunks = png_chunks.split(png)
     return _with_record(chunks, _record(chunks).model_copy(update={"lineage": lineage}))
+
+
+def read_seal(png: bytes) -> str | None:
+    """Return the seal in a picture, whoever made it."""
+    return png_chunks.texts(png_chunks.split(png)).get(SEAL_KEY)
 
 
 def read_bytes(source: Source) -> bytes:
@@ -225,14 +296,16 @@ def _quoted(value: object) -> str:
     return json.dumps(text, ensure_ascii=False) if needs_quotes else text
 
 
-def _with_record(chunks: tuple[Chunk, ...], record: _Record) -> bytes:
+def _with_record(chunks: tuple[Chunk, ...], record: _Record, *texts: Chunk) -> bytes:
     text = json.dumps(
         record.model_dump(mode="json"), ensure_ascii=False, separators=(",", ":"), allow_nan=False
     )
     if len(text) > MAX_RECORD_CHARACTERS:
         raise PictureError("picture_text", value=CHUNK_KEY)
     parameters = png_chunks.plain_text(PARAMETERS_KEY, parameters_text(record.recipe))
-    return png_chunks.with_texts(chunks, (png_chunks.utf8_text(CHUNK_KEY, text), parameters))
+    return png_chunks.with_texts(
+        chunks, (png_chunks.utf8_text(CHUNK_KEY, text), parameters, *texts)
+    )
 
 
 def _record(chunks: tuple[Chunk, ...]) -> _Record:

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final, Literal
 
 from seedgrid.core.recipe import MAX_PROMPT_CHARACTERS
 from seedgrid.formats.importers.json_texts import as_dict, as_text
 
 _MAX_NODES: Final = 5000
-_MAX_STEPS: Final = 2000
+_MAX_STEPS: Final = 10_000
+_MAX_KIND: Final = 200
 _MAX_DEPTH: Final = 100
 _MAX_TEXT: Final = 2 * MAX_PROMPT_CHARACTERS
 _FILLED_IN: Final = "populated_text"
@@ -63,22 +65,27 @@ class Node:
     kind: str
     inputs: dict[str, Any] = field(repr=False)
 
+    @cached_property
+    def is_reroute(self) -> bool:
+        """Whether it only leads a line around."""
+        return "reroute" in self.kind.casefold()
+
     def __hash__(self) -> int:
         return hash(self.id)
 
 
 @dataclass(frozen=True)
 class _Walk:
-    """How far a walk may still go: in depth, and in steps that all its branches share."""
+    """How far a walk may still go: in depth, and in steps that all walks in a graph share."""
 
+    steps: Iterator[int]
     depth: int = _MAX_DEPTH
-    steps: Iterator[int] = field(default_factory=lambda: iter(range(_MAX_STEPS)))
 
     def deeper(self) -> _Walk | None:
         """Return the walk one node further on, or None at its end."""
         if self.depth == 0 or next(self.steps, None) is None:
             return None
-        return _Walk(self.depth - 1, self.steps)
+        return _Walk(self.steps, self.depth - 1)
 
 
 class Graph:
@@ -90,10 +97,12 @@ class Graph:
 
     def __init__(self, data: dict[str, Any]) -> None:
         self._nodes: dict[str, Node] = {}
+        self._beyond: dict[str, Node | None] = {}
+        self._start = _Walk(iter(range(_MAX_STEPS)))
         for node_id, value in list(data.items())[:_MAX_NODES]:
             kind, inputs = as_text(as_dict(value).get("class_type")), as_dict(value).get("inputs")
             if kind and isinstance(inputs, dict):
-                self._nodes[node_id] = Node(id=node_id, kind=kind, inputs=inputs)
+                self._nodes[node_id] = Node(id=node_id, kind=kind[:_MAX_KIND], inputs=inputs)
 
     @property
     def nodes(self) -> tuple[Node, ...]:
@@ -128,7 +137,7 @@ class Graph:
     def number(self, node: Node, *names: str) -> object:
         """Return the value of the first of these inputs that is a number, behind links too."""
         for name in names:
-            value = self._value(node.inputs.get(name), (*names, *_NUMBERS), _Walk())
+            value = self._value(node.inputs.get(name), (*names, *_NUMBERS), self._start)
             if isinstance(value, int | float) and not isinstance(value, bool):
                 return value
             if isinstance(value, str) and value.strip():
@@ -137,7 +146,7 @@ class Graph:
 
     def text(self, node: Node, name: str) -> str:
         """Return the text of an input, behind links too."""
-        return as_text(self._value(node.inputs.get(name), (name, *_WORDS), _Walk()))
+        return as_text(self._value(node.inputs.get(name), (name, *_WORDS), self._start))
 
     def words(self, node: Node | None, role: Role) -> str:
         """Return the words behind a conditioning: of its encoder, or joined of several.
@@ -146,7 +155,7 @@ class Graph:
             node: What the conditioning comes out of.
             role: Many nodes hand on both; the role says which of them is followed.
         """
-        return ", ".join(dict.fromkeys(self._words(node, role, _Walk()))) if node else ""
+        return ", ".join(dict.fromkeys(self._words(node, role, self._start))) if node else ""
 
     def _words(self, node: Node, role: Role, before: _Walk) -> Iterator[str]:
         walk = before.deeper()
@@ -214,14 +223,20 @@ class Graph:
         """Return the node behind a link; nodes that only lead lines around are passed through."""
         node = self._node(value)
         for _ in range(_MAX_DEPTH):
-            if node is None or "reroute" not in node.kind.casefold():
+            if node is None or not node.is_reroute:
                 return node
-            behind = (self._node(inner) for inner in node.inputs.values())
-            further = next((inner for inner in behind if inner is not None), None)
+            further = self._beyond_reroute(node)
             if further is None:
                 return node
             node = further
         return None
+
+    def _beyond_reroute(self, node: Node) -> Node | None:
+        """Return the first node behind; it is looked for once, among however many inputs."""
+        if node.id not in self._beyond:
+            behind = (self._node(inner) for inner in node.inputs.values())
+            self._beyond[node.id] = next((inner for inner in behind if inner is not None), None)
+        return self._beyond[node.id]
 
     def _node(self, value: object) -> Node | None:
         if isinstance(value, list) and len(value) == 2 and isinstance(value[0], str | int):

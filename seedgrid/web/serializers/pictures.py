@@ -9,9 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from seedgrid.core.entry import Entry
-from seedgrid.core.plan import describe_mix
 from seedgrid.core.prompts import compare_words
-from seedgrid.core.recipe import Recipe
+from seedgrid.core.recipe import Recipe, describe_mix
 from seedgrid.formats.links import link_query
 
 Json = dict[str, Any]
@@ -62,6 +61,7 @@ def card(entry: Entry, parent: Entry | None, *, hint: str | None, lock: Json | N
         "note": entry.note,
         "hint": hint,
         "lock": lock,
+        "checked": entry.checked,
         "link": link_query(recipe),
     }
 
