@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from reports import report_for
@@ -38,9 +40,19 @@ class ProbingBackend(FakeBackend):
         if watch.cancelled:
             raise RunCancelled("run_cancelled")
         self.num_probes += 1
-        report = report_for(recipe, proven=recipe.lock_width)
+        report = report_for(recipe, tested=recipe.lock_width)
         keep_report(recipe, self.prepare(recipe, placement), report)
         return report
+
+
+def verdicts(studio: Studio, picture_id: str | None, kept: object) -> list[dict[str, Any]]:
+    """What the Verify button answers, one after the other."""
+
+    async def collect() -> list[dict[str, Any]]:
+        checks = Checks(studio, OneLibrary(studio))
+        return [news async for news in checks.on_verify(picture_id, kept)]
+
+    return asyncio.run(collect())
 
 
 @pytest.fixture
@@ -68,7 +80,7 @@ def entry(studio: Studio) -> Entry:
 
 def test_a_picture_is_found_identical(studio: Studio, entry: Entry) -> None:
     """News while it paints, the verdict at the end, and nothing to complain of."""
-    *news, verdict = Checks(studio, OneLibrary(studio)).on_verify(entry.id, ME)
+    *news, verdict = verdicts(studio, entry.id, ME)
     assert all(said["working"] for said in news)
     assert (verdict["id"], verdict["verdict"]) == (entry.id, "identical")
     assert verdict["difference"] is None
@@ -85,31 +97,32 @@ def test_an_altered_recipe_is_found_out_with_a_picture_of_the_difference(
         lineage=entry.lineage.model_copy(update={"picture_id": "a" * 32}),
     )
     kept = studio.library.add(liar)
-    *_, verdict = Checks(studio, OneLibrary(studio)).on_verify(kept.id, ME)
-    assert verdict["verdict"] == "drifted"
+    *_, verdict = verdicts(studio, kept.id, ME)
+    assert verdict["verdict"] == "altered"
     assert verdict["difference"].startswith("data:image/jpeg;base64,")
     assert verdict["reasons"][0]["key"] == "reason_same_passport"
 
 
 def test_verifying_nothing_is_explained(studio: Studio) -> None:
     """Without a picture there is one message."""
-    (news,) = Checks(studio, OneLibrary(studio)).on_verify(None, ME)
+    (news,) = verdicts(studio, None, ME)
     assert news["error"]["key"] == "error_picture_unknown"
 
 
-def test_before_it_is_measured_nothing_is_claimed(studio: Studio, entry: Entry) -> None:
-    """No badge without a probe."""
-    assert LockBadge(studio).of(entry) is None
+def test_before_it_is_tested_that_is_said(studio: Studio, entry: Entry) -> None:
+    """Nothing is claimed without a probe."""
+    assert LockBadge(studio).of(entry) == {"key": "lock_untested", "data": {"asked": 4}}
 
 
-@pytest.mark.parametrize(("proven", "key"), [(4, "lock_proven"), (1, "lock_fails")])
+@pytest.mark.parametrize(("tested", "key"), [(4, "lock_tested"), (1, "lock_fails")])
 def test_the_badge_says_what_was_measured(
-    studio: Studio, entry: Entry, proven: int, key: str
+    studio: Studio, entry: Entry, tested: int, key: str
 ) -> None:
     """The probe's result for this model, size and machine, and no other."""
-    keep_report(entry.recipe, entry.passport, report_for(entry.recipe, proven=proven))
+    keep_report(entry.recipe, entry.passport, report_for(entry.recipe, tested=tested))
     badge = LockBadge(studio).of(entry)
-    assert badge == {"key": key, "data": {"width": proven, "asked": 4}}
+    assert badge["key"] == key
+    assert badge["data"] == {"width": tested, "asked": 4, "steps": 4, "date": "2026-11-21"}
 
 
 def test_the_lock_is_probed_once_by_itself(
@@ -119,19 +132,18 @@ def test_the_lock_is_probed_once_by_itself(
     badge = LockBadge(studio)
     for seed in (7, 8):
         run = studio.start_grid(
-            Request(prompt="a fox", seeds=(seed,), width=64, height=64, num_inference_steps=1)
+            Request(prompt="a fox", seeds=(seed,), width=64, height=64, num_inference_steps=4)
         )
         run.result(SOON_S)
         badge.consider(run)
         studio.engine.borrow(lambda _: None).result(SOON_S)
     assert backend.num_probes == 1
     said = badge.of(entry)
-    assert said is not None
-    assert said["key"] == "lock_proven"
+    assert said["key"] == "lock_tested"
 
 
 def test_a_probe_makes_way(studio: Studio, backend: ProbingBackend) -> None:
-    """When somebody wants to paint, a probe that waits is given up, and tried again later."""
+    """When anybody wants to paint, a probe that waits is given up, and tried again later."""
     badge = LockBadge(studio)
     first = studio.start_grid(
         Request(prompt="a fox", seeds=(7,), width=64, height=64, num_inference_steps=1)
@@ -141,7 +153,7 @@ def test_a_probe_makes_way(studio: Studio, backend: ProbingBackend) -> None:
         Request(prompt="busy", seeds=(1,), width=64, height=64, num_inference_steps=30)
     )
     badge.consider(first)
-    badge.make_way()
+    studio.start_grid(Request(prompt="me too", seeds=(2,), width=64, height=64), owner="api")
     blocker.result(SOON_S)
     studio.engine.borrow(lambda _: None).result(SOON_S)
     assert backend.num_probes == 0

@@ -16,39 +16,30 @@ from seedgrid.cli import options
 from seedgrid.cli.output import RunLine, complain, picture_row, say, say_json
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError
-from seedgrid.core.events import Cancelled, Failed, Finished
+from seedgrid.core.events import Cancelled, Failed, Finished, Missed
+from seedgrid.core.notices import Notice
 from seedgrid.core.prompts import GUIDE_SUFFIXES
-from seedgrid.core.request import Request, parse_size
-from seedgrid.core.seeds import parse_seeds
+from seedgrid.diffusion.probe_results import lock_notice
 from seedgrid.engine import Run
-from seedgrid.studio import Settings, Studio
+from seedgrid.studio import Studio
 
 
+@options.with_fields()
 def grid(
     prompt: Annotated[str, typer.Argument(help="What the pictures should show.")],
     seeds: options.Seeds = "0-3",
-    negative: options.Negative = "",
-    steps: options.Steps = None,
-    guidance: options.Guidance = None,
-    scheduler: options.Scheduler = None,
-    size: options.Size = None,
-    model: options.Model = None,
-    dtype: options.DType = None,
-    device: options.Device = "auto",
-    width: options.Width = None,
-    determinism: options.Determinism = None,
     library: options.Library = None,
     out: options.Out = None,
     fresh: options.Fresh = False,
-    turbo: options.Turbo = False,
     json: options.Json = False,
+    **settings: options.Value,
 ) -> None:
     """Paint one prompt on several seeds."""
-    settings = _settings(negative, steps, guidance, scheduler, size, dtype, width, determinism)
-    request = Request(prompt=prompt, seeds=parse_seeds(seeds), **settings)
+    request = options.make_request(prompt, seeds, settings)
+    placement = options.make_placement(settings)
     folder = _make_out(out)
-    with Studio(model, library, device) as studio:
-        run = studio.start_grid(request, turbo=turbo, fresh=fresh)
+    with Studio(settings["model"], library, placement=placement) as studio:
+        run = studio.start_grid(request, turbo=settings["turbo"], fresh=fresh)
         _follow(run, folder, as_json=json)
         _tell_notices(studio, run)
         _write_sheet(run, folder)
@@ -78,58 +69,25 @@ def refine(
         _write_sheet(run, folder)
 
 
+@options.with_fields()
 def matrix(
     prompts: Annotated[list[str], typer.Argument(help="One row each.")],
-    seeds: Annotated[str, typer.Option(help="One column each, as in 7,11,42.")],
-    negative: options.Negative = "",
-    steps: options.Steps = None,
-    guidance: options.Guidance = None,
-    scheduler: options.Scheduler = None,
-    size: options.Size = None,
-    model: options.Model = None,
-    dtype: options.DType = None,
-    device: options.Device = "auto",
-    width: options.Width = None,
-    determinism: options.Determinism = None,
+    seeds: Annotated[str, typer.Option(help="One column each, as in 7,11,42; random draws four.")],
     library: options.Library = None,
     out: options.Out = None,
     fresh: options.Fresh = False,
-    turbo: options.Turbo = False,
     json: options.Json = False,
+    **settings: options.Value,
 ) -> None:
     """Paint every prompt on every seed."""
-    settings = _settings(negative, steps, guidance, scheduler, size, dtype, width, determinism)
-    request = Request(prompt="", seeds=parse_seeds(seeds), **settings)
+    request = options.make_request("", seeds, settings)
+    placement = options.make_placement(settings)
     folder = _make_out(out)
-    with Studio(model, library, device) as studio:
-        run = studio.start_grid(request, prompts, turbo=turbo, fresh=fresh)
+    with Studio(settings["model"], library, placement=placement) as studio:
+        run = studio.start_grid(request, prompts, turbo=settings["turbo"], fresh=fresh)
         _follow(run, folder, as_json=json)
         _tell_notices(studio, run)
         _write_sheet(run, folder, rows=len(prompts))
-
-
-def _settings(
-    negative: str,
-    steps: int | None,
-    guidance: float | None,
-    scheduler: str | None,
-    size: str | None,
-    dtype: str | None,
-    width: int | None,
-    determinism: str | None,
-) -> Settings:
-    size_px = parse_size(size) if size is not None else (None, None)
-    return Settings(
-        negative_prompt=negative,
-        width=size_px[0],
-        height=size_px[1],
-        num_inference_steps=steps,
-        guidance_scale=guidance,
-        scheduler=scheduler,
-        dtype=dtype,
-        lock_width=width,
-        determinism=determinism,
-    )
 
 
 def _make_out(out: Path | None) -> Path | None:
@@ -157,11 +115,21 @@ def _follow(run: Run, out: Path | None, *, as_json: bool) -> None:
             if isinstance(event, Finished):
                 with progress.aside():
                     _print_picture(event, out, as_json=as_json)
+            if isinstance(event, Missed):
+                complain(f"Seed {run.jobs[event.cell].recipe.seed}: {event.error}")
+    _tell_of_lock(run)
     if isinstance(event, Cancelled):
         complain(f"Stopped: {len(run.finished)} of {len(run.jobs)} pictures are kept.")
         raise typer.Exit(130)
     if isinstance(event, Failed):
         raise event.error
+
+
+def _tell_of_lock(run: Run) -> None:
+    """Say once for each kind of picture that its lock was not tested here, or does not hold."""
+    found = (lock_notice(entry.recipe, entry.passport) for entry in run.finished.values())
+    for sentence in dict.fromkeys(str(notice) for notice in found if notice is not None):
+        complain(sentence)
 
 
 def _tell_notices(studio: Studio, run: Run) -> None:
@@ -177,6 +145,8 @@ def _print_picture(event: Finished, out: Path | None, *, as_json: bool) -> None:
         say_json(picture_row(entry, path) | {"remembered": event.remembered})
     else:
         say(f"{path}  seed {entry.recipe.seed}  {' '.join(entry.recipe.prompt.split())}")
+    if event.is_uniform:
+        complain(f"Seed {entry.recipe.seed}: {Notice('picture_blank')}")
 
 
 def _copy(entry: Entry, out: Path) -> Path:
@@ -196,15 +166,12 @@ def _write_sheet(run: Run, out: Path | None, rows: int | None = None) -> None:
 
     from seedgrid.export import sheets
     from seedgrid.formats import png
-    from seedgrid.storage.files import write_atomically
+    from seedgrid.storage.files import open_atomically
 
     entries = [run.finished[cell] for cell in range(len(run.jobs))]
-    images = [Image.fromarray(png.read_pixels(entry.path)) for entry in entries]
-    if rows is None:
-        sheet = sheets.make_sheet(images)
-    else:
-        sheet = sheets.make_grid(images, rows, len(images) // rows)
-    write_atomically(out / f"sheet-{entries[0].lineage.round_id[:12]}.png", sheets.encode(sheet))
+    images = (Image.fromarray(png.read_pixels(entry.path)) for entry in entries)
+    with open_atomically(out / f"sheet-{entries[0].lineage.round_id[:12]}.png") as file:
+        sheets.write_grid(file, images, count=len(entries), rows=rows)
 
 
 @contextmanager

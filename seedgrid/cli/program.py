@@ -14,6 +14,7 @@ from seedgrid.cli import bench, check, keep, look, machine, page, paint, share
 from seedgrid.cli.output import complain
 from seedgrid.core import logs
 from seedgrid.core.errors import SeedGridError
+from seedgrid.diffusion.process import tune_process
 
 # Typer carries a copy of click since 0.25 and uses the real one before; this is either's class.
 _USAGE_ERROR: Final = cast("type[Exception]", typer.BadParameter.__mro__[1])
@@ -61,6 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit code.
     """
+    tune_process()
     logs.set_up()
     command = typer.main.get_command(app)
     words = list(sys.argv[1:] if arguments is None else arguments)

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from seedgrid.core.picture import Pixels
-from seedgrid.core.recipe import Passport, Recipe
-from seedgrid.core.request import ModelCard
-from seedgrid.diffusion.accel.malloc import keep_freed_memory, without_collecting
-from seedgrid.diffusion.backend import Placement, Watch
+from seedgrid.core.card import ModelCard
+from seedgrid.core.recipe import ModelRef, Passport, Recipe
+from seedgrid.diffusion.backend import Outcome, Placement, Watch
 from seedgrid.diffusion.probe_results import ProbeReport
+from seedgrid.diffusion.process import large_import
 from seedgrid.models import registry
 
 if TYPE_CHECKING:
@@ -26,7 +25,6 @@ class DeferredBackend:
 
     def __init__(self) -> None:
         self._backend: DiffusersBackend | None = None
-        keep_freed_memory()
 
     def card(self, model: str | None) -> ModelCard:
         """Find a model and say what it can do, without loading it and without torch."""
@@ -42,13 +40,17 @@ class DeferredBackend:
 
     def paint(
         self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
-    ) -> tuple[Pixels, ...]:
+    ) -> tuple[Outcome, ...]:
         """Compute up to W recipes of one `batch_key` in a batch of exactly W cells."""
         return self._painter().paint(recipes, placement, watch)
 
     def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport:
         """Tell whether the lock holds for recipes like this one, here; remembered by passport."""
         return self._painter().probe(recipe, placement, watch)
+
+    def rehash(self, ref: ModelRef) -> None:
+        """Compare every byte of a model's weights with what a recipe names."""
+        registry.rehash(ref)
 
     def close(self) -> None:
         """Let go of models and memory."""
@@ -57,7 +59,7 @@ class DeferredBackend:
 
     def _painter(self) -> DiffusersBackend:
         if self._backend is None:
-            with without_collecting():
+            with large_import():
                 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 
             self._backend = DiffusersBackend()

@@ -6,18 +6,20 @@ run goes on without them. Knows nothing of who computes.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from seedgrid.core.entry import Entry
-from seedgrid.core.errors import RunCancelled
+from seedgrid.core.errors import RunCancelled, SeedGridError
 from seedgrid.core.events import (
     Cancelled,
     Done,
     Event,
     Failed,
     Finished,
+    Missed,
     Noise,
     Queued,
     Started,
@@ -38,6 +40,7 @@ class Run:
     Attributes:
         id: 32 hexadecimal digits that nobody can guess.
         owner: Who asked; owners take turns.
+        address: Where from; empty for one's own machine.
         jobs: In the order of their cells.
         library: Where the pictures go.
         placement: Where to compute.
@@ -50,6 +53,7 @@ class Run:
         jobs: Sequence[Job],
         *,
         owner: str,
+        address: str = "",
         library: Store,
         placement: Placement,
         fresh: bool,
@@ -58,6 +62,7 @@ class Run:
     ) -> None:
         self.id = new_id()
         self.owner = owner
+        self.address = address
         self.jobs = tuple(jobs)
         self.library = library
         self.placement = placement
@@ -69,6 +74,7 @@ class Run:
         self._log: list[tuple[int, Event]] = []  # (number, event), numbers rising, with gaps
         self._next_number = 0
         self._finished: dict[int, Entry] = {}
+        self._listeners: list[Callable[[], None]] = []
         self._state: State = "queued"
 
     def __repr__(self) -> str:
@@ -94,6 +100,20 @@ class Run:
         """The pictures that are safe so far, by cell."""
         with self._changed:
             return dict(self._finished)
+
+    @property
+    def missed(self) -> Mapping[int, SeedGridError]:
+        """Why some pictures came to nothing, by cell."""
+        with self._changed:
+            events = [event for _, event in self._log]
+        return {event.cell: event.error for event in events if isinstance(event, Missed)}
+
+    @property
+    def num_uniform(self) -> int:
+        """How many of the finished pictures have one colour only."""
+        with self._changed:
+            events = [event for _, event in self._log]
+        return sum(isinstance(event, Finished) and event.is_uniform for event in events)
 
     @property
     def num_remembered(self) -> int:
@@ -183,6 +203,20 @@ class Run:
             raise RunCancelled("run_cancelled")
         return tuple(self._finished[cell] for cell in range(len(self.jobs)))
 
+    def when_changed(self, listener: Callable[[], None]) -> None:
+        """Call somebody after every event, on the thread that announces it, and once at the start.
+
+        For those who must not hold a thread while they wait; it should return at once.
+        """
+        with self._changed:
+            self._listeners.append(listener)
+        listener()
+
+    def no_longer(self, listener: Callable[[], None]) -> None:
+        """Call somebody no more."""
+        with self._changed, contextlib.suppress(ValueError):
+            self._listeners.remove(listener)
+
     def announce(self, *events: Event) -> None:
         """Tell all watchers, of several events at once. For the engine only.
 
@@ -193,6 +227,9 @@ class Run:
             for event in events:
                 self._note(event)
             self._changed.notify_all()
+            listeners = tuple(self._listeners)
+        for listener in listeners:
+            listener()
 
     def _note(self, event: Event) -> None:
         if self.has_ended:

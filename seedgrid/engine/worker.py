@@ -1,7 +1,8 @@
 """The worker: the one thread that owns the backend. It takes runs one at a time and paints them.
 
 Saving goes on in a second thread beside the next batch; a picture is announced only when it is
-safe on disk. Whatever goes wrong ends the run, never the worker.
+safe on disk. A long run gives way between two batches when others wait. Whatever goes wrong ends
+the run, never the worker.
 """
 
 from __future__ import annotations
@@ -9,18 +10,31 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import LibraryError, RunCancelled, RunError, SeedGridError
-from seedgrid.core.events import Cancelled, Done, Failed, Finished, Loading, Noise, Started, Step
+from seedgrid.core.events import (
+    Cancelled,
+    Done,
+    Event,
+    Failed,
+    Finished,
+    Loading,
+    Missed,
+    Noise,
+    Started,
+    Step,
+)
 from seedgrid.core.picture import Picture, Pixels
 from seedgrid.core.plan import Job
 from seedgrid.core.recipe import Passport, Recipe
-from seedgrid.diffusion.backend import Backend, PreviewMaker
+from seedgrid.diffusion.backend import Backend, Outcome, PreviewMaker
+from seedgrid.engine.admission import Speeds
 from seedgrid.engine.background import TaskThread
 from seedgrid.engine.fair_queue import FairQueue
 from seedgrid.engine.run import Run
@@ -33,17 +47,46 @@ _SAVED_TOGETHER: Final = 4
 """Pictures go into the library in one transaction: the disk is waited for once, not four times."""
 
 
+Batches = Generator[None, bool | None, None]
+
+
+@dataclass
+class _Turn:
+    """A run that was begun.
+
+    Attributes:
+        batches: Paints the next batch.
+        worked_s: How long it was painted so far.
+    """
+
+    run: Run
+    batches: Batches
+    worked_s: float = 0.0
+
+    def abandon(self) -> None:
+        """Let go of it; on the saver's thread, behind what it had to save."""
+        try:
+            self.batches.close()
+        finally:
+            self.run.announce(Cancelled(elapsed_s=self.worked_s))
+
+
 class Worker:
     """Works on what a queue gives until the queue is closed.
 
     Args:
         backend: Touched by this thread only.
         queue: Who is next.
+        speeds: Learns from every batch.
     """
 
-    def __init__(self, backend: Backend, queue: FairQueue) -> None:
+    def __init__(self, backend: Backend, queue: FairQueue, speeds: Speeds) -> None:
         self._backend = backend
         self._queue = queue
+        self._speeds = speeds
+        self._guard = threading.Lock()
+        self._is_closing = False
+        self._begun: dict[str, _Turn] = {}  # runs that wait between two batches, by id
         self._saver = TaskThread("seedgrid-saver")
         self._thread = threading.Thread(target=self._work, name="seedgrid-worker", daemon=True)
         self._thread.start()
@@ -52,45 +95,101 @@ class Worker:
         """Wait until the thread has ended; the queue must be closed before."""
         self._thread.join()
 
+    def abandon(self, run: Run) -> None:
+        """End a run that was cancelled while it waited; what it had painted is saved before."""
+        with self._guard:
+            turn = self._begun.pop(run.id, None)
+            if turn is not None and not self._is_closing:
+                self._saver.submit(turn.abandon)
+                return
+        if turn is None:
+            run.announce(Cancelled(elapsed_s=0.0))
+        else:
+            self._saver.close()  # What it had painted is saved by now.
+            turn.abandon()
+
+    def abandon_waiting(self, runs: Sequence[Run]) -> None:
+        """End runs that waited when the queue was closed; those that were begun end with us."""
+        with self._guard:
+            unbegun = [run for run in runs if run.id not in self._begun]
+        for run in unbegun:
+            run.announce(Cancelled(elapsed_s=0.0))
+
     def _work(self) -> None:
         while (item := self._queue.take()) is not None:
             if isinstance(item, Run):
-                self._finish(item)
+                self._take_turn(item)
             else:
-                item()
+                item.do()
+        with self._guard:
+            self._is_closing = True
+            for turn in self._begun.values():
+                self._saver.submit(turn.abandon)
         self._saver.close()
         self._backend.close()
 
-    def _finish(self, run: Run) -> None:
-        """Bring a run to its one end."""
+    def _take_turn(self, run: Run) -> None:
+        """Paint until the run has come to its one end, or somebody else waits."""
+        begun = self._begun.pop(run.id, None)
+        turn = begun or _Turn(run=run, batches=self._make(run))
         start_s = time.monotonic()
+        event: Event
         try:
-            self._make(run)
+            is_done = self._paint_on(run, turn, is_new=begun is None)
         except RunCancelled:
-            run.announce(Cancelled(elapsed_s=time.monotonic() - start_s))
+            event = Cancelled(elapsed_s=turn.worked_s + time.monotonic() - start_s)
         except SeedGridError as error:
-            run.announce(Failed(error=error))
+            event = Failed(error=error)
         except Exception as error:
             logger.exception("a run failed unexpectedly")
-            run.announce(Failed(error=RunError("run_unexpected", reason=_in_words(error))))
+            event = Failed(error=RunError("run_unexpected", reason=_in_words(error)))
         else:
-            run.announce(Done(elapsed_s=time.monotonic() - start_s))
+            turn.worked_s += time.monotonic() - start_s
+            if not is_done:
+                return
+            event = Done(elapsed_s=turn.worked_s)
+        run.announce(event)
 
-    def _make(self, run: Run) -> None:
-        """Paint and save all pictures of a run; what was painted is saved, whatever happens."""
+    def _paint_on(self, run: Run, turn: _Turn, *, is_new: bool) -> bool:
+        """Paint batch after batch; False when the run waits for its next turn."""
+        was_away: bool | None = None if is_new else True
+        while True:
+            try:
+                turn.batches.send(was_away)
+            except StopIteration:
+                return True
+            was_away = False
+            if self._queue.others_wait(run):
+                self._begun[run.id] = turn
+                if self._queue.put_back(run):
+                    return False
+                self._begun.pop(run.id, None)
+
+    def _make(self, run: Run) -> Batches:
+        """Paint and save all pictures of a run; what was painted is saved, whatever happens.
+
+        Yields:
+            Between two batches; True comes back when others had a turn meanwhile.
+        """
         saving: list[Future[None]] = []
+        has_painted = False
         try:
             for cells in _same_setting(run.jobs):
                 passport = self._prepare(run, run.jobs[cells[0]].recipe)
                 unknown = self._recall(run, cells, passport, saving)
                 width = run.jobs[cells[0]].recipe.lock_width
                 for start in range(0, len(unknown), width):
+                    if has_painted and (yield):
+                        passport = self._prepare(run, run.jobs[cells[0]].recipe)
                     batch = unknown[start : start + width]
-                    pictures = self._paint(run, batch)
-                    before, saving = saving, self._save(run, batch, pictures, passport)
+                    painted = _painted(run, batch, self._paint(run, batch))
+                    has_painted = True
+                    before, saving = saving, self._save(run, painted, passport)
                     _wait_for(before)  # Memory holds two batches at most.
         finally:
             _wait_for(saving)
+        for error in run.missed.values():
+            raise error
 
     def _prepare(self, run: Run, recipe: Recipe) -> Passport:
         if run.cancelled:
@@ -116,18 +215,20 @@ class Worker:
             saving.append(self._saver.submit(partial(_save_again, run, some)))
         return tuple(cell for cell, recipe_id in wanted.items() if recipe_id not in found)
 
-    def _paint(self, run: Run, cells: Cells) -> tuple[Pixels, ...]:
+    def _paint(self, run: Run, cells: Cells) -> tuple[Outcome, ...]:
         if run.cancelled:
             raise RunCancelled("run_cancelled")
         run.announce(Started(cells=cells))
         recipes = [run.jobs[cell].recipe for cell in cells]
         watch = _BatchWatch(run, cells, has_previews=run.placement.previews)
-        return self._backend.paint(recipes, run.placement, watch)
+        start_s = time.monotonic()
+        pictures = self._backend.paint(recipes, run.placement, watch)
+        self._speeds.note(recipes[0], time.monotonic() - start_s)
+        return pictures
 
     def _save(
-        self, run: Run, cells: Cells, pictures: Sequence[Pixels], passport: Passport
+        self, run: Run, painted: Sequence[tuple[int, Pixels]], passport: Passport
     ) -> list[Future[None]]:
-        painted = list(zip(cells, pictures, strict=True))
         return [
             self._saver.submit(
                 partial(_save, run, painted[start : start + _SAVED_TOGETHER], passport)
@@ -165,6 +266,18 @@ def _same_setting(jobs: Sequence[Job]) -> tuple[Cells, ...]:
     return tuple(tuple(cells) for cells in groups.values())
 
 
+def _painted(run: Run, cells: Cells, outcomes: Sequence[Outcome]) -> list[tuple[int, Pixels]]:
+    """Return the pictures that came out, by cell; tell at once of those that did not."""
+    pairs = list(zip(cells, outcomes, strict=True))
+    missed = [(cell, error) for cell, error in pairs if isinstance(error, RunError)]
+    run.announce(*(Missed(cell=cell, error=error) for cell, error in missed))
+    return [(cell, pixels) for cell, pixels in pairs if not isinstance(pixels, RunError)]
+
+
+def _is_uniform(pixels: Pixels) -> bool:
+    return bool((pixels == pixels[0, 0]).all())
+
+
 def _save(run: Run, painted: Sequence[tuple[int, Pixels]], passport: Passport) -> None:
     """Save a few pictures together; on a full disk each that finds room."""
     pictures = {
@@ -184,7 +297,12 @@ def _save(run: Run, painted: Sequence[tuple[int, Pixels]], passport: Passport) -
         _save_one_by_one(run, painted, passport)
     else:
         finished = zip(pictures, entries, strict=True)
-        run.announce(*(Finished(cell=cell, entry=entry) for cell, entry in finished))
+        run.announce(
+            *(
+                Finished(cell=cell, entry=entry, is_uniform=_is_uniform(pictures[cell].pixels))
+                for cell, entry in finished
+            )
+        )
 
 
 def _save_one_by_one(run: Run, painted: Sequence[tuple[int, Pixels]], passport: Passport) -> None:

@@ -18,10 +18,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
+from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import ModelError
 from seedgrid.core.names import is_folder_name, is_hub_id, is_revision
 from seedgrid.core.recipe import ModelRef
-from seedgrid.core.request import ModelCard
 from seedgrid.models.cards import make_card
 from seedgrid.models.files import PICKLE_SUFFIXES, VARIANT, ModelFiles, read_folder
 from seedgrid.models.single_file import configuration_source, read_single_file
@@ -120,6 +120,16 @@ def find_recorded(ref: ModelRef) -> Model:
         except ModelError as error:  # Another model of that name may still be the one.
             problem = error
     raise problem
+
+
+def rehash(ref: ModelRef) -> None:
+    """Read a model's weights again, every byte, and compare them with what a recipe names.
+
+    Raises:
+        ModelError: `model_changed`, or as `find_recorded`.
+    """
+    if find_recorded(ref).files.digest(anew=True) != ref.weights_sha256:
+        raise ModelError("model_changed", value=ref.id)
 
 
 def installed() -> tuple[Model, ...]:

@@ -29,8 +29,10 @@ _CACHE: Final = "pairs"
 _PAIR: Final = 2
 
 
-class Decoder:
+class Accelerator:
     """What was found about decoding two by two, for each kind of batch."""
+
+    is_probed = False  # The probe decodes few batches: trying pairs for them is not worth it.
 
     @cached_property
     def _found(self) -> dict[str, bool]:
@@ -38,7 +40,7 @@ class Decoder:
 
     @contextmanager
     def used_by(self, pipeline: Any, context: str) -> Iterator[None]:
-        """Let a pipeline's VAE decode two by two in the block, where that was proven.
+        """Let a pipeline's VAE decode two by two in the block, where every bit was found equal.
 
         Args:
             pipeline: Of diffusers, on the processor; its VAE is as before when the block ends.

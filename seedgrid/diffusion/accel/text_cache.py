@@ -1,7 +1,7 @@
 """Remember what the text encoders made of texts, so that known words are not encoded again.
 
-At a fixed width a row of a text encoder's batch depends on its own words alone (the lock, proven by
-the probe), so rows may be kept one by one and put together anew: bit for bit what the encoder
+At a fixed width a row of a text encoder's batch depends on its own words alone (the lock, which
+the probe tests), so rows may be kept one by one and put together anew: bit for bit what the encoder
 gives. A batch with one unknown row is encoded whole. Knows no pipelines, only modules that turn
 token ids into tensors.
 
@@ -30,8 +30,10 @@ _ENCODERS: Final = ("text_encoder", "text_encoder_2", "text_encoder_3")
 Forward = Callable[..., Any]
 
 
-class TextMemory:
+class Accelerator:
     """Rows of text encoders' outputs, the least recently used forgotten first."""
+
+    is_probed = False  # The probe wants every row computed.
 
     def __init__(self, max_bytes: int = MAX_KEPT_BYTES) -> None:
         self._rows: OrderedDict[str, _Row] = OrderedDict()
@@ -54,11 +56,6 @@ class TextMemory:
                     asked = partial(self._recall, encoder.forward, f"{name}|{context}")
                     stack.enter_context(replaced(encoder, "forward", asked))
             yield
-
-    def clear(self) -> None:
-        """Forget everything."""
-        self._rows.clear()
-        self._num_bytes = 0
 
     def _recall(self, forward: Forward, context: str, *args: Any, **kwargs: Any) -> Any:
         keys = _row_keys(context, args, kwargs)

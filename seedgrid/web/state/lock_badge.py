@@ -1,7 +1,7 @@
 """The lock badge: what the probe found for pictures like this one, and when to probe.
 
-A probe costs about a grid's time, once for a model, device, number format and size. So it runs by
-itself after the first grid, on the engine's thread, and makes way at once when somebody paints.
+A probe costs up to one and a half grids, once for a model and setting. So it runs by itself after
+the first grid, on the engine's thread, and makes way at once when somebody paints.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from concurrent.futures import Future
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import RunCancelled, SeedGridError
 from seedgrid.core.recipe import Recipe
-from seedgrid.diffusion.backend import Placement, PreviewMaker
+from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.probe_results import ProbeReport, recall_report
 from seedgrid.engine import Run
 from seedgrid.studio import Studio
@@ -28,17 +28,19 @@ class LockBadge:
     def __init__(self, studio: Studio) -> None:
         self._studio = studio
         self._busy = threading.Lock()
-        self._watch = _ProbeWatch()
 
-    def of(self, entry: Entry) -> stage.Json | None:
-        """Say in one sentence what was measured of the lock for this picture, if it was."""
+    def of(self, entry: Entry) -> stage.Json:
+        """Say in one sentence what was tested of the lock for this picture, here, and when."""
         report = recall_report(entry.recipe, entry.passport)
         if report is None:
-            return None
-        data = {"width": report.proven_width, "asked": report.asked_width}
-        if report.holds:
-            return {"key": "lock_proven", "data": data}
-        return {"key": "lock_fails", "data": data}
+            return {"key": "lock_untested", "data": {"asked": entry.recipe.lock_width}}
+        data = {
+            "width": max(report.tested_width, 1),
+            "asked": report.asked_width,
+            "steps": report.num_inference_steps,
+            "date": report.tested_at[:10],
+        }
+        return {"key": "lock_tested" if report.holds else "lock_fails", "data": data}
 
     def consider(self, run: Run) -> None:
         """Probe what a finished run painted, unless it was probed before."""
@@ -49,14 +51,9 @@ class LockBadge:
         if recall_report(entry.recipe, entry.passport) is not None:
             self._busy.release()
             return
-        self._watch = _ProbeWatch()
-        self._probe(entry.recipe, run.placement, self._watch)
+        self._probe(entry.recipe, run.placement)
 
-    def make_way(self) -> None:
-        """Stop a probe that goes on: somebody wants to paint."""
-        self._watch.close()
-
-    def _probe(self, recipe: Recipe, placement: Placement, watch: _ProbeWatch) -> None:
+    def _probe(self, recipe: Recipe, placement: Placement) -> None:
         def settle(future: Future[ProbeReport | None]) -> None:
             self._busy.release()
             error = None if future.cancelled() else future.exception()
@@ -64,26 +61,6 @@ class LockBadge:
                 logger.warning("the lock could not be probed: %s", error)
 
         try:
-            self._studio.probe(recipe, placement, watch).add_done_callback(settle)
+            self._studio.probe(recipe, placement).add_done_callback(settle)
         except SeedGridError:  # The engine closes.
             self._busy.release()
-
-
-class _ProbeWatch:
-    """The watch of a probe: closed when somebody else wants to pass."""
-
-    def __init__(self) -> None:
-        self._closed = threading.Event()
-
-    @property
-    def cancelled(self) -> bool:
-        return self._closed.is_set()
-
-    def noise(self, previews: PreviewMaker) -> None:
-        """Nobody looks at a probe's noise."""
-
-    def step(self, number: int, total: int, previews: PreviewMaker) -> None:
-        """Nobody follows a probe step by step."""
-
-    def close(self) -> None:
-        self._closed.set()
