@@ -196,15 +196,12 @@ def _write_sheet(run: Run, out: Path | None, rows: int | None = None) -> None:
 
     from seedgrid.export import sheets
     from seedgrid.formats import png
-    from seedgrid.storage.files import write_atomically
+    from seedgrid.storage.files import open_atomically
 
     entries = [run.finished[cell] for cell in range(len(run.jobs))]
-    images = [Image.fromarray(png.read_pixels(entry.path)) for entry in entries]
-    if rows is None:
-        sheet = sheets.make_sheet(images)
-    else:
-        sheet = sheets.make_grid(images, rows, len(images) // rows)
-    write_atomically(out / f"sheet-{entries[0].lineage.round_id[:12]}.png", sheets.encode(sheet))
+    images = (Image.fromarray(png.read_pixels(entry.path)) for entry in entries)
+    with open_atomically(out / f"sheet-{entries[0].lineage.round_id[:12]}.png") as file:
+        sheets.write_grid(file, images, count=len(entries), rows=rows)
 
 
 @contextmanager

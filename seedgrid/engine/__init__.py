@@ -9,8 +9,9 @@ Knows nothing of screens, prompts or files. `engine.py` is the door, `run.py` wh
 `fair_queue.py` who is next, `lane.py` the thread that paints, `worker.py` the one that saves.
 """
 
+from seedgrid.engine.admission import UNBOUNDED, Bounds
 from seedgrid.engine.engine import Engine, Warmth
 from seedgrid.engine.run import Run, State
 from seedgrid.engine.store import Store
 
-__all__ = ["Engine", "Run", "State", "Store", "Warmth"]
+__all__ = ["UNBOUNDED", "Bounds", "Engine", "Run", "State", "Store", "Warmth"]

@@ -5,19 +5,19 @@ from __future__ import annotations
 import atexit
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, Self, TypeVar
 
 from seedgrid.core.errors import RunError, SeedGridError
-from seedgrid.core.events import Cancelled
 from seedgrid.core.notices import Notice
 from seedgrid.core.plan import Job
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import ModelCard, Request, resolve
 from seedgrid.diffusion.backend import Backend, Placement, even_threads
-from seedgrid.engine.fair_queue import FairQueue
+from seedgrid.engine.admission import UNBOUNDED, Asker, Bounds, Speeds, Waiting, admit
+from seedgrid.engine.fair_queue import Errand, FairQueue
 from seedgrid.engine.run import Run
 from seedgrid.engine.store import Store
 from seedgrid.engine.worker import Lane
@@ -43,6 +43,15 @@ class Warmth:
     error: SeedGridError | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Borrowed:
+    """An errand that somebody asked for, and what is painted for it."""
+
+    future: Future[Any]
+    asker: Asker
+    recipes: tuple[Recipe, ...]
+
+
 class Engine:
     """Makes pictures, one run at a time, in turns between owners. Safe to use from any thread.
 
@@ -51,6 +60,7 @@ class Engine:
         library: Where pictures go unless a run names another place.
         placement: Where to compute.
         runs_per_owner: How many runs one owner may have waiting or running.
+        bounds: What strangers may ask for beside.
     """
 
     def __init__(
@@ -60,6 +70,7 @@ class Engine:
         *,
         placement: Placement | None = None,
         runs_per_owner: int = 2,
+        bounds: Bounds = UNBOUNDED,
     ) -> None:
         self.library = library
         self._backend = backend
@@ -68,9 +79,11 @@ class Engine:
         self._runs: dict[str, Run] = {}
         self._lock = threading.Lock()
         self._warmth = Warmth()
-        self._borrowed: list[Future[Any]] = []
+        self._bounds = bounds
+        self._speeds = Speeds()
+        self._borrowed: list[_Borrowed] = []
         self._queue = FairQueue()
-        self._lane = Lane(backend, self._queue)
+        self._lane = Lane(backend, self._queue, self._speeds)
         atexit.register(self.close)
 
     def __enter__(self) -> Self:
@@ -97,6 +110,7 @@ class Engine:
         jobs: Sequence[Job],
         *,
         owner: str,
+        address: str = "",
         fresh: bool = False,
         library: Store | None = None,
         placement: Placement | None = None,
@@ -107,21 +121,25 @@ class Engine:
         Args:
             jobs: At least one; their recipes may differ in everything.
             owner: Who asks: a browser session, for example. Owners take turns.
+            address: Where from; empty for one's own machine.
             fresh: Compute even what the library remembers.
             library: Where the pictures go; the engine's own by default.
             placement: Where to compute; the engine's own by default.
             notices: What whoever asked should know of the jobs.
 
         Raises:
-            RunError: `too_many_runs` for this owner, or `engine_closed`.
+            RunError: `too_many_runs`, `too_many_here` or `queue_full`; or `engine_closed`.
+            InputError: `run_large` or `run_long`: more than anybody may ask for.
             LibraryError: The library has no room for so many pictures.
         """
         if not jobs:
             raise ValueError("a run needs at least one job")
         (library or self.library).check_room(job.recipe for job in jobs)
+        recipes = [job.recipe for job in jobs]
         run = Run(
             jobs,
             owner=owner,
+            address=address,
             library=library or self.library,
             placement=_locked(placement) if placement else self._placement,
             fresh=fresh,
@@ -129,9 +147,7 @@ class Engine:
             on_cancel=self._on_cancel,
         )
         with self._lock:
-            active = [r for r in self._runs.values() if r.owner == owner and _counts(r)]
-            if len(active) >= self._runs_per_owner:
-                raise RunError("too_many_runs", limit=self._runs_per_owner)
+            self._admit(Asker(owner=owner, address=address), recipes)
             if not self._queue.put(run):
                 raise RunError("engine_closed")
             self._runs[run.id] = run
@@ -143,18 +159,31 @@ class Engine:
         with self._lock:
             return self._runs.get(run_id)
 
-    def borrow(self, task: Callable[[Backend], Result]) -> Future[Result]:
+    def borrow(
+        self,
+        task: Callable[[Backend], Result],
+        *,
+        owner: str = "",
+        address: str = "",
+        recipes: Sequence[Recipe] = (),
+    ) -> Future[Result]:
         """Have the engine's own thread do something with the backend, between two runs.
+
+        Args:
+            task: What to do.
+            owner: Who asks, as in `submit`; empty for the program itself, which is not counted.
+            address: Where from, as in `submit`.
+            recipes: What will be painted.
 
         Returns:
             What the task returns or raises; it is cancelled when the engine closes before.
 
         Raises:
-            RunError: `engine_closed`.
+            SeedGridError: As `submit`.
         """
         future: Future[Result] = Future()
 
-        def errand() -> None:
+        def do() -> None:
             if not future.set_running_or_notify_cancel():
                 return
             try:
@@ -162,11 +191,14 @@ class Engine:
             except Exception as error:  # noqa: BLE001 (the thread's edge: the future raises it)
                 future.set_exception(error)
 
+        asker = Asker(owner=owner, address=address)
         with self._lock:
-            if not self._queue.put_errand(errand):
+            self._borrowed = [other for other in self._borrowed if not other.future.done()]
+            if owner:
+                self._admit(asker, recipes)
+            if not self._queue.put_errand(Errand(do=do, owner=owner)):
                 raise RunError("engine_closed")
-            self._borrowed = [other for other in self._borrowed if not other.done()]
-            self._borrowed.append(future)
+            self._borrowed.append(_Borrowed(future=future, asker=asker, recipes=tuple(recipes)))
         return future
 
     def warm(self, model: str | None = None) -> None:
@@ -177,7 +209,7 @@ class Engine:
         """
         recipe = _any_recipe(self._backend.card(model))
         self._warmth = Warmth(state="loading", model=recipe.model.id)
-        self._queue.put_errand(lambda: self._warm_up(recipe))
+        self._queue.put_errand(Errand(do=lambda: self._warm_up(recipe)))
 
     @property
     def warmth(self) -> Warmth:
@@ -187,19 +219,42 @@ class Engine:
     def close(self) -> None:
         """Stop all runs within one step, save what is finished, let go of the models."""
         for run in self._queue.close():
-            run.announce(Cancelled(elapsed_s=0.0))
+            self._lane.abandon(run)
         with self._lock:
             runs = tuple(self._runs.values())
         for run in runs:
             run.cancel()
         self._lane.join()
-        for future in self._borrowed:
-            future.cancel()
+        for each in self._borrowed:
+            each.future.cancel()
         atexit.unregister(self.close)
 
     def _on_cancel(self, run: Run) -> None:
         if self._queue.remove(run):
-            run.announce(Cancelled(elapsed_s=0.0))
+            self._lane.abandon(run)
+
+    def _admit(self, asker: Asker, recipes: Sequence[Recipe]) -> None:
+        admit(
+            asker,
+            recipes,
+            [*self._active_runs(), *self._active_errands()],
+            wanted_s=self._speeds.estimate_s(recipes),
+            runs_per_owner=self._runs_per_owner,
+            bounds=self._bounds,
+        )
+
+    def _active_runs(self) -> Iterator[Waiting]:
+        for run in self._runs.values():
+            if _counts(run):
+                left = [job.recipe for cell, job in enumerate(run.jobs) if cell not in run.finished]
+                asker = Asker(owner=run.owner, address=run.address)
+                yield Waiting(asker=asker, left_s=self._speeds.estimate_s(left))
+
+    def _active_errands(self) -> Iterator[Waiting]:
+        for each in self._borrowed:
+            if each.asker.owner and not each.future.done():
+                left_s = self._speeds.estimate_s(each.recipes)
+                yield Waiting(asker=each.asker, left_s=left_s)
 
     def _warm_up(self, recipe: Recipe) -> None:
         name = recipe.model.id

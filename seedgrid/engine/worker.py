@@ -1,7 +1,8 @@
 """The lane: the one thread that owns the backend. It takes runs one at a time and paints them.
 
 Saving goes on in a second thread beside the next batch; a picture is announced only when it is
-safe on disk. Whatever goes wrong ends the run, never the lane.
+safe on disk. A long run gives way between two batches when others wait. Whatever goes wrong ends
+the run, never the lane.
 """
 
 from __future__ import annotations
@@ -9,18 +10,30 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import LibraryError, RunCancelled, RunError, SeedGridError
-from seedgrid.core.events import Cancelled, Done, Failed, Finished, Loading, Noise, Started, Step
+from seedgrid.core.events import (
+    Cancelled,
+    Done,
+    Event,
+    Failed,
+    Finished,
+    Loading,
+    Noise,
+    Started,
+    Step,
+)
 from seedgrid.core.picture import Picture, Pixels
 from seedgrid.core.plan import Job
 from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.diffusion.backend import Backend, PreviewMaker
+from seedgrid.engine.admission import Speeds
 from seedgrid.engine.background import Worker
 from seedgrid.engine.fair_queue import FairQueue
 from seedgrid.engine.run import Run
@@ -33,17 +46,43 @@ _SAVED_TOGETHER: Final = 4
 """Pictures go into the library in one transaction: the disk is waited for once, not four times."""
 
 
+Batches = Generator[None, bool | None, None]
+
+
+@dataclass
+class _Turn:
+    """A run that was begun.
+
+    Attributes:
+        batches: Paints the next batch.
+        worked_s: How long it was painted so far.
+    """
+
+    batches: Batches
+    worked_s: float = 0.0
+
+    def abandon(self, run: Run) -> None:
+        """Let go of it; on the saver's thread, behind what it had to save."""
+        try:
+            self.batches.close()
+        finally:
+            run.announce(Cancelled(elapsed_s=self.worked_s))
+
+
 class Lane:
     """Works on what a queue gives until the queue is closed.
 
     Args:
         backend: Touched by this thread only.
         queue: Who is next.
+        speeds: Learns from every batch.
     """
 
-    def __init__(self, backend: Backend, queue: FairQueue) -> None:
+    def __init__(self, backend: Backend, queue: FairQueue, speeds: Speeds) -> None:
         self._backend = backend
         self._queue = queue
+        self._speeds = speeds
+        self._begun: dict[str, _Turn] = {}  # runs that wait between two batches, by id
         self._saver = Worker("seedgrid-saver")
         self._thread = threading.Thread(target=self._work, name="seedgrid-lane", daemon=True)
         self._thread.start()
@@ -52,41 +91,79 @@ class Lane:
         """Wait until the thread has ended; the queue must be closed before."""
         self._thread.join()
 
+    def abandon(self, run: Run) -> None:
+        """End a run that was cancelled while it waited; what it had painted is saved before."""
+        turn = self._begun.pop(run.id, None)
+        if turn is None:
+            run.announce(Cancelled(elapsed_s=0.0))
+        else:
+            self._saver.submit(partial(turn.abandon, run))
+
     def _work(self) -> None:
         while (item := self._queue.take()) is not None:
             if isinstance(item, Run):
-                self._finish(item)
+                self._take_turn(item)
             else:
-                item()
+                item.do()
         self._saver.close()
         self._backend.close()
 
-    def _finish(self, run: Run) -> None:
-        """Bring a run to its one end."""
+    def _take_turn(self, run: Run) -> None:
+        """Paint until the run has come to its one end, or somebody else waits."""
+        begun = self._begun.pop(run.id, None)
+        turn = begun or _Turn(batches=self._make(run))
         start_s = time.monotonic()
+        event: Event
         try:
-            self._make(run)
+            is_done = self._paint_on(run, turn, is_new=begun is None)
         except RunCancelled:
-            run.announce(Cancelled(elapsed_s=time.monotonic() - start_s))
+            event = Cancelled(elapsed_s=turn.worked_s + time.monotonic() - start_s)
         except SeedGridError as error:
-            run.announce(Failed(error=error))
+            event = Failed(error=error)
         except Exception as error:
             logger.exception("a run failed unexpectedly")
-            run.announce(Failed(error=RunError("run_unexpected", reason=_in_words(error))))
+            event = Failed(error=RunError("run_unexpected", reason=_in_words(error)))
         else:
-            run.announce(Done(elapsed_s=time.monotonic() - start_s))
+            turn.worked_s += time.monotonic() - start_s
+            if not is_done:
+                return
+            event = Done(elapsed_s=turn.worked_s)
+        run.announce(event)
 
-    def _make(self, run: Run) -> None:
-        """Paint and save all pictures of a run; what was painted is saved, whatever happens."""
+    def _paint_on(self, run: Run, turn: _Turn, *, is_new: bool) -> bool:
+        """Paint batch after batch; False when the run waits for its next turn."""
+        was_away: bool | None = None if is_new else True
+        while True:
+            try:
+                turn.batches.send(was_away)
+            except StopIteration:
+                return True
+            was_away = False
+            if self._queue.others_wait(run):
+                self._begun[run.id] = turn
+                if self._queue.put_back(run):
+                    return False
+                del self._begun[run.id]
+
+    def _make(self, run: Run) -> Batches:
+        """Paint and save all pictures of a run; what was painted is saved, whatever happens.
+
+        Yields:
+            Between two batches; True comes back when others had a turn meanwhile.
+        """
         saving: list[Future[None]] = []
+        has_painted = False
         try:
             for cells in _same_setting(run.jobs):
                 passport = self._prepare(run, run.jobs[cells[0]].recipe)
                 unknown = self._recall(run, cells, passport, saving)
                 width = run.jobs[cells[0]].recipe.lock_width
                 for start in range(0, len(unknown), width):
+                    if has_painted and (yield):
+                        passport = self._prepare(run, run.jobs[cells[0]].recipe)
                     batch = unknown[start : start + width]
                     pictures = self._paint(run, batch)
+                    has_painted = True
                     before, saving = saving, self._save(run, batch, pictures, passport)
                     _wait_for(before)  # Memory holds two batches at most.
         finally:
@@ -122,7 +199,10 @@ class Lane:
         run.announce(Started(cells=cells))
         recipes = [run.jobs[cell].recipe for cell in cells]
         watch = _Watch(run, cells, has_previews=run.placement.previews)
-        return self._backend.paint(recipes, run.placement, watch)
+        start_s = time.monotonic()
+        pictures = self._backend.paint(recipes, run.placement, watch)
+        self._speeds.note(recipes[0], time.monotonic() - start_s)
+        return pictures
 
     def _save(
         self, run: Run, cells: Cells, pictures: Sequence[Pixels], passport: Passport

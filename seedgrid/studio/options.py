@@ -45,12 +45,14 @@ class RunOptions(TypedDict, total=False):
 
     Attributes:
         owner: Owners take turns: each visitor of the page is one.
+        address: Where from they ask, as the server sees it.
         library: Where the pictures go, and where those are that are gone on from.
         placement: Where to compute.
         fresh: Compute even what the library remembers.
     """
 
     owner: str
+    address: str
     library: Library
     placement: Placement
     fresh: bool

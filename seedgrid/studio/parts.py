@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Self
 from seedgrid.core.entry import Entry
 from seedgrid.core.request import ModelCard
 from seedgrid.diffusion.backend import Backend, Placement
-from seedgrid.engine import Engine, Run, Warmth
+from seedgrid.engine import UNBOUNDED, Bounds, Engine, Run, Warmth
 from seedgrid.pictures import StudioPicture, read_entry
 from seedgrid.studio.options import AnyPicture, is_id
 
@@ -32,6 +32,7 @@ class Parts:
         backend: What paints; by default diffusers.
         placement: Where to compute, in full; `device` alone by default, without previews.
         runs_per_owner: How many runs each visitor of the page may have waiting or running.
+        bounds: What strangers may ask for beside.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class Parts:
         backend: Backend | None = None,
         placement: Placement | None = None,
         runs_per_owner: int = _RUNS,
+        bounds: Bounds = UNBOUNDED,
     ) -> None:
         self.model = model or default_model()
         self.library_folder = Path(library or default_library()).expanduser().absolute()
@@ -52,6 +54,7 @@ class Parts:
         self._library: Library | None = None
         self._engine: Engine | None = None
         self._runs_per_owner = runs_per_owner
+        self._bounds = bounds
 
     def __enter__(self) -> Self:
         return self
@@ -89,6 +92,7 @@ class Parts:
                     self.library,
                     placement=self._placement,
                     runs_per_owner=self._runs_per_owner,
+                    bounds=self._bounds,
                 )
             return self._engine
 

@@ -189,16 +189,27 @@ class Studio(Parts):
         jobs = plan_refine(parent, recipes) if parent else plan_grid(recipes)
         return self._submit(jobs, (), {**options, "fresh": True})
 
-    def verify(self, claim: Claim, watch: Watch | None = None) -> Future[Verdict]:
+    def verify(
+        self, claim: Claim, watch: Watch | None = None, *, owner: str = "", address: str = ""
+    ) -> Future[Verdict]:
         """Run a picture's recipe again between two runs, and compare.
 
+        Args:
+            claim: The picture and what it says of itself.
+            watch: Follows it, and may stop it.
+            owner: Who asks: it counts as a run of theirs.
+            address: Where from, as in `RunOptions`.
+
         Raises:
-            RunError: `engine_closed`.
+            RunError: As `start_grid`.
         """
         from seedgrid.verify import verify
 
         return self.engine.borrow(
-            lambda backend: verify([claim], backend, watch=watch or Unwatched())[0]
+            lambda backend: verify([claim], backend, watch=watch or Unwatched())[0],
+            owner=owner,
+            address=address,
+            recipes=(claim.recipe,),
         )
 
     def probe(
@@ -257,6 +268,7 @@ class Studio(Parts):
         return self.engine.submit(
             jobs,
             owner=options.get("owner", _OWNER),
+            address=options.get("address", ""),
             fresh=options.get("fresh", False),
             library=options.get("library"),
             placement=options.get("placement"),
