@@ -125,6 +125,10 @@ class DiffusersBackend:
         """Let go of models and memory."""
         self._let_go()
 
+    def renewed(self) -> DiffusersBackend:
+        """Return another one with a model of its own."""
+        return DiffusersBackend()
+
     def load(self, recipe: Recipe, placement: Placement) -> Any:
         """Return the diffusers pipeline that paints a recipe; who changes it changes pictures.
 

@@ -9,13 +9,14 @@ generator therefore changes pictures. It records its calls, can be slow, and can
 
 from __future__ import annotations
 
+import copy
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 
@@ -51,7 +52,7 @@ class Fault:
     """
 
     step: int = 1
-    error: Exception | None = None
+    error: BaseException | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,6 +159,12 @@ class FakeBackend:
     def close(self) -> None:
         """Remember that it was called."""
         self.closed = True
+
+    def renewed(self) -> Self:
+        """Return another one that has loaded nothing; its calls and faults are the same lists."""
+        other = copy.copy(self)
+        other._loaded = False
+        return other
 
 
 class _Canvas:
