@@ -16,6 +16,11 @@ from collections.abc import Sequence
 
 from seedgrid.core import logs
 from seedgrid.core.errors import SeedGridError
+from seedgrid.diffusion.process import tune_process
+
+if __name__ == "__main__" or "SPACE_ID" in os.environ:
+    tune_process()  # Before Gradio is imported; whoever else imports this keeps their process.
+
 from seedgrid.web.launch import (
     HOST,
     PORT,

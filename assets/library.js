@@ -37,9 +37,9 @@ SeedGrid.library = ({ element, props, watch, search, open, trash, empty }) => {
       if (confirm(text("library_empty_sure"))) empty({});
     },
   });
-  const shelf = SeedGrid.shelf(card);
-  const nothing = make("p", { class: "sg-quiet sg-shelf-empty", hidden: "" });
-  const end = make("div", { class: "sg-shelf-end" });
+  const grid = SeedGrid.cardGrid(card);
+  const nothing = make("p", { class: "sg-quiet sg-card-grid-empty", hidden: "" });
+  const end = make("div", { class: "sg-card-grid-end" });
   const undo = make("div", { class: "sg-undo", role: "status", hidden: "" });
   const opener = make("button", { type: "button", class: "sg-library-closed" });
   opener.append(make("strong", { text: text("library_title") }), make("span", { text: text("library_closed") }));
@@ -51,7 +51,7 @@ SeedGrid.library = ({ element, props, watch, search, open, trash, empty }) => {
     isOpened = true;
     const title = make("h2", { text: text("library_title") });
     const head = make("div", { class: "sg-library-head" }, title, words, favourites, thrown, filter, emptyTrash);
-    element.replaceChildren(head, more, shelf.node, nothing, end, undo);
+    element.replaceChildren(head, more, grid.node, nothing, end, undo);
     element.classList.add("sg-opened");
     ask();
   }
@@ -119,9 +119,9 @@ SeedGrid.library = ({ element, props, watch, search, open, trash, empty }) => {
     if (!isOpened || value.number !== number) return;
     isWaiting = false;
     after = value.after;
-    if (value.is_more) shelf.append(value.items);
-    else shelf.set(value.items);
-    nothing.hidden = shelf.size > 0;
+    if (value.is_more) grid.append(value.items);
+    else grid.set(value.items);
+    nothing.hidden = grid.size > 0;
     nothing.textContent = text(isOpen() ? "library_nothing" : "library_not_found");
     if (after !== null && isNear(end)) askMore();
   }
@@ -165,7 +165,7 @@ SeedGrid.library = ({ element, props, watch, search, open, trash, empty }) => {
     const question = number;
     changedAt = number;
     trash({ ...wanted, trashed: isTrashed });
-    const at = shelf.remove(item);
+    const at = grid.remove(item);
     if (!isTrashed) return;
     undo.replaceChildren(
       make("span", { text: text("library_removed") }),
@@ -175,7 +175,7 @@ SeedGrid.library = ({ element, props, watch, search, open, trash, empty }) => {
         onclick: () => {
           changedAt = number;
           trash({ ...wanted, trashed: false });
-          if (question === number) shelf.insert(item, at);
+          if (question === number) grid.insert(item, at);
           undo.hidden = true;
         },
       }),

@@ -46,6 +46,7 @@ SeedGrid.picked = ({ element, props, watch, favourite, note }) => {
     lock.append(make("span", { class: "sg-lock-seed", text: value.seed }));
     if (value.mix) lock.append(make("span", { class: "sg-quiet", text: value.mix }));
     if (value.lock) lock.append(badge(value.lock));
+    if (value.checked === false) lock.append(badge({ key: "lock_elsewhere", data: {} }));
     return make(
       "div",
       {},

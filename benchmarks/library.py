@@ -52,7 +52,7 @@ def fill(library: Library, count: int) -> None:
     """Write rows with random words, four a round, twenty a work."""
     chance = random.Random(1)  # noqa: S311 - words, not secrets
     entry = library.search().entries[0]
-    with library._shelf.database.writes() as connection:
+    with library._storage.database.writes() as connection:
         for number in range(count):
             if number % 20 == 0:
                 work = new_id()

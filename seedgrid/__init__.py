@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from seedgrid.core.errors import SeedGridError
     from seedgrid.core.recipe import Passport, Recipe
     from seedgrid.core.request import Request
+    from seedgrid.diffusion.process import tune_process
     from seedgrid.engine import Engine
     from seedgrid.pictures import Pictures, StudioPicture
     from seedgrid.studio import Studio
@@ -35,6 +36,7 @@ __all__ = [
     "Studio",
     "StudioPicture",
     "__version__",
+    "tune_process",
 ]
 
 _HOMES = {
@@ -46,6 +48,7 @@ _HOMES = {
     "SeedGridError": "core.errors",
     "Studio": "studio",
     "StudioPicture": "pictures",
+    "tune_process": "diffusion.process",
 }
 
 

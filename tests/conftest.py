@@ -16,7 +16,7 @@ from seedgrid.testing.fake import FakeBackend
 
 @pytest.fixture
 def backend() -> FakeBackend:
-    """A backend that paints landscapes at once."""
+    """A backend that paints at once."""
     return FakeBackend()
 
 
@@ -81,6 +81,6 @@ def library_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def fake(backend: FakeBackend, monkeypatch: pytest.MonkeyPatch) -> FakeBackend:
-    """Let studios paint landscapes instead of loading a model."""
+    """Let studios paint with it instead of loading a model."""
     monkeypatch.setattr("seedgrid.diffusion.deferred.DeferredBackend", lambda: backend)
     return backend

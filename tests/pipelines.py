@@ -17,6 +17,8 @@ import diffusers
 import torch
 import transformers
 
+from seedgrid.diffusion.portable.noise import normal
+
 VOCABULARY = string.ascii_lowercase + string.digits + ",.!'- "
 
 
@@ -37,7 +39,7 @@ def seeded(module: Any, seed: int) -> Any:
     generator = torch.Generator("cpu").manual_seed(seed)
     with torch.no_grad():
         for _, parameter in sorted(module.named_parameters()):
-            noise = torch.randn(parameter.shape, generator=generator)
+            noise = normal(parameter.shape, generator)  # equal weights on every processor
             if parameter.ndim < 2:
                 parameter.copy_(noise * 0.05)
             else:

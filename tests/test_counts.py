@@ -27,7 +27,7 @@ DENOISERS = ("unet", "transformer")
 @contextmanager
 def counted(backend: DiffusersBackend) -> Iterator[Counter[str]]:
     """Count what the parts of the backend's only pipeline compute inside the block."""
-    (loaded,) = backend._shelf._loaded.values()
+    (loaded,) = backend._pipelines._loaded.values()
     counts: Counter[str] = Counter()
     with pytest.MonkeyPatch.context() as patch:
         for name in (*ENCODERS, *DENOISERS):
@@ -119,7 +119,7 @@ def test_the_encoder_is_given_back_as_it_was(model_folder: Callable[[str], Path]
     """After a batch the pipeline's encoder has no trace of the memory."""
     backend = DiffusersBackend()
     paint(backend, recipes_for(backend, model_folder("sd")))
-    (loaded,) = backend._shelf._loaded.values()
+    (loaded,) = backend._pipelines._loaded.values()
     assert "forward" not in loaded.pipeline.text_encoder.__dict__
 
 
@@ -145,7 +145,7 @@ def test_previews_are_made_where_they_are_wanted(
 ) -> None:
     """A script without a screen pays for none: no picture of noise or step, no decode to learn.
 
-    Once the lane forgot to ask, and every grid from the command line drew pictures for nobody.
+    Once the worker forgot to ask, and every grid from the command line drew pictures for nobody.
     """
     placement = Placement(device="cpu", threads=1, previews=wanted)
     counts: Counter[str] = Counter()

@@ -12,7 +12,7 @@ import pytest
 import torch
 from painting import paint, plain_call, recipes_for
 
-from seedgrid.diffusion.accel.decoding import Decoder
+from seedgrid.diffusion.accel.decoding import Accelerator
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 
 
@@ -39,7 +39,7 @@ class Vae:
         return SimpleNamespace(sample=pictures) if return_dict else (pictures,)
 
 
-def decode(decoder: Decoder, vae: Vae, latents: torch.Tensor, context: str = "here") -> Any:
+def decode(decoder: Accelerator, vae: Vae, latents: torch.Tensor, context: str = "here") -> Any:
     with decoder.used_by(SimpleNamespace(vae=vae), context):
         (pictures,) = vae.decode(latents, return_dict=False)
     return pictures
@@ -51,30 +51,30 @@ def latents_of(num_rows: int) -> torch.Tensor:
 
 def test_what_was_proven_is_decoded_two_by_two() -> None:
     """The first batch of a kind both ways, all later ones in pairs; in other processes, too."""
-    decoder, vae = Decoder(), Vae()
+    decoder, vae = Accelerator(), Vae()
     for _ in range(2):
         assert torch.equal(decode(decoder, vae, latents_of(4)), 2 * latents_of(4))
     assert vae.calls == [4, 2, 2, 2, 2]
     vae = Vae()
-    assert torch.equal(decode(Decoder(), vae, latents_of(4)), 2 * latents_of(4))
+    assert torch.equal(decode(Accelerator(), vae, latents_of(4)), 2 * latents_of(4))
     assert vae.calls == [2, 2]
 
 
 def test_where_a_bit_differs_all_are_decoded_at_once() -> None:
     """A number of rows that can be seen in the bits, however faintly, is never changed."""
-    decoder, vae = Decoder(), Vae(mixes=True)
+    decoder, vae = Accelerator(), Vae(mixes=True)
     whole = Vae(mixes=True).decode(latents_of(4), return_dict=False)[0]
     for _ in range(3):
         assert torch.equal(decode(decoder, vae, latents_of(4)), whole)
     assert vae.calls == [4, 2, 2, 4, 4]
     vae = Vae(mixes=True)
-    decode(Decoder(), vae, latents_of(4))
+    decode(Accelerator(), vae, latents_of(4))
     assert vae.calls == [4]
 
 
 def test_each_kind_is_proven_by_itself() -> None:
     """Another passport, size, width or number format is another kind."""
-    decoder, vae = Decoder(), Vae()
+    decoder, vae = Accelerator(), Vae()
     decode(decoder, vae, latents_of(4))
     for latents, context in [
         (latents_of(4), "there"),
@@ -91,14 +91,14 @@ def test_each_kind_is_proven_by_itself() -> None:
 def test_what_has_no_pairs_is_decoded_as_ever(num_rows: int) -> None:
     """One call, and nothing is kept."""
     vae = Vae()
-    assert torch.equal(decode(Decoder(), vae, latents_of(num_rows)), 2 * latents_of(num_rows))
+    assert torch.equal(decode(Accelerator(), vae, latents_of(num_rows)), 2 * latents_of(num_rows))
     assert vae.calls == [num_rows]
 
 
 def test_the_vae_is_as_before_afterwards() -> None:
     """Whatever happens in the block."""
     vae = Vae()
-    with pytest.raises(TypeError), Decoder().used_by(SimpleNamespace(vae=vae), "here"):
+    with pytest.raises(TypeError), Accelerator().used_by(SimpleNamespace(vae=vae), "here"):
         vae.decode()  # type: ignore[call-arg]
     assert "decode" not in vars(vae)
     assert vae.decode(latents_of(4)).sample.shape == (4, 3, 4, 4)

@@ -75,7 +75,7 @@ def test_the_noise_that_is_shown_is_the_noise_that_is_used(
     (recipe,) = recipes_for(backend, model_folder(name), prompts=("a fox",))
     recipe = recipe.replace(noise_mix=mix)
     backend.prepare(recipe, PLACEMENT)
-    loaded = backend._shelf.get(recipe, PLACEMENT)
+    loaded = backend._pipelines.get(recipe, PLACEMENT)
     drawn_by: list[torch.Tensor] = []  # The picture's own noise, then that of its mix.
     original = type(loaded.pipeline).prepare_latents
 

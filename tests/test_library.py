@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sqlite3
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +18,7 @@ import pytest
 from pictures import MODEL, make_lineage, make_picture
 
 from seedgrid.core.entry import Entry
-from seedgrid.core.errors import InputError, LibraryError
+from seedgrid.core.errors import InputError, LibraryError, PictureError
 from seedgrid.core.picture import new_id
 from seedgrid.formats import png, png_chunks
 from seedgrid.library import Library
@@ -72,6 +74,36 @@ def test_the_same_file_is_kept_once(library: Library) -> None:
 
     assert library.add_png(data) == library.add_png(data)
     assert len(library.search().entries) == 1
+
+
+def test_what_was_just_written_is_not_read_again(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A picture's entry is made of the picture: its file was once parsed for that, three times."""
+    parsed: list[int] = []
+    real = png_chunks.split
+
+    def counted(data: bytes) -> tuple[png_chunks.Chunk, ...]:
+        parsed.append(len(data))
+        return real(data)
+
+    monkeypatch.setattr(png_chunks, "split", counted)
+    entries = library.add_together([make_picture(seed=seed) for seed in range(4)])
+    assert len(parsed) == 4  # Only what Pillow wrote, so that the recipe can be put into it.
+    monkeypatch.undo()
+    assert tuple(library.get(entry.id) for entry in entries) == entries
+    for entry in entries:
+        record = png.read(entry.path)
+        assert (record.recipe, record.lineage) == (entry.recipe, entry.lineage)
+        assert record.pixels_sha256 == entry.pixels_sha256
+
+
+def test_pixels_of_another_size_are_not_kept(library: Library) -> None:
+    """They cannot be what the recipe says."""
+    picture = make_picture()
+    with pytest.raises(PictureError):
+        library.add(replace(picture, pixels=picture.pixels[1:]))
+    assert library.search().entries == ()
 
 
 def test_another_file_with_a_known_id_is_refused(library: Library) -> None:
@@ -677,8 +709,13 @@ def test_a_database_damaged_in_use_is_told_and_rebuilt(library: Library) -> None
     entries = [library.add(make_picture(seed=seed)) for seed in range(20)]
     library.close()
     database = library.folder / "library.db"
+    # Not the pages of the schema, without which it would be no library at all.
+    with contextlib.closing(sqlite3.connect(database)) as connection:
+        query = "SELECT rootpage FROM sqlite_master WHERE tbl_name IN ('pictures', 'recipes')"
+        pages = [row[0] for row in connection.execute(query) if row[0]]
     data = bytearray(database.read_bytes())
-    data[8192:-4096] = os.urandom(len(data) - 8192 - 4096)
+    for page in pages:
+        data[(page - 1) * 4096 : page * 4096] = os.urandom(4096)
     database.write_bytes(data)
 
     with Library(library.folder) as again:
@@ -690,12 +727,12 @@ def test_a_database_damaged_in_use_is_told_and_rebuilt(library: Library) -> None
 def test_a_crash_that_damaged_the_database_is_mended_at_the_start(library: Library) -> None:
     """Killed and damaged at once: the library still opens, made again from its pictures."""
     entries = [library.add(make_picture(seed=seed)) for seed in range(20)]
-    library._shelf.database.close()
+    library._storage.database.close()
     database = library.folder / "library.db"
     data = bytearray(database.read_bytes())
     data[8192:-4096] = b"\xff" * (len(data) - 8192 - 4096)
     database.write_bytes(data)
-    library._shelf.objects.close_session(leave_trace=True)
+    library._storage.objects.close_session(leave_trace=True)
 
     with Library(library.folder) as again:
         assert {again.get(entry.id) == entry for entry in entries} == {True}
@@ -706,7 +743,7 @@ def test_a_file_that_is_gone_after_a_crash_is_not_called_nothing(library: Librar
     """What the start says is true: a missing file is told as one."""
     entry = library.add(make_picture())
     entry.path.unlink()
-    library._shelf.objects.close_session(leave_trace=True)
+    library._storage.objects.close_session(leave_trace=True)
 
     with Library(library.folder) as again:
         assert [notice.code for notice in again.notices] == ["library_lost"]
@@ -796,7 +833,7 @@ def test_a_locked_database_is_told_and_works_again(tmp_path: Path) -> None:
 
 def test_every_connection_waits_for_the_disk(library: Library) -> None:
     """`synchronous` belongs to a connection: each must be EXTRA, with a rollback journal."""
-    database = library._shelf.database
+    database = library._storage.database
     with database.reads() as first, database.reads() as second:
         for connection in (first, second):
             pragmas = ("synchronous", "journal_mode", "foreign_keys")

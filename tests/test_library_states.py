@@ -81,7 +81,7 @@ class LibraryStates(RuleBasedStateMachine):
     @precondition(lambda self: self.expected)
     @rule(number=st.integers(0, 99))
     def lose_a_row(self, number: int) -> None:
-        with self.library._shelf.database.writes() as connection:
+        with self.library._storage.database.writes() as connection:
             connection.exec_driver_sql(
                 "DELETE FROM pictures WHERE picture_id = ?", (self._pick(number).id,)
             )
@@ -90,7 +90,7 @@ class LibraryStates(RuleBasedStateMachine):
     @precondition(lambda self: self.expected)
     @rule(number=st.integers(0, 99))
     def damage_a_row(self, number: int) -> None:
-        with self.library._shelf.database.writes() as connection:
+        with self.library._storage.database.writes() as connection:
             connection.exec_driver_sql(
                 "UPDATE pictures SET seed = seed + 1 WHERE picture_id = ?",
                 (self._pick(number).id,),

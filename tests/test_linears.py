@@ -16,7 +16,7 @@ from painting import paint, plain_call, recipes_for
 from torch.nn import functional
 
 from seedgrid.diffusion.accel import linears
-from seedgrid.diffusion.accel.linears import MIN_ROWS, Linears, find_way
+from seedgrid.diffusion.accel.linears import MIN_ROWS, Accelerator, find_way
 from seedgrid.diffusion.determinism import restored
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.diffusion.generators import fresh_generators
@@ -51,11 +51,11 @@ def test_a_layer_of_any_shape_gives_torchs_own_bits(
 ) -> None:
     """Other numbers than those that a shape was tried with give torch's bits too."""
     layer = torch.nn.Linear(num_inputs, num_outputs, bias=has_bias)
-    found = Linears()
+    found = Accelerator()
     with torch.no_grad():
         for seed in range(3):
             rows = numbers(2, num_rows, num_inputs, seed=seed)
-            with found.used_by(pipeline_of(layer)):
+            with found.used_by(pipeline_of(layer), "here"):
                 assert torch.equal(layer(rows), functional.linear(rows, layer.weight, layer.bias))
 
 
@@ -86,13 +86,13 @@ def test_zeros_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("every_exact_way")
 def test_other_switches_are_other_trials() -> None:
     """What was found in full precision is not believed in a lower one, nor after it."""
-    layer, found = torch.nn.Linear(96, 96), Linears()
+    layer, found = torch.nn.Linear(96, 96), Accelerator()
     rows = numbers(128, 96, seed=1)
     for precision in ("ieee", "bf16", "ieee"):
         with (
             torch.no_grad(),
             restored((("onednn_matmul_precision", precision),)),
-            found.used_by(pipeline_of(layer)),
+            found.used_by(pipeline_of(layer), precision),
         ):
             assert torch.equal(layer(rows), functional.linear(rows, layer.weight, layer.bias))
     assert len(found._ways) == 2
@@ -101,7 +101,10 @@ def test_other_switches_are_other_trials() -> None:
 def test_layers_are_as_before_afterwards() -> None:
     """Whatever happens in the block."""
     layer = torch.nn.Linear(96, 96)
-    with pytest.raises(RuntimeError, match="shape"), Linears().used_by(pipeline_of(layer)):
+    with (
+        pytest.raises(RuntimeError, match="shape"),
+        Accelerator().used_by(pipeline_of(layer), "here"),
+    ):
         layer(numbers(64, 95, seed=1))
     assert "forward" not in layer.__dict__
 
@@ -109,7 +112,9 @@ def test_layers_are_as_before_afterwards() -> None:
 def test_a_layer_that_two_parts_share_is_given_back_once() -> None:
     """As a pipeline may have one text encoder under two names."""
     layer = torch.nn.Linear(96, 96)
-    with Linears().used_by(SimpleNamespace(components={"first": layer, "second": layer})):
+    with Accelerator().used_by(
+        SimpleNamespace(components={"first": layer, "second": layer}), "here"
+    ):
         assert "forward" in layer.__dict__
     assert "forward" not in layer.__dict__
 
@@ -118,7 +123,7 @@ def test_a_layer_that_somebody_listens_to_is_left_alone() -> None:
     """Offloading puts a `forward` of its own before a layer's."""
     layer = torch.nn.Linear(96, 96)
     layer.forward = lambda rows: rows  # type: ignore[method-assign]
-    with Linears().used_by(pipeline_of(layer)):
+    with Accelerator().used_by(pipeline_of(layer), "here"):
         assert layer(numbers(64, 96, seed=1)).equal(numbers(64, 96, seed=1))
     assert "forward" in layer.__dict__
 

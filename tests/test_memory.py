@@ -13,8 +13,8 @@ ROOT = Path(__file__).parent.parent
 CODE = """
 import resource, sys, threading
 if sys.argv[1] == "kept":
-    from seedgrid.diffusion.accel.malloc import keep_freed_memory
-    assert keep_freed_memory()
+    from seedgrid import tune_process
+    tune_process()
 
 def work():
     for _ in range(40):

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,23 +20,23 @@ from seedgrid.core.errors import LibraryError
 from seedgrid.formats.png import encode
 from seedgrid.library import Library, tables
 from seedgrid.library.database import HEAD, Database
-from seedgrid.library.shelf import Shelf
+from seedgrid.library.storage import LibraryStorage
 
-OLDER = ("m001",)
+OLDER = ("m001", "m002")
 
 
 def make_old_library(folder: Path, version: str) -> Entry:
     """Make a library as the SeedGrid of that version left it, with one favourite in it."""
     folder.mkdir()
-    shelf = Shelf.at(folder, timeout_s=5)
+    storage = LibraryStorage.at(folder, timeout_s=5)
     data = encode(make_picture(prompt="a very old fox"))
-    entry = shelf.entry_of(shelf.objects.put(data), data)
-    with shelf.database.writes() as connection:
-        shelf.database.migrate(connection, version=version)
+    entry = replace(storage.entry_of(storage.objects.put(data), data), favourite=True)
+    with storage.database.writes() as connection:
+        storage.database.migrate(connection, version=version)
         tables.insert(connection, entry)
-    (entry,) = shelf.change([entry.id], favourite=True)
-    shelf.objects.close_session()
-    shelf.database.close()
+    storage.marks.append([(entry.id, {"favourite": True})])
+    storage.objects.close_session()
+    storage.database.close()
     return entry
 
 
@@ -79,10 +80,10 @@ def test_an_older_library_opens_with_everything_in_it(tmp_path: Path, version: s
 KILLED_MIGRATION = """
 import os, signal, sys
 from pathlib import Path
-from seedgrid.library.shelf import Shelf
-shelf = Shelf.at(Path(sys.argv[1]), timeout_s=5)
-with shelf.held(), shelf.database.writes() as connection:
-    shelf.database.migrate(connection)
+from seedgrid.library.storage import LibraryStorage
+storage = LibraryStorage.at(Path(sys.argv[1]), timeout_s=5)
+with storage.held(), storage.database.writes() as connection:
+    storage.database.migrate(connection)
     connection.exec_driver_sql("PRAGMA cache_spill = 1")
     os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -140,7 +141,7 @@ def test_a_newer_library_is_refused_and_left_alone(tmp_path: Path) -> None:
     folder = tmp_path / "library"
     with Library(folder) as library:
         library.add(make_picture())
-        with library._shelf.database.writes() as connection:
+        with library._storage.database.writes() as connection:
             connection.exec_driver_sql("UPDATE alembic_version SET version_num = 'm999'")
     before = (folder / "library.db").read_bytes()
 
@@ -153,7 +154,7 @@ def test_a_newer_library_is_refused_and_left_alone(tmp_path: Path) -> None:
 
 def test_the_tables_in_the_code_are_those_in_the_database(tmp_path: Path) -> None:
     """Every column that the code names is in the schema, and the other way round."""
-    with Library(tmp_path / "library") as library, library._shelf.database.reads() as connection:
+    with Library(tmp_path / "library") as library, library._storage.database.reads() as connection:
         for table in tables.METADATA.sorted_tables:
             rows = connection.exec_driver_sql(f"PRAGMA table_info({table.name})").mappings()
             assert {row["name"] for row in rows} == {column.name for column in table.columns}

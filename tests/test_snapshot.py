@@ -1,7 +1,8 @@
-"""A picture whose file is gone, or that is in the trash, on stage, rail, card and shelf."""
+"""A picture whose file is gone, or that is in the trash, on stage, rail, card and library."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,11 @@ def state_of(entry: Entry) -> dict[str, Any]:
     return state.to_browser()
 
 
+async def verdicts(studio: Studio, picture_id: str, kept: object) -> list[dict[str, Any]]:
+    checks = Checks(studio, OneLibrary(studio))
+    return [news async for news in checks.on_verify(picture_id, kept)]
+
+
 def test_a_lost_picture_is_told_everywhere(
     studio: Studio, snapshots: Snapshots, entries: tuple[Entry, ...]
 ) -> None:
@@ -94,7 +100,7 @@ def test_verifying_a_lost_picture_says_what_to_do(
 ) -> None:
     """The sentence names the picture and no path of the server."""
     entries[0].path.unlink()
-    news = list(Checks(studio, OneLibrary(studio)).on_verify(entries[0].id, state_of(entries[0])))
+    news = asyncio.run(verdicts(studio, entries[0].id, state_of(entries[0])))
     assert [each["error"]["key"] for each in news] == ["error_picture_lost"]
     assert str(studio.library_folder) not in str(news)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import inspect
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,12 +14,21 @@ import gradio as gr
 import pytest
 from gradio.component_meta import create_or_modify_pyi
 
+from seedgrid.diffusion import process
+from seedgrid.diffusion.accel.spinning import SPIN_COUNT
 from seedgrid.web.server.gradio_import import quickly
 
 ROOT = Path(__file__).parent.parent
 LATE = ("torch", "diffusers", "transformers", "sqlalchemy", "alembic")
 
 
+@pytest.fixture
+def tuned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a program of our own."""
+    monkeypatch.setattr(process, "_tuned", True)
+
+
+@pytest.mark.usefixtures("tuned")
 def test_gradio_makes_no_stubs_in_the_block() -> None:
     """The very function that costs the time returns at once; without us it reads the sources."""
     with pytest.raises(ValueError, match="class source"):
@@ -27,6 +37,7 @@ def test_gradio_makes_no_stubs_in_the_block() -> None:
         create_or_modify_pyi(gr.HTML, "NoSuchClass", [])
 
 
+@pytest.mark.usefixtures("tuned")
 def test_others_are_told_their_files() -> None:
     """Only Gradio's classes have none, and only in the block."""
     with quickly():
@@ -36,11 +47,88 @@ def test_others_are_told_their_files() -> None:
     assert inspect.getfile(gr.HTML).endswith("html.py")
 
 
+@pytest.mark.usefixtures("tuned")
 def test_garbage_is_collected_again_afterwards() -> None:
     """The collector rests in the block only."""
     with quickly():
         assert not gc.isenabled()
     assert gc.isenabled()
+
+
+GUEST = """
+import gc, inspect, json, os
+before = dict(os.environ), gc.get_threshold(), inspect.getfile
+touched = []
+gc.disable = lambda: touched.append("gc.disable")
+gc.freeze = lambda: touched.append("gc.freeze")
+import ctypes
+load = ctypes.CDLL.__getattr__
+ctypes.CDLL.__getattr__ = lambda library, name: touched.append(name) or load(library, name)
+
+from seedgrid import Studio
+import seedgrid.web.page
+from seedgrid.diffusion.deferred import DeferredBackend
+from seedgrid.diffusion import process
+from seedgrid.diffusion.accel.spinning import SPIN_COUNT
+from seedgrid.web.server.gradio_import import quickly
+
+with quickly():
+    if inspect.getfile is not before[2]:
+        touched.append("inspect.getfile")
+DeferredBackend()._painter()
+after = dict(os.environ), gc.get_threshold(), inspect.getfile
+changed = sorted(name for name in after[0] if before[0].get(name) != after[0][name])
+names = ("gc.disable", "gc.freeze", "mallopt", "inspect.getfile")
+print(json.dumps([[name for name in names if name in touched], changed, before[1:] == after[1:]]))
+"""
+
+
+def test_whoever_imports_us_keeps_their_process() -> None:
+    """A library leaves allocator, collector, `inspect` and environment of its host alone."""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", GUEST],
+        cwd=ROOT,
+        env={name: value for name, value in os.environ.items() if name != "GOMP_SPINCOUNT"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    touched, changed, is_same = json.loads(done.stdout)
+    assert (touched, is_same) == ([], True)
+    assert not {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY", "PYTHONHASHSEED"} & set(changed)
+
+
+PROGRAM = """
+import os, sys
+from seedgrid.cli import main
+main(["--version"])
+import torch
+print(os.environ.get("GOMP_SPINCOUNT"), os.environ.get("OMP_WAIT_POLICY"))
+"""
+
+
+@pytest.mark.parametrize(
+    ("users", "expected"),
+    [
+        ({}, f"{SPIN_COUNT} None"),
+        ({"GOMP_SPINCOUNT": "7"}, "7 None"),
+        ({"OMP_WAIT_POLICY": "active"}, "None active"),
+    ],
+    ids=["nothing set", "count set", "policy set"],
+)
+def test_our_programs_let_threads_spin_less(users: dict[str, str], expected: str) -> None:
+    """Before torch is imported, and never over what the user set."""
+    names = ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")
+    clean = {name: value for name, value in os.environ.items() if name not in names}
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", PROGRAM],
+        cwd=ROOT,
+        env=clean | users,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines()[-1] == expected
 
 
 def test_the_page_is_imported_without_model_and_database() -> None:

@@ -20,6 +20,7 @@ from seedgrid.testing.fake import FakeBackend
 from seedgrid.web.actions.form import Asked, Varied, read_asked, read_varied
 from seedgrid.web.page import make_answers
 from seedgrid.web.serializers.answers import PageUpdate, Progress
+from seedgrid.web.server import stream
 from seedgrid.web.server.stream import follow_route, line
 from seedgrid.web.wiring import updates
 
@@ -65,6 +66,23 @@ def test_what_is_no_place_is_refused(studio: Studio, body: bytes) -> None:
     with TestClient(app) as client:
         assert client.post("/follow", content=body).status_code == 400
         assert told(client.post("/follow", content=b"7").text) == []
+
+
+def test_nobody_holds_all_streams(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From one address only so many follow at once; one that ends makes room."""
+    monkeypatch.setattr(stream, "MAX_FOLLOWERS_OF_ONE", 1)
+    statuses: list[int] = []
+
+    def follow(state: object) -> Iterator[Progress]:
+        yield Progress()
+        if state == 1:
+            statuses.append(client.post("/follow", json=2).status_code)
+
+    app = Starlette(routes=[Route("/follow", follow_route(follow), methods=["POST"])])
+    with TestClient(app) as client:
+        assert client.post("/follow", json=1).status_code == 200
+        assert client.post("/follow", json=2).status_code == 200
+    assert statuses == [429]
 
 
 def test_what_was_told_is_not_told_again() -> None:

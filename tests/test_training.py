@@ -152,6 +152,95 @@ def test_an_untrained_denoiser_reads_the_numbers_of_the_noise() -> None:
     assert missed.max() < 0.03
 
 
+def test_a_trained_denoiser_reads_better_once_its_reading_is_sharpened() -> None:
+    """The chance of uneven weights goes out of the mean that holds a number; nothing else moves."""
+    pytest.importorskip("cv2", reason="drawing needs requirements-training.txt")
+    from training.coupling import read_normals
+    from training.networks import Denoiser, initialise
+    from training.reading import (
+        carry_numbers,
+        is_sharpened,
+        sharpen_reading,
+        teach_places,
+        teach_reading,
+    )
+
+    generator = torch.Generator().manual_seed(0)
+    model = Denoiser(300, 299, 298).eval()
+    initialise(model, generator)
+    teach_places(model, generator)
+    carry_numbers(model, range(12), range(12))
+    teach_reading(model, generator)
+    attention = model.unet.down_blocks[1].attentions[0].transformer_blocks[0].attn1
+    seen: list[torch.Tensor] = []
+    attention.register_forward_hook(lambda _module, given, made: seen.append((given[0], made)))
+    noise = torch.randn(512, 24, 16, 16, generator=generator)
+    ids, times = torch.zeros(512, 2, dtype=torch.long), torch.full((512,), 999)
+
+    def missed() -> torch.Tensor:
+        made = seen[-1][1].mean(1)
+        basis = torch.cat([read_normals(noise), torch.ones(512, 1)], 1)
+        rest = made - basis @ torch.linalg.lstsq(basis, made).solution
+        return rest.square().sum() / (made - made.mean(0)).square().sum()
+
+    with torch.no_grad():
+        before = model(noise, times, ids)
+        missed_before = missed()
+        sharpen_reading(model, generator)
+        after = model(noise, times, ids)
+    assert is_sharpened(model)
+    assert missed() < 0.7 * missed_before
+    assert (after - before).square().mean() < 0.05 * before.square().mean() + 1e-9
+
+
+def test_each_step_of_a_rollout_starts_where_the_sampler_would() -> None:
+    """A denoiser that knows the picture ends in it, and every state it sees is the scheduler's."""
+    from training.networks import make_scheduler
+    from training.rollout import learn_from_rollout, sampler_steps
+
+    generator = torch.Generator().manual_seed(0)
+    noise, latents = torch.randn(2, 2, 24, 16, 16, generator=generator)
+    scheduler = make_scheduler()
+    scheduler.set_timesteps(4)
+    steps = sampler_steps(scheduler, [int(time) for time in scheduler.timesteps])
+    seen: list[torch.Tensor] = []
+    gain = torch.nn.Parameter(torch.tensor(0.5))
+
+    def half_wrong(state: torch.Tensor, _times: object, _ids: object) -> torch.Tensor:
+        seen.append(state.detach().clone())
+        return gain * state
+
+    errors = learn_from_rollout(half_wrong, noise, latents, None, steps, torch.ones(24))
+    assert errors.shape == (4, 24)
+    assert gain.grad is not None
+    expected = noise
+    for time, state in zip(scheduler.timesteps, seen, strict=True):
+        assert torch.allclose(state, expected, atol=1e-5)
+        expected = scheduler.step(0.5 * expected, time, expected).prev_sample
+
+
+def test_what_ships_can_be_gone_on_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty cache takes the shipped weights, and exporting them gives the same folder again."""
+    pytest.importorskip("cv2", reason="drawing needs requirements-training.txt")
+    from training.export import export
+    from training.shipped import adopt
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert len(adopt(MODEL)) == 4
+    assert adopt(MODEL) == []
+    export(tmp_path / "model")
+    for part in ("unet", "text_encoder"):
+        stored = safetensors.load_file(next((tmp_path / "model" / part).glob("*.safetensors")))
+        shipped = safetensors.load_file(next((MODEL / part).glob("*.safetensors")))
+        assert all(torch.equal(stored[name], shipped[name]) for name in shipped)
+    stored, shipped = (
+        safetensors.load_file(folder / "vae" / "diffusion_pytorch_model.safetensors")
+        for folder in (tmp_path / "model", MODEL)
+    )
+    for name, value in shipped.items():
+        assert torch.allclose(stored[name], value, rtol=1e-4, atol=1e-4), name
+
+
 def test_the_hand_written_encoder_equals_the_linear_map() -> None:
     """`vae.encode` computes the PCA of patches that the denoiser was trained on."""
     pytest.importorskip("cv2", reason="drawing needs requirements-training.txt")
@@ -182,25 +271,30 @@ def test_the_whole_training_runs_and_goes_on_where_it_stood(
 ) -> None:
     """All steps at their smallest, in order, end in a folder that diffusers loads."""
     pytest.importorskip("skia", reason="drawing needs requirements-training.txt")
-    from training import dataset, decoder, denoiser, export, repairs
+    from training import dataset, decoder, denoiser, export, polish, resampling
     from training.places import work_dir
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(dataset, "SHARD_SIZE", 40)
     monkeypatch.setattr(dataset, "FIT_PICTURES", 40)
-    monkeypatch.setattr(repairs, "SHARD_SIZE", 2)
+    monkeypatch.setattr(resampling, "SHARD_SIZE", 2)
     assert work_dir().is_relative_to(tmp_path)
 
     dataset.draw_shards(0, 2)
     decoder.train(decoder.Settings(steps=1))
     denoiser.train(denoiser.Settings(pictures=16, workers=1))
     denoiser.train(denoiser.Settings(pictures=32, workers=1))
-    repairs.sample_repairs(1, workers=1)
+    polish.polish(polish.Settings(pictures=2, batch_size=2))
+    polish.polish(polish.Settings(pictures=4, batch_size=2))
+    resampling.sample_repairs(1, workers=1)
     decoder.repair(decoder.Settings(steps=3, repair_share=1.0))
     export.export(tmp_path / "model")
 
     stored = safetensors.load_file(denoiser.checkpoint_path())
     assert (int(stored["seen"]), int(stored["steps"])) == (32, 2)
+    polished = safetensors.load_file(polish.checkpoint_path())
+    assert (int(polished["seen"]), int(polished["steps"])) == (4, 2)
+    assert polish.checkpoint_path().stat().st_size < 60e6
     assert int(safetensors.load_file(decoder.checkpoint_path())["steps"]) == 3
     assert int(safetensors.load_file(decoder.before_repair_path())["steps"]) == 1
     loaded = diffusers.DiffusionPipeline.from_pretrained(str(tmp_path / "model"))
@@ -212,7 +306,7 @@ def test_what_the_denoiser_was_asked_for_can_be_drawn() -> None:
     """A sampled row holds the numbers of its own noise, so the wanted picture is known."""
     pytest.importorskip("cv2", reason="drawing needs requirements-training.txt")
     from training.coupling import read_normals
-    from training.repairs import LATENT_SHAPE, noise_of
+    from training.resampling import LATENT_SHAPE, noise_of
 
     noise = noise_of(7, 3)
     assert noise.shape == (3, *LATENT_SHAPE)

@@ -149,6 +149,11 @@ def test_idle_libraries_let_go_of_their_descriptors(tmp_path: Path, clock: Clock
     libraries.of(visitor(0)).add(make_picture(seed=99))
 
 
+def fill(libraries: VisitorLibraries, *, count: int) -> None:
+    for number in range(count):
+        libraries.of(visitor(number)).add(make_picture(seed=number))
+
+
 @pytest.mark.parametrize("bounds", [{"max_visitors": 3}, {"max_bytes": 6_000}])
 def test_libraries_are_bounded_together(
     tmp_path: Path, clock: Clock, bounds: dict[str, int]
@@ -156,8 +161,7 @@ def test_libraries_are_bounded_together(
     """A new one waits for the one that was left alone longest, and for nobody who is there."""
     libraries = VisitorLibraries(tmp_path, clock=clock, **bounds)
     with pytest.raises(LibraryError) as caught:
-        for number in range(20):
-            libraries.of(visitor(number)).add(make_picture(seed=number))
+        fill(libraries, count=20)
     assert caught.value.code == "visitors_full"
     num_kept = len([folder for folder in tmp_path.iterdir() if folder.name != "nobody"])
     assert 1 <= num_kept <= 3

@@ -172,7 +172,7 @@ class Disturbed(Hanging):
         if not self.may_return.is_set():
             self.may_return.set()
             for thread in threading.enumerate():
-                if thread.name == "seedgrid-lane" and thread is not threading.current_thread():
+                if thread.name == "seedgrid-worker" and thread is not threading.current_thread():
                     thread.join(SOON_S)
         return pictures
 

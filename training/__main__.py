@@ -25,6 +25,21 @@ def _gently(threads: int) -> None:
     torch.set_num_threads(threads)
 
 
+def _device(arguments: argparse.Namespace) -> str:
+    """Where to train: what was asked for, or else a GPU where there is one."""
+    import torch
+
+    return arguments.device or ("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def _adopt(arguments: argparse.Namespace) -> None:
+    """Put the weights that ship into an empty cache, to go on from them."""
+    from training.shipped import adopt
+
+    for path in adopt(arguments.model):
+        print(path)
+
+
 def _draw(arguments: argparse.Namespace) -> None:
     """Draw the shards of the data set, or one style in them again."""
     from training.dataset import draw_shards, redraw_style, shard_indices
@@ -58,13 +73,32 @@ def _denoiser(arguments: argparse.Namespace) -> None:
         minutes=arguments.minutes,
         cooldown=arguments.cooldown,
         workers=arguments.workers,
+        device=_device(arguments),
     )
     denoiser.train(settings)
 
 
+def _polish(arguments: argparse.Namespace) -> None:
+    """Polish the denoiser along the sampler's own steps."""
+    from training import polish
+
+    device = _device(arguments)
+    if device == "cpu":
+        _gently(1)
+    settings = polish.Settings(
+        pictures=arguments.pictures,
+        minutes=arguments.minutes,
+        cooldown=arguments.cooldown,
+        batch_size=arguments.batch,
+        workers=arguments.workers if device != "cpu" else 1,
+        device=device,
+    )
+    polish.polish(settings)
+
+
 def _repairs(arguments: argparse.Namespace) -> None:
     """Sample the denoiser, for the decoder's last lesson."""
-    from training.repairs import sample_repairs
+    from training.resampling import sample_repairs
 
     sample_repairs(arguments.repair_shards, arguments.workers)
 
@@ -85,11 +119,12 @@ def _export(arguments: argparse.Namespace) -> None:
 
 
 def _evaluate(arguments: argparse.Namespace) -> None:
-    """Print the table."""
+    """Print the table, and lay out the pictures that are least like their drawings."""
     from training.evaluate import evaluate
     from training.sampling import bundled_sampler
 
-    print(evaluate(bundled_sampler(arguments.model), is_quick=arguments.quick))
+    worst_path = arguments.model / "sheets" / "worst.jpg"
+    print(evaluate(bundled_sampler(arguments.model), worst_path, is_quick=arguments.quick))
 
 
 def _sheet(arguments: argparse.Namespace) -> None:
@@ -103,16 +138,18 @@ def _sheet(arguments: argparse.Namespace) -> None:
 
 def _all(arguments: argparse.Namespace) -> None:
     """Everything, in order."""
-    learn = (_draw, _tokenizer, _autoencoder, _denoiser, _repairs, _repair)
+    learn = (_draw, _tokenizer, _autoencoder, _denoiser, _polish, _repairs, _repair)
     for step in (*learn, _export, _sheet, _evaluate):
         step(arguments)
 
 
 STEPS: dict[str, Callable[[argparse.Namespace], None]] = {
+    "adopt": _adopt,
     "draw": _draw,
     "tokenizer": _tokenizer,
     "autoencoder": _autoencoder,
     "denoiser": _denoiser,
+    "polish": _polish,
     "repairs": _repairs,
     "repair": _repair,
     "export": _export,
@@ -144,6 +181,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--model", type=Path, default=MODEL_DIR, help="the folder to write and to evaluate"
     )
+    parser.add_argument("--device", help="of the denoiser's training: cpu or cuda")
+    parser.add_argument("--batch", type=int, default=16, help="pictures in a step of polishing")
     parser.add_argument("--quick", action="store_true", help="evaluate a sample")
     return parser
 

@@ -110,3 +110,18 @@ def _project(convolution: nn.Conv2d, latent_map: LatentMap) -> None:
         for sign, channel in ((1.0, 2 * k), (-1.0, 2 * k + 1)):
             convolution.weight[channel, :48, :2, :2] = sign * weights[:, :, :, k].permute(2, 0, 1)
             convolution.bias[channel] = -sign * offset[k]
+
+
+def read_encoder(model: AutoencoderKL) -> LatentMap:
+    """The linear map that `write_encoder` wrote, out of the weights again."""
+    convolution = model.encoder.down_blocks[3].downsamplers[0].conv
+    even = convolution.weight[: 2 * LATENT_CHANNELS : 2, :48, :2, :2].detach().double()
+    weights = even.permute(2, 3, 1, 0).reshape(2, 2, 2, 2, 2, 2, 3, -1)
+    weights = weights.permute(0, 2, 4, 1, 3, 5, 6, 7).reshape(192, -1)  # basis / scale
+    scale = 1 / weights.norm(dim=0)
+    basis = weights * scale
+    offset = -convolution.bias[: 2 * LATENT_CHANNELS : 2].detach().double()  # mean @ basis / scale
+    mean = basis @ (offset * scale)  # the part of the mean that the basis can see
+    return LatentMap(
+        mean=mean.float().numpy(), basis=basis.float().numpy(), scale=scale.float().numpy()
+    )

@@ -60,13 +60,17 @@ def draw_many(
     )
 
 
+def latent_map_path() -> Path:
+    """Where the map is kept."""
+    return work_dir() / "latent_map.safetensors"
+
+
 def latent_map() -> LatentMap:
     """The map of this data set, fitted on the first call."""
-    path = work_dir() / "latent_map.safetensors"
-    if not path.exists():
+    if not latent_map_path().exists():
         pictures, _, _ = draw_many(DATA_SEED, FIT_PICTURES)
-        LatentMap.fit(pictures).save(path)
-    return LatentMap.load(path)
+        LatentMap.fit(pictures).save(latent_map_path())
+    return LatentMap.load(latent_map_path())
 
 
 def _shard_dir() -> Path:

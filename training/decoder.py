@@ -133,7 +133,7 @@ class DecoderTraining:
         stored = load_file(checkpoint_path(), device=self.device)
         self.model.load_state_dict(part(stored, "model"))
         self.ema = part(stored, "ema")
-        self.optimizer.state = part(stored, "opt")
+        self.optimizer.restore(part(stored, "opt"))
         self.optimizer.step_count = int(stored["steps"])
 
     def batch(self, step: int) -> tuple[torch.Tensor, torch.Tensor]:

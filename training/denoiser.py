@@ -48,6 +48,7 @@ class Settings:
     learning_rate: float = 2e-3
     cooldown: float = 0.9
     workers: int = 2
+    device: str = "cpu"
     seed: int = 3
 
 
@@ -154,8 +155,7 @@ class Worker:
         stored = load_file(checkpoint_path(), device=str(self.device))
         for name in self.ema:
             self.ema[name] = stored[f"ema.{name}"]
-        for name in self.optimizer.state:
-            self.optimizer.state[name] = stored[f"opt.{name}"]
+        self.optimizer.restore(part(stored, "opt"))
         self.optimizer.step_count = int(stored["steps"])
 
     def run(self) -> None:
@@ -243,17 +243,16 @@ def _work(
 
 def train(settings: Settings) -> None:
     """Train, from the last checkpoint where there is one."""
-    device = "cuda" if torch.cuda.is_available() else "cpu"
     model = build(is_fresh=not checkpoint_path().exists())
     seen, stop = torch.zeros((), dtype=torch.int64), torch.zeros((), dtype=torch.int64)
     if checkpoint_path().exists():
         stored = load_file(checkpoint_path())
         model.load_state_dict(part(stored, "model"))
         seen += int(stored["seen"])
-    model = model.to(device, memory_format=torch.channels_last)
+    model = model.to(settings.device, memory_format=torch.channels_last)
     # Torch's fused attention is slow backwards on a CPU: the plain one trains a third faster.
     model.unet.set_attn_processor(AttnProcessor())
-    if device == "cuda":
+    if settings.device != "cpu":
         _work(0, settings, model, seen, stop)
         return
     model.share_memory()

@@ -1,19 +1,22 @@
 """Measure the pictures that the model makes, and print one table.
 
 The prompts are all combinations of subject, style and modifier; the seeds (from 9000) are used
-nowhere else. A judge that was trained on drawn pictures reads the generated ones.
+nowhere else. Each picture is held against the drawing that it stands for (`fidelity.py`), and a
+judge that was trained on drawn pictures says what it shows and where.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from training.comparison import compare_all, likeness_figures, words_worst_first, worst_sheet
 from training.dataset import draw_many
+from training.figures import HEAD, Figure, at_least, at_most
 from training.judge import Judge, load_judge, to_views, truth_of
 from training.sampling import Sampler
 from training.scenes import draw
@@ -21,26 +24,6 @@ from training.words import MODIFIER_WORDS, STYLE_WORDS, SUBJECT_WORDS, Wording, 
 
 FIRST_SEED = 9000
 LABELS = ("subject", "style", "modifier")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Figure:
-    """One line of the table."""
-
-    name: str
-    value: float
-    target: str
-    is_met: bool | None = None
-
-    def line(self) -> str:
-        """The line, in Markdown."""
-        verdict = {True: "yes", False: "NO", None: "-"}[self.is_met]
-        return f"| {self.name} | {self.value:.3f} | {self.target} | {verdict} |"
-
-
-def at_least(name: str, value: float, bound: float) -> Figure:
-    """A figure that has to reach a bound."""
-    return Figure(name=name, value=float(value), target=f">= {bound}", is_met=bool(value >= bound))
 
 
 @torch.no_grad()
@@ -60,13 +43,13 @@ def judge_figures(judge: Judge, count: int) -> list[Figure]:
     labels, places = judged(judge, pictures)
     right = (labels == truth.labels.numpy()).mean(0)
     figures = [
-        Figure(name=f"judge, drawn pictures: {n}", value=r, target="")
+        Figure(name=f"judge, drawn pictures: {n}", value=r)
         for n, r in zip(LABELS, right, strict=True)
     ]
     for column, name in ((0, "x"), (2, "size")):
         agreement = np.corrcoef(places[:, column], truth.places[:, column].numpy())[0, 1]
         figures.append(
-            Figure(name=f"judge, drawn pictures: correlation of {name}", value=agreement, target="")
+            Figure(name=f"judge, drawn pictures: correlation of {name}", value=agreement)
         )
     return figures
 
@@ -81,10 +64,10 @@ def combinations(num_seeds: int, keep_one_in: int) -> tuple[list[Wording], list[
     return [wording for wording, _ in table], [seed for _, seed in table]
 
 
-def word_figures(sampler: Sampler, judge: Judge, num_seeds: int, keep_one_in: int) -> list[Figure]:
+def word_figures(
+    judge: Judge, wordings: list[Wording], pictures: NDArray[np.uint8]
+) -> list[Figure]:
     """Do the pictures show what was said."""
-    wordings, seeds = combinations(num_seeds, keep_one_in)
-    pictures = sampler.pictures([plain_caption(wording) for wording in wordings], seeds)
     truth = truth_of(wordings, np.zeros((len(wordings), 12), np.float32)).labels.numpy()
     labels, _ = judged(judge, pictures)
     right = labels == truth
@@ -130,14 +113,7 @@ def lock_figures(sampler: Sampler, judge: Judge, num_parents: int) -> list[Figur
             at_least(f"lock: {name}, same seed, other modifier (correlation)", kept, 0.8)
         )
         gone = abs(_within(places[0][:, column], same_prompt[:, column], parents))
-        figures.append(
-            Figure(
-                name=f"lock: {name}, other seed, same prompt (correlation)",
-                value=gone,
-                target="<= 0.2",
-                is_met=bool(gone <= 0.2),
-            )
-        )
+        figures.append(at_most(f"lock: {name}, other seed, same prompt (correlation)", gone, 0.2))
     nearer = np.mean(
         [_distance(a, b) < _distance(a, c) for a, b, c in zip(parent, child, stranger, strict=True)]
     )
@@ -186,20 +162,26 @@ def diversity_figure(sampler: Sampler, num_seeds: int) -> Figure:
     )
 
 
-def evaluate(sampler: Sampler, *, is_quick: bool) -> str:
+def evaluate(sampler: Sampler, worst_path: Path, *, is_quick: bool) -> str:
     """Measure everything.
 
     Args:
         sampler: the pipeline to measure.
+        worst_path: where the sheet of the worst pictures goes, as JPEG.
         is_quick: one combination in four with one seed each, and fewer pairs.
 
     Returns:
         The table, in Markdown.
     """
+    wordings, seeds = combinations(4, 16 if is_quick else 1)
+    pictures = sampler.pictures([plain_caption(wording) for wording in wordings], seeds)
+    compared = compare_all(wordings, seeds, pictures)
+    print(words_worst_first(compared))
+    worst_sheet(compared).save(worst_path, quality=82, optimize=True)
+    figures = likeness_figures(sampler.pipeline.vae, compared)
     judge = load_judge()
-    figures = judge_figures(judge, 400 if is_quick else 1500)
-    figures += word_figures(sampler, judge, 4, 16 if is_quick else 1)
+    figures += judge_figures(judge, 400 if is_quick else 1500)
+    figures += word_figures(judge, wordings, pictures)
     figures += lock_figures(sampler, judge, 48 if is_quick else 160)
     figures.append(diversity_figure(sampler, 16 if is_quick else 64))
-    head = ["| figure | value | target | met |", "|---|---|---|---|"]
-    return "\n".join(head + [figure.line() for figure in figures])
+    return "\n".join([HEAD, *(figure.line() for figure in figures)])

@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 from diffusers import StableDiffusionPipeline
 
-from training import denoiser
+from training import denoiser, polish
 from training.decoder import load_autoencoder
 from training.networks import make_scheduler
 from training.tokenizer import tokenizer
@@ -34,8 +34,12 @@ DEFAULTS = {
 
 def build_pipeline() -> StableDiffusionPipeline:
     """The pipeline from the last checkpoints, or from untrained networks where there are none."""
-    has_weights = denoiser.checkpoint_path().exists()
-    networks = denoiser.load_ema() if has_weights else denoiser.build().eval()
+    if polish.checkpoint_path().exists():
+        networks = polish.load_polished()
+    elif denoiser.checkpoint_path().exists():
+        networks = denoiser.load_ema()
+    else:
+        networks = denoiser.build().eval()
     return StableDiffusionPipeline(
         vae=load_autoencoder(),
         text_encoder=networks.text_encoder,

@@ -6,7 +6,7 @@ share one learning rate: Liu et al. 2025, "Muon is scalable for LLM training", a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import torch
 
@@ -59,6 +59,11 @@ class MuonAdam:
             else:
                 self._adam(name, parameter, gradient, learning_rate)
             parameter.grad = None
+
+    def restore(self, state: Mapping[str, torch.Tensor]) -> None:
+        """Take over a state that was kept, in whatever precision; nothing kept is a cold start."""
+        for name, value in state.items():
+            self.state[name].copy_(value)
 
     def _muon(
         self, name: str, parameter: torch.Tensor, gradient: torch.Tensor, rate: float, decay: float

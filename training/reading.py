@@ -9,7 +9,7 @@ squares to do just that, and everything behind it starts from there.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import nn
@@ -21,6 +21,8 @@ from training.networks import Denoiser
 
 NUM_SAMPLES = 4096
 STRENGTH = 2.0
+ANCHOR = 6.0
+"""How many times the spread of what is normed the constant offset before the norm is."""
 
 
 class _FarEnoughError(Exception):
@@ -28,15 +30,20 @@ class _FarEnoughError(Exception):
 
 
 @torch.no_grad()
-def _mean_features(model: Denoiser, norm: nn.Module, noise: torch.Tensor) -> torch.Tensor:
-    """What the first self-attention sees, averaged over places: shape `(N, width)`."""
+def _watch(
+    model: Denoiser,
+    module: nn.Module,
+    noise: torch.Tensor,
+    look: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
+) -> torch.Tensor:
+    """What `look` makes of the input and the output of a module, for each row of the noise."""
     seen: list[torch.Tensor] = []
 
-    def look(_module: nn.Module, _inputs: object, output: torch.Tensor) -> None:
-        seen.append(output.mean(1))
+    def watch(_module: nn.Module, inputs: tuple[torch.Tensor, ...], output: torch.Tensor) -> None:
+        seen.append(look(inputs[0], output))
         raise _FarEnoughError
 
-    hook = norm.register_forward_hook(look)
+    hook = module.register_forward_hook(watch)
     for part in noise.split(64):
         with contextlib.suppress(_FarEnoughError):
             ids = torch.zeros(len(part), 2, dtype=torch.long)
@@ -45,6 +52,20 @@ def _mean_features(model: Denoiser, norm: nn.Module, noise: torch.Tensor) -> tor
     return torch.cat(seen)
 
 
+def _mean_features(model: Denoiser, module: nn.Module, noise: torch.Tensor) -> torch.Tensor:
+    """What comes out of a module, averaged over places: shape `(N, width)`."""
+    return _watch(model, module, noise, lambda _, output: output.mean(1))
+
+
+def _least_squares(features: torch.Tensor, wanted: torch.Tensor, ridge: float) -> torch.Tensor:
+    """The matrix that takes features to what is wanted, both about their means."""
+    centred = (features - features.mean(0)).double()
+    products = centred.T @ centred
+    ridges = ridge * products.diagonal().mean() * torch.eye(len(products))
+    return torch.linalg.solve(products + ridges, centred.T @ wanted.double()).float()
+
+
+@torch.no_grad()
 def _separate(module: nn.Conv2d, kept_in: int, kept_out: int, generator: torch.Generator) -> None:
     """Let the last output channels see the last input channels and nothing else see them."""
     module.weight[kept_out:, :kept_in] = 0.0
@@ -114,11 +135,7 @@ def teach_reading(model: Denoiser, generator: torch.Generator) -> None:
     noise = torch.randn(NUM_SAMPLES, LATENT_CHANNELS, LATENT_PX, LATENT_PX, generator=generator)
     features = _mean_features(model, block.norm1, noise)
     centre = features.mean(0)
-    products = (features - centre).T @ (features - centre)
-    ridge = 1e-4 * products.diagonal().mean() * torch.eye(len(products))
-    solution = torch.linalg.solve(
-        products + ridge, (features - centre).T @ read_normals(noise)
-    )  # (width, 12)
+    solution = _least_squares(features, read_normals(noise), ridge=1e-4)  # (width, 12)
     attention, width = block.attn1, features.shape[1]
     attention.to_q.weight.mul_(0.1)
     attention.to_v.weight[:NUM_NORMALS] = solution.T
@@ -127,6 +144,55 @@ def teach_reading(model: Denoiser, generator: torch.Generator) -> None:
     ).Q  # (width, 12)
     attention.to_out[0].weight[:, :NUM_NORMALS] = STRENGTH * directions
     attention.to_out[0].bias -= STRENGTH * directions @ (centre @ solution)
+
+
+@torch.no_grad()
+def sharpen_reading(model: Denoiser, generator: torch.Generator) -> None:
+    """Let the first self-attention of a trained denoiser average evenly over all places.
+
+    A layer norm divides every place by its own spread, and queries weigh the places: both differ
+    by chance, so the mean that holds a number is taken with uneven weights, and a hundredth of its
+    variance is lost (R2 0.988, which alone keeps pictures under 21 dB). A constant offset before
+    the norm makes its divisor the same everywhere, queries of zero make the weights the same, and
+    the output is fitted to what it was: what changes is that the chance is gone (R2 0.997).
+    """
+    first = model.unet.down_blocks[1].attentions[0]
+    block = first.transformer_blocks[0]
+    norm, attention = block.norm1, block.attn1
+    noise = torch.randn(NUM_SAMPLES, LATENT_CHANNELS, LATENT_PX, LATENT_PX, generator=generator)
+    before = _mean_features(model, attention, noise)
+    offset = _even_out(model, first.proj_in, norm, noise[:256])
+    attention.to_q.weight.zero_()
+    features = _mean_features(model, norm, noise)
+    solution = _least_squares(features, before, ridge=1e-7)  # (width, width)
+    attention.to_v.weight.copy_(torch.eye(len(solution)))
+    attention.to_out[0].weight.copy_(solution.T)
+    attention.to_out[0].bias.copy_(before.mean(0) - features.mean(0) @ solution - offset)
+
+
+def is_sharpened(model: Denoiser) -> bool:
+    """Has this been done to the model already."""
+    first = model.unet.down_blocks[1].attentions[0]
+    return not bool(first.transformer_blocks[0].attn1.to_q.weight.any())
+
+
+def _even_out(
+    model: Denoiser, before: nn.Conv2d, norm: nn.LayerNorm, noise: torch.Tensor
+) -> torch.Tensor:
+    """Add an offset in front of a norm that takes most of its divisor; the norm takes it off."""
+
+    def mean_spread() -> torch.Tensor:
+        return _watch(
+            model, norm, noise, lambda given, _: given.std(-1, unbiased=False).mean(1)
+        ).mean()
+
+    spread = mean_spread()
+    offset = torch.full_like(norm.bias, ANCHOR * float(spread))
+    offset[1::2] *= -1
+    before.bias.add_(offset)
+    norm.bias.sub_(norm.weight * offset / spread)
+    norm.weight.mul_(mean_spread() / spread)
+    return offset
 
 
 def freeze_reading(model: Denoiser) -> None:

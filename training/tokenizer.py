@@ -52,12 +52,16 @@ def train_tokenizer() -> CLIPTokenizer:
     return CLIPTokenizer(vocab=vocab, merges=merges, model_max_length=MAX_TOKENS)
 
 
+def tokenizer_path() -> Path:
+    """The folder that keeps it."""
+    return work_dir() / "tokenizer"
+
+
 def tokenizer() -> CLIPTokenizer:
     """The tokenizer, trained on the first call."""
-    folder: Path = work_dir() / "tokenizer"
-    if not (folder / "tokenizer.json").exists():
-        train_tokenizer().save_pretrained(folder)
-    return CLIPTokenizer.from_pretrained(folder)
+    if not (tokenizer_path() / "tokenizer.json").exists():
+        train_tokenizer().save_pretrained(tokenizer_path())
+    return CLIPTokenizer.from_pretrained(tokenizer_path())
 
 
 def to_ids(words: CLIPTokenizer, captions: list[str]) -> list[list[int]]:

@@ -60,7 +60,7 @@ def diff(
 
 def _marks(entry: Entry) -> dict[str, bool | str]:
     """Return what the library says beside the picture; a file by itself has no marks."""
-    names = ("favourite", "note", "trashed", "lost")
+    names = ("favourite", "note", "trashed", "lost", "checked")
     return {name: getattr(entry, name) for name in names}
 
 

@@ -15,6 +15,7 @@ from seedgrid.cli.output import complain
 from seedgrid.core import logs
 from seedgrid.core.errors import SeedGridError
 from seedgrid.core.interrupts import first_stops, interrupt
+from seedgrid.diffusion.process import tune_process
 
 # Typer carries a copy of click since 0.25 and uses the real one before; this is either's class.
 _USAGE_ERROR: Final = cast("type[Exception]", typer.BadParameter.__mro__[1])
@@ -62,6 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit code.
     """
+    tune_process()
     logs.set_up()
     command = typer.main.get_command(app)
     words = list(sys.argv[1:] if arguments is None else arguments)

@@ -22,6 +22,8 @@ class Entry:
         trashed: It is in the trash: its file is there until the trash is emptied.
         lost: The file is gone or damaged; recipe and lineage are kept, it can be painted again,
             refined, and put into the trash.
+        checked: This library painted it, or verified it here bit for bit; what came from
+            elsewhere is what somebody says, and is never given back as a memory.
     """
 
     path: Path
@@ -34,6 +36,7 @@ class Entry:
     note: str = ""
     trashed: bool = False
     lost: bool = False
+    checked: bool = False
 
     @property
     def id(self) -> str:

@@ -9,6 +9,7 @@ import hashlib
 import secrets
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Annotated
 
 import numpy as np
@@ -54,7 +55,7 @@ class Picture:
     passport: Passport
     lineage: Lineage
 
-    @property
+    @cached_property
     def pixels_sha256(self) -> str:
         """SHA-256 of the RGB bytes, row by row."""
         return pixels_sha256(self.pixels)

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.core.request import ModelCard
-from seedgrid.diffusion.accel.malloc import keep_freed_memory, without_collecting
 from seedgrid.diffusion.backend import Placement, Watch
 from seedgrid.diffusion.probe_results import ProbeReport
+from seedgrid.diffusion.process import large_import
 from seedgrid.models import registry
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ class DeferredBackend:
 
     def __init__(self) -> None:
         self._backend: DiffusersBackend | None = None
-        keep_freed_memory()
 
     def card(self, model: str | None) -> ModelCard:
         """Find a model and say what it can do, without loading it and without torch."""
@@ -61,7 +60,7 @@ class DeferredBackend:
 
     def _painter(self) -> DiffusersBackend:
         if self._backend is None:
-            with without_collecting():
+            with large_import():
                 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 
             self._backend = DiffusersBackend()

@@ -25,9 +25,7 @@ from seedgrid.core.errors import InputError, ModelError, RunCancelled, RunError
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.core.request import ModelCard
-from seedgrid.diffusion.accel.decoding import Decoder
-from seedgrid.diffusion.accel.linears import Linears
-from seedgrid.diffusion.accel.text_cache import TextMemory
+from seedgrid.diffusion.accel import all_used_by, make_accelerators
 from seedgrid.diffusion.backend import ATTENTION_NAMES, Placement, Watch, even_threads
 from seedgrid.diffusion.determinism import determinism, restored
 from seedgrid.diffusion.devices import empty_cache
@@ -35,7 +33,7 @@ from seedgrid.diffusion.environment import current_passport
 from seedgrid.diffusion.foreign_errors import foreign_reason
 from seedgrid.diffusion.generators import fresh_generators
 from seedgrid.diffusion.noise_mix import mixed_noise
-from seedgrid.diffusion.pipeline_cache import Loaded, Shelf, quiet_diffusers
+from seedgrid.diffusion.pipeline_cache import Loaded, PipelineCache, quiet_diffusers
 from seedgrid.diffusion.probe import NUM_STEPS, run_probe
 from seedgrid.diffusion.probe_results import ProbeReport, advise, keep_report, recall_report
 from seedgrid.diffusion.step_callbacks import follow
@@ -63,10 +61,8 @@ class DiffusersBackend:
     """The backend that paints with diffusers. See `base.Backend` for what each method promises."""
 
     def __init__(self) -> None:
-        self._shelf = Shelf()
-        self._texts = TextMemory()
-        self._linears = Linears()
-        self._decoder = Decoder()
+        self._pipelines = PipelineCache()
+        self._accelerators = make_accelerators()
 
     def card(self, model: str | None) -> ModelCard:
         """Find a model and say what it can do, without loading it."""
@@ -75,13 +71,13 @@ class DiffusersBackend:
     def prepare(self, recipe: Recipe, placement: Placement) -> Passport:
         """Load what the recipe needs and say under which passport it would be computed."""
         with _scope(recipe, placement):
-            loaded = self._shelf.get(recipe, placement)
+            loaded = self._pipelines.get(recipe, placement)
             _check_settings(recipe, loaded)
             return current_passport(loaded.device, placement)
 
     def is_ready(self, recipe: Recipe, placement: Placement) -> bool:
         """Tell whether the model is loaded already."""
-        return self._shelf.has(recipe, placement)
+        return self._pipelines.has(recipe, placement)
 
     def paint(
         self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
@@ -91,12 +87,12 @@ class DiffusersBackend:
         if len(recipes) > first.lock_width or any(r.batch_key != first.batch_key for r in recipes):
             raise ValueError("a batch holds at most lock_width recipes of one batch_key")
         with _scope(first, placement):
-            loaded = self._shelf.get(first, placement)
+            loaded = self._pipelines.get(first, placement)
             _check_settings(first, loaded)
             watch.noise(lambda: loaded.preview.of_noise(recipes))
             pictures: dict[int, Pixels] = {}
-            pipeline, context = loaded.pipeline, _context(first, loaded, placement)
-            with self._texts.used_by(pipeline, context), self._decoder.used_by(pipeline, context):
+            context = _context(first, loaded, placement)
+            with all_used_by(loaded.pipeline, self._accelerators, context):
                 for places in _calls(recipes, loaded):
                     part = [recipes[place] for place in places]
                     images = self._call(part, loaded, watch, decode=True)[1]
@@ -137,22 +133,24 @@ class DiffusersBackend:
             DeviceError: As `prepare`.
         """
         with _scope(recipe, placement):
-            return self._shelf.get(recipe, placement).pipeline
+            return self._pipelines.get(recipe, placement).pipeline
 
     def _let_go(self) -> None:
-        self._shelf.clear()
-        self._texts.clear()
+        self._pipelines.clear()
+        self._accelerators = make_accelerators()
         gc.collect()
 
     def _run_probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport:
         with _scope(recipe, placement):
-            loaded = self._shelf.get(recipe, placement)
+            loaded = self._pipelines.get(recipe, placement)
 
             def compute(recipes: Sequence[Recipe], *, decode: bool) -> list[torch.Tensor]:
                 return self._call(recipes, loaded, watch, decode=decode)
 
             least = min_steps(recipe.scheduler, loaded.scheduler_config)
-            return run_probe(recipe, compute, num_steps=max(NUM_STEPS, least))
+            probed = [each for each in self._accelerators if each.is_probed]
+            with all_used_by(loaded.pipeline, probed, _context(recipe, loaded, placement)):
+                return run_probe(recipe, compute, num_steps=max(NUM_STEPS, least))
 
     def _call(
         self,
@@ -174,8 +172,7 @@ class DiffusersBackend:
             The last latents and, if decoded, the pictures (W, 3, height, width) in 0 … 1.
         """
         try:
-            with self._linears.used_by(loaded.pipeline):
-                return _call_pipeline(recipes, loaded, watch, decode=decode)
+            return _call_pipeline(recipes, loaded, watch, decode=decode)
         except (torch.OutOfMemoryError, MemoryError):
             pass
         except _REFUSALS as error:

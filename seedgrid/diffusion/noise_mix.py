@@ -6,6 +6,7 @@ with mixed_noise(pipeline, cells):
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -36,17 +37,18 @@ def mixed_noise(pipeline: Any, cells: Sequence[Recipe]) -> Iterator[None]:
     if depth == 0:
         yield
         return
-    if not hasattr(pipeline, "prepare_latents"):
+    original = getattr(pipeline, "prepare_latents", None)
+    if original is None or "generator" not in inspect.signature(original).parameters:
         raise InputError("noise_mix_unsupported", field="noise_mix")
-    original = pipeline.prepare_latents
 
     def prepare_latents(*args: Any, **kwargs: Any) -> Any:
         drawn = original(*args, **kwargs)
-        place = next(i for i, value in enumerate(args) if isinstance(value, list))
+        given = inspect.signature(original).bind(*args, **kwargs)
         for turn in range(depth):
             shares = [cell.noise_mix[turn : turn + 1] for cell in cells]
             seeds = [share[0].seed if share else 0 for share in shares]
-            other = original(*args[:place], fresh_generators(seeds), *args[place + 1 :], **kwargs)
+            given.arguments["generator"] = fresh_generators(seeds)
+            other = original(*given.args, **given.kwargs)
             drawn = _mix_rows(drawn, other, [share[0].weight if share else 0.0 for share in shares])
         return drawn
 

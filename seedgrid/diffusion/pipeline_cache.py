@@ -2,8 +2,8 @@
 
 Weights are safetensors, files are local, and no code comes with a model. Knows nothing of batches.
 
-    shelf = Shelf()
-    loaded = shelf.get(recipe, Placement())
+    pipelines = PipelineCache()
+    loaded = pipelines.get(recipe, Placement())
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Loaded:
     preview: Preview
 
 
-class Shelf:
+class PipelineCache:
     """The pipelines that are loaded, the most recently used last."""
 
     def __init__(self, size: int = MAX_LOADED) -> None:

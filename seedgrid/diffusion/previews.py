@@ -171,12 +171,16 @@ def _as_they_are(latents: torch.Tensor, height: int, width: int) -> torch.Tensor
 
 
 def _unpacker(pipeline: Any) -> Callable[[torch.Tensor, int, int], torch.Tensor]:
-    """Undo Flux's packing of 2x2 latent pixels into one token."""
+    """Undo Flux's packing of 2x2 latent pixels into one token, (B, H/2 · W/2, 4C) to (B, C, H, W).
+
+    Source: `diffusers.FluxPipeline._unpack_latents`, which is private.
+    """
+    token_px = 2 * pipeline.vae_scale_factor
 
     def unpack(latents: torch.Tensor, height: int, width: int) -> torch.Tensor:
-        scale = pipeline.vae_scale_factor
-        unpacked: torch.Tensor = pipeline._unpack_latents(latents, height, width, scale)
-        return unpacked
+        return functional.pixel_shuffle(
+            latents.mT.unflatten(2, (height // token_px, width // token_px)), 2
+        )
 
     return unpack
 

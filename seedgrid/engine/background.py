@@ -11,7 +11,7 @@ from typing import TypeVar
 Result = TypeVar("Result")
 
 
-class Worker:
+class TaskThread:
     """One thread, first come, first served.
 
     Unlike `ThreadPoolExecutor` it still takes work while the interpreter shuts down, so that a

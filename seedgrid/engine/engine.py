@@ -23,7 +23,7 @@ from seedgrid.engine.fair_queue import Errand, FairQueue
 from seedgrid.engine.run import Run
 from seedgrid.engine.store import Store
 from seedgrid.engine.watchdog import Loss, Patience, Watchdog
-from seedgrid.engine.worker import Lane, Strays
+from seedgrid.engine.worker import Strays, Worker
 
 logger = logging.getLogger(__name__)
 
@@ -98,7 +98,7 @@ class Engine:
         self._on_lost = on_lost
         self._why_closed = "engine_closed"
         self._strays = Strays()
-        self._lane = self._new_lane()
+        self._worker = self._new_worker()
         atexit.register(self.close)
 
     def __enter__(self) -> Self:
@@ -245,34 +245,33 @@ class Engine:
 
         A backend that does not come back is left behind, after the engine's patience.
         """
-        for run in self._queue.close():
-            self._lane.abandon(run)
+        self._worker.abandon_waiting(self._queue.close())
         with self._lock:
             runs = tuple(self._runs.values())
-            lane = self._lane
-            lane.is_closing = True
+            worker = self._worker
+            worker.is_closing = True
         for run in runs:
             run.cancel()
-        lane.gone.wait()
+        worker.gone.wait()
         for each in self._borrowed:
             each.future.cancel()
         atexit.unregister(self.close)
 
-    def _new_lane(self) -> Lane:
-        lane = Lane(self._backend, self._queue, self._speeds, self._strays)
-        Watchdog(lane, self._patience, lambda loss: self._go_on_without(lane, loss))
-        return lane
+    def _new_worker(self) -> Worker:
+        worker = Worker(self._backend, self._queue, self._speeds, self._strays)
+        Watchdog(worker, self._patience, lambda loss: self._go_on_without(worker, loss))
+        return worker
 
-    def _go_on_without(self, lane: Lane, loss: Loss) -> None:
+    def _go_on_without(self, worker: Worker, loss: Loss) -> None:
         """Give up a thread, and start another one with a backend of its own."""
         logger.error("the engine's thread is lost (%s)", loss)
-        lane.give_up(RunError(loss))
+        worker.give_up(RunError(loss))
         with self._lock:
-            if lane.is_closing:
+            if worker.is_closing:
                 return
             if self._strays.num_away <= _MAX_STRAYS:
                 self._backend = self._backend.renewed()
-                self._lane = self._new_lane()
+                self._worker = self._new_worker()
                 return
         self._end(RunError("engine_lost"))
 
@@ -289,7 +288,7 @@ class Engine:
 
     def _on_cancel(self, run: Run) -> None:
         if self._queue.remove(run):
-            self._lane.abandon(run)
+            self._worker.abandon(run)
 
     def _admit(self, asker: Asker, recipes: Sequence[Recipe]) -> None:
         admit(

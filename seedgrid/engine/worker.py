@@ -1,8 +1,8 @@
-"""The lane: the one thread that owns the backend. It takes runs one at a time and paints them.
+"""The worker: the one thread that owns the backend. It takes runs one at a time and paints them.
 
 Saving goes on in a second thread beside the next batch; a picture is announced only when it is
 safe on disk. A long run gives way between two batches when others wait. Whatever goes wrong ends
-the run, never the lane; a thread that does not come back from the backend is given up.
+the run, never the worker; a thread that does not come back from the backend is given up.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from seedgrid.core.plan import Job
 from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.diffusion.backend import Backend
 from seedgrid.engine.admission import Speeds
-from seedgrid.engine.background import Worker
+from seedgrid.engine.background import TaskThread
 from seedgrid.engine.fair_queue import Errand, FairQueue
 from seedgrid.engine.run import Run
 from seedgrid.engine.saving import SAVED_TOGETHER, save, save_again, wait_for
@@ -71,18 +71,19 @@ class _Turn:
         worked_s: How long it was painted so far.
     """
 
+    run: Run
     batches: Batches
     worked_s: float = 0.0
 
-    def abandon(self, run: Run) -> None:
+    def abandon(self) -> None:
         """Let go of it; on the saver's thread, behind what it had to save."""
         try:
             self.batches.close()
         finally:
-            run.conclude(Cancelled(elapsed_s=self.worked_s))
+            self.run.conclude(Cancelled(elapsed_s=self.worked_s))
 
 
-class Lane:
+class Worker:
     """Works on what a queue gives until the queue is closed.
 
     Args:
@@ -108,9 +109,11 @@ class Lane:
         self._speeds = speeds
         self._strays = strays or Strays()
         self._is_given_up = False
+        self._guard = threading.Lock()
+        self._has_ended = False
         self._begun: dict[str, _Turn] = {}  # runs that wait between two batches, by id
-        self._saver = Worker("seedgrid-saver")
-        self._thread = threading.Thread(target=self._work, name="seedgrid-lane", daemon=True)
+        self._saver = TaskThread("seedgrid-saver")
+        self._thread = threading.Thread(target=self._work, name="seedgrid-worker", daemon=True)
         self._thread.start()
 
     def is_alive(self) -> bool:
@@ -124,11 +127,23 @@ class Lane:
 
     def abandon(self, run: Run) -> None:
         """End a run that was cancelled while it waited; what it had painted is saved before."""
-        turn = self._begun.pop(run.id, None)
+        with self._guard:
+            turn = self._begun.pop(run.id, None)
+            if turn is not None and not self._has_ended:
+                self._saver.submit(turn.abandon)
+                return
         if turn is None:
             run.conclude(Cancelled(elapsed_s=0.0))
         else:
-            self._saver.submit(partial(turn.abandon, run))
+            self._saver.close()  # What it had painted is saved by now.
+            turn.abandon()
+
+    def abandon_waiting(self, runs: Sequence[Run]) -> None:
+        """End runs that waited when the queue was closed; those that were begun end with us."""
+        with self._guard:
+            unbegun = [run for run in runs if run.id not in self._begun]
+        for run in unbegun:
+            run.conclude(Cancelled(elapsed_s=0.0))
 
     def give_up(self, error: RunError) -> None:
         """Go on without a thread that is dead or does not come back; whoever waits for it is told.
@@ -148,6 +163,9 @@ class Lane:
             task.cancel()
         elif isinstance(task, Errand):
             task.fail(error)
+        if self.is_closing:
+            for turn in tuple(self._begun.values()):
+                turn.run.conclude(Cancelled(elapsed_s=turn.worked_s))
         self.gone.set()
 
     def _work(self) -> None:
@@ -189,6 +207,11 @@ class Lane:
             self._strays.num_back += 1
             logger.warning("a thread that was given up has come back")
         try:
+            with self._guard:
+                self._has_ended = True
+                for turn in self._begun.values():
+                    if not self._is_given_up:
+                        self._saver.submit(turn.abandon)
             self._saver.close()
             self._backend.close()
         except Exception:
@@ -199,7 +222,7 @@ class Lane:
     def _take_turn(self, run: Run) -> None:
         """Paint until the run has come to its one end, or somebody else waits."""
         begun = self._begun.pop(run.id, None)
-        turn = begun or _Turn(batches=self._make(run))
+        turn = begun or _Turn(run=run, batches=self._make(run))
         start_s = time.monotonic()
         event: Event
         try:
@@ -232,7 +255,7 @@ class Lane:
                 self._begun[run.id] = turn
                 if self._queue.put_back(run):
                     return False
-                del self._begun[run.id]
+                self._begun.pop(run.id, None)
 
     def _make(self, run: Run) -> Batches:
         """Paint and save all pictures of a run; what was painted is saved, whatever happens.

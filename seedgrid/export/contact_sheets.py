@@ -51,7 +51,7 @@ def write_sheet(entries: Sequence[Entry], path: Path) -> None:
     pages = make_pages(entries, as_pages=suffix == ".pdf")
     with open_atomically(path) as file:
         if suffix == ".pdf":
-            _write_pdf(file, pages, title=entries[0].recipe.prompt)
+            _write_pdf(file, pages, title=one_line(entries[0].recipe.prompt, limit=_MAX_TITLE))
         else:
             sheets.write_png(file, pages[0].width, pages[0].height, pages[0].images())
 
@@ -76,15 +76,12 @@ def make_pages(entries: Sequence[Entry], *, as_pages: bool = False) -> list[Page
 
 def _write_pdf(file: BinaryIO, pages: Sequence[Page], *, title: str) -> None:
     """Append page after page, so that one alone is in memory."""
-    title = one_line(title, limit=_MAX_TITLE)
-    said = {
-        "resolution": _PDF_DPI,
-        # In hexadecimal, where no byte can end the text or be taken for the end of a line.
-        "title": PdfBinary(encode_text(title)) if title else None,
-        "producer": "SeedGrid",
-    }
-    for number, page in enumerate(pages):
-        page.image().save(file, "PDF", append=number > 0, **said)
+    # In hexadecimal, where no byte can end the text or be taken for the end of a line.
+    said = {"title": PdfBinary(encode_text(title))} if title else {}
+    for page in pages:
+        first = page is pages[0]
+        image = page.image()
+        image.save(file, "PDF", append=not first, resolution=_PDF_DPI, producer="SeedGrid", **said)
 
 
 def is_matrix(entries: Sequence[Entry]) -> bool:

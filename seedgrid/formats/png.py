@@ -28,6 +28,7 @@ from seedgrid.formats.png_chunks import Chunk
 
 CHUNK_KEY: Final = "seedgrid"
 PARAMETERS_KEY: Final = "parameters"
+SEAL_KEY: Final = "seedgrid-seal"
 MAX_RECORD_CHARACTERS: Final = 256 * 1024
 
 Source = Path | bytes
@@ -65,15 +66,21 @@ class _Record(Value):
     pixels_sha256: Digest
 
 
-def encode(picture: Picture) -> bytes:
+def encode(picture: Picture, *, seal: str | None = None) -> bytes:
     """Write a picture as a PNG file with its recipe, passport and lineage inside.
 
     Args:
         picture: Pixels of shape (height, width, 3), uint8.
+        seal: A library's seal; only that library can tell that it is true.
 
     Returns:
         The whole file; equal pictures give equal bytes with one release of Pillow.
+
+    Raises:
+        PictureError: `picture_altered`: the pixels are not of the recipe's size.
     """
+    if picture.pixels.shape[:2] != (picture.recipe.height, picture.recipe.width):
+        raise PictureError("picture_altered")
     buffer = io.BytesIO()
     Image.fromarray(picture.pixels).save(buffer, "PNG", compress_level=_COMPRESS_LEVEL)
     record = _Record(
@@ -83,7 +90,8 @@ def encode(picture: Picture) -> bytes:
         lineage=picture.lineage,
         pixels_sha256=picture.pixels_sha256,
     )
-    return _with_record(png_chunks.split(buffer.getvalue()), record)
+    seals = () if seal is None else (png_chunks.plain_text(SEAL_KEY, seal),)
+    return _with_record(png_chunks.split(buffer.getvalue()), record, *seals)
 
 
 def read(source: Source) -> PngRecord:
@@ -164,6 +172,11 @@ def rewrite(png: bytes, *, lineage: Lineage) -> bytes:
     return _with_record(chunks, _record(chunks).model_copy(update={"lineage": lineage}))
 
 
+def read_seal(png: bytes) -> str | None:
+    """Return the seal in a picture, whoever made it."""
+    return png_chunks.texts(png_chunks.split(png)).get(SEAL_KEY)
+
+
 def read_bytes(source: Source) -> bytes:
     """Return the bytes of a file of at most 64 MB.
 
@@ -225,14 +238,16 @@ def _quoted(value: object) -> str:
     return json.dumps(text, ensure_ascii=False) if needs_quotes else text
 
 
-def _with_record(chunks: tuple[Chunk, ...], record: _Record) -> bytes:
+def _with_record(chunks: tuple[Chunk, ...], record: _Record, *texts: Chunk) -> bytes:
     text = json.dumps(
         record.model_dump(mode="json"), ensure_ascii=False, separators=(",", ":"), allow_nan=False
     )
     if len(text) > MAX_RECORD_CHARACTERS:
         raise PictureError("picture_text", value=CHUNK_KEY)
     parameters = png_chunks.plain_text(PARAMETERS_KEY, parameters_text(record.recipe))
-    return png_chunks.with_texts(chunks, (png_chunks.utf8_text(CHUNK_KEY, text), parameters))
+    return png_chunks.with_texts(
+        chunks, (png_chunks.utf8_text(CHUNK_KEY, text), parameters, *texts)
+    )
 
 
 def _record(chunks: tuple[Chunk, ...]) -> _Record:

@@ -12,7 +12,7 @@ from seedgrid.core.entry import Entry
 from seedgrid.core.errors import LibraryError, PictureError
 from seedgrid.formats import png
 from seedgrid.library.marks import History, Marks
-from seedgrid.library.shelf import Shelf
+from seedgrid.library.storage import LibraryStorage
 from seedgrid.library.tables import ENTRIES, PICTURES, DamagedRowError
 
 
@@ -67,23 +67,23 @@ class Report:
         return self.num_findings == 0
 
 
-def inspect(shelf: Shelf, *, deep: bool) -> Report:
+def inspect(storage: LibraryStorage, *, deep: bool) -> Report:
     """Look, and change nothing.
 
     Args:
-        shelf: The library's parts.
+        storage: The library's parts.
         deep: Read every file and every row; otherwise only what a killed process can leave.
 
     Raises:
         LibraryError: The database refuses for another reason than damage.
     """
     # Files first: a picture that is added meanwhile has its file before its row.
-    names = frozenset(shelf.objects.names())
-    strays = tuple(shelf.objects.strays())
-    history = shelf.marks.read()
+    names = frozenset(storage.objects.names())
+    strays = tuple(storage.objects.strays())
+    history = storage.marks.read()
     try:
-        with shelf.database.reads() as connection:
-            found = _Look(shelf, connection, names, history)
+        with storage.database.reads() as connection:
+            found = _Look(storage, connection, names, history)
             report = found.report(deep=deep)
     except LibraryError as error:
         if error.code != "library_damaged":
@@ -96,9 +96,13 @@ class _Look:
     """One look at rows and files, in one reading transaction."""
 
     def __init__(
-        self, shelf: Shelf, connection: sa.Connection, names: frozenset[str], history: History
+        self,
+        storage: LibraryStorage,
+        connection: sa.Connection,
+        names: frozenset[str],
+        history: History,
     ) -> None:
-        self._shelf = shelf
+        self._storage = storage
         self._connection = connection
         self._names = names
         self._history = history
@@ -127,13 +131,13 @@ class _Look:
 
     def _is_there(self, name: str) -> bool:
         # A file may have come after the names were read.
-        return name in self._names or self._shelf.objects.path(name).exists()
+        return name in self._names or self._storage.objects.path(name).exists()
 
     def _damaged_files(self) -> frozenset[str]:
         return frozenset(name for name in self._names if not self._is_whole(name))
 
     def _is_whole(self, name: str) -> bool:
-        data = self._shelf.objects.read(name)
+        data = self._storage.objects.read(name)
         try:
             return data is not None and bool(png.read_checked(data))
         except PictureError:
@@ -145,11 +149,11 @@ class _Look:
         numbers = []
         for row in self._connection.execute(statement).mappings():
             try:
-                entry = self._shelf.read(row)
+                entry = self._storage.read(row)
             except DamagedRowError:
                 numbers.append(row["number"])
                 continue
-            if entry.file_sha256 in readable and not _fits_file(self._shelf, entry):
+            if entry.file_sha256 in readable and not _fits_file(self._storage, entry):
                 numbers.append(row["number"])
         return tuple(numbers)
 
@@ -165,7 +169,8 @@ class _Look:
         return tuple(
             picture_id
             for picture_id, favourite, note, trashed, lost in rows
-            if marks_of(favourite, note, trashed, lost) != said.get(picture_id, nothing)
+            if marks_of(favourite, note, trashed, lost)
+            != replace(said.get(picture_id, nothing), seal="")
         )
 
     def _search_fits(self) -> bool:
@@ -184,9 +189,9 @@ def marks_of(favourite: object, note: str, trashed: object, lost: object) -> Mar
     return Marks(favourite=bool(favourite), note=note, trashed=bool(trashed), lost=bool(lost))
 
 
-def _fits_file(shelf: Shelf, entry: Entry) -> bool:
-    data = shelf.objects.read(entry.file_sha256)
+def _fits_file(storage: LibraryStorage, entry: Entry) -> bool:
+    data = storage.objects.read(entry.file_sha256)
     if data is None:
         return True
-    written = shelf.entry_of(entry.file_sha256, data)
+    written = storage.entry_of(entry.file_sha256, data)
     return (written.recipe, written.lineage) == (entry.recipe, entry.lineage)

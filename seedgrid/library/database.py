@@ -20,7 +20,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from seedgrid.core.errors import LibraryError
 
-HEAD: Final = "m002"
+HEAD: Final = "m003"
 """The newest version of the schema; `migrations/versions` leads to it."""
 
 _MIGRATIONS: Final = Path(__file__).parent / "migrations"

@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from seedgrid.core.entry import Entry
+from seedgrid.core.picture import Lineage, Picture
 from seedgrid.core.recipe import Recipe
+from seedgrid.formats import png
 from seedgrid.library import opening
-from seedgrid.library.catalogue import Catalogue
-from seedgrid.library.shelf import Shelf
+from seedgrid.library.reader import LibraryReader
+from seedgrid.library.storage import File, LibraryStorage
 from seedgrid.library.store import BUSY_TIMEOUT_S, Library
 
 _OPENING = threading.Lock()
@@ -39,7 +41,7 @@ class LateLibrary(Library):
         on_open: Callable[[LateLibrary], None],
         on_add: Callable[[LateLibrary, Sequence[Entry], int], None],
     ) -> None:
-        Catalogue.__init__(self, empty._shelf)
+        LibraryReader.__init__(self, empty._storage)
         self.folder = folder
         self.notices = ()
         self._just_added = {}
@@ -67,20 +69,40 @@ class LateLibrary(Library):
         """Begin anew: its folder is about to be deleted."""
         with _OPENING:
             self.close()
-            self._shelf, self._just_added, self._is_made = self._empty._shelf, {}, False
+            self._storage, self._just_added, self._is_made = self._empty._storage, {}, False
 
-    def _add(self, *files: bytes) -> tuple[Entry, ...]:
+    def add_together(self, pictures: Sequence[Picture]) -> tuple[Entry, ...]:
+        """Keep a few pictures, as `Library` does; the first make the folder."""
         self._make()
+        return super().add_together(pictures)
+
+    def add_png(self, data: bytes) -> Entry:
+        """Keep a PNG file, as `Library` does; what is none of ours makes no folder."""
+        png.read_checked(data)
+        self._make()
+        return super().add_png(data)
+
+    def add_again(self, *copies: tuple[Entry, Lineage]) -> tuple[Entry, ...]:
+        """Keep the same pixels at other places, as `Library` does."""
+        self._make()
+        return super().add_again(*copies)
+
+    def _add(self, *files: File) -> tuple[Entry, ...]:
         entries = super()._add(*files)
-        self._on_add(self, entries, sum(map(len, files)))
+        self._on_add(self, entries, sum(len(data) for data, _ in files))
         return entries
 
     def _make(self) -> None:
+        if self._is_made:
+            return
+        self._on_open(self)  # It may have others forget theirs, so not while we hold the lock.
         with _OPENING:
-            if self._is_made:
-                return
-            self._on_open(self)
-            shelf = Shelf.at(self.folder, timeout_s=BUSY_TIMEOUT_S)
-            opening.open_shelf(shelf)
-            self._shelf = shelf
-            self._is_made = True
+            self._make_once()
+
+    def _make_once(self) -> None:
+        if self._is_made:
+            return
+        storage = LibraryStorage.at(self.folder, timeout_s=BUSY_TIMEOUT_S)
+        opening.open_storage(storage)
+        self._storage = storage
+        self._is_made = True

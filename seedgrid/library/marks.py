@@ -30,6 +30,7 @@ class Marks:
     Attributes:
         lost: Its file is gone or damaged beyond repair, and the artist has been told.
         deleted: The trash was emptied with it inside.
+        seal: This library's, of a picture from elsewhere that it verified.
     """
 
     favourite: bool = False
@@ -37,6 +38,7 @@ class Marks:
     trashed: bool = False
     lost: bool = False
     deleted: bool = False
+    seal: str = ""
 
 
 Change = tuple[str, dict[str, bool | str]]

@@ -18,13 +18,13 @@ from seedgrid.library import checkup, mending, tables
 from seedgrid.library.checkup import Report
 from seedgrid.library.database import HEAD
 from seedgrid.library.marks import Marks
-from seedgrid.library.shelf import Shelf
+from seedgrid.library.storage import LibraryStorage
 from seedgrid.storage.files import make_folder
 
 _log = logging.getLogger(__name__)
 
 
-def open_shelf(shelf: Shelf) -> tuple[Notice, ...]:
+def open_storage(storage: LibraryStorage) -> tuple[Notice, ...]:
     """Make sure that the library can be used.
 
     Returns:
@@ -33,18 +33,18 @@ def open_shelf(shelf: Shelf) -> tuple[Notice, ...]:
     Raises:
         LibraryError: The folder or the database refuses, or a later SeedGrid made it.
     """
-    make_folder(shelf.folder)
+    make_folder(storage.folder)
     notices: list[Notice] = []
-    if _version(shelf) != HEAD:
-        with shelf.held():
-            notices += _make_or_migrate(shelf)
-    notices += _mend_after_crash(shelf)
+    if _version(storage) != HEAD:
+        with storage.held():
+            notices += _make_or_migrate(storage)
+    notices += _mend_after_crash(storage)
     for notice in notices:
         _log.warning("%s", notice)
     return tuple(notices)
 
 
-def rebuild(shelf: Shelf) -> Notice:
+def rebuild(storage: LibraryStorage) -> Notice:
     """Move the database aside and make it again from the PNG files and the marks.
 
     The caller holds the library's lock.
@@ -52,62 +52,62 @@ def rebuild(shelf: Shelf) -> Notice:
     Raises:
         LibraryError: The folder refuses; the next start tries again.
     """
-    shelf.database.close()
+    storage.database.close()
     for name in ("library.db", "library.db-journal", "library.db-wal", "library.db-shm"):
-        shelf.set_aside(shelf.folder / name)
-    history = shelf.marks.read()
-    with shelf.database.writes() as connection:
-        shelf.database.migrate(connection)
-        rows = _rows_of_files(shelf, connection, history.marks)
+        storage.set_aside(storage.folder / name)
+    history = storage.marks.read()
+    with storage.database.writes() as connection:
+        storage.database.migrate(connection)
+        rows = _rows_of_files(storage, connection, history.marks)
         if rows:
             connection.execute(tables.PICTURES.insert(), rows)
     return Notice("library_rebuilt", value=len(rows))
 
 
-def repair(shelf: Shelf, report: Report) -> None:
+def repair(storage: LibraryStorage, report: Report) -> None:
     """Put right what a deep look found, a damaged database too; the caller holds the lock.
 
     Raises:
         LibraryError: The folder or the database refuses.
     """
     if report.database:
-        rebuild(shelf)
-        report = checkup.inspect(shelf, deep=True)
-    mending.mend(shelf, report)
+        rebuild(storage)
+        report = checkup.inspect(storage, deep=True)
+    mending.mend(storage, report)
 
 
-def _version(shelf: Shelf) -> str | None:
+def _version(storage: LibraryStorage) -> str | None:
     """Return the schema's version, None where there is no database, "damaged" for a wreck."""
     try:
-        return shelf.database.version()
+        return storage.database.version()
     except LibraryError as error:
         if error.code != "library_damaged":
             raise
         return "damaged"
 
 
-def _make_or_migrate(shelf: Shelf) -> list[Notice]:
-    version = _version(shelf)
-    if version == "damaged" or (version is None and not shelf.objects.is_empty()):
-        return [rebuild(shelf)]
+def _make_or_migrate(storage: LibraryStorage) -> list[Notice]:
+    version = _version(storage)
+    if version == "damaged" or (version is None and not storage.objects.is_empty()):
+        return [rebuild(storage)]
     if version is None:
         # A journal without its database would be played into the new one.
-        shelf.set_aside(shelf.folder / "library.db-journal")
+        storage.set_aside(storage.folder / "library.db-journal")
     if version != HEAD:
-        with shelf.database.writes() as connection:
-            shelf.database.migrate(connection)
+        with storage.database.writes() as connection:
+            storage.database.migrate(connection)
     return []
 
 
-def _mend_after_crash(shelf: Shelf) -> list[Notice]:
+def _mend_after_crash(storage: LibraryStorage) -> list[Notice]:
     """Look after what a killed process left; costs nothing when none was."""
     try:
-        with shelf.objects.abandoned_sessions() as sessions:
+        with storage.objects.abandoned_sessions() as sessions:
             if not sessions:
                 return []
-            with shelf.held():
-                report = checkup.inspect(shelf, deep=False)
-                repair(shelf, report)
+            with storage.held():
+                report = checkup.inspect(storage, deep=False)
+                repair(storage, report)
     except LibraryError as error:
         # A library that cannot be written to can still be looked at.
         if error.code != "folder_read_only":
@@ -121,21 +121,23 @@ def _mend_after_crash(shelf: Shelf) -> list[Notice]:
 
 
 def _rows_of_files(
-    shelf: Shelf, connection: sa.Connection, marks: dict[str, Marks]
+    storage: LibraryStorage, connection: sa.Connection, marks: dict[str, Marks]
 ) -> list[dict[str, Any]]:
     """Read every PNG file; write recipes and passports; return the rows, oldest first."""
     rows: dict[str, dict[str, Any]] = {}
-    for file_sha256 in shelf.objects.names():
-        data = shelf.objects.read(file_sha256)
+    for file_sha256 in storage.objects.names():
+        data = storage.objects.read(file_sha256)
         try:
-            entry = shelf.entry_of(file_sha256, data or b"")
+            entry = storage.entry_of(file_sha256, data or b"")
+            said = marks.get(entry.id, Marks())
+            entry = storage.entry_of(file_sha256, data or b"", said) if said.seal else entry
         except PictureError:
             _log.warning("%s is damaged: see `seedgrid library check`", file_sha256)
             continue
-        said = marks.get(entry.id, Marks())
         if said.deleted or entry.id in rows:
             continue
         tables.insert_values(connection, entry)
+        storage.insert_seals(connection, entry)
         marked = replace(entry, favourite=said.favourite, note=said.note, trashed=said.trashed)
         rows[entry.id] = tables.row_of(marked)
     return sorted(rows.values(), key=lambda row: (row["created_at"], row["cell"]))

@@ -13,7 +13,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from seedgrid.core.entry import Entry
-from seedgrid.library.tables import ENTRIES, PICTURES
+from seedgrid.library.tables import ENTRIES, PICTURES, SEALS
 
 Rows = Sequence[sa.RowMapping]
 
@@ -27,6 +27,7 @@ _REMEMBERED: Final = (
         PICTURES.c.passport_id == sa.bindparam("passport"),
         PICTURES.c.trashed == 0,
         PICTURES.c.lost == 0,
+        SEALS.c.seal.is_not(None),
     )
     .order_by(PICTURES.c.number.desc())
     .limit(4)
@@ -147,7 +148,7 @@ def rows_where(
 
 
 def remembered_rows(connection: sa.Connection, recipe_id: str, passport_id: str) -> Rows:
-    """Return the rows of pictures that this recipe gave under this passport, newest first."""
+    """Return the rows of sealed pictures of this recipe and this passport, newest first."""
     found = connection.execute(_REMEMBERED, {"recipe": recipe_id, "passport": passport_id})
     return found.mappings().all()
 

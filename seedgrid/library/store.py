@@ -21,9 +21,9 @@ from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import check_prompt
 from seedgrid.formats import png
 from seedgrid.library import checkup, opening
-from seedgrid.library.catalogue import Catalogue
 from seedgrid.library.checkup import Report
-from seedgrid.library.shelf import Shelf, in_threads
+from seedgrid.library.reader import LibraryReader
+from seedgrid.library.storage import File, LibraryStorage, in_threads
 from seedgrid.library.tables import DamagedRowError
 from seedgrid.storage.files import check_room
 
@@ -34,7 +34,7 @@ _BESIDE_PIXELS: Final = 16 * 1024
 """Bytes of a picture's recipe and row; packed pixels are never more than unpacked ones."""
 
 
-class Library(Catalogue):
+class Library(LibraryReader):
     """Every picture made, with its lineage, its marks and its file.
 
     Args:
@@ -50,11 +50,11 @@ class Library(Catalogue):
 
     def __init__(self, folder: Path, *, busy_timeout_s: float = BUSY_TIMEOUT_S) -> None:
         self.folder = folder.expanduser().absolute()
-        shelf = Shelf.at(self.folder, timeout_s=busy_timeout_s)
-        super().__init__(shelf)
+        storage = LibraryStorage.at(self.folder, timeout_s=busy_timeout_s)
+        super().__init__(storage)
         self._just_added: dict[str, Path] = {}
         try:
-            self.notices = opening.open_shelf(shelf)
+            self.notices = opening.open_storage(storage)
         except BaseException:
             self._left_a_trace = True
             self.close()
@@ -76,8 +76,8 @@ class Library(Catalogue):
 
     def close(self) -> None:
         """Let go of the folder; calling again does nothing."""
-        self._shelf.database.close()
-        self._shelf.objects.close_session(leave_trace=self._left_a_trace)
+        self._storage.database.close()
+        self._storage.objects.close_session(leave_trace=self._left_a_trace)
 
     def check_room(self, recipes: Iterable[Recipe]) -> None:
         """Make sure that pictures of these recipes will find room, before they are painted.
@@ -89,7 +89,7 @@ class Library(Catalogue):
         check_room(self.folder, sum(sizes))
 
     def add(self, picture: Picture) -> Entry:
-        """Keep a picture; when this returns it is safe on disk.
+        """Keep a picture that was painted here; when this returns it is safe on disk.
 
         Raises:
             LibraryError: Full, read-only or locked; what was kept before is untouched.
@@ -102,10 +102,13 @@ class Library(Catalogue):
         Raises:
             LibraryError: As `add`.
         """
-        return self._add(*in_threads(png.encode, pictures))
+        return self._add(*in_threads(self._storage.written, pictures))
 
     def add_png(self, data: bytes) -> Entry:
         """Keep a SeedGrid PNG file as it is, chunks and all; one that is there already stays.
+
+        Its entry is `checked` only if this library painted it: anybody can write any pixels, and
+        their digest, into a file.
 
         Raises:
             PictureError: It holds no recipe, is damaged, or its pixels are not those of its recipe.
@@ -113,7 +116,7 @@ class Library(Catalogue):
             LibraryError: Full, read-only or locked.
         """
         png.read_checked(data)
-        return self._add(data)[0]
+        return self._add(self._storage.taken(data))[0]
 
     def add_again(self, *copies: tuple[Entry, Lineage]) -> tuple[Entry, ...]:
         """Keep the same pixels at other places in the tree; they are copied, not computed.
@@ -126,11 +129,21 @@ class Library(Catalogue):
         """
         files = []
         for entry, lineage in copies:
-            data = self._shelf.objects.read(entry.file_sha256)
+            data = self._storage.objects.read(entry.file_sha256)
             if data is None:
                 raise LibraryError("picture_lost", value=entry.id)
-            files.append(png.rewrite(data, lineage=lineage))
+            files.append(self._storage.taken(png.rewrite(data, lineage=lineage)))
         return self._add(*files)
+
+    def confirm(self, picture_id: str) -> Entry:
+        """Take a picture from elsewhere for true: verify painted it again here, bit for bit.
+
+        Raises:
+            InputError: `picture_unknown`.
+            LibraryError: Nothing has changed.
+        """
+        with self._traced():
+            return self._storage.confirm(picture_id)
 
     def set_favourite(self, picture_id: str, favourite: bool) -> Entry:
         """Mark or unmark a favourite.
@@ -177,8 +190,8 @@ class Library(Catalogue):
         Raises:
             LibraryError: What is not yet deleted is deleted at the next start.
         """
-        with self._traced(), self._shelf.held():
-            return self._shelf.delete_trashed()
+        with self._traced(), self._storage.held():
+            return self._storage.delete_trashed()
 
     def check(self, *, repair: bool = False) -> Report:
         """Read every file and every row, and say what is wrong.
@@ -192,10 +205,10 @@ class Library(Catalogue):
         Raises:
             LibraryError: The folder or the database refuses.
         """
-        report = checkup.inspect(self._shelf, deep=True)
+        report = checkup.inspect(self._storage, deep=True)
         if repair and not report.is_clean:
-            with self._traced(), self._shelf.held():
-                opening.repair(self._shelf, report)
+            with self._traced(), self._storage.held():
+                opening.repair(self._storage, report)
         return report
 
     def file_of(self, picture_id: str) -> Path | None:
@@ -212,13 +225,13 @@ class Library(Catalogue):
         except InputError:
             return None
 
-    def _add(self, *files: bytes) -> tuple[Entry, ...]:
+    def _add(self, *files: File) -> tuple[Entry, ...]:
         with self._traced():
             try:
-                entries = self._shelf.add(*files)
+                entries = self._storage.add(*files)
             except DamagedRowError as error:
                 self._mend_picture(str(error))
-                entries = self._shelf.add(*files)
+                entries = self._storage.add(*files)
         recent = {**self._just_added, **{entry.id: entry.path for entry in entries}}
         self._just_added = dict(list(recent.items())[-_NUM_RECENT:])
         return entries
@@ -226,7 +239,7 @@ class Library(Catalogue):
     def _change(self, picture_ids: Sequence[str], **marks: bool | str) -> tuple[Entry, ...]:
         with self._traced():
             try:
-                return self._shelf.change(picture_ids, **marks)
+                return self._storage.change(picture_ids, **marks)
             except DamagedRowError as error:
                 self._mend_picture(str(error))
-                return self._shelf.change(picture_ids, **marks)
+                return self._storage.change(picture_ids, **marks)

@@ -34,6 +34,14 @@ PASSPORTS: Final = sa.Table(
     sa.Column("passport_id", sa.Text, primary_key=True),
     sa.Column("json", sa.Text),
 )
+SEALS: Final = sa.Table(
+    "seals",
+    METADATA,
+    sa.Column("recipe_id", sa.Text, primary_key=True),
+    sa.Column("passport_id", sa.Text, primary_key=True),
+    sa.Column("pixels_sha256", sa.Text, primary_key=True),
+    sa.Column("seal", sa.Text),
+)
 _LINEAGE: Final = (
     "picture_id",
     "parent_id",
@@ -72,9 +80,18 @@ ENTRIES: Final = (
         PICTURES,
         RECIPES.c.json.label("recipe_json"),
         PASSPORTS.c.json.label("passport_json"),
+        SEALS.c.seal,
     )
     .outerjoin(RECIPES, RECIPES.c.recipe_id == PICTURES.c.recipe_id)
     .outerjoin(PASSPORTS, PASSPORTS.c.passport_id == PICTURES.c.passport_id)
+    .outerjoin(
+        SEALS,
+        sa.and_(
+            SEALS.c.recipe_id == PICTURES.c.recipe_id,
+            SEALS.c.passport_id == PICTURES.c.passport_id,
+            SEALS.c.pixels_sha256 == PICTURES.c.pixels_sha256,
+        ),
+    )
 )
 """What `read_entry` needs of a row; a row without its recipe is found, and found damaged."""
 
@@ -122,6 +139,26 @@ def insert_values(connection: sa.Connection, *entries: Entry) -> None:
     passports = {canonical_json(entry.passport) for entry in entries}
     for put, texts in ((_PUT_RECIPE, recipes), (_PUT_PASSPORT, passports)):
         connection.execute(put, [{"key": _sha256(text), "text": text} for text in sorted(texts)])
+
+
+def insert_seals(connection: sa.Connection, seals: Mapping[str, Entry]) -> None:
+    """Write seals, each of the picture beside it; over one of a key that is gone."""
+    statement = sqlite.insert(SEALS)
+    statement = statement.on_conflict_do_update(
+        index_elements=[SEALS.c.recipe_id, SEALS.c.passport_id, SEALS.c.pixels_sha256],
+        set_={"seal": statement.excluded.seal},
+    )
+    rows = [
+        {
+            "recipe_id": entry.recipe.id,
+            "passport_id": entry.passport.digest,
+            "pixels_sha256": entry.pixels_sha256,
+            "seal": seal,
+        }
+        for seal, entry in seals.items()
+    ]
+    if rows:
+        connection.execute(statement, rows)
 
 
 def update(connection: sa.Connection, entry: Entry) -> None:

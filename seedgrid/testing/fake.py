@@ -1,8 +1,9 @@
-"""FakeBackend: the Backend protocol without torch and without a model, for tests and for play.
+"""FakeBackend: the Backend protocol without torch and without a model, for tests.
 
 It consumes one fresh generator a recipe, as a real pipeline does: the first draw makes the
-composition, each step draws again, and the last draw leaves a grain. A shared, stale or misordered
-generator therefore changes pictures. It records its calls, can be slow, and can fail on request.
+composition, fields of light and dark; each step draws again, and the last draw leaves a grain. The
+words give the colour. A shared, stale or misordered generator therefore changes pictures. It
+records its calls, can be slow, and can fail on request.
 
     engine = Engine(FakeBackend(step_delay_s=0.05), library)
 """
@@ -10,6 +11,7 @@ generator therefore changes pictures. It records its calls, can be slow, and can
 from __future__ import annotations
 
 import copy
+import hashlib
 import threading
 import time
 from collections import deque
@@ -19,15 +21,20 @@ from functools import partial
 from typing import Final, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from seedgrid.core.errors import ModelError, RunCancelled, RunError
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import ModelRef, Passport, Recipe
 from seedgrid.core.request import ModelCard
 from seedgrid.diffusion.backend import Placement, Watch
-from seedgrid.testing import landscape
+
+Noise = NDArray[np.float64]
 
 Generators = Callable[[Sequence[Recipe]], Sequence[np.random.Generator]]
+
+_FIELDS: Final = 8
+"""So many along a side."""
 
 FAKE_CARD: Final = ModelCard(
     ref=ModelRef(id="fake", weights_sha256="0" * 64),
@@ -70,7 +77,7 @@ def fresh_generators(recipes: Sequence[Recipe]) -> list[np.random.Generator]:
 
 
 class FakeBackend:
-    """Paints landscapes; see the module.
+    """Paints fields of light in a colour; see the module.
 
     Args:
         card: What the only model can do.
@@ -128,7 +135,7 @@ class FakeBackend:
     def paint(
         self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
     ) -> tuple[Pixels, ...]:
-        """Paint one landscape a recipe, step by step.
+        """Paint one picture a recipe, step by step.
 
         Raises:
             RunCancelled: `watch.cancelled` became true.
@@ -173,19 +180,20 @@ class _Canvas:
     def __init__(self, recipe: Recipe, generator: np.random.Generator) -> None:
         self._recipe = recipe
         self._generator = generator
-        noise = landscape.draw_noise(generator)
+        noise = generator.standard_normal((_FIELDS, _FIELDS))
         for share in recipe.noise_mix:
-            other = np.random.Generator(np.random.PCG64(share.seed))
-            noise = landscape.mix_noise(noise, landscape.draw_noise(other), share.weight)
+            other = np.random.Generator(np.random.PCG64(share.seed)).standard_normal(noise.shape)
+            angle = share.weight * np.pi / 2
+            noise = np.cos(angle) * noise + np.sin(angle) * other
         self._noise = noise
-        self._look = landscape.read_look(recipe.prompt, recipe.negative_prompt)
+        self._colour = _colour(f"{recipe.prompt}|{recipe.negative_prompt}")
         self._grain = self._draw()
 
     def step(self) -> None:
         self._grain = self._draw()
 
     def finish(self) -> Pixels:
-        """The picture: the landscape and a grain of at most 3/255 from the last step."""
+        """The picture: the fields and a grain of at most 3/255 from the last step."""
         picture = self._paint(1).astype(np.int16)
         grain = (self._recipe.guidance_scale / 10 * self._grain).clip(-3, 3)
         return (picture + grain.astype(np.int16)).clip(0, 255).astype(np.uint8)
@@ -199,11 +207,18 @@ class _Canvas:
 
     def _paint(self, shrink: int) -> Pixels:
         width, height = self._recipe.width // shrink, self._recipe.height // shrink
-        return landscape.paint(self._noise, self._look, width, height)
+        rows, columns = (np.arange(size) * _FIELDS // size for size in (height, width))
+        light = 0.5 + 0.4 * np.tanh(self._noise[rows][:, columns, None])  # (H, W, 1)
+        return np.asarray(np.rint(255 * light * self._colour), dtype=np.uint8)
 
-    def _draw(self) -> landscape.Noise:
+    def _draw(self) -> Noise:
         size = (self._recipe.height, self._recipe.width, 1)
         return self._generator.standard_normal(size, dtype=np.float32).astype(np.float64)
+
+
+def _colour(words: str) -> Noise:
+    """Return a colour, shape (3,), each 0.5 … 1, that is always the same for the same words."""
+    return 0.5 + np.frombuffer(hashlib.sha256(words.encode()).digest()[:3], np.uint8) / 510
 
 
 def _previews(canvases: Sequence[_Canvas], done: float) -> tuple[Pixels, ...]:

@@ -6,6 +6,7 @@ demo = build_app(answers)
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 
 import gradio as gr
@@ -21,6 +22,8 @@ from seedgrid.web.state.snapshot import Snapshots
 from seedgrid.web.state.visitor_libraries import Libraries, OneLibrary
 from seedgrid.web.texts import labels
 from seedgrid.web.wiring import wire
+
+logger = logging.getLogger(__name__)
 
 _CACHE_S = (3600, 86400)
 _MAX_WAITING = 100
@@ -78,9 +81,20 @@ def build_app(answers: Answers, *, language: str | None = None) -> gr.Blocks:
         wire_library(view, answers.library, offers)
         publish(answers.studio)
     demo.queue(max_size=_MAX_WAITING, default_concurrency_limit=None)
-    # Gradio looks into its queue a thousand times a second, on the processors that paint.
-    demo._queue.sleep_when_free = _LOOK_S
+    _look_seldom(demo)
     return demo
+
+
+def _look_seldom(demo: gr.Blocks) -> None:
+    """Let Gradio look into its queue less often: it does a thousand times a second, where we paint.
+
+    The attribute is private to Gradio, and nothing public sets it.
+    """
+    queue = getattr(demo, "_queue", None)
+    if queue is not None and hasattr(queue, "sleep_when_free"):
+        queue.sleep_when_free = _LOOK_S
+    else:
+        logger.warning("gradio %s: its queue is looked into at its own pace", gr.__version__)
 
 
 def make_i18n() -> gr.I18n:

@@ -73,7 +73,7 @@ def test_a_large_library_keeps_the_page_small(open_page: OpenPage, tmp_path: Pat
         first = page.locator(f"{ITEMS} [data-picture-id]").first.get_attribute("data-picture-id")
         page.wait_for_function(
             """() => { scrollTo(0, document.body.scrollHeight);
-            return parseFloat(document.querySelector(".sg-shelf").style.paddingTop) > 5000; }"""
+            return parseFloat(document.querySelector(".sg-card-grid").style.paddingTop) > 5000; }"""
         )
         page.wait_for_function(f"document.querySelectorAll('{ITEMS}').length > 8")
         assert page.locator(ITEMS).count() < 130

@@ -103,7 +103,7 @@ def _broken_library(library: Library) -> list[str]:
     report = library.check()
     if not report.is_clean:
         broken.append(f"the check finds {_found(report)}")
-    with library._shelf.database.reads() as connection:
+    with library._storage.database.reads() as connection:
         lost = connection.exec_driver_sql("SELECT count(*) FROM pictures WHERE lost").scalar()
         rows = connection.exec_driver_sql("SELECT count(*) FROM pictures").scalar()
     files = len(list((library.folder / "objects").glob("*/*")))

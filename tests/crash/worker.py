@@ -20,7 +20,7 @@ from seedgrid.core.request import Request, resolve
 from seedgrid.engine import Engine
 from seedgrid.formats import png
 from seedgrid.library import Library, tables
-from seedgrid.library.shelf import Shelf
+from seedgrid.library.storage import LibraryStorage
 from seedgrid.testing.fake import FAKE_CARD, FakeBackend
 from tests.crash.journal import Journal
 
@@ -144,16 +144,16 @@ def opened(folder: Path, attempt: Callable[[Callable[[], None]], None]) -> Libra
 
 def be_careless() -> None:
     """Make every library of this process one without a discipline: the control of the sweep."""
-    Shelf.add = add_carelessly  # type: ignore[method-assign]
+    LibraryStorage.add = add_carelessly  # type: ignore[method-assign]
 
 
-def add_carelessly(shelf: Shelf, data: bytes) -> Entry:
+def add_carelessly(storage: LibraryStorage, data: bytes) -> Entry:
     """Do what tools without a discipline do: the row first, then a plain write."""
     file_sha256 = hashlib.sha256(data).hexdigest()
-    entry = shelf.entry_of(file_sha256, data)
-    with shelf.database.writes() as connection:
+    entry = storage.entry_of(file_sha256, data)
+    with storage.database.writes() as connection:
         tables.insert(connection, entry)
-    path = shelf.objects.path(file_sha256)
+    path = storage.objects.path(file_sha256)
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         path.write_bytes(data)

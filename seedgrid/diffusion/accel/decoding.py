@@ -29,8 +29,10 @@ _CACHE: Final = "pairs"
 _PAIR: Final = 2
 
 
-class Decoder:
+class Accelerator:
     """What was found about decoding two by two, for each kind of batch."""
+
+    is_probed = False  # The probe decodes few batches: trying pairs for them is not worth it.
 
     @cached_property
     def _found(self) -> dict[str, bool]:

@@ -7,24 +7,26 @@ oneDNN rounds alike: twice as fast and not one bit apart (docs/log.md). MKL says
 cuts, so each shape of layer is tried once in a process, on made-up numbers and on the layer's own,
 and takes torch's way unless every bit is equal and the time is less. Knows nothing of recipes.
 
-    with linears.used_by(pipeline):
+    with linears.used_by(pipeline, context=passport.digest):
         pipeline(["a red fox"] * 4)
 """
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from itertools import pairwise
 from typing import Any, Final
 
 import torch
 from torch.nn import functional
 
-from seedgrid.diffusion.determinism import in_force
 from seedgrid.diffusion.generators import fresh_generators
+
+logger = logging.getLogger(__name__)
 
 Way = Callable[[torch.Tensor, torch.Tensor, torch.Tensor | None], torch.Tensor]
 """From rows (…, K), weights (N, K) and biases (N) to (…, N), as `torch.nn.functional.linear`."""
@@ -37,39 +39,39 @@ _GAIN: Final = 0.9
 _NUM_NUMBERS: Final = 65_521  # A prime: no two rows of made-up numbers are alike.
 
 
-class Linears:
-    """What was found for each shape of linear layer, under each setting of torch's switches."""
+class Accelerator:
+    """What was found for each shape of linear layer, in each context."""
+
+    is_probed = True
 
     def __init__(self) -> None:
         self._ways: dict[tuple[object, ...], Way] = {}
 
     @contextmanager
-    def used_by(self, pipeline: Any) -> Iterator[None]:
+    def used_by(self, pipeline: Any, context: str) -> Iterator[None]:
         """Let a pipeline's linear layers on the processor take the quicker way in the block.
 
         Args:
             pipeline: Of diffusers; its layers are as before when the block ends.
+            context: Everything that may change a layer's bits beside its input: weights, passport.
         """
-        layers = _layers(pipeline) if _has_onednn() else []
-        setting = (torch.get_num_threads(), *in_force().items())
+        layers = _layers(pipeline) if fits() else []
         for layer in layers:
-            layer.__dict__["forward"] = partial(self._compute, layer, setting)
+            layer.__dict__["forward"] = partial(self._compute, layer, context)
         try:
             yield
         finally:
             for layer in layers:
                 del layer.__dict__["forward"]
 
-    def _compute(
-        self, layer: torch.nn.Linear, setting: tuple[object, ...], rows: torch.Tensor
-    ) -> torch.Tensor:
+    def _compute(self, layer: torch.nn.Linear, context: str, rows: torch.Tensor) -> torch.Tensor:
         num_rows = rows.numel() // layer.in_features
         if num_rows < MIN_ROWS or rows.shape[-1] != layer.in_features or not _is_fit(rows):
             return torch.nn.Linear.forward(layer, rows)
         shape = (num_rows, layer.in_features, layer.out_features, layer.bias is None)
-        way = self._ways.get((shape, setting))
+        way = self._ways.get((shape, context))
         if way is None:
-            way = self._ways[(shape, setting)] = find_way(rows, layer.weight, layer.bias)
+            way = self._ways[(shape, context)] = find_way(rows, layer.weight, layer.bias)
         return way(rows, layer.weight, layer.bias)
 
 
@@ -82,6 +84,8 @@ def find_way(rows: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None
         bias: Shape (N), if any.
     """
     made_up = (_numbers(rows), _numbers(weight), None if bias is None else _numbers(bias))
+    if not fits():
+        return functional.linear
     for cuts in _cuts(rows.shape[-1]):
         way = partial(_by_onednn, cuts)
         if all(_agree(way, given) for given in (made_up, (rows, weight, bias))):
@@ -164,5 +168,19 @@ def _is_fit(rows: torch.Tensor) -> bool:
     return rows.is_cpu and rows.dtype == torch.float32 and rows.is_contiguous()
 
 
-def _has_onednn() -> bool:
-    return torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+@cache
+def fits() -> bool:
+    """Tell whether this torch has the operator that is used here, which is private to it.
+
+    Nothing public reaches oneDNN's linear layer: `torch.nn.functional.linear` goes to MKL, and
+    `torch.utils.mkldnn` copies all weights. Without the operator layers are computed torch's way.
+    """
+    if not torch.backends.mkldnn.is_available():
+        return False
+    one = torch.ones(1, 1)
+    try:
+        return _by_onednn([1, 2], torch.ones(1, 2), torch.ones(1, 2), None).equal(one + one)
+    except (AttributeError, RuntimeError, TypeError) as error:
+        reason = str(error).split("\n")[0][:200]
+        logger.warning("torch %s: linear layers take torch's way: %s", torch.__version__, reason)
+        return False

@@ -1,4 +1,4 @@
-"""Let freed memory stay with the process, and look for garbage only where some is. Needs no torch.
+"""Let freed memory stay with the process. Needs no torch.
 
 The C library of Linux gives every large block back to the system when it is freed, and the system
 fills the next one with zeros, page by page: a fifth of the time of a small model. Only when memory
@@ -8,10 +8,7 @@ is asked of the system changes, not a bit of any picture. Measured in docs/perfo
 from __future__ import annotations
 
 import ctypes
-import gc
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Final
 
 # From malloc.h of the GNU C library.
@@ -23,7 +20,7 @@ _KEPT_BYTES: Final = 128 * 1024**2
 _LARGE_BYTES: Final = 64 * 1024**2
 
 
-def keep_freed_memory() -> bool:
+def tune() -> bool:
     """Keep up to 128 MB of freed memory for what comes next; do it before threads are started.
 
     One arena for all threads: the others cannot hold blocks above 64 MB and return each at once.
@@ -42,20 +39,3 @@ def keep_freed_memory() -> bool:
         _M_TRIM_THRESHOLD: _KEPT_BYTES,
     }
     return all(mallopt(option, value) == 1 for option, value in options.items())
-
-
-@contextmanager
-def without_collecting() -> Iterator[None]:
-    """Let the collector of garbage rest in the block, and pass over what was made there for good.
-
-    For imports: they make a million objects and hardly any garbage, and what is imported stays; a
-    seventh of the time of importing Gradio. Not where models are loaded already: those must go.
-    """
-    was_collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        if was_collecting:
-            gc.enable()

@@ -30,8 +30,10 @@ _ENCODERS: Final = ("text_encoder", "text_encoder_2", "text_encoder_3")
 Forward = Callable[..., Any]
 
 
-class TextMemory:
+class Accelerator:
     """Rows of text encoders' outputs, the least recently used forgotten first."""
+
+    is_probed = False  # The probe wants every row computed.
 
     def __init__(self, max_bytes: int = MAX_KEPT_BYTES) -> None:
         self._rows: OrderedDict[str, _Row] = OrderedDict()
@@ -54,11 +56,6 @@ class TextMemory:
                     asked = partial(self._recall, encoder.forward, f"{name}|{context}")
                     stack.enter_context(replaced(encoder, "forward", asked))
             yield
-
-    def clear(self) -> None:
-        """Forget everything."""
-        self._rows.clear()
-        self._num_bytes = 0
 
     def _recall(self, forward: Forward, context: str, *args: Any, **kwargs: Any) -> Any:
         keys = _row_keys(context, args, kwargs)

@@ -47,7 +47,7 @@ class Handlers:
             here = here.moved(work=None, round=None, picked=None, run=None)
         return here.show()
 
-    def on_generate(self, asked: Asked, kept: object) -> PageUpdate:
+    def on_generate(self, asked: Asked, kept: object, address: str = "") -> PageUpdate:
         """Start a new work: one prompt or several, each on every seed."""
         here = self._look(kept)
         try:
@@ -55,55 +55,61 @@ class Handlers:
                 read_request(asked),
                 read_prompts(asked),
                 turbo=asked.turbo,
-                **self._options(here, asked.device),
+                **self._options(here, address, asked.device),
             )
         except SeedGridError as error:
             return _refuse(here, error)
         return self._show_run(here, run)
 
-    def on_refine(self, suffixes: Sequence[str], device: str, kept: object) -> PageUpdate:
+    def on_refine(
+        self, suffixes: Sequence[str], device: str, kept: object, address: str = ""
+    ) -> PageUpdate:
         """Start a round on the picked picture's seed: its prompt with each suffix."""
         here = self._look(kept)
         try:
             picked = here.picked()
             if picked is None:
                 return PageUpdate()
-            options = self._options(here, device)
+            options = self._options(here, address, device)
             run = self._studio.start_refine(picked, suffixes, **options)
         except SeedGridError as error:
             return _refuse(here, error)
         return self._show_run(here, run)
 
-    def on_variations(self, weight: float, device: str, kept: object) -> PageUpdate:
+    def on_variations(
+        self, weight: float, device: str, kept: object, address: str = ""
+    ) -> PageUpdate:
         """Start a round around the picked picture's noise: its words stay as they are."""
         here = self._look(kept)
         try:
             picked = here.picked()
             if picked is None:
                 return PageUpdate()
-            options = self._options(here, device)
+            options = self._options(here, address, device)
             run = self._studio.start_variations(picked, weight=weight, **options)
         except SeedGridError as error:
             return _refuse(here, error)
         return self._show_run(here, run)
 
-    def on_again(self, kept: object) -> PageUpdate:
+    def on_again(self, kept: object, address: str = "") -> PageUpdate:
         """Make the round on the stage once more, though the library remembers its pictures."""
         here = self._look(kept)
         if here.round is None:
             return PageUpdate()
         parent = here.find(here.round.parent_id)
         try:
-            run = self._studio.start_again(here.round.entries, parent, **self._options(here))
+            run = self._studio.start_again(
+                here.round.entries, parent, **self._options(here, address)
+            )
         except SeedGridError as error:
             return _refuse(here, error)
         return self._show_run(here, run)
 
     def on_stop(self, kept: object) -> None:
-        """Ask this browser's run to stop; whoever follows it sees it end."""
-        run = self._look(kept).run
-        if run is not None:
-            run.cancel()
+        """Ask this browser's run to stop; whoever follows it sees it end, and cannot end it."""
+        here = self._look(kept)
+        if here.run is not None and here.run.owner == here.state.visitor:
+            here.run.cancel()
 
     def on_pick(self, picture_id: object, kept: object) -> PageUpdate:
         """Put a picture into the card; without one, the parent of the round if it has any."""
@@ -203,10 +209,11 @@ class Handlers:
     def _look(self, kept: object) -> Snapshot:
         return self._snapshots.of(read_page_state(kept))
 
-    def _options(self, here: Snapshot, device: str = "") -> RunOptions:
+    def _options(self, here: Snapshot, address: str, device: str = "") -> RunOptions:
         placement = self._studio.placement
         return RunOptions(
             owner=here.state.visitor,
+            address=address,
             library=here.library,
             placement=replace(placement, device=device or placement.device),
         )

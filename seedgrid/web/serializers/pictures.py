@@ -61,6 +61,7 @@ def card(entry: Entry, parent: Entry | None, *, hint: str | None, lock: Json | N
         "note": entry.note,
         "hint": hint,
         "lock": lock,
+        "checked": entry.checked,
         "link": link_query(recipe),
     }
 

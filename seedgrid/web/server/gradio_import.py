@@ -1,8 +1,9 @@
 """Import Gradio in half the time, by leaving out what a running page has no use for.
 
 At every import Gradio 6 takes the source of each of its components apart and writes a type stub
-(`.pyi`) for editors beside it: a good second until the page is there. And the collector of garbage
-looks again and again through what is only growing. Knows no component.
+(`.pyi`) for editors beside it: a good second until the page is there. And the garbage collector
+looks again and again through what is only growing. Does nothing where the process is not ours
+(`diffusion/process.py`). Knows no component.
 
     with quickly():
         import gradio as gr
@@ -12,16 +13,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from seedgrid.diffusion.accel.malloc import without_collecting
+from seedgrid.diffusion.process import is_tuned, large_import
 
 
 @contextmanager
 def quickly() -> Iterator[None]:
     """Import without Gradio's type stubs, and without collecting garbage on the way."""
-    with without_collecting(), _without_stubs():
+    with large_import(), _without_stubs() if is_tuned() else nullcontext():
         yield
 
 

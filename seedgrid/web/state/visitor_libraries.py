@@ -92,8 +92,8 @@ class VisitorLibraries:
     Args:
         folder: Holds the libraries.
         away_s: How long a visitor may be away.
-        max_visitors: How many may have pictures at once.
-        max_bytes: How large all their pictures may be together.
+        max_visitors: How many may have pictures at once; None is any number.
+        max_bytes: How large all their pictures may be together; None is any size.
         max_open: How many libraries keep their descriptors, those just used apart.
         clock: Seconds; tests have their own.
     """
@@ -103,8 +103,8 @@ class VisitorLibraries:
         folder: Path,
         *,
         away_s: float = AWAY_S,
-        max_visitors: int = 1000,
-        max_bytes: int = 4 * 1024**3,
+        max_visitors: int | None = None,
+        max_bytes: float | None = None,
         max_open: int = 32,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -176,7 +176,9 @@ class VisitorLibraries:
 
     def _is_full(self) -> bool:
         num_bytes = sum(visit.num_bytes for visit in self._visits.values())
-        return len(self._visits) >= self._max_visitors or num_bytes >= self._max_bytes
+        is_large = self._max_bytes is not None and num_bytes >= self._max_bytes
+        is_many = self._max_visitors is not None and len(self._visits) >= self._max_visitors
+        return is_large or is_many
 
     def _note(
         self, visitor: str, library: LateLibrary, entries: Sequence[Entry], num_bytes: int

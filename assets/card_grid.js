@@ -1,9 +1,9 @@
-/* The shelf: any number of cards in a grid, of which only those near the window are in the page. A
+/* The card grid: any number of cards in a grid, of which only those near the window are in the page. A
    card's node is kept while it is near, so that its picture is fetched once. Knows no library. */
-SeedGrid.shelf = (makeCard) => {
+SeedGrid.cardGrid = (makeCard) => {
   const { make } = SeedGrid;
   const MARGIN_ROWS = 4;
-  const node = make("div", { class: "sg-shelf" });
+  const node = make("div", { class: "sg-card-grid" });
   const nodes = new Map(); // of the items that are in the page
   let items = [];
   let isPlanned = false;

@@ -1,10 +1,10 @@
-"""Catalogue: the questions to a library. What is found damaged is mended before it is shown.
+"""LibraryReader: the questions to a library. What is found damaged is mended before it is shown.
 
 One rule for what is in the trash and for what is lost: `get`, `find`, `round` and `work` give
 everything there is, since a tree keeps its branches; `search` and `works` leave the trash out. An
 entry says of itself whether it is `trashed`, and whether its file is `lost`.
 
-`Library` (store.py) is a catalogue that can also be written to.
+`Library` (store.py) is a reader that can also write.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from seedgrid.core.errors import InputError, LibraryError
 from seedgrid.library import mending, queries
 from seedgrid.library.checkup import Report
 from seedgrid.library.queries import Page, Rows, Search, Work, WorkPage
-from seedgrid.library.shelf import Shelf
+from seedgrid.library.storage import LibraryStorage
 from seedgrid.library.tables import PICTURES, DamagedRowError
 
 MIN_ID_DIGITS: Final = 4
 
 
-class Catalogue:
+class LibraryReader:
     """What is in a library.
 
     Args:
-        shelf: Opened.
+        storage: Opened.
     """
 
-    def __init__(self, shelf: Shelf) -> None:
-        self._shelf = shelf
+    def __init__(self, storage: LibraryStorage) -> None:
+        self._storage = storage
         self._left_a_trace = False
 
     def get(self, picture_id: str) -> Entry:
@@ -74,10 +74,13 @@ class Catalogue:
     def remembered(self, recipe_ids: Sequence[str], passport_digest: str) -> dict[str, Entry]:
         """Return the newest picture of each recipe under a passport, its file proved whole.
 
+        Only what this library painted, or verified here, is a memory: a file from elsewhere may
+        claim any pixels for a recipe.
+
         Returns:
             By recipe id; one that is not known is not in it.
         """
-        with self._shelf.database.reads() as connection:
+        with self._storage.database.reads() as connection:
             rows = [
                 row
                 for recipe_id in dict.fromkeys(recipe_ids)
@@ -87,7 +90,8 @@ class Catalogue:
         for row in rows:
             if row["recipe_id"] not in found:
                 for entry in self._entries([row]):
-                    if self._shelf.objects.read(entry.file_sha256) is not None:
+                    whole = self._storage.objects.read(entry.file_sha256) is not None
+                    if entry.checked and whole:
                         found[row["recipe_id"]] = entry
         return found
 
@@ -109,7 +113,7 @@ class Catalogue:
             limit: The most works of one page.
             after: `WorkPage.after` of the page before.
         """
-        with self._shelf.database.reads() as connection:
+        with self._storage.database.reads() as connection:
             found = queries.work_rows(connection, limit, after)
             numbers = [row["newest"] for row in found]
             rows = queries.rows_where(connection, PICTURES.c.number.in_(numbers))
@@ -162,13 +166,13 @@ class Catalogue:
             until=until,
             trashed=trashed,
         )
-        with self._shelf.database.reads() as connection:
+        with self._storage.database.reads() as connection:
             rows = queries.search_rows(connection, wanted, limit, after)
         last = rows[-1]["number"] if len(rows) == limit else None
         return Page(entries=self._entries(rows), after=last)
 
     def _entries_where(self, condition: sa.ColumnElement[bool]) -> tuple[Entry, ...]:
-        with self._shelf.database.reads() as connection:
+        with self._storage.database.reads() as connection:
             rows = queries.rows_where(connection, condition)
         return self._entries(rows)
 
@@ -177,7 +181,7 @@ class Catalogue:
         entries = []
         for row in rows:
             try:
-                entries.append(self._shelf.read(row))
+                entries.append(self._storage.read(row))
             except DamagedRowError:
                 entries += self._mended(row["number"])
         return tuple(_as_it_is(entry) for entry in entries)
@@ -192,12 +196,12 @@ class Catalogue:
 
     def _mended(self, number: int) -> list[Entry]:
         """Make a row again from its file; the picture may get another id, its true one."""
-        shelf = self._shelf
-        with self._traced(), shelf.held():
-            mending.mend(shelf, Report(rows=(number,)))
-            with shelf.database.reads() as connection:
+        storage = self._storage
+        with self._traced(), storage.held():
+            mending.mend(storage, Report(rows=(number,)))
+            with storage.database.reads() as connection:
                 rows = queries.rows_where(connection, PICTURES.c.number == number)
-        return [shelf.read(row) for row in rows]
+        return [storage.read(row) for row in rows]
 
     def _mend_picture(self, picture_id: str) -> None:
         self._entries_where(PICTURES.c.picture_id == picture_id)
@@ -205,7 +209,7 @@ class Catalogue:
     @contextlib.contextmanager
     def _traced(self) -> Iterator[None]:
         """Leave a trace while writing: what a kill or a failure leaves, the next start mends."""
-        self._shelf.objects.open_session()
+        self._storage.objects.open_session()
         try:
             yield
         except LibraryError:

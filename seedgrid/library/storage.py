@@ -1,4 +1,4 @@
-"""Shelf: the parts of a library in one hand, and how one picture goes onto it or changes.
+"""LibraryStorage: the parts of a library in one hand; how one picture is kept or changed.
 
 The order is what keeps everything: the PNG file first, then its row, then the answer. Marks go to
 their file inside the transaction that changes the row, so the two cannot differ for long.
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -23,13 +23,18 @@ from filelock import FileLock, Timeout
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError, LibraryError
+from seedgrid.core.picture import Picture
 from seedgrid.formats import png
 from seedgrid.library import tables
 from seedgrid.library.database import Database
 from seedgrid.library.marks import Marks, MarksFile
 from seedgrid.library.objects import Objects
+from seedgrid.library.secret import Secret
 from seedgrid.library.tables import ENTRIES, PICTURES, DamagedRowError
 from seedgrid.storage.files import make_folder, refusals, sync_folder
+
+File = tuple[bytes, Entry]
+"""A PNG file, and what stands in it."""
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -38,8 +43,8 @@ _NUM_THREADS: Final = 8
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shelf:
-    """A library's parts.
+class LibraryStorage:
+    """What a library keeps its pictures in: files, rows and marks.
 
     Attributes:
         lock: Held around migration, repair and deletion, by one process at a time.
@@ -54,7 +59,7 @@ class Shelf:
     guard: threading.RLock
 
     @classmethod
-    def at(cls, folder: Path, *, timeout_s: float) -> Shelf:
+    def at(cls, folder: Path, *, timeout_s: float) -> LibraryStorage:
         """Name the parts of the library in a folder; nothing is opened yet."""
         return cls(
             folder=folder,
@@ -65,13 +70,19 @@ class Shelf:
             guard=threading.RLock(),
         )
 
+    @cached_property
+    def secret(self) -> Secret:
+        """What tells this library's own pictures from those of others."""
+        return Secret(self.folder / "library.secret", self.held)
+
     def read(self, row: sa.RowMapping) -> Entry:
         """Turn a row of `ENTRIES` into an entry.
 
         Raises:
             DamagedRowError: The row is not what was written.
         """
-        return tables.read_entry(row, self.objects.path(str(row["file_sha256"])))
+        entry = tables.read_entry(row, self.objects.path(str(row["file_sha256"])))
+        return replace(entry, checked=self.secret.fits(entry, row["seal"]))
 
     def entry_of(self, file_sha256: str, data: bytes, marks: Marks = Marks()) -> Entry:  # noqa: B008 - frozen
         """Read the entry that a PNG file stands for.
@@ -80,7 +91,7 @@ class Shelf:
             PictureError: It is not one of ours, or damaged.
         """
         record = png.read(data)
-        return Entry(
+        entry = Entry(
             path=self.objects.path(file_sha256),
             recipe=record.recipe,
             passport=record.passport,
@@ -91,21 +102,72 @@ class Shelf:
             note=marks.note,
             trashed=marks.trashed,
         )
+        seals = (png.read_seal(data), marks.seal)
+        return replace(entry, checked=any(self.secret.fits(entry, seal) for seal in seals))
 
-    def add(self, *files: bytes) -> tuple[Entry, ...]:
-        """Put PNG files of ours on the shelf, all rows or none; when this returns they are safe.
+    def written(self, picture: Picture) -> File:
+        """Write a picture that was painted here as a sealed file; it need not be read again.
+
+        Raises:
+            LibraryError: There is no key for the seal yet and the folder refuses.
+        """
+        data = png.encode(picture, seal=self.secret.seal(picture))
+        file_sha256 = hashlib.sha256(data).hexdigest()
+        entry = Entry(
+            path=self.objects.path(file_sha256),
+            recipe=picture.recipe,
+            passport=picture.passport,
+            lineage=picture.lineage,
+            pixels_sha256=picture.pixels_sha256,
+            file_sha256=file_sha256,
+            checked=True,
+        )
+        return data, entry
+
+    def taken(self, data: bytes) -> File:
+        """Read a PNG file of ours from elsewhere.
+
+        Raises:
+            PictureError: It is not one of ours, or damaged.
+        """
+        return data, self.entry_of(hashlib.sha256(data).hexdigest(), data)
+
+    def insert(self, connection: sa.Connection, *entries: Entry, number: int | None = None) -> None:
+        """Write entries as new rows, with what they share with others; see `tables.insert`."""
+        tables.insert(connection, *entries, number=number)
+        self.insert_seals(connection, *entries)
+
+    def insert_seals(self, connection: sa.Connection, *entries: Entry) -> None:
+        """Write the seals of those entries that this library painted or verified."""
+        sealed = {self.secret.seal(entry): entry for entry in entries if entry.checked}
+        tables.insert_seals(connection, sealed)
+
+    def confirm(self, picture_id: str) -> Entry:
+        """Seal a picture that came from elsewhere: it was painted again here, bit for bit.
+
+        Raises:
+            InputError: `picture_unknown`.
+            LibraryError: The folder or the database refuses; nothing has changed.
+        """
+        with self.database.writes() as connection:
+            entry = replace(self.get(connection, picture_id), checked=True)
+            self.insert_seals(connection, entry)
+            self.marks.append([(entry.id, {"seal": self.secret.seal(entry)})])
+        return entry
+
+    def add(self, *files: File) -> tuple[Entry, ...]:
+        """Keep PNG files of ours, all rows or none; when this returns they are safe.
 
         Most of the time it waits for the disk, so it waits for all files together.
 
         Raises:
-            PictureError: One is not ours, or damaged.
             LibraryError: The folder or the database refuses.
         """
-        entries = [self.entry_of(hashlib.sha256(data).hexdigest(), data) for data in files]
-        in_threads(self.objects.put, files)
+        contents = [data for data, _ in files]
+        in_threads(self.objects.put, contents)
         with self.database.writes() as connection:
-            kept = self._insert(connection, entries)
-            self._heal_twins(connection, dict(zip(files, kept, strict=True)))
+            kept = self._insert(connection, [entry for _, entry in files])
+            self._heal_twins(connection, dict(zip(contents, kept, strict=True)))
         return kept
 
     def _heal_twins(self, connection: sa.Connection, kept: Mapping[bytes, Entry]) -> None:
@@ -120,9 +182,12 @@ class Shelf:
                 continue
             lost = self.read(row)
             copy = png.rewrite(data, lineage=lost.lineage)
-            passport = kept[data].passport
             healed = replace(
-                lost, file_sha256=self.objects.put(copy), passport=passport, lost=False
+                lost,
+                file_sha256=self.objects.put(copy),
+                passport=kept[data].passport,
+                checked=kept[data].checked,
+                lost=False,
             )
             tables.insert_values(connection, healed)
             tables.update(connection, healed)
@@ -142,7 +207,7 @@ class Shelf:
             known = there.get(entry.id) or new.setdefault(entry.id, entry)
             if known.file_sha256 != entry.file_sha256:
                 raise InputError("picture_twice", field="picture", value=entry.id)
-        tables.insert(connection, *new.values())
+        self.insert(connection, *new.values())
         back = [picture_id for picture_id in new if self.marks.says_deleted(picture_id)]
         self.marks.append((picture_id, asdict(Marks())) for picture_id in back)
         return tuple((there | new)[entry.id] for entry in entries)

@@ -1,0 +1,106 @@
+"""Attention and softmax with one possible answer.
+
+The greatest score of a row becomes 1, every other the power of e of its distance, all of them on
+one grid; their sum and their products with the values are exact, and one quotient ends it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import torch
+
+from seedgrid.diffusion.portable import activations
+from seedgrid.diffusion.portable.contraction import exact_product, on_grid
+from seedgrid.diffusion.portable.grids import rounded
+
+_SHARE_ANCHOR: Final = 24.0  # steps of 2**-19 for shares of attention, which are at most 1
+_SOFTMAX_ANCHOR: Final = 2.0  # steps of 2**-22
+_SCORES: Final = 1 << 18
+"""Scores worked on at a time, if a row of them is not longer."""
+
+
+def shares(scores: torch.Tensor, step_anchor: float) -> torch.Tensor:
+    """Return e**(score - greatest of its row) on a grid; float64.
+
+    Args:
+        scores: float32, shape (…, n); overwritten. Minus infinity has no share.
+        step_anchor: What rounds to the grid.
+    """
+    greatest = scores.amax(-1, keepdim=True)
+    greatest = torch.where(greatest == -math.inf, 0.0, greatest)
+    grown = activations.exp_(scores.sub_(greatest))
+    return rounded(grown, step_anchor).to(torch.float64)
+
+
+def _divided(parts: torch.Tensor, total: torch.Tensor) -> torch.Tensor:
+    """Divide float64 by float64 and round to float32; rows without any share give zeros."""
+    return (parts / torch.where(total == 0, 1.0, total)).to(torch.float32).add_(0.0)
+
+
+def softmax(scores: torch.Tensor, dim: int) -> torch.Tensor:
+    """Return the softmax of float32 scores along a dimension."""
+    last = scores.movedim(dim, -1).contiguous().clone()
+    parts = shares(last, _SOFTMAX_ANCHOR)
+    return _divided(parts, parts.sum(-1, keepdim=True)).movedim(-1, dim)
+
+
+def attention(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    mask: torch.Tensor | None = None,
+    is_causal: bool = False,
+    scale: float | None = None,
+) -> torch.Tensor:
+    """Return scaled dot product attention.
+
+    Args:
+        query: float32, shape (…, heads, length, depth); it is multiplied with the scale first.
+        key: Shape (…, key heads, others, depth); heads are a multiple of key heads.
+        value: Shape (…, key heads, others, width).
+        mask: Boolean (true takes part) or float32 (added); expands to (…, heads, length, others).
+        is_causal: Whether place i sees only places up to i.
+        scale: 1 / sqrt(depth) by default; a float32 number.
+    """
+    if key.shape[-3] != query.shape[-3]:
+        times = query.shape[-3] // key.shape[-3]
+        key, value = (part.repeat_interleave(times, -3) for part in (key, value))
+    length, others = query.shape[-2], key.shape[-2]
+    scaled = query * (1.0 / math.sqrt(query.shape[-1]) if scale is None else scale)
+    left = on_grid(scaled, -1).reshape(-1, length, query.shape[-1])
+    right = on_grid(key, -1).transpose(-1, -2).reshape(-1, key.shape[-1], others)
+    values = on_grid(value, -2).reshape(-1, others, value.shape[-1])
+    added = _added(mask, is_causal, query, others)
+    result = torch.empty(
+        *left.shape[:2], values.shape[-1], dtype=torch.float32, device=query.device
+    )
+    rows = min(length, max(1, _SCORES // others))
+    heads = max(1, _SCORES // (rows * others)) if rows == length else 1
+    for first in range(0, len(left), heads):
+        some = slice(first, first + heads)
+        for top in range(0, length, rows):
+            part = slice(top, top + rows)
+            scores = exact_product(left[some, part], right[some]).to(torch.float32)
+            if added is not None:
+                scores += added[some, part]
+            parts = shares(scores, _SHARE_ANCHOR)
+            sums = exact_product(parts, values[some])
+            result[some, part] = _divided(sums, parts.sum(-1, keepdim=True))
+    return result.view(*query.shape[:-1], values.shape[-1])
+
+
+def _added(
+    mask: torch.Tensor | None, is_causal: bool, query: torch.Tensor, others: int
+) -> torch.Tensor | None:
+    """Return what is added to the scores, shape (all heads, length, others); None for nothing."""
+    length = query.shape[-2]
+    if is_causal:
+        mask = torch.ones(length, others, dtype=torch.bool, device=query.device).tril()
+    if mask is None:
+        return None
+    if mask.dtype == torch.bool:
+        mask = torch.zeros(mask.shape, device=mask.device).masked_fill_(~mask, -math.inf)
+    whole = mask.to(torch.float32).expand(*query.shape[:-1], others)
+    return whole.reshape(-1, length, others)

@@ -1,0 +1,155 @@
+"""One call of each operation that has a rule, on numbers that are the same on every machine.
+
+What they give is hashed; `golden.py` keeps the hashes. The numbers come from the raw whole numbers
+of PCG64, which NumPy promises never to change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import torch
+import torch.nn.functional as F  # noqa: N812 - torch's own convention
+
+Case = Callable[[], Any]
+
+
+def numbers(*shape: int, seed: int = 1, low: float = -4.0, high: float = 4.0) -> torch.Tensor:
+    """Return float32 numbers, even between two whole powers of two's multiples.
+
+    Args:
+        shape: Of the result.
+        seed: Other numbers for another one.
+        low: The least.
+        high: Above the greatest; the range should be a power of two.
+    """
+    raw = np.random.PCG64(seed).random_raw(int(np.prod(shape))) >> np.uint64(40)
+    values = raw.astype(np.float64) * 2.0**-24 * (high - low) + low
+    return torch.from_numpy(values.astype(np.float32)).view(*shape)
+
+
+def _positive(*shape: int) -> torch.Tensor:
+    return numbers(*shape, low=0.0, high=8.0) + 2.0**-20
+
+
+def _loud(*shape: int) -> torch.Tensor:
+    """Return numbers whose second dimension has one channel a thousand times as large."""
+    values = numbers(*shape, seed=5)
+    values[:, 1] *= 1024.0
+    return values
+
+
+def _generator() -> torch.Generator:
+    return torch.Generator("cpu").manual_seed(20)
+
+
+def _many(function: Callable[[torch.Tensor], torch.Tensor]) -> Case:
+    return lambda: function(numbers(20000, low=-16.0, high=16.0))
+
+
+CASES: Final[dict[str, Case]] = {
+    "exp": _many(torch.exp),
+    "expm1": _many(torch.expm1),
+    "log": lambda: torch.log(_positive(20000)),
+    "sin": lambda: torch.sin(numbers(20000, low=-1024.0, high=1024.0)),
+    "cos": lambda: torch.cos(numbers(20000, low=-1024.0, high=1024.0)),
+    "tan": _many(torch.tan),
+    "tanh": _many(torch.tanh),
+    "sqrt": lambda: torch.sqrt(_positive(20000)),
+    "rsqrt": lambda: torch.rsqrt(_positive(20000)),
+    "atan": _many(torch.atan),
+    "acos": lambda: torch.acos(numbers(20000, low=-1.0, high=1.0)),
+    "silu": lambda: F.silu(numbers(200001, low=-16.0, high=16.0)),
+    "sigmoid": _many(torch.sigmoid),
+    "gelu": lambda: (
+        F.gelu(numbers(20000, low=-8.0, high=8.0)),
+        F.gelu(numbers(20000, low=-8.0, high=8.0), approximate="tanh"),
+    ),
+    "relu": _many(torch.relu),
+    "pow": lambda: (
+        _positive(999) ** 2,
+        _positive(999) ** 0.5,
+        _positive(999) ** -0.5,
+        _positive(999) ** 2.2,
+        2.5 ** numbers(999),
+        _positive(999) ** numbers(999, seed=2),
+    ),
+    "reciprocal": lambda: _positive(999).reciprocal(),
+    "add": lambda: torch.add(numbers(999), numbers(999, seed=2), alpha=0.7),
+    "sub": lambda: torch.sub(numbers(999), numbers(999, seed=2), alpha=0.7),
+    "rsub": lambda: torch.rsub(numbers(999), 1.3, alpha=0.7),
+    "div": lambda: (numbers(999) / 0.7, numbers(999) / _positive(999)),
+    "clamp": lambda: torch.clamp(numbers(999), -1.1, 0.3),
+    "clamp_min": lambda: torch.clamp_min(numbers(999), 0.3),
+    "clamp_max": lambda: torch.clamp_max(numbers(999), 0.3),
+    "maximum": lambda: torch.maximum(numbers(999), numbers(999, seed=2)),
+    "minimum": lambda: torch.minimum(numbers(999), numbers(999, seed=2)),
+    "amax": lambda: numbers(9, 111).amax(1),
+    "amin": lambda: numbers(9, 111).amin(1),
+    "addcmul": lambda: torch.addcmul(
+        numbers(999), numbers(999, seed=2), numbers(999, seed=3), value=0.7
+    ),
+    "addcdiv": lambda: torch.addcdiv(numbers(999), numbers(999, seed=2), _positive(999), value=0.7),
+    "lerp": lambda: torch.lerp(numbers(999), numbers(999, seed=2), 0.3),
+    "mean": lambda: (numbers(7, 301).mean(1), numbers(7, 301).mean()),
+    "sum": lambda: numbers(7, 301, 3).sum((1, 2), keepdim=True),
+    "var": lambda: numbers(7, 301).var(1),
+    "std": lambda: numbers(7, 301).std(1, keepdim=True),
+    "linalg_vector_norm": lambda: torch.linalg.vector_norm(numbers(7, 301), dim=1),
+    "cumsum": lambda: numbers(999).cumsum(0),
+    "cumprod": lambda: numbers(999, low=0.5, high=1.5).cumprod(0),
+    "linspace": lambda: torch.linspace(0.0292, 0.1095, 1000, dtype=torch.float32),
+    "arange": lambda: torch.arange(0.1, 7.0, 0.3, dtype=torch.float32),
+    "_softmax": lambda: torch.softmax(numbers(31, 77, low=-16.0, high=16.0), 1),
+    "_safe_softmax": lambda: torch.ops.aten._safe_softmax(numbers(31, 77), -1),
+    "native_group_norm": lambda: F.group_norm(
+        numbers(3, 8, 9, 7), 4, numbers(8, seed=2), numbers(8, seed=3)
+    ),
+    "native_layer_norm": lambda: F.layer_norm(
+        numbers(31, 40), (40,), numbers(40, seed=2), numbers(40, seed=3)
+    ),
+    "dot": lambda: torch.dot(numbers(999), numbers(999, seed=2)),
+    "bmm": lambda: torch.bmm(numbers(3, 17, 33), numbers(3, 33, 9, seed=2)),
+    "mm": lambda: torch.mm(numbers(17, 33), numbers(33, 9, seed=2)),
+    "addmm": lambda: (
+        torch.addmm(numbers(9, seed=3), numbers(17, 33), numbers(33, 9, seed=2)),
+        torch.addmm(numbers(9, seed=3), numbers(3, 33), numbers(33, 9), beta=0.5, alpha=0.7),
+    ),
+    "baddbmm": lambda: torch.baddbmm(
+        numbers(3, 17, 9), numbers(3, 17, 33), numbers(3, 33, 9, seed=2), beta=0.5, alpha=0.7
+    ),
+    "linear": lambda: F.linear(_loud(17, 33), numbers(9, 33, seed=2), numbers(9, seed=3)),
+    "convolution": lambda: (
+        F.conv2d(_loud(3, 8, 12, 10), numbers(6, 8, 3, 3, seed=2), numbers(6, seed=3), padding=1),
+        F.conv2d(_loud(3, 8, 12, 10), numbers(6, 8, 3, 3, seed=2), stride=2, padding=(0, 1)),
+        F.conv2d(_loud(3, 8, 12, 10), numbers(6, 4, 3, 1, seed=2), groups=2, dilation=2),
+        F.conv2d(_loud(3, 8, 12, 10), numbers(6, 8, 1, 1, seed=2), numbers(6, seed=3)),
+        F.conv1d(_loud(3, 8, 30), numbers(6, 8, 5, seed=2), padding=2),
+    ),
+    "scaled_dot_product_attention": lambda: (
+        F.scaled_dot_product_attention(
+            numbers(2, 3, 17, 8), numbers(2, 3, 21, 8, seed=2), numbers(2, 3, 21, 8, seed=3)
+        ),
+        F.scaled_dot_product_attention(
+            numbers(2, 3, 17, 8),
+            numbers(2, 3, 17, 8, seed=2),
+            numbers(2, 3, 17, 8, seed=3),
+            is_causal=True,
+        ),
+        F.scaled_dot_product_attention(
+            numbers(2, 3, 17, 8),
+            numbers(2, 3, 21, 8, seed=2),
+            numbers(2, 3, 21, 8, seed=3),
+            attn_mask=numbers(2, 1, 1, 21, seed=4) > 0,
+        ),
+    ),
+    "randn": lambda: (
+        torch.randn(1000, generator=_generator()),
+        torch.randn(5, generator=_generator()),
+    ),
+    "normal_": lambda: torch.empty(3, 33).normal_(generator=_generator()),
+    "_linalg_solve_ex": lambda: torch.linalg.solve(numbers(3, 3), numbers(3, seed=2)),
+}
+"""By the name of the rule; to be called inside `portable()`."""

@@ -1,0 +1,127 @@
+"""Matrix products and convolutions with one possible answer each.
+
+Both operands are rounded to grids (grids.py), their products are summed exactly in float64, and the
+sum is rounded to float32 once; then the bias is added in float32. Since exact sums have no order,
+how a sum is computed (which library, blocks, tiles, threads; `WAYS`) cannot show in a bit.
+
+Every row of the left operand (a token; a sample, in a convolution) and every output of the right
+one has a grid of its own, so a result never depends on its neighbours in the batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import torch
+
+from seedgrid.diffusion.portable.grids import MAX_TERMS, anchor, largest, rounded
+from seedgrid.diffusion.portable.weights import SHELF, Ready, make_ready
+from seedgrid.diffusion.portable.windows import Windows, convolve
+
+_ROWS_BYTES = 1 << 21
+
+
+def exact_product(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+    """Multiply matrices of numbers on grids; float64, exact up to `MAX_TERMS` terms a sum.
+
+    Longer sums are cut into blocks of that many terms, whose sums are added in order.
+    """
+    length = left.shape[-1]
+    total = left[..., :MAX_TERMS] @ right[..., :MAX_TERMS, :]
+    for start in range(MAX_TERMS, length, MAX_TERMS):
+        block = slice(start, start + MAX_TERMS)
+        total += left[..., block] @ right[..., block, :]
+    return total
+
+
+def on_grid(numbers: torch.Tensor, dim: int) -> torch.Tensor:
+    """Round float32 numbers to one grid for each line along a dimension; float64."""
+    return rounded(numbers, anchor(largest(numbers, dim))).to(torch.float64)
+
+
+def product(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+    """Multiply two batches of computed matrices, (…, m, k) by (…, k, n)."""
+    return exact_product(on_grid(left, -1), on_grid(right, -2)).to(torch.float32).add_(0.0)
+
+
+def linear(
+    inputs: torch.Tensor, weights: torch.Tensor, bias: torch.Tensor | None = None
+) -> torch.Tensor:
+    """Return inputs @ weights.T + bias.
+
+    Args:
+        inputs: float32, shape (…, inputs).
+        weights: float32, shape (outputs, inputs).
+        bias: float32, shape (outputs,).
+    """
+    ready = SHELF.get(weights, lambda: make_ready(weights.detach()[None, :, :, None]))
+    rows = inputs.reshape(-1, inputs.shape[-1])
+    result = torch.empty(len(rows), len(weights), dtype=torch.float32, device=rows.device)
+    across = ready.matrix[0, :, :, 0].t()
+    for part in _blocks(rows):
+        numbers = on_grid(rows[part] * ready.balance, -1)
+        result[part] = exact_product(numbers, across)
+    return add_bias(result, bias).view(*inputs.shape[:-1], len(weights))
+
+
+def add_bias(sums: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
+    """Add a bias in place; zero is always a positive zero afterwards."""
+    return sums.add_(0.0 if bias is None else bias + 0.0)
+
+
+def _blocks(rows: torch.Tensor) -> Iterator[slice]:
+    step = max(64, _ROWS_BYTES // (8 * rows.shape[1]))
+    return (slice(start, start + step) for start in range(0, len(rows), step))
+
+
+def convolution(
+    inputs: torch.Tensor,
+    weights: torch.Tensor,
+    bias: torch.Tensor | None,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
+) -> torch.Tensor:
+    """Convolve feature maps.
+
+    Args:
+        inputs: float32, shape (n, c, h, w).
+        weights: float32, shape (outputs, c / groups, kernel height, kernel width).
+        bias: float32, shape (outputs,).
+        stride: Vertical, horizontal; the next two alike.
+        padding: Of zeros, on either side.
+        dilation: Between the taps.
+        groups: Channels and outputs fall into so many separate convolutions.
+
+    Returns:
+        float32, shape (n, outputs, …).
+    """
+    num_outputs, depth, *kernel = weights.shape
+    ready = SHELF.get(
+        weights,
+        lambda: make_ready(
+            weights.detach().reshape(groups, num_outputs // groups, depth, -1)
+        ).for_rounded_maps(),
+    )
+    windows = Windows(
+        kernel=(kernel[0], kernel[1]),
+        stride=(stride[0], stride[1]),
+        padding=(padding[0], padding[1]),
+        dilation=(dilation[0], dilation[1]),
+    )
+    numbers = _rounded_maps(inputs, ready)
+    return add_bias(
+        convolve(numbers, ready.matrix.flatten(2), windows),
+        None if bias is None else bias.view(1, -1, 1, 1),
+    )
+
+
+def _rounded_maps(inputs: torch.Tensor, ready: Ready) -> torch.Tensor:
+    """Round each sample's groups of channels to one grid, measured in what they contribute."""
+    groups, depth = ready.balance.shape
+    maps = inputs.contiguous().view(len(inputs), groups, depth, -1)
+    balance = ready.balance.view(1, groups, depth, 1)
+    contributed = largest(maps, 3) * balance
+    anchors = anchor(largest(contributed, 2)) / balance
+    return rounded(maps, anchors).view(inputs.shape)

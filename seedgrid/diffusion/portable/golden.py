@@ -1,0 +1,105 @@
+"""The hashes that belong to version 1 of the definition (docs/portable.md). They never change."""
+
+from __future__ import annotations
+
+from typing import Final
+
+GOLDEN: Final[dict[str, str]] = {
+    "exp": "d8b26284615be431897b0d9cddc9d1467546020001c67a7ecdffc0ecc474bfa1",
+    "expm1": "81b56f9b23eee486e0375800970dfc052b8ab474379ed7264c95632239566974",
+    "log": "118eb7132c534651d17efd38f2534c03de6aa75adb53d3731935234deddb5c85",
+    "sin": "4d43a383e5ff0e9edef46c53ce8ba7113b28cd79151334d1cc2ec5f7f57068a2",
+    "cos": "af416a1cf16e88ab58c7805e5e768a50120f38d22640c610493a4cf9b5209e31",
+    "tan": "d6128c932dc530bbbdf74c246f4d1b3b01a272dfde882478131d2ef08919bfe6",
+    "tanh": "67e789c70a0fd77ec5fa15f773a5330a325117dcbef24cd70dc55b23f776b8e9",
+    "sqrt": "8da9113c258609ebb0a5652a6c54aa13874dda0edbe7bb883cb4bbdb0fdff1e4",
+    "rsqrt": "7365f7366c9ee82f6e2876f5ed98b6ea0af87c820078bc5179c7de4660b00605",
+    "atan": "bd60ceb931a8ded8fb923c54ca537635fe83134b7aaf0aced44b3e9104e8487e",
+    "acos": "0b067054a66c3be9f7992f0886d3fc1041264fe0bdeb194e657c30dadff4adb9",
+    "silu": "bdccdc1d4c8c30e4517d588242e0d6fee5112742b770f7a046fd493947e53738",
+    "sigmoid": "c234d1e3653e3a493e1255443f8ee5625f4e436e6b36a393c45ebca76fdf732f",
+    "gelu": "f9b3c1de52263bc4917664f01a1b838f46ee87ae88a764f7bfcb0d36ac579322",
+    "relu": "be80772f0cad714e98320bf38c0d2f2ab9378cbc0c4fdfaf41b1381c8c17fe93",
+    "pow": "9ea34da208d279b89a0d66b3598d70c131ff4bc8c0cfb6bdefe7ddb9cb5b3382",
+    "reciprocal": "d563bc1bc5d930b7862b49067078284367d754d48bc2cf56d0a15be5281bb2d2",
+    "add": "7fe52e71eed15249d8560713467c52ca182f7c4041fca7b2e9b453957ac6ddbe",
+    "sub": "f8f8ae99f30fb622aedeb474683ed6756ce991e6ce5e0c9a264ab808a0f1558d",
+    "rsub": "55c9636fd2b9d520272f4cb8e2559f8c3f5984a64de695134b0e54579722234b",
+    "div": "29cf28af7a64fba26bc974280ebb9ac9b0c2dce3de5390ff7c406038f7d402da",
+    "clamp": "f67a81b040c487a5484267503cc292ad5f11e6d64625ad4cd416319ee948dae0",
+    "clamp_min": "57257830722d0fd8e3c7aed076bbe44b273fa8e9f3e72d4cbd31aeab9cb3c0a5",
+    "clamp_max": "2311e41b91a69133e10572351089770df5041d2e8ef050733773dc13ba398327",
+    "maximum": "f6e29f65b8ccf1a258604d3616c79271972742644ea306a5eeaf7d0d7a458d2f",
+    "minimum": "6b4d713116f1da03593766b9af424fb275ce1f34a4129499d0d6a685fd3c980d",
+    "amax": "e67ee45217e46881cfe3a9883c2f49332c6b58f8cb4e719e6adb3c92dde26b04",
+    "amin": "8deec3194798266b459c8d46a3073b7902c50beed305244081ef00dda08a1bfa",
+    "addcmul": "aa589991e0a625c080b9176c19557235236ada4d8b5c090138679aa2d712d42a",
+    "addcdiv": "29ebbeb9cd983099ab1ea9e5759879c3ae1ce185a0d76cb122edeb00e4351bb4",
+    "lerp": "ba14b57efd9588026edcb6ea157d66dab4a69dce79cdd1131370efc83788718b",
+    "mean": "d6a0c41d579ca4037cb05b209fd1072f7e17025ed1aae89e85ce42703fcb5b5e",
+    "sum": "34e6876fb88c36bd2b1480737f7c2c681a72229d37ba42c883433645f569dbd9",
+    "var": "892a021a2904f16e468ddbf355e70d6dce1f68ac65b0d7240fdd0d5746e6c147",
+    "std": "e914af054a0862de41ecde5768c405bb013b8e04bbd31f1fbc7c3fb9a91c562e",
+    "linalg_vector_norm": "0b6a1d1a8eecf6b9691f08e705c78d7008024c0abe43897e63ae1bd661ebd6d0",
+    "cumsum": "dab84b453d8f45d90a57d8fa14b98c4638f33636a28aa3bd82e2e08116930099",
+    "cumprod": "559f1fba4fb33ff97ad92d74257e9f05a8ffdb462d350b8f4f26c8b4f0827a19",
+    "linspace": "83f33080550fa75dfb2ff894841986bb10d9f0c3dd10ad070aa37cf43a9a9b54",
+    "arange": "0a9f4a27f10fc4d5122e3d40af98c45282410c193d4e59cf4442458f567df233",
+    "_softmax": "a185ef0b875b8118e8813e86c1b004abe6701bfbc2829602f758549244dba56e",
+    "_safe_softmax": "ae45ec322c842ee8b32a310f0a99585938c3ca1ae92dd86ca12e690b6d5a3a26",
+    "native_group_norm": "3ea6c5bbd31252f6f3cebd8b365b841a5a1acd58220c4f021998e965262e4d2a",
+    "native_layer_norm": "87ae4f51277222b5d7506f84d4d8079f8a30adef3e3ed28b61a74670cee4d77e",
+    "dot": "7461b1056298d222253bdb8d54b64450c944f5166464c046adc760b02ff26a6f",
+    "bmm": "510f8be3bafe21bbb313013dd6344b8dc63292810ced0aadcffb9ec14a202603",
+    "mm": "a72e53eef2ec1096f6e8b99f74ab45bb11788df3b16a71fda3614d048c2c24cb",
+    "addmm": "96d1961bbb91d1795e20db34d3dc70e62b59cef081d0c6a5af37fc8341f18d33",
+    "baddbmm": "78639680f14ad36aa835047000f15516c12371c3c1eeb215bc4d689643fff4d9",
+    "linear": "aa17a1f370daf4c1ff5d78a2499990f3eeb90c78260cf0563de146a68a1c88ea",
+    "convolution": "3bfc6676e8a544fbbe5b4013738e5d77eb52ff35a7572c8fd69818da0611c86d",
+    "scaled_dot_product_attention": "746495ab62ca6afe4f5d236e1f9591581aa491f44f12326a4eafd97e30e40cdd",
+    "randn": "5afc891948502d7f3c6c60d9f3d20ec37243a19a781ca2bebc17be348a808304",
+    "normal_": "b77d554a5e167f77e73f9b929f8abf7263550060f285a30021a8c5cfe088bb90",
+    "_linalg_solve_ex": "3b5815f6770e9099b6c78aa8f559d0bb9dc4bc3fdc1d0afc4213527d0c650f6b",
+}
+"""SHA-256 of what each case of cases.py gives."""
+
+GRID: Final = "f7b017644333ab6a374036158e771297deb3e5225023cf3d1342b1b4b166e6d9"
+"""Of the bundled model's tiny grid (selftest.py)."""
+
+SCHEDULERS: Final[dict[str, str]] = {
+    "DDIM": "96ff8dc02f9fb7130bffdff004523fb4530d523d4affa6c1be5ba90cf6064ce1",
+    "DDPM": "bfeb3ba1c06044187e0940b068f2ee414e2fa2b55bf064484c38de7f4044df43",
+    "PNDM": "e45c96428b4b90a05f5beadb8739d249d6dccd08c563be4c03a3690f34f5760d",
+    "Euler": "9bda99ac83cb3ebb1deeb4d5cb29f1cf8052f02d798f02ea5131c884e9ffc8bd",
+    "Euler a": "3dd869c6de2a26a8093336a67106e4a67d22a1251b8aaaed248a3e761ac7f058",
+    "Heun": "00680d86a340ad3094cf6d8a97a5c690848a574dc333b03306422325c6cdc2ed",
+    "DPM2": "6f8819c8c021d70237f0186994967cf5861548d42e4e17cb5c20e95937949d52",
+    "DPM2 a": "1c9bd941bb6e88c3e48a64def6b0d98bc313fe9c55207c886607616b98d651c2",
+    "DPM++ 2M": "358bdd2b8afe1c92e1865a434bec67a4588e58f5bd720fbf4760961d07832494",
+    "DPM++ 2M Karras": "24033e57752882ec2baa1c0891b3c3be971f4cd599bd4dec747e0cc73ba9972b",
+    "DPM++ 2M SDE": "8d845a6a54504a751369d1345771438c43cbff7630b63fe42346f8538b5cb1a7",
+    "DPM++ 2M SDE Karras": "a8fa0f4b402ccbe1ea1b8af8dda5735f371297cbaeee5f8bbd3844eaab3ce645",
+    "DPM++ SDE": "b76e5c5c6b23a05fa4bef737440557cf850373c3f9094b98c53c0f227fd74030",
+    "DPM++ SDE Karras": "ac4279d4b4d89a666a696fd83b4f3425e02325302558a8a04ac3f16e50a4bd2b",
+    "DEIS": "6f86e10235efb983304d8aa16df488d33fc2fb223c18220b0cf1918fb986a4b8",
+    "UniPC": "c7bb67ed70a8d26aa761249b9ec0bfb236d63c01224927d28f5be3a18d053c72",
+    "LCM": "9e5e72f27799650a4b9c5630cd786f3d150c4c706e6b38a057968f4d5ae7eccf",
+    "Flow Euler": "853e09a3c66df3e6c5a221e0b33fd262133436ed6d2f4e219b04e25d197133b9",
+    "Flow DPM++ 2M": "2092e697fa01d93d1a22ddd2449a5c95c49abcaebef9f7fb9b36da7f2048f6b1",
+    "Flow UniPC": "0698d166989d7fbb5339b99d9775245098e0129b45241e844dbc354a136d8cd4",
+}
+"""Of four steps of each scheduler on offer (tests/portable_child.py)."""
+
+FAMILIES: Final[dict[str, str]] = {
+    "sd": "22101d63542db724099a7ffd743c16cdeaa231a1e3ca5f078859f9dda74a27ab",
+    "sdxl": "53efab466b12f0debfc1cb47863b521291d135db6f1df7148d766e859c6195ea",
+    "sd3": "0527e658d8491ca63b12d0c570d3d5a24edb5feadd70e86790ac26d4f1282998",
+    "flux": "49f7a222cc7a7f3bcd3e1f42c28d51e99dd03444bf0f31ac258c8a2a39618dec",
+    "lcm": "cc7c8bf6bb6adb70e99ad5e50654f164bb7f4f81e78944aaa772a041e33c3264",
+    "pixart": "ec288165658fb85fc43cdc2dde1b4a0557942abdcb3a994aaca585b137372dd1",
+    "sana": "4f56a49258555cff6c93114019ce7b57e2b2fbb37722475b76d702774f834ecf",
+    "ddpm": "f1741225cb0caedd01ada08fb52a4288e13e280305a55fadb56d9736291ff784",
+    "ddim": "7dee18fc306597a290562b3e45930684fc0cb3dfb853a2c93b38baf51f192573",
+    "stable-unclip": "4619809c0e870ce1d5a4a69afde593e408e47e88883c74861192ccd08417d018",
+}
+"""Of two tiny pictures of each small pipeline (tests/portable_child.py)."""

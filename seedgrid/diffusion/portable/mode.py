@@ -1,0 +1,103 @@
+"""`portable`: a block in which torch computes by portable arithmetic, whatever runs in it.
+
+It sits below any pipeline: each operation that reaches torch's dispatcher is exact and goes
+through, has a rule (rules.py), or is refused by its name. Linear layers and attention are met one
+floor higher, where torch has not yet chosen a kernel for them by device and shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+
+from seedgrid.diffusion.portable.refusal import refusal
+from seedgrid.diffusion.portable.rules import EXACT, RULES, Rule, in_place
+from seedgrid.diffusion.portable.tables import portable_tables
+
+Seen = Callable[[str, Any], None]
+"""Is told each operation's name and result, to find the first that differs."""
+
+_ABOVE: Final[dict[Any, Rule]] = {
+    torch.nn.functional.linear: RULES["linear"],
+    torch.nn.functional.scaled_dot_product_attention: RULES["scaled_dot_product_attention"],
+}
+
+
+class _Functions(TorchFunctionMode):
+    """Meets functions that torch would take apart, or not, as the device suggests."""
+
+    def __init__(self, seen: Seen | None) -> None:
+        super().__init__()
+        self._seen = seen
+
+    def __torch_function__(
+        self,
+        func: Any,
+        types: Any,
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        rule = _ABOVE.get(func)
+        if rule is None:
+            return func(*args, **(kwargs or {}))
+        with _disable_current_modes():
+            result = rule(*args, **(kwargs or {}))
+        if self._seen is not None:
+            self._seen(func.__name__, result)
+        return result
+
+
+class _Operations(TorchDispatchMode):
+    """Meets every operation that is left."""
+
+    def __init__(self, seen: Seen | None) -> None:
+        super().__init__()
+        self._seen = seen
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Any,
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        name = func._schema.name.split("::")[1]
+        rule = rule_for(name)
+        with torch._C.DisableTorchFunction():
+            result = (rule or func)(*args, **(kwargs or {}))
+        if self._seen is not None:
+            self._seen(name, result)
+        return result
+
+
+def rule_for(name: str) -> Rule | None:
+    """Return the rule of an operation; None when it is exact.
+
+    Raises:
+        RunError: `portable_refused` when it is neither.
+    """
+    if name in EXACT:
+        return None
+    rule = RULES.get(name) or in_place(name)
+    if rule is None:
+        raise refusal(f"aten::{name}")
+    return rule
+
+
+@contextmanager
+def portable(seen: Seen | None = None) -> Iterator[None]:
+    """Compute by portable arithmetic in the block; make schedulers inside it, too.
+
+    Args:
+        seen: Is told of each operation.
+
+    Raises:
+        RunError: `portable_refused`, out of the block, by the name of what has no rule.
+    """
+    with torch.no_grad(), portable_tables(), _Functions(seen), _Operations(seen):
+        yield

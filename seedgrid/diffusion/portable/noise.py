@@ -1,0 +1,72 @@
+"""Normal numbers from a CPU generator, close to `torch.randn`'s and equal on every processor.
+
+The generator (mt19937) gives the same whole numbers everywhere; only what torch makes of them, by
+the processor's own logarithm and cosine, differs in the last bits. The draws are torch's, in
+number and order, so the composition that a seed stands for stays.
+"""
+
+from __future__ import annotations
+
+import math
+import weakref
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import torch
+
+from seedgrid.diffusion.portable import functions
+from seedgrid.diffusion.portable.functions import Doubles
+
+BLOCK: Final = 16
+"""From this many numbers on, torch draws all of them at once, in blocks of this size."""
+
+_spare: weakref.WeakKeyDictionary[torch.Generator, float] = weakref.WeakKeyDictionary()
+
+
+def normal(shape: Sequence[int], generator: torch.Generator) -> torch.Tensor:
+    """Draw normal numbers; float32, on the CPU.
+
+    Args:
+        shape: Of the result.
+        generator: A CPU generator, advanced as `torch.randn` would.
+    """
+    count = math.prod(shape)
+    values = _in_blocks(count, generator) if count >= BLOCK else _one_by_one(count, generator)
+    return torch.from_numpy(values.astype(np.float32)).view(*shape)
+
+
+def _in_blocks(count: int, generator: torch.Generator) -> Doubles:
+    """Each block of 16 uniform numbers gives 8 radii and 8 angles; an odd end is drawn again."""
+    uniform = torch.rand(count, generator=generator, dtype=torch.float32).numpy()
+    values = np.empty(count)
+    whole = count - count % BLOCK
+    values[:whole] = _transformed(uniform[:whole])
+    if whole < count:
+        again = torch.rand(BLOCK, generator=generator, dtype=torch.float32).numpy()
+        values[count - BLOCK :] = _transformed(again)
+    return values
+
+
+def _transformed(uniform: np.ndarray[tuple[int, ...], np.dtype[np.float32]]) -> Doubles:
+    """Box and Muller's transform of blocks of 16 numbers, 0 up to 1."""
+    radii, angles = np.moveaxis(uniform.astype(np.float64).reshape(-1, 2, BLOCK // 2), 1, 0)
+    radius = functions.sqrt(functions.log(1.0 - radii) * -2.0)
+    angle = angles * (2.0 * functions.PI)
+    pair = (radius * functions.cos(angle), radius * functions.sin(angle))
+    return np.stack(pair, 1).reshape(-1)
+
+
+def _one_by_one(count: int, generator: torch.Generator) -> Doubles:
+    """Fewer than 16: pairs from two uniform float64 numbers; a second one that is left is kept."""
+    values: list[float] = []
+    while len(values) < count:
+        if generator in _spare:
+            values.append(_spare.pop(generator))
+            continue
+        angle, share = torch.rand(2, generator=generator, dtype=torch.float64).tolist()
+        radius = float(functions.sqrt(functions.log(np.float64(1.0 - share)) * -2.0))
+        turn = 2.0 * functions.PI * angle
+        values.append(radius * float(functions.cos(turn)))
+        _spare[generator] = radius * float(functions.sin(turn))
+    return np.array(values)

@@ -1,0 +1,93 @@
+"""Weights made ready for contractions: balanced between input channels, rounded, widened.
+
+Each input channel is multiplied by a power of two that its weights give, and the weights are
+divided by it: both exact. What a channel contributes is then what its magnitude says, so one loud
+channel with quiet weights does not coarsen the grid of all others.
+
+A model's weights are made ready once and kept while there is room; without, anew at each use.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import torch
+
+from seedgrid.diffusion.portable.grids import anchor, largest, power_below, rounded
+
+MAX_KEPT_BYTES: Final = 384 * 1024**2
+_BALANCE_LIMITS: Final = (2.0**-60, 2.0**20)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ready:
+    """A weight matrix on its grids.
+
+    Attributes:
+        balance: float32 powers of two, shape (groups, inputs): what input channels are to be
+            multiplied by.
+        matrix: float64, shape (groups, outputs, inputs, taps): rounded while divided by the
+            balance.
+    """
+
+    balance: torch.Tensor
+    matrix: torch.Tensor
+
+    def for_rounded_maps(self) -> Ready:
+        """Multiply the balance back in, for inputs that were not multiplied but rounded alike."""
+        balance = self.balance[:, None, :, None]
+        return Ready(balance=self.balance, matrix=self.matrix * balance)
+
+
+def make_ready(weights: torch.Tensor) -> Ready:
+    """Balance and round weights.
+
+    Args:
+        weights: float32, shape (groups, outputs, inputs, taps).
+    """
+    balance = power_below(largest(weights, (1, 3))).clamp_(*_BALANCE_LIMITS)
+    balanced = weights / balance
+    matrix = rounded(balanced, anchor(largest(balanced, (2, 3))))
+    return Ready(balance=balance.flatten(1), matrix=matrix.to(torch.float64))
+
+
+class WeightShelf:
+    """Ready weights of living parameters, up to a number of bytes."""
+
+    def __init__(self, max_bytes: int = MAX_KEPT_BYTES) -> None:
+        self._kept: dict[int, tuple[int, int, object]] = {}
+        self._num_bytes = 0
+        self._max_bytes = max_bytes
+
+    def get(self, owner: torch.Tensor, make: Callable[[], Ready]) -> Ready:
+        """Return what was made of a parameter, or make it.
+
+        Args:
+            owner: The weights. Only a `Parameter` is known to live on, so only those are kept.
+            make: Makes them ready.
+        """
+        if not isinstance(owner, torch.nn.Parameter):
+            return make()
+        state = (owner.data_ptr(), owner._version)
+        found = self._kept.get(id(owner))
+        if found is not None and found[:2] == state and isinstance(found[2], Ready):
+            return found[2]
+        ready = make()
+        size = ready.matrix.numel() * ready.matrix.element_size()
+        if self._num_bytes + size <= self._max_bytes:
+            if found is None:
+                weakref.finalize(owner, self._forget, id(owner), size)
+                self._num_bytes += size
+            self._kept[id(owner)] = (*state, ready)
+        return ready
+
+    def _forget(self, key: int, size: int) -> None:
+        if self._kept.pop(key, None) is not None:
+            self._num_bytes -= size
+
+
+SHELF: Final = WeightShelf()
+"""Of the whole process; it holds nothing that its parameter has outlived."""

@@ -1,0 +1,87 @@
+"""What this library painted itself, told apart from what others say: a keyed digest, a seal.
+
+A PNG file may claim any pixels for any recipe. So each picture that is painted here gets a seal
+over its recipe, its passport and its pixels, made with 32 random bytes that no other library has
+(`library.secret`, readable by its owner alone). The seal lies in the database and, so that it
+survives a rebuild, in the PNG: outside this library it says nothing, and nobody can make one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hmac
+import os
+import re
+import secrets
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Final
+
+from seedgrid.core.entry import Entry
+from seedgrid.core.picture import Picture
+from seedgrid.storage.files import refusals, sync_folder
+
+_KEY: Final = re.compile(r"[0-9a-f]{64}")
+_NUM_BYTES: Final = 32
+
+
+class Secret:
+    """The key of a library; it is made when the first picture is sealed.
+
+    Args:
+        path: Of the file.
+        held: Holds the library's lock, so that two processes do not make two keys.
+    """
+
+    def __init__(self, path: Path, held: Callable[[], AbstractContextManager[None]]) -> None:
+        self._path = path
+        self._held = held
+        self._key = ""
+
+    def seal(self, picture: Entry | Picture) -> str:
+        """Return the seal of a picture, 64 hexadecimal digits.
+
+        Raises:
+            LibraryError: There is no key yet and the folder refuses.
+        """
+        return _sealed(self._known() or self._made(), picture)
+
+    def fits(self, entry: Entry, seal: str | None) -> bool:
+        """Tell whether this library made that seal for that picture."""
+        key = self._known()
+        return bool(key and seal) and hmac.compare_digest(_sealed(key, entry), str(seal))
+
+    def _known(self) -> str:
+        """Return the key, or nothing when there is none that can be read."""
+        if not self._key:
+            with contextlib.suppress(OSError, ValueError):
+                found = self._path.read_text(encoding="ascii").strip()
+                self._key = found if _KEY.fullmatch(found) else ""
+        return self._key
+
+    def _made(self) -> str:
+        with self._held():
+            if not self._known():
+                key = secrets.token_hex(_NUM_BYTES)
+                _write_private(self._path, key)
+                self._key = key
+        return self._key
+
+
+def _sealed(key: str, picture: Entry | Picture) -> str:
+    text = f"{picture.recipe.id}|{picture.passport.digest}|{picture.pixels_sha256}"
+    return hmac.new(bytes.fromhex(key), text.encode(), "sha256").hexdigest()
+
+
+def _write_private(path: Path, text: str) -> None:
+    """Write a file that its owner alone may read, whole or not at all."""
+    temporary = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
+    with refusals(path):
+        descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+        sync_folder(path.parent)

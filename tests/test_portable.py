@@ -1,0 +1,216 @@
+"""Portable arithmetic: one answer, whatever computes it; and hashes that would find another one."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pipelines
+import pytest
+import torch
+
+from seedgrid.core.errors import RunError
+from seedgrid.diffusion.portable import functions, mode, portable
+from seedgrid.diffusion.portable.cases import CASES, numbers
+from seedgrid.diffusion.portable.golden import FAMILIES, GOLDEN, GRID, SCHEDULERS
+from seedgrid.diffusion.portable.noise import normal
+from seedgrid.diffusion.portable.rules import EXACT, RULES
+from seedgrid.diffusion.portable.selftest import grid_digest, run
+from tests.portable_child import arguments, bundled, paint, scheduler_digest
+
+ROOT = Path(__file__).parent.parent
+
+OTHER_PROCESSORS = {
+    "as if without AVX, three threads": {
+        "ATEN_CPU_CAPABILITY": "default",
+        "ONEDNN_MAX_CPU_ISA": "SSE41",
+        "MKL_CBWR": "COMPATIBLE",
+        "NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4 AVX512_ICL AVX512_SPR",
+        "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-FMA,-AVX2_Usable,-AVX2,-FMA4",
+        "OMP_NUM_THREADS": "3",
+        "MKL_NUM_THREADS": "3",
+    },
+    "with AVX2, two threads": {
+        "ATEN_CPU_CAPABILITY": "avx2",
+        "ONEDNN_MAX_CPU_ISA": "AVX2",
+        "OMP_NUM_THREADS": "2",
+        "MKL_NUM_THREADS": "2",
+    },
+}
+
+ONLY_ELSEWHERE = {
+    "sqrt": "a build with another vector library rounds one float32 in five otherwise",
+    "reciprocal": "one IEEE division here; a GPU has a shorter one",
+    "relu": "the sign of a zero",
+    "clamp": "the sign of a zero",
+    "clamp_min": "the sign of a zero",
+    "clamp_max": "the sign of a zero",
+    "maximum": "the sign of a zero",
+    "minimum": "the sign of a zero",
+    "amax": "the sign of a zero",
+    "amin": "the sign of a zero",
+    "div": "a GPU multiplies by the reciprocal of a number",
+}
+"""Rules whose own form in torch gives the very bits on this processor, and what they guard from."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> Any:
+    """Small tensors on a busy machine: threads would wait for each other."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def test_every_rule_has_a_case_and_a_hash() -> None:
+    """No rule is unproven, and no rule is also called exact."""
+    assert set(RULES) == set(CASES) == set(GOLDEN)
+    assert not set(RULES) & EXACT
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_operation_gives_the_bits_of_the_definition(name: str) -> None:
+    """The hash of each operation is the one that never changes."""
+    assert run(name) == GOLDEN[name]
+
+
+@pytest.mark.parametrize("name", sorted(set(RULES) - {"linear", "scaled_dot_product_attention"}))
+def test_golden_hash_finds_a_rule_swapped_for_torchs_own(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hash that no fault can change proves nothing: without its rule, it must differ."""
+    monkeypatch.setattr(mode, "EXACT", EXACT | {name})
+    assert (run(name) == GOLDEN[name]) == (name in ONLY_ELSEWHERE)
+
+
+@pytest.mark.parametrize("processor", OTHER_PROCESSORS)
+def test_another_processor_and_process_gives_the_same_bits(processor: str) -> None:
+    """Operations, schedulers, the tiny grid and whole pipelines, with instructions taken away."""
+    child = subprocess.run(
+        [sys.executable, "-m", "tests.portable_child", "sd", "sdxl", "sd3", "flux"],
+        cwd=ROOT,
+        env=os.environ | OTHER_PROCESSORS[processor],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found = json.loads(child.stdout)
+    wanted = {f"scheduler {name}": value for name, value in SCHEDULERS.items()}
+    wanted |= {"grid": GRID} | {name: FAMILIES[name] for name in ("sd", "sdxl", "sd3", "flux")}
+    assert found == wanted
+
+
+@pytest.mark.parametrize("name", SCHEDULERS)
+def test_scheduler_leads_where_the_definition_says(name: str) -> None:
+    """Every scheduler on offer: its tables and its steps, or its refusal by name."""
+    assert scheduler_digest(name) == SCHEDULERS[name]
+
+
+def test_tiny_grid_of_the_bundled_model_has_the_golden_hash() -> None:
+    """Four seeds, two steps, 64 pixels."""
+    assert grid_digest(bundled()) == GRID
+
+
+@pytest.mark.parametrize("name", ["sd", "sdxl", "sd3", "flux"])
+def test_family_is_the_same_alone_in_any_slot_and_close_to_torchs_own(name: str) -> None:
+    """Widths 1, 2 and 4, slots turned round; at least 65 dB from the plain picture."""
+    pipeline = pipelines.build(name)
+    four = paint(pipeline, name, (1, 2, 3, 4))
+    assert torch.equal(paint(pipeline, name, (4, 3)), four[[3, 2]])
+    assert torch.equal(paint(pipeline, name, (2,)), four[1:2])
+    plain = pipeline(**arguments(name, (1, 2, 3, 4))).images
+    assert psnr_db(plain, four) >= 65
+
+
+def test_channels_last_gives_the_same_bits() -> None:
+    """Another order of numbers in memory is no other order of sums."""
+    pipeline = pipelines.build("sd")
+    plain = paint(pipeline, "sd", (5, 6))
+    pipeline.unet.to(memory_format=torch.channels_last)
+    pipeline.vae.to(memory_format=torch.channels_last)
+    assert torch.equal(paint(pipeline, "sd", (5, 6)), plain)
+
+
+def test_loud_channel_does_not_drown_the_others() -> None:
+    """One channel a thousand times as large, its reader a thousand times as quiet: 55 dB."""
+    pipeline = pipelines.build("sd")
+    with torch.no_grad():
+        for block in pipeline.unet.modules():
+            if type(block).__name__ == "ResnetBlock2D":
+                block.norm2.weight[3] *= 1024
+                block.norm2.bias[3] *= 1024
+                block.conv2.weight[:, 3] /= 1024
+    plain = pipeline(**arguments("sd", (1, 2))).images
+    assert psnr_db(plain, paint(pipeline, "sd", (1, 2))) >= 55
+
+
+def psnr_db(plain: torch.Tensor, other: torch.Tensor) -> float:
+    pixels = [(images * 255).round().double() for images in (plain, other)]
+    error = ((pixels[0] - pixels[1]) ** 2).mean().item()
+    return math.inf if error == 0 else 10 * math.log10(255**2 / error)
+
+
+@pytest.mark.parametrize("shape", [(1, 4, 8, 8), (3, 33), (16,), (5,), (2,)])
+def test_noise_is_torchs_but_for_the_last_bits(shape: tuple[int, ...]) -> None:
+    """A seed's composition stays: same draws, same order, also below 16 with a spare number."""
+    mine, theirs = (torch.Generator("cpu").manual_seed(9) for _ in range(2))
+    for _ in range(3):
+        torch.testing.assert_close(
+            normal(shape, mine), torch.randn(shape, generator=theirs), atol=4e-6, rtol=0
+        )
+    assert torch.equal(mine.get_state()[:5000], theirs.get_state()[:5000])
+
+
+def test_unknown_operation_is_refused_by_its_name() -> None:
+    """What has no rule gives no picture that could pass for a portable one."""
+    with pytest.raises(RunError, match="aten::special_bessel_j0") as refused, portable():
+        torch.special.bessel_j0(numbers(3))
+    assert refused.value.code == "portable_refused"
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
+def test_products_in_other_formats_are_refused(dtype: torch.dtype) -> None:
+    """Version 1 defines float32 alone."""
+    with pytest.raises(RunError, match=str(dtype).removeprefix("torch.")), portable():
+        torch.nn.functional.linear(numbers(3, 4).to(dtype), numbers(5, 4).to(dtype))
+
+
+def test_torch_is_as_it_was_after_the_block() -> None:
+    """Outside, torch, NumPy and the schedulers' modules are their own again."""
+    from diffusers.schedulers import scheduling_ddim
+
+    with portable():
+        assert scheduling_ddim.np is not np
+    assert scheduling_ddim.np is np
+    assert torch.special.bessel_j0(numbers(3)).shape == (3,)
+
+
+FUNCTIONS: list[tuple[Callable[[Any], Any], Callable[[float], float], float, float]] = [
+    (functions.exp, math.exp, -30.0, 30.0),
+    (functions.expm1, math.expm1, -3.0, 3.0),
+    (functions.log, math.log, 1e-6, 60.0),
+    (functions.sin, math.sin, -900.0, 900.0),
+    (functions.cos, math.cos, -900.0, 900.0),
+    (functions.tanh, math.tanh, -5.0, 5.0),
+    (functions.atan, math.atan, -50.0, 50.0),
+    (functions.acos, math.acos, -1.0, 1.0),
+]
+
+
+@pytest.mark.parametrize(("own", "true", "low", "high"), FUNCTIONS)
+def test_elementary_function_is_true_to_the_thirteenth_digit(
+    own: Callable[[Any], Any], true: Callable[[float], float], low: float, high: float
+) -> None:
+    """The definition's bound, against the C library's function."""
+    x = np.linspace(low, high, 4001)
+    wanted = np.array([true(float(value)) for value in x])
+    error = np.abs(own(x) - wanted) / np.maximum(np.abs(wanted), 1e-2)
+    assert error.max() < 2e-13

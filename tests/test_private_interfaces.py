@@ -1,0 +1,97 @@
+"""What is used of other libraries although they promise nothing about it: does it still fit?
+
+A failure here names the library and its version. The product itself then takes a plainer way.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Iterator
+from types import SimpleNamespace
+
+import diffusers
+import gradio as gr
+import pytest
+import torch
+
+from seedgrid.diffusion.accel import linears
+from seedgrid.diffusion.previews import _unpacker
+from seedgrid.models.families import FAMILIES
+from seedgrid.web import page
+
+
+@pytest.fixture
+def fresh_look() -> Iterator[None]:
+    """What was found about torch's operator is asked anew, before and after."""
+    linears.fits.cache_clear()
+    yield
+    linears.fits.cache_clear()
+
+
+@pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="torch without oneDNN")
+@pytest.mark.usefixtures("fresh_look")
+def test_torchs_linear_operator_fits() -> None:
+    """`torch.ops.mkldnn._linear_pointwise`, with and without a sum to add to."""
+    assert linears.fits(), f"torch {torch.__version__}: mkldnn._linear_pointwise is another"
+
+
+@pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="torch without oneDNN")
+@pytest.mark.parametrize("error", [AttributeError, RuntimeError, TypeError])
+@pytest.mark.usefixtures("fresh_look")
+def test_without_the_operator_layers_take_torchs_way(
+    error: type[Exception], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A torch that has it no more, or takes other arguments: said once, and painted on."""
+
+    def gone(*_: object) -> None:
+        raise error("no such operator")
+
+    monkeypatch.setattr(linears, "_product", gone)
+    layer = torch.nn.Linear(96, 96)
+    pipeline = SimpleNamespace(components={"unet": layer})
+    rows = torch.ones(128, 96)
+    for _ in range(2):
+        with torch.no_grad(), linears.Accelerator().used_by(pipeline, "here"):
+            assert torch.equal(layer(rows), torch.nn.functional.linear(rows, *layer.parameters()))
+    said = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    assert len(said) == 1
+    assert torch.__version__ in said[0]
+
+
+@pytest.mark.parametrize("name", sorted(FAMILIES))
+def test_noise_is_drawn_by_a_method_that_names_its_generator(name: str) -> None:
+    """`prepare_latents` is public, its arguments' names are not documented (noise_mix.py)."""
+    prepare = getattr(getattr(diffusers, name), "prepare_latents", None)
+    if prepare is None:  # Families without latents: their noise cannot be mixed, which is said.
+        return
+    where = f"diffusers {diffusers.__version__}: {name}.prepare_latents"
+    assert "generator" in inspect.signature(prepare).parameters, where
+
+
+def test_tokens_are_unpacked_as_flux_does() -> None:
+    """Our own arithmetic stands for a private method of the pipeline; they must agree."""
+    tokens = torch.arange(2 * 6 * 64.0).reshape(2, 6, 64)
+    ours = _unpacker(SimpleNamespace(vae_scale_factor=8))(tokens, 32, 48)
+    theirs = diffusers.FluxPipeline._unpack_latents(tokens, 32, 48, 8)
+    assert torch.equal(ours, theirs), f"diffusers {diffusers.__version__}: FluxPipeline"
+
+
+def test_gradios_queue_can_be_looked_into_less_often() -> None:
+    """`Blocks._queue.sleep_when_free`, in seconds."""
+    with gr.Blocks() as demo:
+        pass
+    page._look_seldom(demo)
+    assert demo._queue.sleep_when_free == page._LOOK_S, f"gradio {gr.__version__}"
+
+
+def test_another_queue_is_left_alone(caplog: pytest.LogCaptureFixture) -> None:
+    """A Gradio without it serves the page all the same, and the log says so."""
+    page._look_seldom(SimpleNamespace())  # type: ignore[arg-type]
+    assert gr.__version__ in caplog.text
+
+
+def test_gradio_keeps_what_an_event_says() -> None:
+    """`EventData._data`: what the page's own scripts hand over."""
+    event = gr.EventData(None, {"id": "abc"})
+    assert event._data == {"id": "abc"}, f"gradio {gr.__version__}: EventData"

@@ -1,0 +1,216 @@
+"""Polish the trained denoiser along its sampler's own steps.
+
+Goes on from a checkpoint of under 60 MB (weights, and the optimizer's state in half precision), so
+a leg can run on any machine: `python -m training polish --device cuda --minutes 9`. SIGTERM saves
+and stops. Pictures are drawn as they are needed; none is seen twice.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.multiprocessing as mp
+from diffusers.models.attention_processor import AttnProcessor
+from numpy.typing import NDArray
+from safetensors.torch import load_file
+
+from training import denoiser
+from training.batches import CAPTION_DROPOUT
+from training.checkpoints import part, save_checkpoint
+from training.coupling import write_normals
+from training.dataset import draw_many, latent_map
+from training.latents import LatentMap
+from training.networks import Denoiser, make_scheduler
+from training.optimizer import MuonAdam, matrix_names
+from training.places import work_dir
+from training.reading import is_sharpened, sharpen_reading
+from training.rollout import learn_from_rollout, sampler_steps
+from training.tokenizer import to_ids, tokenizer
+from training.words import Wording, caption, plain_caption
+
+NUM_STEPS = (2, 2, 4)
+"""How many steps the sampler takes, one of these: each teaches the first, and few the last most."""
+
+WANDERING_SHARE = 0.15
+"""How often it takes them at other times, so that other numbers of steps do not go to ruin."""
+
+PLAIN_SHARE = 0.5
+CHANNEL_POWER = 1.0
+"""A channel's error matters by this power of its scale; 2 would be the error of the pixels."""
+
+SAVE_EVERY_S = 240
+LOG_EVERY = 50
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How long and how fast."""
+
+    pictures: int = 400_000
+    minutes: float = float("inf")
+    batch_size: int = 16
+    learning_rate: float = 1e-3
+    cooldown: float = 1.0
+    workers: int = 1
+    device: str = "cpu"
+    seed: int = 5
+
+
+def checkpoint_path() -> Path:
+    """Where the polishing stands."""
+    return work_dir() / "polish.safetensors"
+
+
+def _drawn(
+    latent_map: LatentMap, seed: int, size: int, step: int
+) -> tuple[NDArray[np.float32], NDArray[np.float32], list[str]]:
+    """Latents, numbers and captions of the batch of a step."""
+    pictures, normals, wordings = draw_many([seed, step], size)
+    rng = np.random.default_rng([seed, step, 1])
+    return latent_map.encode(pictures), normals, [_caption(wording, rng) for wording in wordings]
+
+
+def _caption(wording: Wording, rng: np.random.Generator) -> str:
+    chance = rng.random()
+    if chance < CAPTION_DROPOUT:
+        return ""
+    return plain_caption(wording) if chance > 1 - PLAIN_SHARE else caption(wording, rng)
+
+
+class Polishing:
+    """The training and its state."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings, self.words, self.map = settings, tokenizer(), latent_map()
+        self.scheduler = make_scheduler()
+        self.model, self.seen, self.stop = denoiser.load_ema(), 0, False
+        stored = load_file(checkpoint_path()) if checkpoint_path().exists() else {}
+        if stored:
+            self.model.load_state_dict(part(stored, "model"))
+        elif not is_sharpened(self.model):
+            sharpen_reading(self.model, torch.Generator().manual_seed(settings.seed))
+        self.model.to(settings.device, memory_format=torch.channels_last).train()
+        self.model.unet.set_attn_processor(AttnProcessor())
+        self.optimizer = MuonAdam(self.model.named_parameters(), matrix_names(self.model))
+        if stored:
+            self.optimizer.restore(part(stored, "opt"))
+            self.optimizer.step_count, self.seen = int(stored["steps"]), int(stored["seen"])
+        weights = torch.from_numpy(self.map.scale) ** CHANNEL_POWER
+        self.channel_weights = (weights / weights.mean()).to(settings.device)
+
+    def _batches(self, drawing: ExitStack) -> Iterator[tuple[NDArray[np.float32], ...]]:
+        """The batches from here on, drawn here or by processes of their own."""
+        settings, first = self.settings, self.optimizer.step_count
+        draw = partial(_drawn, self.map, settings.seed, settings.batch_size)
+        steps = range(first, first + settings.pictures // settings.batch_size + 1)
+        if settings.workers < 2:
+            return map(draw, steps)
+        pool = drawing.enter_context(mp.get_context("spawn").Pool(settings.workers))
+        return pool.imap(draw, steps)
+
+    def run(self) -> None:
+        """Train until the pictures or the minutes are used up, or to SIGTERM."""
+        signal.signal(signal.SIGTERM, lambda *_: setattr(self, "stop", True))
+        settings, started = self.settings, time.monotonic()
+        saved_at, errors = started, []
+        with ExitStack() as drawing:
+            for batch in self._batches(drawing):
+                elapsed_min = (time.monotonic() - started) / 60
+                used = max(self.seen / settings.pictures, elapsed_min / settings.minutes)
+                if used >= 1 or self.stop:
+                    break
+                errors.append(self._step(*batch, self._rate(1 - used)))
+                if len(errors) == LOG_EVERY:
+                    self._log(errors)
+                    errors = []
+                if time.monotonic() - saved_at > SAVE_EVERY_S:
+                    self.save()
+                    saved_at = time.monotonic()
+        self.save()
+
+    def _rate(self, left: float) -> float:
+        warm = min(1.0, (self.optimizer.step_count + 1) / 60)
+        return (
+            self.settings.learning_rate * warm * max(0.02, min(1.0, left / self.settings.cooldown))
+        )
+
+    def _step(
+        self,
+        latents: NDArray[np.float32],
+        normals: NDArray[np.float32],
+        captions: list[str],
+        rate: float,
+    ) -> tuple[float, ...]:
+        device, step = self.settings.device, self.optimizer.step_count
+        rng = np.random.default_rng([self.settings.seed, step, 2])
+        generator = torch.Generator().manual_seed(int(rng.integers(2**32)))
+        noise = torch.randn(latents.shape, generator=generator)
+        noise = write_normals(noise, torch.from_numpy(normals)).to(device)
+        errors = learn_from_rollout(
+            self.model,
+            noise,
+            torch.from_numpy(latents).to(device),
+            torch.tensor(to_ids(self.words, captions), device=device),
+            sampler_steps(self.scheduler, self._times(rng)),
+            self.channel_weights,
+        )
+        self.optimizer.step(rate)
+        self.seen += len(latents)
+        return self._decibels(errors[0]), self._decibels(errors[-1])
+
+    def _times(self, rng: np.random.Generator) -> list[int]:
+        count = int(rng.choice(NUM_STEPS))
+        if rng.random() < WANDERING_SHARE:
+            between = rng.choice(np.arange(1, 999), count - 1, replace=False)
+            return [999, *(int(time) for time in np.sort(between)[::-1])]
+        self.scheduler.set_timesteps(count)
+        return [int(time) for time in self.scheduler.timesteps]
+
+    def _decibels(self, error: torch.Tensor) -> float:
+        """PSNR of the picture at half size, but for what the latents cannot say."""
+        squares = torch.from_numpy(self.map.scale).square() * error.cpu()
+        return float(-10 * torch.log10(squares.sum() / 192 / 4))
+
+    def _log(self, errors: list[tuple[float, ...]]) -> None:
+        first, last = (round(float(value), 3) for value in np.mean(errors, axis=0))
+        entry = {
+            "pictures": self.seen,
+            "first_step_db": first,
+            "last_step_db": last,
+            "time": round(time.time()),
+        }
+        print(entry, flush=True)
+        with (work_dir() / "polish.log.jsonl").open("a") as log:
+            log.write(json.dumps(entry) + "\n")
+
+    def save(self) -> None:
+        """Write where the polishing stands."""
+        save_checkpoint(
+            checkpoint_path(),
+            weights=self.model.state_dict(),
+            averages={},
+            optimizer={k: v.to(torch.bfloat16) for k, v in self.optimizer.state.items()},
+            steps=self.optimizer.step_count,
+            seen=self.seen,
+        )
+
+
+def load_polished() -> Denoiser:
+    """The weights of the last checkpoint."""
+    model = denoiser.build(is_fresh=False)
+    model.load_state_dict(part(load_file(checkpoint_path()), "model"))
+    return model.eval()
+
+
+def polish(settings: Settings) -> None:
+    """Go on polishing from the last checkpoint, or else from the denoiser's."""
+    Polishing(settings).run()
