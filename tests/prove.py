@@ -86,7 +86,7 @@ def outcome(backend: DiffusersBackend, folder: Path, scheduler: str) -> str:
             report = backend.probe(recipe, PLACEMENT, SilentWatch())
         except SeedGridError as error:
             return f"{dtype}: {error}"
-        widths.add(str(report.proven_width))
+        widths.add(str(report.tested_width))
     return " / ".join(sorted(widths))
 
 

@@ -6,10 +6,10 @@ from seedgrid.core.recipe import Recipe
 from seedgrid.diffusion.probe_results import Check, ProbeReport
 
 
-def report_for(recipe: Recipe, *, proven: int) -> ProbeReport:
+def report_for(recipe: Recipe, *, tested: int) -> ProbeReport:
     """A report that the lock of recipes like this one holds up to a width."""
     check = Check(
-        name="x", lock_width=proven, holds=True, differing=0, compared=9, max_difference=0.0
+        name="x", lock_width=tested, holds=True, differing=0, compared=9, max_difference=0.0
     )
     return ProbeReport(
         model=recipe.model.id,
@@ -17,7 +17,9 @@ def report_for(recipe: Recipe, *, proven: int) -> ProbeReport:
         size="64x64",
         scheduler=recipe.scheduler,
         asked_width=recipe.lock_width,
-        proven_width=proven,
+        tested_width=tested,
+        num_inference_steps=recipe.num_inference_steps,
+        tested_at="2026-11-21T12:00:00+00:00",
         checks=(check,),
         elapsed_s=0.1,
     )

@@ -40,7 +40,7 @@ class ProbingBackend(FakeBackend):
         if watch.cancelled:
             raise RunCancelled("run_cancelled")
         self.num_probes += 1
-        report = report_for(recipe, proven=recipe.lock_width)
+        report = report_for(recipe, tested=recipe.lock_width)
         keep_report(recipe, self.prepare(recipe, placement), report)
         return report
 
@@ -114,12 +114,12 @@ def test_before_it_is_measured_nothing_is_claimed(studio: Studio, entry: Entry) 
     assert LockBadge(studio).of(entry) is None
 
 
-@pytest.mark.parametrize(("proven", "key"), [(4, "lock_proven"), (1, "lock_fails")])
+@pytest.mark.parametrize(("proven", "key"), [(4, "lock_tested"), (1, "lock_fails")])
 def test_the_badge_says_what_was_measured(
     studio: Studio, entry: Entry, proven: int, key: str
 ) -> None:
     """The probe's result for this model, size and machine, and no other."""
-    keep_report(entry.recipe, entry.passport, report_for(entry.recipe, proven=proven))
+    keep_report(entry.recipe, entry.passport, report_for(entry.recipe, tested=proven))
     badge = LockBadge(studio).of(entry)
     assert badge == {"key": key, "data": {"width": proven, "asked": 4}}
 
@@ -139,7 +139,7 @@ def test_the_lock_is_probed_once_by_itself(
     assert backend.num_probes == 1
     said = badge.of(entry)
     assert said is not None
-    assert said["key"] == "lock_proven"
+    assert said["key"] == "lock_tested"
 
 
 def test_a_probe_makes_way(studio: Studio, backend: ProbingBackend) -> None:

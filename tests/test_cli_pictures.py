@@ -214,7 +214,7 @@ def test_probe_proves_the_lock(
     arguments = ["probe", "--model", str(model_folder("sd")), "--size", "32", "--json"]
     assert main(arguments) == 0
     (report,) = rows(capsys.readouterr().out)
-    assert (report["holds"], report["proven_width"]) == (True, 4)
+    assert (report["holds"], report["tested_width"]) == (True, 4)
     main(arguments)
     assert rows(capsys.readouterr().out)[0]["remembered"] is True
 

@@ -74,7 +74,7 @@ def test_a_function_of_the_recipe_is_proven(recipe: Recipe) -> None:
     """Where nothing but the recipe counts, every check holds at the full width."""
     report = run_probe(recipe, locked)
     assert report.holds
-    assert report.proven_width == 4
+    assert report.tested_width == 4
     assert {check.lock_width for check in report.checks} == {4}
     assert all(check.compared > 0 for check in report.checks)
 
@@ -88,20 +88,20 @@ def test_a_leak_of_a_millionth_is_found(
     """Differences far below one step of 255 still show: bits are compared before rounding."""
     report = run_probe(recipe, leak)
     assert not report.holds
-    assert report.proven_width == 1
+    assert report.tested_width == 1
 
 
 def test_the_greatest_width_that_holds_is_found(recipe: Recipe) -> None:
     """4 and 3 fail, 2 holds, and 1 is not tried any more."""
     report = run_probe(recipe, works_in_pairs)
-    assert report.proven_width == 2
+    assert report.tested_width == 2
     assert {check.lock_width for check in report.checks} == {4, 3, 2}
 
 
 def test_what_never_repeats_is_told(recipe: Recipe) -> None:
     """At width 1 what is left to check is that a picture repeats."""
     report = run_probe(recipe, never_the_same)
-    assert report.proven_width == 1
+    assert report.tested_width == 1
     assert not report.checks[-1].holds
 
 
@@ -121,8 +121,8 @@ def test_where_the_lock_does_not_hold_the_probe_says_so_and_one_is_safe(
     recipes = recipes_for(backend, model_folder("sd-odd"), lock_width=4)
     report = backend.probe(recipes[0], PLACEMENT, SilentWatch())
     assert not report.holds
-    safe = [recipe.replace(lock_width=report.proven_width) for recipe in recipes]
-    assert report.proven_width == 1
+    safe = [recipe.replace(lock_width=report.tested_width) for recipe in recipes]
+    assert report.tested_width == 1
     for recipe in safe:
         np.testing.assert_array_equal(paint(backend, [recipe]), paint(backend, [recipe]))
 
@@ -181,5 +181,5 @@ def test_after_a_no_the_model_is_offered_with_a_smaller_batch(
     assert backend.card(str(folder)).lock_width == 4  # An unusual placement is no reason.
     with one_thread():
         report = backend.probe(recipe, Placement(), SilentWatch())
-    assert backend.card(str(folder)).lock_width == report.proven_width == 1
+    assert backend.card(str(folder)).lock_width == report.tested_width == 1
     assert backend.card(str(model_folder("sd"))).lock_width == 4

@@ -5,14 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 from stores import MakeRecipes, MemoryStore
 
 from seedgrid.core.errors import RunCancelled, RunError
-from seedgrid.core.picture import Pixels
 from seedgrid.core.plan import plan_grid
 from seedgrid.core.recipe import Recipe
-from seedgrid.diffusion.backend import Backend, Placement, Watch
+from seedgrid.diffusion.backend import Backend, Outcome, Placement, Watch
 from seedgrid.engine import Engine, Patience
 from seedgrid.testing.fake import FakeBackend, Fault
 
@@ -34,7 +34,7 @@ class Hanging(FakeBackend):
 
     def paint(
         self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
-    ) -> tuple[Pixels, ...]:
+    ) -> tuple[Outcome, ...]:
         if not self.hangs.acquire(blocking=False):
             return super().paint(recipes, placement, watch)
         self.is_hanging.release()
@@ -167,7 +167,7 @@ class Disturbed(Hanging):
 
     def paint(
         self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
-    ) -> tuple[Pixels, ...]:
+    ) -> tuple[Outcome, ...]:
         pictures = super().paint(recipes, placement, watch)
         if not self.may_return.is_set():
             self.may_return.set()
@@ -189,3 +189,40 @@ def test_a_batch_beside_which_a_lost_thread_came_back_is_painted_again(
         assert len(run.result(SOON_S)) == 1
     painted = [call.recipes[0].seed for call in backend.calls]
     assert painted.count(2) == 2
+
+
+class Mistaken(FakeBackend):
+    """Gives the same thing in place of its first picture."""
+
+    def __init__(self, wrong: object) -> None:
+        super().__init__()
+        self._wrong = wrong
+
+    def paint(
+        self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
+    ) -> tuple[Outcome, ...]:
+        return (self._wrong, *super().paint(recipes, placement, watch)[1:])  # type: ignore[return-value] # the mistake
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        np.full((256, 256, 3), np.nan, np.float32),
+        np.zeros((256, 256), np.uint8),
+        np.zeros((8, 256, 3), np.uint8),
+        np.zeros((256, 256, 4), np.uint8),
+        np.zeros((0,), np.uint8),
+    ],
+    ids=["nan", "grey", "low", "alpha", "empty"],
+)
+def test_what_is_no_picture_of_its_recipe_is_told_and_not_kept(
+    make_recipes: MakeRecipes, wrong: object
+) -> None:
+    """NaN or a wrong shape ends in a sentence, and the picture beside it is kept."""
+    store = MemoryStore()
+    with Engine(Mistaken(wrong), store) as engine:
+        run = engine.submit(plan_grid(make_recipes(seeds=(1, 2))), owner="a")
+        with pytest.raises(RunError) as caught:
+            run.result(SOON_S)
+    assert caught.value.code == "picture_shape"
+    assert [entry.recipe.seed for entry in store.entries] == [2]

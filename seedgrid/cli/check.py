@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from seedgrid.cli import options
 from seedgrid.cli.output import CountLine, complain, say, say_json, say_table
+from seedgrid.core.entry import Entry
 from seedgrid.core.errors import PictureError
 from seedgrid.core.request import Request, parse_size, resolve
 from seedgrid.diffusion.backend import Placement, Unwatched
 from seedgrid.export.sheets import is_sheet
 from seedgrid.studio import Studio
+
+if TYPE_CHECKING:
+    from seedgrid.verify import Verdict
 
 _AT_ONCE: Final = 64
 """So many pictures are in memory together."""
@@ -28,31 +32,46 @@ def verify(
         str | None, typer.Option(help="Where to compute; default: as in the passport.")
     ] = None,
     library: options.Library = None,
+    rehash: Annotated[
+        bool, typer.Option("--rehash", help="Read the models' weights again, every byte.")
+    ] = False,
     json: options.Json = False,
 ) -> None:
     """Run the recipes again and compare. Exit 1 when a picture is not what its recipe makes."""
     from seedgrid.diffusion.deferred import DeferredBackend
-    from seedgrid.verify import verify_files
+    from seedgrid.models import digests
+    from seedgrid.verify import WORDS, verify_files
 
+    if rehash:
+        digests.forget()
     with Studio(library=library) as studio:
-        paths = [path for name in pictures for path in _expand(studio, name)]
-    backend = DeferredBackend()
-    counts = {"identical": 0, "close": 0, "drifted": 0, "impossible": 0}
-    with CountLine("verifying", len(paths)) as line:
-        for start in range(0, len(paths), _AT_ONCE):
-            for verdict in verify_files(paths[start : start + _AT_ONCE], backend, device=device):
-                counts[verdict.verdict] += 1
-                with line.advanced():
-                    if json:
-                        say_json(verdict.as_json())
-                    else:
-                        reasons = "; ".join(str(reason) for reason in verdict.reasons)
-                        say(f"{verdict.verdict:<10}  {verdict.name}  {reasons}".rstrip())
-    backend.close()
+        found = [pair for name in pictures for pair in _expand(studio, name)]
+        ours = {str(path): entry for path, entry in found if entry is not None}
+        paths = [path for path, _ in found]
+        backend = DeferredBackend()
+        counts = dict.fromkeys(WORDS, 0)
+        with CountLine("verifying", len(paths)) as line:
+            for start in range(0, len(paths), _AT_ONCE):
+                some = paths[start : start + _AT_ONCE]
+                for verdict in verify_files(some, backend, device=device):
+                    counts[verdict.verdict] += 1
+                    if verdict.confirms and verdict.name in ours:
+                        studio.library.confirm(ours[verdict.name].id)
+                    with line.advanced():
+                        _tell(verdict, as_json=json)
+        backend.close()
     if len(paths) > 1 and not json:
         say(", ".join(f"{count} {word}" for word, count in counts.items() if count))
-    if counts["drifted"] or counts["impossible"]:
+    if any(counts[word] for word in ("altered", "drifted", "impossible")):
         raise typer.Exit(1)
+
+
+def _tell(verdict: Verdict, *, as_json: bool) -> None:
+    if as_json:
+        say_json(verdict.as_json())
+    else:
+        reasons = "; ".join(str(reason) for reason in verdict.reasons)
+        say(f"{verdict.verdict:<10}  {verdict.name}  {reasons}".rstrip())
 
 
 def probe(
@@ -62,10 +81,13 @@ def probe(
     dtype: options.DType = None,
     width: options.Width = None,
     determinism: options.Determinism = None,
+    steps: options.Steps = None,
+    guidance: options.Guidance = None,
+    negative: options.Negative = "",
     device: options.Device = "auto",
     json: options.Json = False,
 ) -> None:
-    """Find out whether the lock holds here for a model and a size. Exit 1 when it does not."""
+    """Test the lock here, for a model and its settings. Exit 1 when a neighbour gets through."""
     from seedgrid.diffusion.deferred import DeferredBackend
 
     size_px = parse_size(size) if size is not None else (None, None)
@@ -79,6 +101,9 @@ def probe(
         dtype=dtype,
         lock_width=width,
         determinism=determinism,
+        num_inference_steps=steps,
+        guidance_scale=guidance,
+        negative_prompt=negative,
     )
     recipe = resolve(request, Studio(model, backend=backend).card())[0]
     report = backend.probe(recipe, Placement(device=device, previews=False), Unwatched())
@@ -87,26 +112,34 @@ def probe(
         say_json({"holds": report.holds, **report.model_dump(mode="json")})
     else:
         rows = report.model_dump(mode="json", exclude={"checks"})
-        say_table("the lock holds" if report.holds else "the lock does NOT hold", rows)
+        say_table("tested here: no leak" if report.holds else "the lock does NOT hold", rows)
         for check in report.checks:
             bits = "all bits equal" if check.holds else f"{check.differing} values differ"
             say(f"  W={check.lock_width}  {check.name:<40} {bits}")
     if not report.holds:
+        tested = report.tested_width
         complain(
-            f"The lock holds at width {report.proven_width}: use --width {report.proven_width}."
+            f"No leak was found at width {tested}: use --width {tested}."
+            if tested
+            else "Not even a picture alone repeats here: see `seedgrid doctor`."
         )
         raise typer.Exit(1)
 
 
-def _expand(studio: Studio, name: str) -> Iterator[Path]:
-    """Return the files that a name means: all PNG files of a folder but contact sheets."""
+def _expand(studio: Studio, name: str) -> Iterator[tuple[Path, Entry | None]]:
+    """Return the files that a name means, all PNG files of a folder but contact sheets.
+
+    Yields:
+        A file, and the picture that it is in the library, if it was asked for by its id.
+    """
     path = Path(name).expanduser()
     if path.is_dir():
         found: Sequence[Path] = sorted(path.rglob("*.png"))
         if not found:
             raise PictureError("picture_missing", value=f"{name}/*.png")
-        yield from (file for file in found if not is_sheet(file))
+        yield from ((file, None) for file in found if not is_sheet(file))
     elif path.is_file():
-        yield path
+        yield path, None
     else:
-        yield studio.find(name).path
+        entry = studio.find(name)
+        yield entry.path, entry

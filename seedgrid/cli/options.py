@@ -18,7 +18,9 @@ Model = Annotated[
 ]
 DType = Annotated[str | None, typer.Option(help="float32, bfloat16 or float16.")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps, xpu.")]
-Width = Annotated[int | None, typer.Option(help="Lock width: the cells of a batch; 1 to 16.")]
+Width = Annotated[
+    int | None, typer.Option(help="Lock width, the cells of a batch: 1, 2, 4, 8 or 16.")
+]
 Determinism = Annotated[str | None, typer.Option(help="off, seeded or strict.")]
 Library = Annotated[Path | None, typer.Option(help="The folder that keeps the pictures.")]
 Out = Annotated[Path | None, typer.Option(help="Write the pictures to this folder as well.")]

@@ -11,11 +11,13 @@ from seedgrid.cli import options
 from seedgrid.cli.output import RunLine, complain, picture_row, say, say_json
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError
-from seedgrid.core.events import Cancelled, Failed, Finished
+from seedgrid.core.events import Cancelled, Failed, Finished, Missed
 from seedgrid.core.interrupts import first_stops
+from seedgrid.core.notices import Notice
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.core.request import Request, parse_size
 from seedgrid.core.seeds import parse_seeds
+from seedgrid.diffusion.probe_results import lock_notice
 from seedgrid.engine import Run
 from seedgrid.studio import Settings, Studio
 
@@ -153,11 +155,21 @@ def _follow(run: Run, out: Path | None, *, as_json: bool) -> None:
             if isinstance(event, Finished):
                 with progress.aside():
                     _print_picture(event, out, as_json=as_json)
+            if isinstance(event, Missed):
+                complain(f"Seed {run.jobs[event.cell].recipe.seed}: {event.error}")
+    _tell_of_lock(run)
     if isinstance(event, Cancelled):
         complain(f"Stopped: {len(run.finished)} of {len(run.jobs)} pictures are kept.")
         raise typer.Exit(interrupts.exit_code)
     if isinstance(event, Failed):
         raise event.error
+
+
+def _tell_of_lock(run: Run) -> None:
+    """Say once for each kind of picture that its lock was not tested here, or does not hold."""
+    found = (lock_notice(entry.recipe, entry.passport) for entry in run.finished.values())
+    for sentence in dict.fromkeys(str(notice) for notice in found if notice is not None):
+        complain(sentence)
 
 
 def _tell_notices(studio: Studio, run: Run) -> None:
@@ -173,6 +185,8 @@ def _print_picture(event: Finished, out: Path | None, *, as_json: bool) -> None:
         say_json(picture_row(entry, path) | {"remembered": event.remembered})
     else:
         say(f"{path}  seed {entry.recipe.seed}  {' '.join(entry.recipe.prompt.split())}")
+    if event.is_uniform:
+        complain(f"Seed {entry.recipe.seed}: {Notice('picture_blank')}")
 
 
 def _copy(entry: Entry, out: Path) -> Path:

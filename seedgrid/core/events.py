@@ -1,8 +1,8 @@
 """What a run tells those who watch it. Plain and frozen; no tensors, no callables.
 
 A run's events are: any number of `Queued`, then `Loading` if the model must be loaded, then
-`Started`, `Noise`, `Step` and `Finished` (one picture) in any number, and at the end exactly one of
-`Done`, `Cancelled`, `Failed`.
+`Started`, `Noise`, `Step`, `Finished` and `Missed` (one picture) in any number, and at the end
+exactly one of `Done`, `Cancelled`, `Failed`.
 """
 
 from __future__ import annotations
@@ -69,11 +69,25 @@ class Finished:
 
     Attributes:
         remembered: It was not computed: the library had it under the same recipe and passport.
+        is_uniform: It has one colour only, which is seldom what was meant.
     """
 
     cell: int
     entry: Entry
     remembered: bool = False
+    is_uniform: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Missed:
+    """One picture came to nothing; its neighbours did not, and the run goes on.
+
+    Attributes:
+        error: Why; the run ends as failed with the first of them.
+    """
+
+    cell: int
+    error: SeedGridError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,4 +112,4 @@ class Failed:
 
 
 Terminal = Done | Cancelled | Failed
-Event = Queued | Loading | Started | Noise | Step | Finished | Terminal
+Event = Queued | Loading | Started | Noise | Step | Finished | Missed | Terminal

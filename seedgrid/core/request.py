@@ -18,8 +18,8 @@ from seedgrid.core.errors import InputError
 from seedgrid.core.prompts import vary
 from seedgrid.core.recipe import (
     LOCK_WIDTH,
+    LOCK_WIDTHS,
     MAX_GUIDANCE,
-    MAX_LOCK_WIDTH,
     MAX_PROMPT_CHARACTERS,
     MAX_SIZE_PX,
     MAX_STEPS,
@@ -56,6 +56,8 @@ class ModelCard:
         fixed_size: True when only `width` x `height` can be painted.
         max_steps: The most steps that the model's noise schedule allows.
         schedulers: The names on offer with this model, the model's own first.
+        lock_width: What is offered: less than `usual_lock_width` where a probe found a leak here,
+            which whoever takes it must say.
         hints: Words the model knows, by kind, for the page; empty when nobody said.
         fragile: True for pipelines that only the same hardware and versions reproduce (UnCLIP).
     """
@@ -75,6 +77,7 @@ class ModelCard:
     schedulers: tuple[str, ...]
     dtype: DType = "float32"
     lock_width: int = LOCK_WIDTH
+    usual_lock_width: int = LOCK_WIDTH
     hints: dict[str, tuple[str, ...]] = field(default_factory=dict)
     fragile: bool = False
 
@@ -270,7 +273,7 @@ def _check_scheduler(request: Request, card: ModelCard) -> str:
 
 def _check_lock_width(request: Request, card: ModelCard) -> int:
     width = card.lock_width if request.lock_width is None else request.lock_width
-    if not isinstance(width, int) or isinstance(width, bool) or not 1 <= width <= MAX_LOCK_WIDTH:
+    if isinstance(width, bool) or width not in LOCK_WIDTHS:
         raise InputError("width_range", field="width", value=width)
     return width
 

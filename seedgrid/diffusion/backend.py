@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol
 
+from seedgrid.core.errors import RunError
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.core.request import ModelCard
@@ -18,6 +19,8 @@ Offload = Literal["none", "model", "group", "sequential"]
 ATTENTION_NAMES: Final = ("default", "sliced", "math", "flash", "efficient", "cudnn")
 """What `Placement.attention` may be: torch's choice, diffusers' slices, or one kernel of torch."""
 
+Outcome = Pixels | RunError
+"""A picture, RGB, shape (height, width, 3), uint8; or why the model gave none."""
 DEVICE_KINDS: Final = ("cuda", "xpu", "mps", "cpu")
 """Where a model can compute, the first there is before the next."""
 
@@ -124,7 +127,7 @@ class Backend(Protocol):
 
     def paint(
         self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
-    ) -> tuple[Pixels, ...]:
+    ) -> tuple[Outcome, ...]:
         """Compute up to W recipes of one `batch_key` in a batch of exactly W cells.
 
         Args:
@@ -133,11 +136,13 @@ class Backend(Protocol):
             watch: Told of each step, and asked whether to stop.
 
         Returns:
-            One picture a recipe, RGB, shape (height, width, 3), uint8.
+            One picture a recipe; for one that came to nothing (`picture_nan`,
+            `picture_withheld`) its error, which costs its neighbours nothing.
 
         Raises:
             RunCancelled: `watch.cancelled` became true.
-            RunError: No picture came out: NaN, all black, out of memory; with advice.
+            RunError: No picture at all can come out: out of memory, settings that the model
+                refuses; with advice.
         """
         ...
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from seedgrid.core.picture import Pixels
-from seedgrid.core.recipe import Passport, Recipe
+from seedgrid.core.recipe import ModelRef, Passport, Recipe
 from seedgrid.core.request import ModelCard
-from seedgrid.diffusion.backend import Placement, Watch
+from seedgrid.diffusion.backend import Outcome, Placement, Watch
 from seedgrid.diffusion.probe_results import ProbeReport
 from seedgrid.diffusion.process import large_import
 from seedgrid.models import registry
@@ -41,13 +40,17 @@ class DeferredBackend:
 
     def paint(
         self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
-    ) -> tuple[Pixels, ...]:
+    ) -> tuple[Outcome, ...]:
         """Compute up to W recipes of one `batch_key` in a batch of exactly W cells."""
         return self._painter().paint(recipes, placement, watch)
 
     def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport:
         """Tell whether the lock holds for recipes like this one, here; remembered by passport."""
         return self._painter().probe(recipe, placement, watch)
+
+    def rehash(self, ref: ModelRef) -> None:
+        """Compare every byte of a model's weights with what a recipe names."""
+        registry.rehash(ref)
 
     def close(self) -> None:
         """Let go of models and memory."""

@@ -188,13 +188,31 @@ def _switches() -> list[Switch]:
         _attribute(
             "fill_uninitialized_memory", torch.utils.deterministic, "fill_uninitialized_memory"
         ),
+        *_ways_of_computing(),
         _attribute("cudnn_benchmark", torch.backends.cudnn, "benchmark"),
         _attribute("cudnn_deterministic", torch.backends.cudnn, "deterministic"),
         *_precision_switches(),
     ]
 
 
+def _ways_of_computing() -> list[Switch]:
+    """Return what chooses other code: oneDNN or torch's own kernels, autocast to another format."""
+
+    def autocast(device: str) -> Switch:
+        return Switch(
+            name=f"autocast_{device}",
+            read=lambda: torch.is_autocast_enabled(device),
+            set=lambda value: torch.set_autocast_enabled(device, value),
+        )
+
+    return [_attribute("onednn", torch.backends.mkldnn, "enabled"), *map(autocast, _AUTOCAST)]
+
+
+_AUTOCAST: Final = ("cpu", "cuda")
 _SEEDED: Final[dict[str, Any]] = {
+    # A recipe names its number format; what a script around us has turned on is not in it.
+    "autocast_cpu": False,
+    "autocast_cuda": False,
     "cudnn_benchmark": False,
     "float32_matmul_precision": "highest",
     "cudnn_tf32": False,

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -22,11 +22,16 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from seedgrid.core.errors import InputError, ModelError, RunCancelled, RunError
-from seedgrid.core.picture import Pixels
-from seedgrid.core.recipe import Passport, Recipe
+from seedgrid.core.recipe import ModelRef, Passport, Recipe
 from seedgrid.core.request import ModelCard
 from seedgrid.diffusion.accel import all_used_by, make_accelerators
-from seedgrid.diffusion.backend import ATTENTION_NAMES, Placement, Watch, even_threads
+from seedgrid.diffusion.backend import (
+    ATTENTION_NAMES,
+    Outcome,
+    Placement,
+    Watch,
+    even_threads,
+)
 from seedgrid.diffusion.determinism import determinism, restored
 from seedgrid.diffusion.devices import empty_cache
 from seedgrid.diffusion.environment import current_passport
@@ -34,7 +39,7 @@ from seedgrid.diffusion.foreign_errors import foreign_reason
 from seedgrid.diffusion.generators import fresh_generators
 from seedgrid.diffusion.noise_mix import mixed_noise
 from seedgrid.diffusion.pipeline_cache import Loaded, PipelineCache, quiet_diffusers
-from seedgrid.diffusion.probe import NUM_STEPS, run_probe
+from seedgrid.diffusion.probe import Probe, run_probe
 from seedgrid.diffusion.probe_results import ProbeReport, advise, keep_report, recall_report
 from seedgrid.diffusion.step_callbacks import follow
 from seedgrid.models import registry
@@ -81,7 +86,7 @@ class DiffusersBackend:
 
     def paint(
         self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
-    ) -> tuple[Pixels, ...]:
+    ) -> tuple[Outcome, ...]:
         """Compute up to W recipes of one `batch_key` in a batch of exactly W cells."""
         first = recipes[0]
         if len(recipes) > first.lock_width or any(r.batch_key != first.batch_key for r in recipes):
@@ -90,13 +95,13 @@ class DiffusersBackend:
             loaded = self._pipelines.get(first, placement)
             _check_settings(first, loaded)
             watch.noise(lambda: loaded.preview.of_noise(recipes))
-            pictures: dict[int, Pixels] = {}
+            pictures: dict[int, Outcome] = {}
             context = _context(first, loaded, placement)
             with all_used_by(loaded.pipeline, self._accelerators, context):
                 for places in _calls(recipes, loaded):
                     part = [recipes[place] for place in places]
-                    images = self._call(part, loaded, watch, decode=True)[1]
-                    pictures |= zip(places, _to_pixels(images[: len(part)]), strict=True)
+                    called = self._call(part, loaded, watch)
+                    pictures |= zip(places, _outcomes(part, called), strict=True)
             return tuple(pictures[place] for place in range(len(recipes)))
 
     def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport:
@@ -116,6 +121,14 @@ class DiffusersBackend:
         if replace(placement, device="auto", previews=True) == Placement():
             advise(recipe, report)
         return report
+
+    def rehash(self, ref: ModelRef) -> None:
+        """Compare every byte of a model's weights with what a recipe names.
+
+        Raises:
+            ModelError: `model_changed`.
+        """
+        registry.rehash(ref)
 
     def close(self) -> None:
         """Let go of models and memory."""
@@ -144,35 +157,30 @@ class DiffusersBackend:
         with _scope(recipe, placement):
             loaded = self._pipelines.get(recipe, placement)
 
-            def compute(recipes: Sequence[Recipe], *, decode: bool) -> list[torch.Tensor]:
-                return self._call(recipes, loaded, watch, decode=decode)
+            def compute(recipes: Sequence[Recipe], probe: Probe) -> None:
+                self._call(recipes, loaded, watch, probe)
 
-            least = min_steps(recipe.scheduler, loaded.scheduler_config)
             probed = [each for each in self._accelerators if each.is_probed]
             with all_used_by(loaded.pipeline, probed, _context(recipe, loaded, placement)):
-                return run_probe(recipe, compute, num_steps=max(NUM_STEPS, least))
+                return run_probe(recipe, compute, watch, denoiser=loaded.files.family.denoiser)
 
     def _call(
         self,
         recipes: Sequence[Recipe],
         loaded: Loaded,
         watch: Watch,
-        *,
-        decode: bool,
-    ) -> list[torch.Tensor]:
+        probe: Probe | None = None,
+    ) -> _Called:
         """Make one pipeline call and translate what diffusers and torch raise; ours stays ours.
 
         Args:
             recipes: Of one batch.
             loaded: Their model.
             watch: Of the batch.
-            decode: Whether pictures are wanted.
-
-        Returns:
-            The last latents and, if decoded, the pictures (W, 3, height, width) in 0 … 1.
+            probe: Watches the pipeline's parts, to test the lock.
         """
         try:
-            return _call_pipeline(recipes, loaded, watch, decode=decode)
+            return _call_pipeline(recipes, loaded, watch, probe)
         except (torch.OutOfMemoryError, MemoryError):
             pass
         except _REFUSALS as error:
@@ -215,9 +223,24 @@ def _calls(recipes: Sequence[Recipe], loaded: Loaded) -> list[list[int]]:
     return list(groups.values())
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Called:
+    """What a pipeline gave.
+
+    Attributes:
+        latents: Of the last step, one row a cell.
+        images: (W, 3, height, width), 0 … 1.
+        withheld: By cell, whether the model's safety checker blackened it.
+    """
+
+    latents: torch.Tensor
+    images: torch.Tensor
+    withheld: Sequence[bool]
+
+
 def _call_pipeline(
-    recipes: Sequence[Recipe], loaded: Loaded, watch: Watch, *, decode: bool
-) -> list[torch.Tensor]:
+    recipes: Sequence[Recipe], loaded: Loaded, watch: Watch, probe: Probe | None
+) -> _Called:
     """Call the pipeline with W cells: the recipes, padded with repeats of them."""
     first = recipes[0]
     family = loaded.files.family
@@ -228,42 +251,48 @@ def _call_pipeline(
     followed = follow(scheduler, first, loaded, watch, num_pictures=len(recipes))
     loaded.pipeline.scheduler = scheduler
     try:
-        with mixed_noise(loaded.pipeline, cells):
+        watching = probe.watching(loaded.pipeline) if probe else nullcontext()
+        with mixed_noise(loaded.pipeline, cells), watching:
             output = loaded.pipeline(
                 **family.call_arguments(cells, loaded.files.configs),
                 generator=fresh_generators([cell.seed for cell in cells]),
-                output_type="pt" if decode or not family.has_prompt else "latent",
+                output_type="pt",
             )
     finally:
         loaded.pipeline.maybe_free_model_hooks()
-    if not decode:
-        return [followed.latents]
-    withheld = getattr(output, "nsfw_content_detected", None) or []
-    for recipe, flag in zip(recipes, withheld, strict=False):
-        if flag:
-            raise RunError("picture_withheld", value=recipe.seed)
-    return [followed.latents, output.images]
+    withheld = getattr(output, "nsfw_content_detected", None) or [False] * len(cells)
+    return _Called(latents=followed.latents, images=output.images, withheld=withheld)
 
 
-def _to_pixels(images: torch.Tensor) -> tuple[Pixels, ...]:
-    """Round as diffusers does.
+def _outcomes(recipes: Sequence[Recipe], called: _Called) -> tuple[Outcome, ...]:
+    """Return each recipe's picture, or why it came to nothing; the others are as good as ever."""
+    outcomes: list[Outcome] = []
+    pictures = to_pixels(called.images[: len(recipes)])
+    for cell, (recipe, picture) in enumerate(zip(recipes, pictures, strict=True)):
+        if called.withheld[cell]:
+            outcomes.append(RunError("picture_withheld", value=recipe.seed))
+        elif torch.isfinite(called.latents[cell]).all():
+            outcomes.append(picture)
+        else:
+            outcomes.append(RunError("picture_nan"))
+    return tuple(outcomes)
+
+
+def to_pixels(images: torch.Tensor) -> tuple[Outcome, ...]:
+    """Round as diffusers does; a picture with NaN in it is none.
 
     Args:
         images: Shape (n, 3, height, width), 0 … 1, any dtype and device.
-
-    Raises:
-        RunError: `picture_nan` or `picture_blank`.
     """
     array = images.cpu().permute(0, 2, 3, 1).float().numpy()
-    if not np.isfinite(array).all():
-        raise RunError("picture_nan")
-    pixels = (array * 255).round().astype(np.uint8)
-    if pixels.shape[-1] == 1:
-        pixels = pixels.repeat(3, axis=-1)
-    for picture in pixels:
-        if (picture == picture[0, 0]).all():
-            raise RunError("picture_blank")
-    return tuple(pixels)
+    if array.shape[-1] == 1:
+        array = array.repeat(3, axis=-1)
+    return tuple(
+        (picture * 255).round().astype(np.uint8)
+        if np.isfinite(picture).all()
+        else RunError("picture_nan")
+        for picture in array
+    )
 
 
 @contextmanager
@@ -301,6 +330,8 @@ def _check_settings(recipe: Recipe, loaded: Loaded) -> None:
         raise ModelError("compiled_unsupported")
     if recipe.loras:
         raise ModelError("lora_unsupported", value=recipe.loras[0].id)
+    if recipe.noise_mix and not family.mixes_noise:
+        raise InputError("noise_mix_unsupported", field="noise_mix")
     least = min_steps(recipe.scheduler, loaded.scheduler_config)
     if recipe.num_inference_steps < least:
         raise InputError("steps_few", field="steps", value=recipe.scheduler, limit=least)

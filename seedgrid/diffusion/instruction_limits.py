@@ -26,10 +26,13 @@ _VALUES: Final[dict[str, re.Pattern[str]]] = {
         rf"(?:OFF|AUTO|COMPATIBLE|{_MKL})(?:,STRICT)?", re.IGNORECASE | re.ASCII
     ),
     "MKL_ENABLE_INSTRUCTIONS": re.compile(_MKL, re.IGNORECASE | re.ASCII),
+    # How many threads there really are: GCC's libgomp asks these, whatever torch is told.
+    "OMP_DYNAMIC": re.compile(r"true|false|0|1", re.IGNORECASE | re.ASCII),
+    "OMP_THREAD_LIMIT": re.compile(r"[0-9]{1,6}", re.ASCII),
 }
 
 NAMES: Final = tuple(_VALUES)
-"""The variables that limit the vector instructions of a CPU's libraries."""
+"""The variables that limit what a CPU's libraries use: its vector instructions, its threads."""
 
 
 def accepted(limits: Mapping[str, object]) -> dict[str, str]:

@@ -28,10 +28,11 @@ def mixed_noise(pipeline: Any, cells: Sequence[Recipe]) -> Iterator[None]:
 
     Args:
         pipeline: Of diffusers; as it was when the block ends.
-        cells: Of the batch, in order; those without a mix keep their noise.
+        cells: Of the batch, in order; those without a mix keep their noise. Only families that say
+            `mixes_noise` have any.
 
     Raises:
-        InputError: `noise_mix_unsupported` by families that take no first noise from outside.
+        InputError: `noise_mix_unsupported`: this release of diffusers draws its noise another way.
     """
     depth = max(len(cell.noise_mix) for cell in cells)
     if depth == 0:

@@ -1,7 +1,7 @@
-"""What a probe found, and the memory of it: does the lock hold for this model, here, at this size?
+"""What a probe found, and the memory of it: was the lock tested for this model and setting, here?
 
-A report is kept in the cache folder under everything it depends on: weights, number format, size,
-scheduler, width and passport. Needs no torch; `probe.py` does the work.
+A report is kept in the cache folder under everything that changes the shapes that kernels see, the
+code that runs, or the steps that are run. Needs no torch; `probe.py` does the work.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ from typing import Annotated, Final
 
 from pydantic import Field, ValidationError
 
+from seedgrid.core.notices import Notice
 from seedgrid.core.recipe import Passport, Recipe, Value
 from seedgrid.storage.cache import recall, remember
 
 _CACHE: Final = "probes"
 _WIDTHS: Final = "widths"
 # Another way of probing must not trust what the one before it found.
-_METHOD: Final = "1"
+_METHOD: Final = "2"
 
 
 class Check(Value):
@@ -28,7 +29,7 @@ class Check(Value):
         lock_width: The width it was tried at.
         holds: Whether every bit was equal.
         differing: How many values differed, of `compared`.
-        max_difference: The largest difference, in the values' own unit.
+        max_difference: The largest difference, in the values' own unit; None when it is no number.
     """
 
     name: str
@@ -36,15 +37,19 @@ class Check(Value):
     holds: bool
     differing: int
     compared: int
-    max_difference: Annotated[float, Field(ge=0)]
+    max_difference: Annotated[float, Field(ge=0)] | None
 
 
 class ProbeReport(Value):
-    """Whether the lock holds, and up to which width.
+    """Whether a leak was found, and up to which width none was.
 
     Attributes:
+        num_inference_steps: Of the recipe; all of them were run.
         asked_width: The width of the recipe.
-        proven_width: The greatest width, at most `asked_width`, at which every check held.
+        tested_width: The greatest width, at most `asked_width`, at which no check found a leak; 0
+            when not even a batch of one repeats.
+        tested_at: UTC, ISO 8601.
+        method: What was done.
         remembered: It was not measured now, but before under the same passport.
     """
 
@@ -52,16 +57,19 @@ class ProbeReport(Value):
     dtype: str
     size: str
     scheduler: str
+    num_inference_steps: int
     asked_width: int
-    proven_width: int
+    tested_width: int
     checks: tuple[Check, ...]
     elapsed_s: Annotated[float, Field(ge=0)]
+    tested_at: str
+    method: str = "poisoned neighbours, all steps and the decoding"
     remembered: bool = False
 
     @property
     def holds(self) -> bool:
-        """Whether the lock holds at the width that was asked for."""
-        return self.proven_width == self.asked_width
+        """Whether no leak was found at the width that was asked for."""
+        return self.tested_width == self.asked_width
 
 
 def recall_report(recipe: Recipe, passport: Passport) -> ProbeReport | None:
@@ -80,6 +88,23 @@ def keep_report(recipe: Recipe, passport: Passport, report: ProbeReport) -> None
     remember(_CACHE, recall(_CACHE) | {_key(recipe, passport): report.model_dump_json()})
 
 
+def lock_notice(recipe: Recipe, passport: Passport) -> Notice | None:
+    """Say that pictures like this one were not tested here, or that their lock does not hold."""
+    report = recall_report(recipe, passport)
+    if report is None:
+        size, steps = f"{recipe.width}x{recipe.height}", recipe.num_inference_steps
+        return Notice(
+            "lock_untested",
+            width=recipe.lock_width,
+            size=size,
+            scheduler=recipe.scheduler,
+            steps=steps,
+        )
+    if not report.holds:
+        return Notice("lock_leaks", width=recipe.lock_width, tested=max(report.tested_width, 1))
+    return None
+
+
 def advise(recipe: Recipe, report: ProbeReport) -> None:
     """Have a smaller batch offered for this model from now on, if its lock does not hold here.
 
@@ -92,7 +117,8 @@ def advise(recipe: Recipe, report: ProbeReport) -> None:
     model = f"{recipe.model.weights_sha256}|{recipe.dtype}"
     widths = recall(_WIDTHS)
     known = widths.get(model)
-    least = min(report.proven_width, known) if isinstance(known, int) else report.proven_width
+    width = max(report.tested_width, 1)
+    least = min(width, known) if isinstance(known, int) else width
     remember(_WIDTHS, widths | {model: least})
 
 
@@ -115,8 +141,13 @@ def _key(recipe: Recipe, passport: Passport) -> str:
         recipe.dtype,
         f"{recipe.width}x{recipe.height}",
         recipe.scheduler,
-        str(recipe.lock_width),
+        f"{recipe.num_inference_steps} steps",
+        f"width {recipe.lock_width}",
         recipe.determinism,
+        # At 1 and below pipelines leave out the rows without words: half the batch.
+        "guided" if recipe.guidance_scale > 1 else f"guidance {recipe.guidance_scale:g}",
+        "negative" if recipe.negative_prompt else "",
+        "mixed" if recipe.noise_mix else "",
         *(f"{lora.weights_sha256}*{lora.scale}" for lora in recipe.loras),
         passport.digest,
     )

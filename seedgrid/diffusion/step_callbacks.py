@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from seedgrid.core.errors import RunCancelled, RunError
+from seedgrid.core.errors import RunCancelled
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Recipe
 from seedgrid.diffusion.backend import Watch
@@ -47,7 +47,6 @@ def follow(
 
     Raises:
         RunCancelled: Out of the pipeline's call, at the first step after the wish.
-        RunError: `picture_nan`, out of the pipeline's call, after the last step.
     """
     original = scheduler.step
     followed = Followed()
@@ -64,8 +63,6 @@ def follow(
         total = len(scheduler.timesteps)
         if number == total:
             followed.latents = result[0] if isinstance(result, tuple) else result.prev_sample
-            if not torch.isfinite(followed.latents).all():
-                raise RunError("picture_nan")
         state = _state(scheduler, recipe, loaded, (model_output, float(timestep), sample))
 
         def previews() -> tuple[Pixels, ...]:

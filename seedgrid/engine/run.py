@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from seedgrid.core.entry import Entry
-from seedgrid.core.errors import RunCancelled
+from seedgrid.core.errors import RunCancelled, SeedGridError
 from seedgrid.core.events import (
     Cancelled,
     Done,
     Event,
     Failed,
     Finished,
+    Missed,
     Noise,
     Queued,
     Started,
@@ -99,6 +100,20 @@ class Run:
         """The pictures that are safe so far, by cell."""
         with self._changed:
             return dict(self._finished)
+
+    @property
+    def missed(self) -> Mapping[int, SeedGridError]:
+        """Why some pictures came to nothing, by cell."""
+        with self._changed:
+            events = [event for _, event in self._log]
+        return {event.cell: event.error for event in events if isinstance(event, Missed)}
+
+    @property
+    def num_uniform(self) -> int:
+        """How many of the finished pictures have one colour only."""
+        with self._changed:
+            events = [event for _, event in self._log]
+        return sum(isinstance(event, Finished) and event.is_uniform for event in events)
 
     @property
     def num_remembered(self) -> int:

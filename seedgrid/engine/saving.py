@@ -39,7 +39,16 @@ def save(run: Run, painted: Sequence[tuple[int, Pixels]], passport: Passport) ->
         _save_one_by_one(run, painted, passport)
     else:
         finished = zip(pictures, entries, strict=True)
-        run.announce(*(Finished(cell=cell, entry=entry) for cell, entry in finished))
+        run.announce(
+            *(
+                Finished(cell=cell, entry=entry, is_uniform=_is_uniform(pictures[cell].pixels))
+                for cell, entry in finished
+            )
+        )
+
+
+def _is_uniform(pixels: Pixels) -> bool:
+    return bool((pixels == pixels[0, 0]).all())
 
 
 def _save_one_by_one(run: Run, painted: Sequence[tuple[int, Pixels]], passport: Passport) -> None:

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+import numpy as np
+
 from seedgrid.core.errors import RunCancelled, RunError, SeedGridError
 from seedgrid.core.events import (
     Cancelled,
@@ -24,12 +26,13 @@ from seedgrid.core.events import (
     Event,
     Failed,
     Loading,
+    Missed,
     Started,
 )
 from seedgrid.core.picture import Pixels
 from seedgrid.core.plan import Job
 from seedgrid.core.recipe import Passport, Recipe
-from seedgrid.diffusion.backend import Backend
+from seedgrid.diffusion.backend import Backend, Outcome
 from seedgrid.engine.admission import Speeds
 from seedgrid.engine.background import TaskThread
 from seedgrid.engine.fair_queue import Errand, FairQueue
@@ -268,19 +271,23 @@ class Worker:
         try:
             for cells in _same_setting(run.jobs):
                 passport = self._prepare(run, run.jobs[cells[0]].recipe)
-                left = tuple(cell for cell in cells if cell not in run.finished)
+                left = tuple(
+                    cell for cell in cells if cell not in run.finished and cell not in run.missed
+                )
                 unknown = self._recall(run, left, passport, saving)
                 width = run.jobs[cells[0]].recipe.lock_width
                 for start in range(0, len(unknown), width):
                     if has_painted and (yield):
                         passport = self._prepare(run, run.jobs[cells[0]].recipe)
                     batch = unknown[start : start + width]
-                    pictures = self._paint(run, batch)
+                    painted = _painted(run, batch, self._paint(run, batch))
                     has_painted = True
-                    before, saving = saving, self._save(run, batch, pictures, passport)
+                    before, saving = saving, self._save(run, painted, passport)
                     wait_for(before)  # Memory holds two batches at most.
         finally:
             wait_for(saving)
+        for error in run.missed.values():
+            raise error
 
     def _prepare(self, run: Run, recipe: Recipe) -> Passport:
         if run.cancelled:
@@ -309,7 +316,7 @@ class Worker:
             saving.append(self._saver.submit(partial(save_again, run, some)))
         return tuple(cell for cell, recipe_id in wanted.items() if recipe_id not in found)
 
-    def _paint(self, run: Run, cells: Cells) -> tuple[Pixels, ...]:
+    def _paint(self, run: Run, cells: Cells) -> tuple[Outcome, ...]:
         if run.cancelled:
             raise RunCancelled("run_cancelled")
         run.announce(Started(cells=cells))
@@ -325,9 +332,8 @@ class Worker:
                 return pictures
 
     def _save(
-        self, run: Run, cells: Cells, pictures: Sequence[Pixels], passport: Passport
+        self, run: Run, painted: Sequence[tuple[int, Pixels]], passport: Passport
     ) -> list[Future[None]]:
-        painted = list(zip(cells, pictures, strict=True))
         return [
             self._saver.submit(
                 partial(save, run, painted[start : start + SAVED_TOGETHER], passport)
@@ -342,6 +348,28 @@ def _same_setting(jobs: Sequence[Job]) -> tuple[Cells, ...]:
     for cell, job in enumerate(jobs):
         groups.setdefault(job.recipe.batch_key, []).append(cell)
     return tuple(tuple(cells) for cells in groups.values())
+
+
+def _painted(run: Run, cells: Cells, outcomes: Sequence[Outcome]) -> list[tuple[int, Pixels]]:
+    """Return the pictures that came out, by cell; tell at once of those that did not."""
+    pairs = [
+        (cell, _checked(outcome, run.jobs[cell].recipe))
+        for cell, outcome in zip(cells, outcomes, strict=True)
+    ]
+    missed = [(cell, error) for cell, error in pairs if isinstance(error, RunError)]
+    run.announce(*(Missed(cell=cell, error=error) for cell, error in missed))
+    return [(cell, pixels) for cell, pixels in pairs if not isinstance(pixels, RunError)]
+
+
+def _checked(outcome: Outcome, recipe: Recipe) -> Outcome:
+    """Return what came out, or an error for what is no picture of this recipe."""
+    if isinstance(outcome, RunError):
+        return outcome
+    shape = (recipe.height, recipe.width, 3)
+    if outcome.shape == shape and outcome.dtype == np.uint8:
+        return outcome
+    came = f"{outcome.dtype} {'x'.join(map(str, outcome.shape))}"
+    return RunError("picture_shape", value=came, wanted=f"uint8 {'x'.join(map(str, shape))}")
 
 
 def _in_words(error: BaseException) -> str:

@@ -31,6 +31,23 @@ PARAMETERS_KEY: Final = "parameters"
 SEAL_KEY: Final = "seedgrid-seal"
 MAX_RECORD_CHARACTERS: Final = 256 * 1024
 
+_SHOWN_BY: Final = {
+    b"iCCP": "colours",
+    b"cICP": "colours",
+    b"gAMA": "colours",
+    b"cHRM": "colours",
+    b"acTL": "animation",
+    b"eXIf": "rotation",
+}
+# What says that colours are those of sRGB, as they are anyway: many programs add it when they save.
+_USUAL: Final = {
+    b"gAMA": (45455).to_bytes(4, "big"),
+    b"cHRM": b"".join(
+        number.to_bytes(4, "big")
+        for number in (31270, 32900, 64000, 33000, 30000, 60000, 15000, 6000)
+    ),
+}
+
 Source = Path | bytes
 """A file, or what is in it."""
 
@@ -99,13 +116,24 @@ def read(source: Source) -> PngRecord:
 
     Raises:
         PictureError: The file is not there, damaged or too large; `picture_without_recipe` when
-            it is a PNG of somebody else; `picture_record` when its recipe cannot be read.
+            it is a PNG of somebody else; `picture_record` when its recipe cannot be read;
+            `picture_altered` when it has another size than its recipe.
+    """
+    record = read_claimed(source)
+    if (record.width, record.height) != (record.recipe.width, record.recipe.height):
+        raise PictureError("picture_altered")
+    return record
+
+
+def read_claimed(source: Source) -> PngRecord:
+    """Read what a picture says of itself, also when it was cropped or resized since.
+
+    Raises:
+        PictureError: As `read`, but for the size.
     """
     chunks = png_chunks.split(read_bytes(source))
     size = png_chunks.header(chunks)
     record = _record(chunks)
-    if (size.width, size.height) != (record.recipe.width, record.recipe.height):
-        raise PictureError("picture_altered")
     return PngRecord(
         recipe=record.recipe,
         passport=record.passport,
@@ -145,6 +173,36 @@ def read_pixels(source: Source) -> Pixels:
             return np.array(image.convert("RGB"))
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         raise PictureError("picture_damaged", reason="its pixels cannot be unpacked") from error
+
+
+def shown_otherwise(source: Source) -> tuple[str, ...]:
+    """Say what makes a viewer show other colours than the pixels have; we write none of it.
+
+    Returns:
+        Some of `transparency`, `colours`, `rotation` and `animation`; nothing for an honest file.
+
+    Raises:
+        PictureError: The file is not there, damaged or too large.
+
+    Source:
+        https://www.w3.org/TR/png-3/#11Chunks
+    """
+    data = read_bytes(source)
+    chunks = png_chunks.split(data)
+    png_chunks.header(chunks)
+    kinds = {
+        _SHOWN_BY[chunk.kind]
+        for chunk in chunks
+        if chunk.kind in _SHOWN_BY and _USUAL.get(chunk.kind) != chunk.data
+    }
+    try:
+        with Image.open(io.BytesIO(data), formats=["PNG"]) as image:
+            if image.has_transparency_data:
+                lowest = np.array(image.convert("RGBA"))[..., 3].min()
+                kinds |= {"transparency"} if lowest < 255 else set()
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+        raise PictureError("picture_damaged", reason="its pixels cannot be unpacked") from error
+    return tuple(sorted(kinds))
 
 
 def read_texts(source: Source) -> dict[str, str]:

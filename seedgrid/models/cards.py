@@ -115,7 +115,7 @@ def _with_side_file(card: ModelCard, folder: Path) -> ModelCard:
 def _with_advised_width(card: ModelCard) -> ModelCard:
     """Offer a smaller batch where a probe on this machine found that the lock does not hold."""
     width = advised_width(card.ref.weights_sha256, card.dtype, card.lock_width)
-    return replace(card, lock_width=width)
+    return replace(card, lock_width=width, usual_lock_width=card.lock_width)
 
 
 def _own_first(card: ModelCard) -> ModelCard:

@@ -1,4 +1,8 @@
-"""SHA-256 of weight files, remembered by path, size and time so that gigabytes are read once.
+"""SHA-256 of weight files, remembered so that gigabytes are read once.
+
+A file is known by its device, number, size and both of its times: whoever writes into it can put
+the time of the writing back, but not that of the last change of anything, which the system keeps.
+Where a system does not, `forget` helps, and files are read again before anybody is blamed.
 
 Knows nothing of what a model is: files in, a digest out. No torch needed.
 """
@@ -14,13 +18,20 @@ from seedgrid.storage.cache import recall, remember
 
 _SMALL_BYTES: Final = 1 << 20
 _CACHE: Final = "digests"
+_read: Final[set[str]] = set()
 
 
-def files_digest(files: Mapping[str, Path]) -> str:
+def forget() -> None:
+    """Read every file again when it is next asked for."""
+    remember(_CACHE, {})
+
+
+def files_digest(files: Mapping[str, Path], *, anew: bool = False) -> str:
     """Return one digest of named files, as `sha256sum NAME… | sha256sum` gives it.
 
     Args:
         files: Where each file lies, by the name it counts under.
+        anew: Read them whatever is remembered; once in a process for each state of a file.
 
     Returns:
         64 hexadecimal digits, from the digests and names in the order of the names.
@@ -29,6 +40,10 @@ def files_digest(files: Mapping[str, Path]) -> str:
         OSError: A file cannot be read.
     """
     known = recall(_CACHE)
+    if anew:
+        states = {_state(path) for path in files.values()}
+        known = {state: value for state, value in known.items() if state not in states - _read}
+        _read.update(states)
     count = len(known)
     lines = [f"{_file_digest(path, known)}  {name}\n" for name, path in sorted(files.items())]
     if len(known) > count:
@@ -37,13 +52,17 @@ def files_digest(files: Mapping[str, Path]) -> str:
 
 
 def _file_digest(path: Path, known: dict[str, Any]) -> str:
-    """Return a file's digest, from `known` when path, size and time are those of then."""
-    real = path.resolve()
-    status = real.stat()
-    if status.st_size < _SMALL_BYTES:
-        return hashlib.sha256(real.read_bytes()).hexdigest()
-    key = f"{real}|{status.st_size}|{status.st_mtime_ns}"
+    """Return a file's digest, from `known` when it is in the state of then."""
+    if path.stat().st_size < _SMALL_BYTES:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    key = _state(path)
     if key not in known:
-        with real.open("rb") as file:
+        with path.open("rb") as file:
             known[key] = hashlib.file_digest(file, "sha256").hexdigest()
     return str(known[key])
+
+
+def _state(path: Path) -> str:
+    status = path.stat()
+    times = f"{status.st_mtime_ns}|{status.st_ctime_ns}"
+    return f"{status.st_dev}|{status.st_ino}|{status.st_size}|{times}"

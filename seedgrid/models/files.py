@@ -53,9 +53,13 @@ class ModelFiles:
     num_parameters: int
     checkpoint: Path | None = None
 
-    def digest(self) -> str:
-        """Return the SHA-256 over weights and configurations, in order of their names."""
-        return files_digest(self.files)
+    def digest(self, *, anew: bool = False) -> str:
+        """Return the SHA-256 over weights and configurations, in order of their names.
+
+        Args:
+            anew: Read every byte, whatever is remembered of the files.
+        """
+        return files_digest(self.files, anew=anew)
 
 
 def read_folder(folder: Path, *, needs_weights: bool = True) -> ModelFiles:
@@ -84,14 +88,35 @@ def read_folder(folder: Path, *, needs_weights: bool = True) -> ModelFiles:
         if name in weighted and needs_weights:
             num_parameters += _check_weights(folder, name, found)
         files |= {f"{name}/{path.name}": path for path in found}
+    configs = _configs(folder, components)
+    _check_paints_from_noise(family, configs, folder)
     return ModelFiles(
         folder=folder,
         family=family,
-        configs=_configs(folder, components),
+        configs=configs,
         variant=variant,
         files=files,
         num_parameters=num_parameters,
     )
+
+
+def _check_paints_from_noise(family: Family, configs: Configs, folder: Path) -> None:
+    """Refuse a denoiser that takes a picture and a mask beside the noise, nine channels in all.
+
+    Raises:
+        ModelError: `model_inpainting`.
+    """
+    denoiser, vae = configs.get(family.denoiser, {}), configs.get("vae", {})
+    takes, has = denoiser.get("in_channels"), vae.get("latent_channels")
+    if (
+        family.denoiser == "unet"
+        and isinstance(takes, int)
+        and isinstance(has, int)
+        and takes > has
+    ):
+        raise ModelError(
+            "model_inpainting", value=folder.name, file="unet/config.json", channels=takes
+        )
 
 
 def read_header(path: Path, shown: str) -> dict[str, Any]:

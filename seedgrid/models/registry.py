@@ -122,6 +122,16 @@ def find_recorded(ref: ModelRef) -> Model:
     raise problem
 
 
+def rehash(ref: ModelRef) -> None:
+    """Read a model's weights again, every byte, and compare them with what a recipe names.
+
+    Raises:
+        ModelError: `model_changed`, or as `find_recorded`.
+    """
+    if find_recorded(ref).files.digest(anew=True) != ref.weights_sha256:
+        raise ModelError("model_changed", value=ref.id)
+
+
 def installed() -> tuple[Model, ...]:
     """Return the models on this machine: bundled, used before, `SEEDGRID_MODELS`, hub cache.
 

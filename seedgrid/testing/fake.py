@@ -27,7 +27,7 @@ from seedgrid.core.errors import ModelError, RunCancelled, RunError
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import ModelRef, Passport, Recipe
 from seedgrid.core.request import ModelCard
-from seedgrid.diffusion.backend import Placement, Watch
+from seedgrid.diffusion.backend import Outcome, Placement, Watch
 
 Noise = NDArray[np.float64]
 
@@ -56,10 +56,12 @@ class Fault:
     Attributes:
         step: From 1; a step beyond the last one means after it.
         error: Raised there; the default is the real backend's "no picture came out".
+        cell: Only this picture of the batch comes to nothing, for this reason; None means all.
     """
 
     step: int = 1
     error: BaseException | None = None
+    cell: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,7 +136,7 @@ class FakeBackend:
 
     def paint(
         self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
-    ) -> tuple[Pixels, ...]:
+    ) -> tuple[Outcome, ...]:
         """Paint one picture a recipe, step by step.
 
         Raises:
@@ -161,7 +163,10 @@ class FakeBackend:
                 canvas.step()
             watch.step(number, total, partial(_previews, shown, number / total))
         _strike(fault, total + 1)
-        return tuple(canvas.finish() for canvas in canvases)
+        return tuple(
+            RunError("picture_nan") if fault and fault.cell == cell else canvas.finish()
+            for cell, canvas in enumerate(canvases)
+        )
 
     def close(self) -> None:
         """Remember that it was called."""
@@ -226,7 +231,7 @@ def _previews(canvases: Sequence[_Canvas], done: float) -> tuple[Pixels, ...]:
 
 
 def _strike(fault: Fault | None, number: int) -> None:
-    if fault is not None and fault.step == number:
+    if fault is not None and fault.cell is None and fault.step == number:
         raise fault.error or RunError("picture_nan")
 
 

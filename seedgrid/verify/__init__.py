@@ -6,16 +6,20 @@
 claim.py       what a picture says of itself
 comparison.py  two pictures, pixel by pixel
 restoring.py   a passport made true again here, as far as it can be
+judging.py     the verdict on one picture
+rounding.py    what a difference of the passports can explain, and how much of it
 reasons.py     what there is to say, in words
 verifying.py   the work itself
 """
 
 from seedgrid.verify.claim import Claim, claim_of, read_claim
 from seedgrid.verify.comparison import Comparison, compare_pixels, difference_picture
+from seedgrid.verify.judging import WORDS, Verdict
 from seedgrid.verify.reasons import Reason, passport_differences
-from seedgrid.verify.verifying import Verdict, verify, verify_each, verify_files
+from seedgrid.verify.verifying import verify, verify_each, verify_files
 
 __all__ = [
+    "WORDS",
     "Claim",
     "Comparison",
     "Reason",

@@ -17,7 +17,8 @@ class Claim:
     Attributes:
         name: A path or an id, for the report.
         pixels: As they are now.
-        pixels_sha256: As they were when the picture was made.
+        pixels_sha256: As they were when the picture was made, as the file says.
+        shown_otherwise: What makes a viewer show other colours than the pixels have.
     """
 
     name: str
@@ -25,6 +26,7 @@ class Claim:
     pixels_sha256: str
     recipe: Recipe
     passport: Passport
+    shown_otherwise: tuple[str, ...] = ()
 
     @property
     def is_altered(self) -> bool:
@@ -39,13 +41,14 @@ def read_claim(path: Path) -> Claim:
         PictureError: The file is missing or damaged, or holds no recipe that can be read.
     """
     data = png.read_bytes(path)
-    record = png.read(data)
+    record = png.read_claimed(data)
     return Claim(
         name=str(path),
         pixels=png.read_pixels(data),
         pixels_sha256=record.pixels_sha256,
         recipe=record.recipe,
         passport=record.passport,
+        shown_otherwise=png.shown_otherwise(data),
     )
 
 

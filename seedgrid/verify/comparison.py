@@ -13,17 +13,21 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from seedgrid.core.picture import Pixels
 
-CLOSE_MAX_DIFFERENCE: Final = 4
-"""The largest difference, of 255, of two pictures that are called close."""
-
-CLOSE_PSNR_DB: Final = 45.0
-"""How alike they must be on the whole. Other threads, instructions or kernels stay within both;
-another number format, seed or word does not (docs/log.md)."""
-
 _VISIBLE: Final = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class Box:
+    """The smallest rectangle around all pixels that differ, in pixels from the top left."""
+
+    left: int
+    top: int
+    width: int
+    height: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,11 +38,15 @@ class Comparison:
         max_abs_diff: Of any colour of any pixel, 0 … 255.
         psnr_db: Peak signal-to-noise ratio in dB; None, meaning infinite, when they are equal.
         differing_pixels: How many pixels differ in any colour.
+        num_pixels: How many there are.
+        where: They lie in there; None when none differs.
     """
 
     max_abs_diff: int
     psnr_db: float | None
     differing_pixels: int
+    num_pixels: int
+    where: Box | None
 
     @property
     def is_identical(self) -> bool:
@@ -46,10 +54,9 @@ class Comparison:
         return self.max_abs_diff == 0
 
     @property
-    def is_close(self) -> bool:
-        """Whether the difference is what rounding in another order makes."""
-        alike = self.psnr_db is None or self.psnr_db >= CLOSE_PSNR_DB
-        return alike and self.max_abs_diff <= CLOSE_MAX_DIFFERENCE
+    def share(self) -> float:
+        """Which part of the pixels differs, 0 … 1."""
+        return self.differing_pixels / self.num_pixels
 
 
 def compare_pixels(one: Pixels, other: Pixels) -> Comparison | None:
@@ -65,12 +72,27 @@ def compare_pixels(one: Pixels, other: Pixels) -> Comparison | None:
     if one.shape != other.shape:
         return None
     distance = np.abs(one.astype(np.int16) - other.astype(np.int16))
+    differs: NDArray[np.bool_] = np.any(distance, axis=-1)
     mean_square = float(np.square(distance, dtype=np.int32).mean())
     psnr_db = 10 * math.log10(255**2 / mean_square) if mean_square else None
     return Comparison(
         max_abs_diff=int(distance.max(initial=0)),
         psnr_db=None if psnr_db is None else round(psnr_db, 2),
-        differing_pixels=int(distance.any(axis=-1).sum()),
+        differing_pixels=int(differs.sum()),
+        num_pixels=differs.size,
+        where=_box(differs),
+    )
+
+
+def _box(differs: NDArray[np.bool_]) -> Box | None:
+    rows, columns = np.flatnonzero(differs.any(axis=1)), np.flatnonzero(differs.any(axis=0))
+    if not rows.size:
+        return None
+    return Box(
+        left=int(columns[0]),
+        top=int(rows[0]),
+        width=int(columns[-1] - columns[0]) + 1,
+        height=int(rows[-1] - rows[0]) + 1,
     )
 
 

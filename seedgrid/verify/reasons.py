@@ -5,11 +5,13 @@ Other languages translate the code, as they do for errors.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from seedgrid.core.errors import plain_data
 from seedgrid.core.recipe import Passport
+from seedgrid.diffusion import instruction_limits
 from seedgrid.locales import english
 
 REASONS: Final = english().reasons
@@ -60,21 +62,31 @@ def passport_differences(then: Passport, now: Passport) -> tuple[Reason, ...]:
     """Say in words how two passports differ, the most telling first: in the order of the fields.
 
     Returns:
-        Nothing when they are equal; one reason when the older is empty.
+        Nothing when they are equal as far as the older one says; one reason when it is empty.
     """
     if then == Passport():
         return (reason("passport_missing"),)
     before, after = _flat(then), _flat(now)
     return tuple(
-        reason(
-            "passport_field",
-            name=_in_words(name),
-            then=before.get(name, "unknown"),
-            now=after.get(name, "unknown"),
-        )
-        for name in before | after
-        if before.get(name) != after.get(name)
+        reason("passport_field", name=_in_words(name), then=value, now=after.get(name, "unknown"))
+        for name, value in before.items()
+        if after.get(name) != value
     )
+
+
+def differing_fields(then: Passport, now: Passport) -> tuple[tuple[str, str], ...]:
+    """Return the fields of which the older passport says something else, with what it says.
+
+    Those of dictionaries come as `name.key`. What only the newer one says is `unknown_fields`.
+    """
+    after = _flat(now)
+    return tuple((name, value) for name, value in _flat(then).items() if after.get(name) != value)
+
+
+def unknown_fields(then: Passport, now: Passport) -> tuple[str, ...]:
+    """Return the fields of which the older passport says nothing."""
+    before = _flat(then)
+    return tuple(name for name in _flat(now) if name not in before)
 
 
 def passport_changes(before: Passport, after: Passport) -> tuple[tuple[str, str], ...]:
@@ -85,14 +97,27 @@ def passport_changes(before: Passport, after: Passport) -> tuple[tuple[str, str]
     )
 
 
+def in_words(names: Iterable[str]) -> str:
+    """Return fields as a list that people read."""
+    return ", ".join(dict.fromkeys(_in_words(name) for name in names))
+
+
 def _flat(passport: Passport) -> dict[str, str]:
-    """Return every field as a text, those of dictionaries by `name.key`."""
+    """Return every field that is known as a text, those of dictionaries by `name.key`.
+
+    A passport of an older release lacks fields, which is not the same as saying no; but no
+    instruction limits are none.
+    """
     flat: dict[str, str] = {}
+    known = passport.model_fields_set
     for name, value in passport.model_dump(mode="json").items():
-        if isinstance(value, dict):
+        if name == "instruction_limits":
+            limits = dict.fromkeys(instruction_limits.NAMES, "not set") if name in known else {}
+            flat |= {f"{name}.{key}": str(item) for key, item in sorted((limits | value).items())}
+        elif isinstance(value, dict):
             flat |= {f"{name}.{key}": str(item) for key, item in sorted(value.items())}
-        else:
-            flat[name] = str(value) if value != "" else "unknown"
+        elif name in known and (isinstance(value, bool) or value not in ("", 0, None)):
+            flat[name] = str(value)
     return flat
 
 

@@ -5,31 +5,26 @@ It touches the backend, so it belongs on the thread that owns it.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, Literal, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
-from seedgrid.core.errors import DeviceError, ModelError, PictureError, SeedGridError
-from seedgrid.core.picture import Pixels, pixels_sha256
-from seedgrid.core.recipe import Passport, Recipe
+import numpy as np
+
+from seedgrid.core.errors import ModelError, PictureError, RunCancelled, RunError, SeedGridError
+from seedgrid.core.recipe import ModelRef, Passport, Recipe
 from seedgrid.diffusion.backend import Backend, Placement, Unwatched, Watch
 from seedgrid.diffusion.placement import placement_of
 from seedgrid.diffusion.probe_results import ProbeReport
 from seedgrid.diffusion.worker.spawn import paint_in_child
 from seedgrid.verify.claim import Claim, read_claim
-from seedgrid.verify.comparison import (
-    CLOSE_MAX_DIFFERENCE,
-    CLOSE_PSNR_DB,
-    Comparison,
-    compare_pixels,
-)
-from seedgrid.verify.reasons import Reason, passport_changes, passport_differences, reason
+from seedgrid.verify.judging import Painted, Verdict, impossible, judge
+from seedgrid.verify.reasons import Reason, passport_changes, reason
 from seedgrid.verify.restoring import limits_of
 
-Word = Literal["identical", "close", "drifted", "impossible"]
-
-_NEVER: Final[tuple[type[SeedGridError], ...]] = (ModelError, DeviceError)
+logger = logging.getLogger(__name__)
 
 
 @runtime_checkable
@@ -41,41 +36,17 @@ class Prober(Protocol):
         ...
 
 
-@dataclass(frozen=True, kw_only=True)
-class Verdict:
-    """What became of a claim.
+@runtime_checkable
+class Rehasher(Protocol):
+    """A backend that can read a model's weights anew."""
 
-    Attributes:
-        name: Of the claim.
-        verdict: `identical`, all bits; `close`, within rounding; `drifted`, something else came
-            out, or the file was edited; `impossible`, it cannot be run here.
-        max_abs_diff: The largest difference, 0 … 255; None when there is nothing to compare.
-        psnr_db: In dB; None when equal, or nothing to compare.
-        differing_pixels: How many; None when there is nothing to compare.
-        reasons: Differences of the passports first.
-        pixels: What came out now.
-        passport: Under which it came out.
-    """
+    def rehash(self, ref: ModelRef) -> None:
+        """Compare every byte of the weights with what a recipe names.
 
-    name: str
-    verdict: Word
-    max_abs_diff: int | None = None
-    psnr_db: float | None = None
-    differing_pixels: int | None = None
-    reasons: tuple[Reason, ...] = ()
-    pixels: Pixels | None = field(default=None, repr=False, compare=False)
-    passport: Passport | None = field(default=None, repr=False)
-
-    def as_json(self) -> dict[str, Any]:
-        """Return what `seedgrid verify --json` prints."""
-        return {
-            "path": self.name,
-            "verdict": self.verdict,
-            "max_abs_diff": self.max_abs_diff,
-            "psnr_db": self.psnr_db,
-            "differing_pixels": self.differing_pixels,
-            "reasons": [str(item) for item in self.reasons],
-        }
+        Raises:
+            ModelError: `model_changed`.
+        """
+        ...
 
 
 def verify(
@@ -108,9 +79,11 @@ def verify_each(
     Yields:
         The place of a claim among the claims, and its verdict, as soon as there is one.
 
+    Whatever hinders one batch, a setting that the model refuses or the memory, is `impossible` for
+    its claims, and the next batch is verified.
+
     Raises:
         RunCancelled: `watch.cancelled` became true.
-        RunError: Out of memory, and whatever else is no verdict on the picture.
     """
     watch = watch or Unwatched()
     for places in _batches(claims):
@@ -118,15 +91,24 @@ def verify_each(
         placement = placement_of(batch[0].passport, device=device)
         try:
             painted = _paint(batch, backend, placement, watch)
-        except _NEVER as error:
-            for place in places:
-                yield place, _impossible(claims[place].name, error)
-        else:
             if not _all_reproduce(batch, painted):
-                broken = _lock_is_broken(batch[0].recipe, backend, placement, watch)
-                painted = replace(painted, lock_is_broken=broken)
+                painted = _doubted(painted, batch[0].recipe, backend, placement, watch)
+        except RunCancelled:
+            raise
+        except Exception as error:  # One file must not stop the others, whatever is in it.
+            if not isinstance(error, SeedGridError):
+                logger.exception("a picture could not be verified")
+            for place in places:
+                yield place, impossible(claims[place].name, _as_ours(error))
+        else:
             for place, pixels in zip(places, painted.pictures, strict=True):
-                yield place, _judge(claims[place], pixels, painted)
+                yield place, judge(claims[place], pixels, painted)
+
+
+def _as_ours(error: Exception) -> SeedGridError:
+    if isinstance(error, SeedGridError):
+        return error
+    return RunError("run_unexpected", reason=f"{type(error).__name__}: {error}"[:200])
 
 
 def verify_files(
@@ -142,18 +124,9 @@ def verify_files(
         try:
             claims.append(read_claim(path))
         except PictureError as error:
-            yield _impossible(str(path), error)
+            yield impossible(str(path), error)
     for _, verdict in verify_each(claims, backend, watch=watch, device=device):
         yield verdict
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Painted:
-    pictures: tuple[Pixels, ...]
-    passport: Passport
-    reasons: tuple[Reason, ...]
-    is_fragile: bool
-    lock_is_broken: bool = False
 
 
 def _batches(claims: Sequence[Claim]) -> list[list[int]]:
@@ -168,9 +141,7 @@ def _batches(claims: Sequence[Claim]) -> list[list[int]]:
     return batches
 
 
-def _paint(
-    batch: Sequence[Claim], backend: Backend, placement: Placement, watch: Watch
-) -> _Painted:
+def _paint(batch: Sequence[Claim], backend: Backend, placement: Placement, watch: Watch) -> Painted:
     """Compute a batch under the passport of its claims, in a child process if need be."""
     recipes: list[Recipe] = [claim.recipe for claim in batch]
     then = batch[0].passport
@@ -181,7 +152,7 @@ def _paint(
         pictures = backend.paint(recipes, placement, watch)
     else:
         pictures, passport = paint_in_child(recipes, placement, limits.environment)
-    return _Painted(
+    return Painted(
         pictures=pictures,
         passport=passport,
         reasons=(*limits.reasons, *else_than_usual),
@@ -189,16 +160,34 @@ def _paint(
     )
 
 
-def _all_reproduce(batch: Sequence[Claim], painted: _Painted) -> bool:
+def _all_reproduce(batch: Sequence[Claim], painted: Painted) -> bool:
     pairs = zip(batch, painted.pictures, strict=True)
-    return all(pixels_sha256(pixels) == claim.pixels_sha256 for claim, pixels in pairs)
+    return all(
+        isinstance(pixels, RunError)
+        or claim.is_altered  # Then the file does not fit itself, and nothing else is to blame.
+        or pixels.shape != claim.pixels.shape
+        or np.array_equal(pixels, claim.pixels)
+        for claim, pixels in pairs
+    )
 
 
-def _lock_is_broken(recipe: Recipe, backend: Backend, placement: Placement, watch: Watch) -> bool:
-    """Ask the probe, where there is one, before a picture is blamed for what its slot did."""
-    if recipe.lock_width == 1 or not isinstance(backend, Prober):
-        return False
-    return not backend.probe(recipe, placement, watch).holds
+def _doubted(
+    painted: Painted, recipe: Recipe, backend: Backend, placement: Placement, watch: Watch
+) -> Painted:
+    """Ask the probe, where there is one, before a picture is blamed for what its slot did.
+
+    Raises:
+        ModelError: `model_changed`: its weights are not what they were, so they are to blame.
+    """
+    if isinstance(backend, Rehasher):
+        backend.rehash(recipe.model)
+    if not isinstance(backend, Prober):
+        return painted
+    report = backend.probe(recipe, placement, watch)
+    if report.holds:
+        return painted
+    repeats = report.tested_width > 0
+    return replace(painted, doubt="lock_broken" if repeats else "not_repeatable")
 
 
 def _restored(
@@ -220,48 +209,3 @@ def _is_fragile(backend: Backend, recipe: Recipe) -> bool:
         return backend.card(recipe.model.id).fragile
     except ModelError:  # Another model of that name was asked for last; it painted, so it is there.
         return False
-
-
-def _judge(claim: Claim, pixels: Pixels, painted: _Painted) -> Verdict:
-    comparison = compare_pixels(claim.pixels, pixels)
-    word = _word(claim, comparison)
-    differences = passport_differences(claim.passport, painted.passport)
-    reasons: list[Reason] = [] if word == "identical" else list(differences)
-    if comparison is None:
-        reasons.append(reason("size"))
-    if claim.is_altered:
-        reasons.append(reason("altered"))
-        if pixels_sha256(pixels) == claim.pixels_sha256:
-            reasons.append(reason("altered_but_reproduces"))
-    elif word != "identical" and painted.lock_is_broken:
-        reasons.append(reason("lock_broken"))
-    elif word == "drifted" and not differences:
-        reasons.append(reason("same_passport"))
-    if word == "close":
-        reasons.append(reason("close", limit=CLOSE_MAX_DIFFERENCE, psnr_db=f"{CLOSE_PSNR_DB:g}"))
-    if word != "identical" and painted.is_fragile:
-        reasons.append(reason("fragile"))
-    return Verdict(
-        name=claim.name,
-        verdict=word,
-        max_abs_diff=comparison.max_abs_diff if comparison else None,
-        psnr_db=comparison.psnr_db if comparison else None,
-        differing_pixels=comparison.differing_pixels if comparison else None,
-        reasons=(*reasons, *painted.reasons),
-        pixels=pixels,
-        passport=painted.passport,
-    )
-
-
-def _word(claim: Claim, comparison: Comparison | None) -> Word:
-    if comparison is None or claim.is_altered:
-        return "drifted"  # No tolerance excuses an edit.
-    if comparison.is_identical:
-        return "identical"
-    return "close" if comparison.is_close else "drifted"
-
-
-def _impossible(name: str, error: SeedGridError) -> Verdict:
-    return Verdict(
-        name=name, verdict="impossible", reasons=(reason("impossible", error=str(error)),)
-    )

@@ -51,4 +51,4 @@ def test_the_guides_example_with_the_bundled_model(open_page: OpenPage, tmp_path
         expect(page.locator("#sg-verdict [data-verdict='identical']")).to_be_visible()
         # The probe came before it, so the next card knows of the lock.
         cell(page, 0).click()
-        expect(page.locator("#sg-picked .sg-badge")).to_have_attribute("data-lock", "proven")
+        expect(page.locator("#sg-picked .sg-badge")).to_have_attribute("data-lock", "tested")

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from seedgrid.core.picture import Pixels
+from seedgrid.core.errors import RunError
 from seedgrid.core.recipe import Passport, Recipe, read_recipe
-from seedgrid.diffusion.backend import Placement
+from seedgrid.diffusion.backend import Outcome, Placement
 
 
 def write_job(folder: Path, recipes: Sequence[Recipe], placement: Placement) -> None:
@@ -35,14 +35,26 @@ def read_job(folder: Path) -> tuple[list[Recipe], Placement]:
     return recipes, Placement(**job["placement"], switches=switches)
 
 
-def write_result(folder: Path, pictures: Sequence[Pixels], passport: Passport) -> None:
+def write_result(folder: Path, pictures: Sequence[Outcome], passport: Passport) -> None:
     """Write what a worker painted, and under which passport."""
-    np.save(folder / "pictures.npy", np.stack(pictures), allow_pickle=False)
+    errors = {}
+    for place, pixels in enumerate(pictures):
+        if isinstance(pixels, RunError):
+            errors[place] = {"code": pixels.code, "data": pixels.data}
+        else:
+            np.save(folder / f"{place}.npy", pixels, allow_pickle=False)
+    (folder / "errors.json").write_text(json.dumps([len(pictures), errors]), encoding="utf-8")
     (folder / "passport.json").write_text(passport.model_dump_json(), encoding="utf-8")
 
 
-def read_result(folder: Path) -> tuple[tuple[Pixels, ...], Passport]:
+def read_result(folder: Path) -> tuple[tuple[Outcome, ...], Passport]:
     """Read what `write_result` wrote."""
-    pictures = np.load(folder / "pictures.npy", allow_pickle=False)
+    count, errors = json.loads((folder / "errors.json").read_text(encoding="utf-8"))
+    pictures: list[Outcome] = []
+    for place in range(count):
+        if error := errors.get(str(place)):
+            pictures.append(RunError(error["code"], **error["data"]))
+        else:
+            pictures.append(np.load(folder / f"{place}.npy", allow_pickle=False))
     passport = Passport.model_validate_json((folder / "passport.json").read_bytes())
     return tuple(pictures), passport

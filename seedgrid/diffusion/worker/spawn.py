@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import Final
 
 from seedgrid.core.errors import RunError
-from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.diffusion import instruction_limits
-from seedgrid.diffusion.backend import Placement
+from seedgrid.diffusion.backend import Outcome, Placement
 from seedgrid.diffusion.worker.job import read_result, write_job
 
 _PACKAGE_PARENT: Final = Path(__file__).resolve().parents[3]
@@ -26,7 +25,7 @@ _PACKAGE_PARENT: Final = Path(__file__).resolve().parents[3]
 
 def paint_in_child(
     recipes: Sequence[Recipe], placement: Placement, limits: Mapping[str, str]
-) -> tuple[tuple[Pixels, ...], Passport]:
+) -> tuple[tuple[Outcome, ...], Passport]:
     """Paint one batch in a process of its own.
 
     Args:
@@ -35,7 +34,7 @@ def paint_in_child(
         limits: The only instruction limits that the child has; what is none is left out.
 
     Returns:
-        The pictures, and the passport under which the child made them.
+        The pictures, or why there is none, and the passport under which the child made them.
 
     Raises:
         RunError: `child_failed` with the last thing it said.

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from anyio import to_thread
 
+from seedgrid.core.entry import Entry
 from seedgrid.core.errors import LibraryError, RunCancelled, SeedGridError
 from seedgrid.diffusion.backend import PreviewMaker
 from seedgrid.studio import Studio
@@ -38,8 +39,12 @@ class Checks:
         state = read_page_state(kept)
         base = {"id": str(picture_id)}
         try:
-            claim = await to_thread.run_sync(self._claim, state.visitor, str(picture_id))
+            entry = await to_thread.run_sync(self._entry, state.visitor, str(picture_id))
+            claim = await to_thread.run_sync(read_claim, entry.path)
             async for news in self._verify(claim, state.visitor, address):
+                if news.pop("confirms", False) and not entry.checked:
+                    library = self._libraries.of(state.visitor)
+                    await to_thread.run_sync(library.confirm, entry.id)
                 yield base | news
         except SeedGridError as error:
             yield base | {"error": stage.complain(state.epoch, error)}
@@ -49,11 +54,11 @@ class Checks:
         for watch in tuple(self._going.get(visitor, ())):
             watch.stop()
 
-    def _claim(self, visitor: str, picture_id: str) -> Claim:
+    def _entry(self, visitor: str, picture_id: str) -> Entry:
         entry = self._libraries.of(visitor).get(picture_id)
         if entry.lost:
             raise LibraryError("picture_lost", value=entry.id)
-        return read_claim(entry.path)
+        return entry
 
     async def _verify(self, claim: Claim, visitor: str, address: str) -> AsyncIterator[stage.Json]:
         watch = _VerifyWatch()
@@ -116,6 +121,7 @@ def _shown(claim: Claim, verdict: Verdict) -> stage.Json:
         difference = stage.preview_uri(difference_picture(claim.pixels, verdict.pixels))
     return {
         "verdict": verdict.verdict,
+        "confirms": verdict.confirms,
         "max_abs_diff": verdict.max_abs_diff,
         "psnr_db": verdict.psnr_db,
         "differing_pixels": verdict.differing_pixels,

@@ -22,6 +22,7 @@ from seedgrid.core.events import (
     Failed,
     Finished,
     Loading,
+    Missed,
     Noise,
     Queued,
     Started,
@@ -76,6 +77,8 @@ def stage_of_run(epoch: int, run: Run, steps: Mapping[int, Json], *, picked: str
             cells.append(pictures.cell(finished[cell]))
             continue
         waiting = "stopped" if run.has_ended else "painting" if cell in steps else "waiting"
+        if cell in run.missed:
+            waiting = "missed"
         words = pictures.caption(job.recipe, job.lineage.change)
         base = {"state": waiting, "seed": job.recipe.seed, "prompt": job.recipe.prompt}
         locked = job.lineage.parent_id is not None
@@ -158,8 +161,10 @@ def status_of(epoch: int, event: Event, run: Run) -> Json:
             return say(epoch, "status_started")
         case Step(number=number, total=total) if number < total:
             return say(epoch, "status_step", number=number, total=total)
-        case Step() | Finished():
+        case Step() | Finished() | Missed():
             return say(epoch, "status_saving")
+        case Done() if run.num_uniform:
+            return say(epoch, "status_uniform", kind="done", number=run.num_uniform)
         case Done() if run.num_remembered:
             return say(epoch, "status_remembered", kind="remembered", number=run.num_remembered)
         case Done() if run.notices:

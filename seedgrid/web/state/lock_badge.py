@@ -1,7 +1,7 @@
 """The lock badge: what the probe found for pictures like this one, and when to probe.
 
-A probe costs about a grid's time, once for a model, device, number format and size. So it runs by
-itself after the first grid, on the engine's thread, and makes way at once when somebody paints.
+A probe costs up to one and a half grids, once for a model and setting. So it runs by itself after
+the first grid, on the engine's thread, and makes way at once when somebody paints.
 """
 
 from __future__ import annotations
@@ -30,15 +30,18 @@ class LockBadge:
         self._busy = threading.Lock()
         self._watch = _ProbeWatch()
 
-    def of(self, entry: Entry) -> stage.Json | None:
-        """Say in one sentence what was measured of the lock for this picture, if it was."""
+    def of(self, entry: Entry) -> stage.Json:
+        """Say in one sentence what was tested of the lock for this picture, here, and when."""
         report = recall_report(entry.recipe, entry.passport)
         if report is None:
-            return None
-        data = {"width": report.proven_width, "asked": report.asked_width}
-        if report.holds:
-            return {"key": "lock_proven", "data": data}
-        return {"key": "lock_fails", "data": data}
+            return {"key": "lock_untested", "data": {"asked": entry.recipe.lock_width}}
+        data = {
+            "width": max(report.tested_width, 1),
+            "asked": report.asked_width,
+            "steps": report.num_inference_steps,
+            "date": report.tested_at[:10],
+        }
+        return {"key": "lock_tested" if report.holds else "lock_fails", "data": data}
 
     def consider(self, run: Run) -> None:
         """Probe what a finished run painted, unless it was probed before."""

@@ -1,0 +1,104 @@
+"""Poisoned neighbours: the rows of a batch that are not the own picture's, made as bad as can be.
+
+A tensor of a batch of W cells has W rows, or 2 W where guidance asks for the words and for their
+absence, and row r belongs to cell r % W. Any arithmetic that mixes rows, however little, carries
+NaN over; what passes over NaN (a maximum that ignores it, a sorted order) meets neighbours that are
+large, or of ordinary size and other. Knows no pipelines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import torch
+
+Kind = Literal["nan", "large", "other"]
+KINDS: Final[tuple[Kind, ...]] = ("nan", "large", "other")
+
+_LARGE: Final = 30.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Batch:
+    """Which rows of a batch belong to whom.
+
+    Attributes:
+        width: W, the number of cells.
+        own: The cell of the own picture, from 0.
+    """
+
+    width: int
+    own: int
+
+    def is_of(self, tensor: torch.Tensor) -> bool:
+        """Tell whether a tensor has rows for all cells."""
+        return tensor.ndim > 0 and tensor.shape[0] > 0 and tensor.shape[0] % self.width == 0
+
+    def own_rows(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Return the own rows (k, …) of a tensor (k W, …), a copy."""
+        return tensor[self.own :: self.width].clone()
+
+    def copies(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Return the tensor as if every cell were the own one."""
+        return self.own_rows(tensor).repeat_interleave(self.width, dim=0)
+
+    def moved(self, tensor: torch.Tensor, slots: int) -> torch.Tensor:
+        """Return the tensor with every cell that many slots further, round and round."""
+        grouped = tensor.reshape(-1, self.width, *tensor.shape[1:])
+        return grouped.roll(slots, dims=1).reshape(tensor.shape)
+
+    def poisoned(self, tensor: torch.Tensor, turn: int) -> torch.Tensor:
+        """Return the tensor (k W, …) with neighbours of all kinds; another kind in each turn."""
+        if not tensor.is_floating_point() or tensor.ndim < 2:
+            return tensor.clone()
+        result = tensor.clone()
+        own = self.own_rows(tensor)
+        for distance in range(1, self.width):
+            neighbour = (self.own + distance) % self.width
+            bad = _bad(own, KINDS[(distance - 1 + turn) % len(KINDS)])
+            result[neighbour :: self.width] = bad
+        return result
+
+    def differing(self, found: torch.Tensor, alone: torch.Tensor) -> torch.Tensor:
+        """Return which values of the own rows differ from any slot of a batch of copies.
+
+        Args:
+            found: Of a batch with neighbours, (k W, …).
+            alone: Of a batch of copies, the same shape.
+        """
+        expected = alone.reshape(-1, self.width, *alone.shape[1:])
+        mine = self.own_rows(found).unsqueeze(1)
+        # NaN is a value like any other here: a picture may be NaN all by itself.
+        both_nan = mine.isnan() & expected.isnan() if found.is_floating_point() else False
+        return (mine != expected) & ~torch.as_tensor(both_nan)
+
+
+def _bad(own: torch.Tensor, kind: Kind) -> torch.Tensor:
+    match kind:
+        case "nan":
+            return torch.full_like(own, torch.nan)
+        case "large":
+            return own.flip(-1) * -_LARGE + _LARGE
+        case "other":
+            return own.flip(-1) * 0.9 + 0.1
+
+
+def mapped(value: Any, change: Callable[[torch.Tensor], Any]) -> Any:
+    """Return a value of any nesting with its tensors changed; an output of diffusers is a dict."""
+    if isinstance(value, torch.Tensor):
+        return change(value)
+    if isinstance(value, dict):
+        parts = {name: mapped(item, change) for name, item in value.items()}
+        return parts if type(value) is dict else type(value)(**parts)
+    if isinstance(value, tuple | list):
+        return type(value)(mapped(item, change) for item in value)
+    return value
+
+
+def tensors_in(value: Any) -> list[torch.Tensor]:
+    """Return the tensors of a value of any nesting, in order."""
+    found: list[torch.Tensor] = []
+    mapped(value, found.append)
+    return found

@@ -1,0 +1,185 @@
+"""The verdict on one picture, from what it claims and what came out now. Knows no backend.
+
+identical   every bit, and the file shows it as it is
+close       a named difference of the passport rounds otherwise, and no more than it was seen to
+altered     the same passport and other pixels, or a file that does not fit itself
+drifted     something else came out, and nobody can be blamed
+impossible  it could not be run
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from seedgrid.core.errors import RunError, SeedGridError
+from seedgrid.core.picture import Pixels, pixels_sha256
+from seedgrid.core.recipe import Passport
+from seedgrid.diffusion.backend import Outcome
+from seedgrid.verify import rounding
+from seedgrid.verify.claim import Claim
+from seedgrid.verify.comparison import Box, Comparison, compare_pixels
+from seedgrid.verify.reasons import (
+    Reason,
+    differing_fields,
+    in_words,
+    passport_differences,
+    reason,
+    unknown_fields,
+)
+
+Word = Literal["identical", "close", "altered", "drifted", "impossible"]
+WORDS: tuple[Word, ...] = ("identical", "close", "altered", "drifted", "impossible")
+
+Doubt = Literal["", "lock_broken", "not_repeatable"]
+"""Why another picture here says nothing: neighbours reach it, or it never repeats."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What became of a claim.
+
+    Attributes:
+        name: Of the claim.
+        verdict: See the module.
+        max_abs_diff: The largest difference, 0 … 255; None when there is nothing to compare.
+        psnr_db: In dB; None when equal, or nothing to compare.
+        differing_pixels: How many; None when there is nothing to compare.
+        where: Around all that differ; None when none does, or nothing to compare.
+        reasons: Differences of the passports first.
+        pixels: What came out now.
+        passport: Under which it came out.
+        confirms: Every bit came out again under the very passport that the picture names.
+    """
+
+    name: str
+    verdict: Word
+    max_abs_diff: int | None = None
+    psnr_db: float | None = None
+    differing_pixels: int | None = None
+    where: Box | None = None
+    reasons: tuple[Reason, ...] = ()
+    pixels: Pixels | None = field(default=None, repr=False, compare=False)
+    passport: Passport | None = field(default=None, repr=False)
+    confirms: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what `seedgrid verify --json` prints."""
+        return {
+            "path": self.name,
+            "verdict": self.verdict,
+            "max_abs_diff": self.max_abs_diff,
+            "psnr_db": self.psnr_db,
+            "differing_pixels": self.differing_pixels,
+            "where": asdict(self.where) if self.where else None,
+            "reasons": [str(item) for item in self.reasons],
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Painted:
+    """What came out of one batch.
+
+    Attributes:
+        pictures: One a claim; where the model gave none, why.
+        reasons: What was restored for it, and what could not be.
+        doubt: See `Doubt`.
+    """
+
+    pictures: tuple[Outcome, ...]
+    passport: Passport
+    reasons: tuple[Reason, ...]
+    is_fragile: bool
+    doubt: Doubt = ""
+
+
+def impossible(name: str, error: SeedGridError) -> Verdict:
+    """Say that a claim could not be run, and why."""
+    why = (reason("impossible", error=str(error)),)
+    return Verdict(name=name, verdict="impossible", reasons=why)
+
+
+def judge(claim: Claim, pixels: Outcome, painted: Painted) -> Verdict:
+    """Compare what came out with what is claimed."""
+    if isinstance(pixels, RunError):
+        return impossible(claim.name, pixels)
+    comparison = compare_pixels(claim.pixels, pixels)
+    word, reasons = _word(claim, pixels, comparison, painted)
+    if word != "identical":
+        reasons = (
+            *passport_differences(claim.passport, painted.passport),
+            *reasons,
+            *_place(comparison),
+            *([reason("fragile")] if painted.is_fragile else []),
+        )
+    return Verdict(
+        name=claim.name,
+        verdict=word,
+        max_abs_diff=comparison.max_abs_diff if comparison else None,
+        psnr_db=comparison.psnr_db if comparison else None,
+        differing_pixels=comparison.differing_pixels if comparison else None,
+        where=comparison.where if comparison else None,
+        reasons=(*reasons, *painted.reasons),
+        pixels=pixels,
+        passport=painted.passport,
+        confirms=word == "identical" and claim.passport.digest == painted.passport.digest,
+    )
+
+
+def _word(
+    claim: Claim, pixels: Pixels, comparison: Comparison | None, painted: Painted
+) -> tuple[Word, tuple[Reason, ...]]:
+    if comparison is None:
+        return "drifted", (reason("size"),)
+    forgery = _forgery(claim, pixels, comparison)
+    if forgery:
+        return "altered", forgery
+    if comparison.is_identical:
+        return "identical", ()
+    if painted.doubt:
+        return "drifted", (reason(painted.doubt),)
+    return _excused(claim.passport, painted.passport, comparison)
+
+
+def _forgery(claim: Claim, pixels: Pixels, comparison: Comparison) -> tuple[Reason, ...]:
+    """Say what in the file does not fit itself; no tolerance excuses that."""
+    found = []
+    if claim.is_altered:
+        found.append(reason("digest" if comparison.is_identical else "altered"))
+        if pixels_sha256(pixels) == claim.pixels_sha256:
+            found.append(reason("altered_but_reproduces"))
+    if claim.shown_otherwise:
+        found.append(reason("shown_otherwise", what=", ".join(claim.shown_otherwise)))
+    return tuple(found)
+
+
+def _excused(
+    then: Passport, now: Passport, comparison: Comparison
+) -> tuple[Word, tuple[Reason, ...]]:
+    """Ask the passports whether they explain that other pixels came out."""
+    if then == Passport():
+        return "drifted", ()
+    differing = differing_fields(then, now)
+    explaining = rounding.explaining(differing)
+    if explaining:
+        is_rounding = rounding.is_rounding(comparison)
+        said = reason(
+            "close" if is_rounding else "unexplained",
+            names=in_words(explaining),
+            limit=rounding.MAX_DIFFERENCE,
+            share=f"{rounding.MAX_SHARE:.0%}",
+        )
+        return ("close" if is_rounding else "drifted"), (said,)
+    if rounding.of_weight(name for name, _ in differing):
+        return "drifted", ()
+    if unknown := rounding.of_weight(unknown_fields(then, now)):
+        return "drifted", (reason("passport_unknown", names=in_words(unknown)),)
+    return "altered", (reason("same_passport"),)
+
+
+def _place(comparison: Comparison | None) -> Sequence[Reason]:
+    if comparison is None or comparison.where is None:
+        return ()
+    where = asdict(comparison.where)
+    return (reason("where", pixels=comparison.differing_pixels, **where),)
