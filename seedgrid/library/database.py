@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final
 
@@ -29,6 +31,15 @@ _LOCKED: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 _READ_ONLY: Final = frozenset({sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH})
 
 
+Mend = Callable[[bool], None]
+
+_File = tuple[int, int]
+"""Device and number of a file: another one under the same name has others."""
+
+_ALEMBIC: Final = threading.Lock()
+"""Alembic keeps what it works on in globals: two migrations at once took each other's."""
+
+
 class Database:
     """One SQLite file, shared by threads and by processes.
 
@@ -44,6 +55,22 @@ class Database:
         event.listen(self._writer, "connect", _prepare)
         event.listen(self._writer, "begin", _begin)
         self._reader = self._writer.execution_options(seedgrid_reads=True)
+        self._mend: Mend | None = None
+        self._guard: AbstractContextManager[bool] = threading.RLock()
+        self._mender = 0
+        self._file: _File | None = None
+
+    def mends_with(self, mend: Mend, guard: AbstractContextManager[bool]) -> None:
+        """Look before each transaction whether the file is still the one that was opened.
+
+        A file that was deleted or replaced lives on for those who have it open: they would read
+        ghosts, and what they write would be lost.
+
+        Args:
+            mend: Makes the database usable again, or raises; told whether its file is damaged.
+            guard: Held by the one thread that mends.
+        """
+        self._mend, self._guard, self._file = mend, guard, _file_at(self.path)
 
     @contextlib.contextmanager
     def reads(self) -> Iterator[sa.Connection]:
@@ -52,7 +79,7 @@ class Database:
         Raises:
             LibraryError: The database refuses.
         """
-        with self._refusals(), self._reader.begin() as connection:
+        with self._transaction(self._reader) as connection:
             yield connection
 
     @contextlib.contextmanager
@@ -62,7 +89,7 @@ class Database:
         Raises:
             LibraryError: The database refuses; nothing of the transaction happened.
         """
-        with self._refusals(), self._writer.begin() as connection:
+        with self._transaction(self._writer) as connection:
             yield connection
 
     def version(self) -> str | None:
@@ -100,13 +127,48 @@ class Database:
         config.set_main_option("path_separator", "os")
         config.attributes["connection"] = connection
         try:
-            command.upgrade(config, version)
+            with _ALEMBIC:
+                command.upgrade(config, version)
         except util.CommandError as error:
             raise LibraryError("library_newer", value=str(self.path)) from error
 
     def close(self) -> None:
         """Close every connection that is not in use."""
         self._writer.dispose()
+
+    @contextlib.contextmanager
+    def _transaction(self, engine: sa.Engine) -> Iterator[sa.Connection]:
+        self._make_sure()
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(self._refusals())
+            try:
+                connection = stack.enter_context(engine.begin())
+            except sa.exc.DatabaseError as error:
+                if _translated(error, self.path).code != "library_damaged" or not self._may_mend():
+                    raise
+                self._make_sure(is_damaged=True)
+                connection = stack.enter_context(engine.begin())
+            yield connection
+
+    def _may_mend(self) -> bool:
+        return self._mend is not None and self._mender != threading.get_ident()
+
+    def _make_sure(self, *, is_damaged: bool = False) -> None:
+        """Have the database made again when its file is gone, replaced or damaged."""
+        is_known = self._file is not None and self._file == _file_at(self.path)
+        if self._mend is None or (is_known and not is_damaged) or not self._may_mend():
+            return
+        before = self._file
+        with self._guard:
+            if self._file != before and self._file == _file_at(self.path):
+                return  # Another thread has done it.
+            self._mender = threading.get_ident()
+            try:
+                self._writer.dispose()
+                self._mend(is_damaged)
+                self._file = _file_at(self.path)
+            finally:
+                self._mender = 0
 
     @contextlib.contextmanager
     def _refusals(self) -> Iterator[None]:
@@ -116,6 +178,15 @@ class Database:
             raise _translated(error, self.path) from error
         except sa.exc.TimeoutError as error:
             raise LibraryError("library_locked", value=str(self.path)) from error
+
+
+def _file_at(path: Path) -> _File | None:
+    # By its name only: to open and close a file here would end SQLite's own locks on it.
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return (found.st_dev, found.st_ino) if found.st_size else None
 
 
 def _prepare(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
@@ -131,6 +202,9 @@ def _prepare(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
 def _begin(connection: sa.Connection) -> None:
     only_reads = connection.get_execution_options().get("seedgrid_reads", False)
     connection.exec_driver_sql("BEGIN" if only_reads else "BEGIN IMMEDIATE")
+    if only_reads:
+        # A deferred BEGIN does not look at the file; what is no database should show here.
+        connection.exec_driver_sql("PRAGMA schema_version")
 
 
 def _translated(error: sa.exc.DBAPIError, path: Path) -> LibraryError:
