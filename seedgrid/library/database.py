@@ -59,6 +59,7 @@ class Database:
         self._guard: AbstractContextManager[bool] = threading.RLock()
         self._mender = 0
         self._file: _File | None = None
+        self._is_damaged = False
 
     def mends_with(self, mend: Mend, guard: AbstractContextManager[bool]) -> None:
         """Look before each transaction whether the file is still the one that was opened.
@@ -71,6 +72,17 @@ class Database:
             guard: Held by the one thread that mends.
         """
         self._mend, self._guard, self._file = mend, guard, _file_at(self.path)
+
+    @contextlib.contextmanager
+    def made_anew(self) -> Iterator[None]:
+        """Let this thread put another file in place of the database; the caller holds the guard."""
+        outer, self._mender = self._mender, threading.get_ident()
+        try:
+            self._writer.dispose()
+            yield
+            self._file, self._is_damaged = _file_at(self.path), False
+        finally:
+            self._mender = outer
 
     @contextlib.contextmanager
     def reads(self) -> Iterator[sa.Connection]:
@@ -144,38 +156,42 @@ class Database:
             try:
                 connection = stack.enter_context(engine.begin())
             except sa.exc.DatabaseError as error:
-                if _translated(error, self.path).code != "library_damaged" or not self._may_mend():
+                self._note(error)
+                if not (self._is_damaged and self._may_mend()):
                     raise
-                self._make_sure(is_damaged=True)
+                self._make_sure()
                 connection = stack.enter_context(engine.begin())
             yield connection
 
     def _may_mend(self) -> bool:
         return self._mend is not None and self._mender != threading.get_ident()
 
-    def _make_sure(self, *, is_damaged: bool = False) -> None:
-        """Have the database made again when its file is gone, replaced or damaged."""
+    def _note(self, error: sa.exc.DBAPIError) -> LibraryError:
+        """Translate an error; after damage the next transaction begins with mending."""
+        translated = _translated(error, self.path)
+        if translated.code == "library_damaged":
+            self._is_damaged = True
+        return translated
+
+    def _is_well(self) -> bool:
         is_known = self._file is not None and self._file == _file_at(self.path)
-        if self._mend is None or (is_known and not is_damaged) or not self._may_mend():
+        return is_known and not self._is_damaged
+
+    def _make_sure(self) -> None:
+        """Have the database made again when its file is gone, replaced or damaged."""
+        if self._mend is None or self._is_well() or not self._may_mend():
             return
-        before = self._file
         with self._guard:
-            if self._file != before and self._file == _file_at(self.path):
-                return  # Another thread has done it.
-            self._mender = threading.get_ident()
-            try:
-                self._writer.dispose()
-                self._mend(is_damaged)
-                self._file = _file_at(self.path)
-            finally:
-                self._mender = 0
+            if not self._is_well():
+                with self.made_anew():
+                    self._mend(self._is_damaged)
 
     @contextlib.contextmanager
     def _refusals(self) -> Iterator[None]:
         try:
             yield
         except sa.exc.DBAPIError as error:
-            raise _translated(error, self.path) from error
+            raise self._note(error) from error
         except sa.exc.TimeoutError as error:
             raise LibraryError("library_locked", value=str(self.path)) from error
 

@@ -68,7 +68,11 @@ def rebuild(storage: LibraryStorage) -> Notice:
     Raises:
         LibraryError: The folder refuses; the next start tries again.
     """
-    storage.database.close()
+    with storage.database.made_anew():
+        return _rebuilt(storage)
+
+
+def _rebuilt(storage: LibraryStorage) -> Notice:
     for name in ("library.db", "library.db-journal", "library.db-wal", "library.db-shm"):
         storage.set_aside(storage.folder / name)
     history = storage.marks.read()
