@@ -185,9 +185,10 @@ window.SeedGrid = (() => {
   function chosen(id, label) {
     const isOf = (key) => label.split(" (")[0] === text(key);
     if (isOf("choice_auto")) return "auto";
-    if (id !== "sg-determinism") return label;
-    return ["strict", "seeded", "off"].find((level) => isOf(`determinism_${level}`)) ?? label;
+    const prefix = `${id.slice("sg-".length).replaceAll("-", "_")}_choice_`;
+    const key = Object.keys(config.texts).find((key) => key.startsWith(prefix) && isOf(key));
+    return key ? key.slice(prefix.length) : label;
   }
 
-  return { language, text, make, icon, image, words, shows, tell, payload, follow, pictureUrl, thumbUrl, byId, allow, refresh, withPick, seen };
+  return { fields: config.fields, language, text, make, icon, image, words, shows, tell, payload, follow, pictureUrl, thumbUrl, byId, allow, refresh, withPick, seen };
 })();

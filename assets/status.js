@@ -6,9 +6,7 @@ SeedGrid.status = ({ element, props, watch }) => {
   let epoch = -1;
   let isMarked = false;
   // The fields of the page; an error about anything else stands in the status line alone.
-  const PLACES = new Set(
-    "prompt seeds vary negative steps guidance size scheduler model device determinism dtype mix more-prompts drop".split(" "),
-  );
+  const PLACES = new Set([...SeedGrid.fields, "vary", "drop"]);
 
   function show(value) {
     if (value.epoch < epoch) return;

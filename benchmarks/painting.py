@@ -16,6 +16,7 @@ from benchmarks.plain import PlainScript
 from seedgrid.core.events import Step
 from seedgrid.core.request import Request
 from seedgrid.diffusion.backend import Placement
+from seedgrid.diffusion.process import tune_process
 from seedgrid.studio import Settings, Studio
 
 PROMPT = "Labrador in the style of Vermeer"
@@ -195,6 +196,7 @@ class Stage:
         if self._studio is None or self._opened != name:
             if self._studio is not None:
                 self._studio.close()
+            tune_process()  # As the page and the command line do.
             self._studio = Studio(str(self._model), self._scratch / name, placement=placement)
             self._opened = name
         return self._studio

@@ -34,7 +34,8 @@ if len(sys.argv) > 2:
 
 _OUR_GRID = """
 import sys
-from seedgrid import Studio
+from seedgrid import Studio, tune_process
+tune_process()
 with Studio(sys.argv[1], sys.argv[2]) as studio:
     if len(sys.argv) > 3:
         count = int(sys.argv[5]) if len(sys.argv) > 5 else 4

@@ -11,9 +11,10 @@ import diffusers
 import numpy as np
 import torch
 
+from seedgrid.core.card import ModelCard
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Recipe
-from seedgrid.core.request import ModelCard, Request, resolve
+from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 

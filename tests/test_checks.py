@@ -143,7 +143,7 @@ def test_the_lock_is_probed_once_by_itself(
 
 
 def test_a_probe_makes_way(studio: Studio, backend: ProbingBackend) -> None:
-    """When somebody wants to paint, a probe that waits is given up, and tried again later."""
+    """When anybody wants to paint, a probe that waits is given up, and tried again later."""
     badge = LockBadge(studio)
     first = studio.start_grid(
         Request(prompt="a fox", seeds=(7,), width=64, height=64, num_inference_steps=1)
@@ -153,7 +153,7 @@ def test_a_probe_makes_way(studio: Studio, backend: ProbingBackend) -> None:
         Request(prompt="busy", seeds=(1,), width=64, height=64, num_inference_steps=30)
     )
     badge.consider(first)
-    badge.make_way()
+    studio.start_grid(Request(prompt="me too", seeds=(2,), width=64, height=64), owner="api")
     blocker.result(SOON_S)
     studio.engine.borrow(lambda _: None).result(SOON_S)
     assert backend.num_probes == 0

@@ -65,6 +65,38 @@ def test_every_picture_and_link_to_a_file_is_there() -> None:
     assert not broken
 
 
+CONTRIBUTING = (ROOT / "docs" / "contributing.md").read_text()
+
+
+def test_every_path_of_the_contributors_page_is_there() -> None:
+    """What looks like a path in it is one: a recipe that names a file that moved is no recipe."""
+    quoted = re.findall(r"`([\w./-]+)`", CONTRIBUTING)
+    paths = {text for text in quoted if "/" in text or text.endswith((".py", ".json", ".md"))}
+    beside = ("", "seedgrid/web/actions", "seedgrid/locales", "seedgrid/diffusion")
+    examples = {"de.json"}
+    missing = {
+        path
+        for path in paths - examples
+        if not any((ROOT / folder / path).exists() for folder in beside)
+    }
+    assert not missing
+    assert len(paths) > 40
+
+
+def test_every_test_command_of_the_contributors_page_is_there() -> None:
+    """Each file that pytest or python is given exists."""
+    named = re.findall(r"(?:pytest|python) ((?:tests[\w./]* ?)+)", CONTRIBUTING)
+    files = {file for line in named for file in line.split()}
+    assert {"tests/browser", "tests/test_lock.py", "tests/prove.py"} <= files
+    assert all((ROOT / file).exists() for file in files)
+
+
+def test_the_contributors_page_knows_every_room() -> None:
+    """Its map has a line for each folder of the package."""
+    rooms = {path.name for path in (ROOT / "seedgrid").iterdir() if (path / "__init__.py").exists()}
+    assert rooms == set(re.findall(r"^\| `seedgrid/(\w+)/`", CONTRIBUTING, re.MULTILINE))
+
+
 def test_the_space_front_matter_fits_the_requirements() -> None:
     """The Space installs the gradio that the requirements pin, and runs app.py."""
     keys = dict(line.split(": ", 1) for line in FRONT.splitlines())

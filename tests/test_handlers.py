@@ -16,7 +16,7 @@ from seedgrid.diffusion.backend import Placement
 from seedgrid.engine import Run
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend, Fault
-from seedgrid.web.actions.form import Asked
+from seedgrid.web.actions.form import Asked, Varied
 from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.serializers.answers import PageUpdate, Progress
 from seedgrid.web.state.snapshot import Snapshots
@@ -69,7 +69,7 @@ def grid(handlers: Handlers, asked: Asked = ASKED) -> tuple[dict[str, Any], Prog
 def refine(
     handlers: Handlers, place: dict[str, Any], picture_id: str
 ) -> tuple[PageUpdate, Progress]:
-    shown = handlers.on_refine(GUIDE_SUFFIXES, "", place | {"picked": picture_id})
+    shown = handlers.on_refine(Varied(vary=GUIDE_SUFFIXES), place | {"picked": picture_id})
     return shown, follow(handlers, shown)[-1]
 
 
@@ -173,7 +173,7 @@ def test_the_card_marks_the_words_that_were_added(handlers: Handlers) -> None:
 def test_refine_without_a_pick_starts_nothing(handlers: Handlers, painter: FakeBackend) -> None:
     """Nothing is picked, nothing happens."""
     place, _ = grid(handlers)
-    assert handlers.on_refine(GUIDE_SUFFIXES, "", place) == PageUpdate()
+    assert handlers.on_refine(Varied(vary=GUIDE_SUFFIXES), place) == PageUpdate()
     assert len(painter.calls) == 1
 
 
@@ -224,7 +224,7 @@ def test_one_can_go_away_from_a_run_and_come_back(handlers: Handlers) -> None:
     """While a refinement forms, the rail shows it, Back leaves it, a click returns to it."""
     place, news = grid(handlers)
     picked = {"picked": news.stage["cells"][0]["id"]}
-    forming = handlers.on_refine(GUIDE_SUFFIXES, "", place | picked)
+    forming = handlers.on_refine(Varied(vary=GUIDE_SUFFIXES), place | picked)
     assert forming.rail is not None
     first, second = forming.rail["rounds"]
     assert (second["parent"], second["depth"], second["lane"]) == (first["id"], 1, 0)
@@ -332,7 +332,9 @@ def test_the_settings_say_what_an_open_field_gets(handlers: Handlers) -> None:
         card.num_inference_steps,
         card.scheduler,
     )
-    assert handlers.offer(None, turbo=True).answers == quicken(card, Request(prompt=""))
+    quick, answers = quicken(card, Request(prompt="")), handlers.offer(None, turbo=True).answers
+    assert (answers.scheduler, answers.dtype) == (quick.scheduler, quick.dtype)
+    assert answers.num_inference_steps == quick.num_inference_steps < card.num_inference_steps
 
 
 def test_old_news_do_not_cover_a_message(handlers: Handlers) -> None:
@@ -405,7 +407,7 @@ def test_the_device_that_was_chosen_is_used(handlers: Handlers, painter: FakeBac
     asked = Asked(**(vars(ASKED) | {"device": "cuda:1"}))
     place, news = grid(handlers, asked)
     picked = {"picked": news.stage["cells"][0]["id"]}
-    follow(handlers, handlers.on_refine(GUIDE_SUFFIXES, "cpu", place | picked))
+    follow(handlers, handlers.on_refine(Varied(vary=GUIDE_SUFFIXES, device="cpu"), place | picked))
     assert [call.placement.device for call in painter.calls] == ["cuda:1", "cpu"]
 
 

@@ -18,8 +18,8 @@ from seedgrid.diffusion.backend import Placement
 from seedgrid.formats.links import link_query, read_link
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FAKE_CARD, FakeBackend
-from seedgrid.web.actions.form import Asked, read_request
-from seedgrid.web.actions.library import PAGE_SIZE, LibraryActions, fields_of
+from seedgrid.web.actions.form import Asked, read_request, write_fields
+from seedgrid.web.actions.library import PAGE_SIZE, LibraryActions
 from seedgrid.web.state.page_state import PageState, read_page_state
 from seedgrid.web.state.snapshot import Snapshots
 from seedgrid.web.state.visitor_libraries import OneLibrary
@@ -208,7 +208,7 @@ def test_a_dropped_picture_of_another_tool_fills_in_the_fields(
     Image.new("RGB", (64, 64), "red").save(tmp_path / "a.png", pnginfo=texts)
     shown, filled = actions.on_drop([upload(tmp_path, tmp_path / "a.png")], ME)
     assert filled.request is not None
-    assert fields_of(filled.request) == {
+    assert write_fields(filled.request) == {
         "prompt": "a castle",
         "seeds": "42",
         "negative": "fog",
@@ -259,7 +259,7 @@ def test_a_link_fills_in_the_fields(
     recipe = works[2][0].recipe
     filled = actions.on_link(link_query(recipe), ME)
     assert filled.request is not None
-    fields = fields_of(filled.request)
+    fields = write_fields(filled.request)
     assert (fields["prompt"], fields["seeds"]) == ("a red house", "2")
     assert (fields["size"], fields["steps"]) == ("64x64", "1")
 
@@ -272,7 +272,7 @@ def test_a_links_recipe_survives_the_fields(works: tuple[tuple[Entry, ...], ...]
     )
     request = read_link(link_query(recipe))
     assert request is not None
-    again = read_request(Asked(**fields_of(request)))
+    again = read_request(Asked(**write_fields(request)))
     assert resolve(again, FAKE_CARD) == (recipe,)
 
 
@@ -288,4 +288,4 @@ def test_a_page_without_a_link_is_left_alone(actions: LibraryActions) -> None:
     """Other parameters of the address are somebody else's."""
     assert actions.on_link("__theme=dark", ME).request is None
     assert read_page_state(ME).visitor == "0" * 32
-    assert fields_of(Request(prompt="x"))["steps"] == ""
+    assert write_fields(Request(prompt="x"))["steps"] == ""

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from pictures import make_recipe
 
 from seedgrid.core.errors import InputError
+from seedgrid.core.mixes import read_mix, write_mix
 from seedgrid.core.recipe import ModelRef, NoiseShare
 from seedgrid.core.request import Request, resolve
-from seedgrid.formats.links import link_query, read_link, read_mix, write_mix
+from seedgrid.formats.links import link_query, read_link
 from seedgrid.testing.fake import FAKE_CARD
 
 WORDS = st.text(st.characters(exclude_categories=["Cs", "Cc"]) | st.just("\n"), min_size=1)
@@ -115,7 +116,7 @@ def test_a_link_without_a_recipe_is_none(query: str) -> None:
         ("mix=5", "mix"),
         ("mix=5:2", "mix"),
         ("mix=5:0.0", "mix"),
-        ("mix=4294967296:.5", "seeds"),
+        ("mix=4294967296:.5", "mix"),
         ("mix=5:.5,", "mix"),
         ("mix=5:1e-5", "mix"),
         ("mix=-5:.5", "mix"),
@@ -159,4 +160,4 @@ def test_a_hub_model_goes_with_its_revision() -> None:
 
 def test_a_link_can_be_read_by_people() -> None:
     """The names are those of the command line."""
-    assert link_query(make_recipe()).startswith("prompt=a+red+fox&seeds=7&size=64x48&steps=8")
+    assert link_query(make_recipe()).startswith("prompt=a+red+fox&seeds=7&steps=8&guidance=")

@@ -15,7 +15,7 @@ from seedgrid.diffusion.backend import Placement
 from seedgrid.library import tables
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
-from seedgrid.web.actions.form import Asked
+from seedgrid.web.actions.form import Asked, Varied
 from seedgrid.web.actions.library import LibraryActions
 from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.serializers.answers import PageUpdate
@@ -33,8 +33,8 @@ EVENTS: dict[str, Event] = {
     "back": lambda handlers, _, kept: handlers.on_back(kept),
     "go": lambda handlers, _, kept: handlers.on_go(kept["round"], kept),
     "open": lambda _, actions, kept: actions.on_open(kept["picked"], kept),
-    "refine": lambda handlers, _, kept: handlers.on_refine(GUIDE_SUFFIXES, "", kept),
-    "variations": lambda handlers, _, kept: handlers.on_variations(SUBTLE, "", kept),
+    "refine": lambda handlers, _, kept: handlers.on_refine(Varied(vary=GUIDE_SUFFIXES), kept),
+    "variations": lambda handlers, _, kept: handlers.on_variations(SUBTLE, Varied(), kept),
     "again": lambda handlers, _, kept: handlers.on_again(kept),
 }
 

@@ -10,18 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from seedgrid.core.card import ModelCard
+from seedgrid.core.checks import check_prompt, parse_size
 from seedgrid.core.errors import InputError
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.core.recipe import ModelRef
-from seedgrid.core.request import (
-    ModelCard,
-    Request,
-    check_prompt,
-    neighbours,
-    parse_size,
-    refine,
-    resolve,
-)
+from seedgrid.core.request import Request, neighbours, refine, resolve
 
 CARD = ModelCard(
     ref=ModelRef(id="bundled", weights_sha256="0" * 64),

@@ -67,6 +67,17 @@ def test_what_is_no_list_of_seeds(text: str, code: str) -> None:
     assert (caught.value.code, caught.value.field) == (code, "seeds")
 
 
+@pytest.mark.parametrize("text", ["random", " Random "])
+def test_random_draws_four_seeds_each_time(text: str) -> None:
+    """The word stands for seeds that nobody chose; alone, it is no item of a list."""
+    first, second = parse_seeds(text), parse_seeds(text)
+    assert len(first) == len(second) == 4
+    assert first != second
+    assert parse_seeds(format_seeds(first)) == first
+    with pytest.raises(InputError):
+        parse_seeds("1, random")
+
+
 @pytest.mark.parametrize("value", [True, False, 1.0, "1", None, b"1"])
 def test_only_whole_numbers_are_seeds(value: object) -> None:
     """What merely looks like a number is refused, not converted."""

@@ -15,6 +15,7 @@ from seedgrid.diffusion.backend import Placement
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
 from seedgrid.web.actions.checks import Checks
+from seedgrid.web.actions.form import Varied
 from seedgrid.web.actions.library import LibraryActions
 from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.state.page_state import PageState
@@ -85,7 +86,7 @@ def test_a_lost_picture_can_be_refined(
     lost = entries[0]
     lost.path.unlink()
     handlers = Handlers(studio, snapshots)
-    shown = handlers.on_refine([", artsy"], "", state_of(lost))
+    shown = handlers.on_refine(Varied(vary=(", artsy",)), state_of(lost))
     news = list(handlers.follow(shown.state and shown.state.to_browser()))
     assert news[-1].status["key"] == "status_done"
     child = news[-1].stage["cells"][0]
@@ -128,6 +129,23 @@ def test_the_trash_is_marked_though_the_run_is_still_known(
     shown = snapshots.of(state).show()
     assert shown.stage is not None
     assert [cell["trashed"] for cell in shown.stage["cells"]] == [True, False]
+
+
+def test_a_run_that_ends_while_one_looks_is_still_shown(
+    studio: Studio, snapshots: Snapshots, entries: tuple[Entry, ...]
+) -> None:
+    """The work was read before, the run is done after: its pictures come from the run then."""
+    run = studio.start_refine(entries[0], [", artsy"])
+    lineage = run.jobs[0].lineage
+    state = PageState.model_validate(
+        state_of(entries[0]) | {"run": run.id, "round": lineage.round_id}
+    )
+    before = snapshots.of(state)
+    assert len(before.entries) in (2, 3)
+    run.result()
+    stage = before.stage({})
+    assert [cell["state"] for cell in stage["cells"]] == ["done"]
+    assert before.moved().stage({})["cells"] == stage["cells"]
 
 
 def test_a_round_in_the_trash_leaves_the_rail(

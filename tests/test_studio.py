@@ -20,7 +20,7 @@ from seedgrid.diffusion.probe_results import advise
 from seedgrid.formats import png
 from seedgrid.library import Library
 from seedgrid.studio import Settings, Studio, default_library, default_model
-from seedgrid.testing.fake import FAKE_CARD, FakeBackend, Fault
+from seedgrid.testing.fake import FakeBackend, Fault
 
 ROOT = Path(__file__).parent.parent
 SMALL: Settings = {"width": 64, "height": 64, "num_inference_steps": 2}
@@ -174,7 +174,7 @@ def test_a_narrower_batch_than_the_parent_had_is_told(
     monkeypatch.setenv("SEEDGRID_CACHE", str(tmp_path))
     parent = studio.grid("a fox", seeds=[1], **SMALL)[0]
     before = studio.start_refine(parent, [", artsy"])
-    advise(parent.recipe, report_for(parent.recipe, proven=1))
+    advise(parent.recipe, report_for(parent.recipe, tested=1))
     words = studio.start_refine(parent, [", colorful"])
     noise = studio.start_variations(parent, weight=0.1)
     again = studio.start_again([parent.entry], None)
@@ -193,18 +193,27 @@ def test_the_narrowest_width_that_was_found_counts(
     monkeypatch.setenv("SEEDGRID_CACHE", str(tmp_path))
     parent = studio.grid("a fox", seeds=[1], **SMALL)[0]
     for width in found:
-        advise(parent.recipe, report_for(parent.recipe, proven=width))
+        advise(parent.recipe, report_for(parent.recipe, tested=width))
     assert studio.start_refine(parent, [", artsy"]).jobs[0].recipe.lock_width == 1
 
 
-def test_a_width_that_was_asked_for_is_no_news(studio: Studio) -> None:
-    """Only what nobody asked for is told: a model's own narrow batches."""
-    narrow = replace(FAKE_CARD, lock_width=2)
-    with Studio(library=studio.library_folder, backend=FakeBackend(card=narrow)) as other:
-        asked = other.start_grid(Request(prompt="a fox", **SMALL, lock_width=1))
-        usual = other.start_grid(Request(prompt="a fox", **SMALL))
-    assert asked.notices == ()
-    assert usual.notices == (Notice("width_lowered", width=2, usual=4),)
+def test_a_width_that_was_asked_for_is_no_news(
+    studio: Studio, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """New pictures are as narrow as the lock holds here too, and that is told; what was said stays.
+
+    Also where the number format is another than the model's: its own test counts.
+    """
+    monkeypatch.setenv("SEEDGRID_CACHE", str(tmp_path))
+    small = Request(prompt="a fox", seeds=(1,), **SMALL)
+    advise(studio.resolve(small)[0], report_for(studio.resolve(small)[0], tested=2))
+    asked = studio.start_grid(replace(small, lock_width=4))
+    usual = studio.start_grid(small)
+    other = studio.start_grid(replace(small, dtype="bfloat16"))
+    runs = (asked, usual, other)
+    assert [run.jobs[0].recipe.lock_width for run in runs] == [4, 2, 4]
+    told = Notice("width_lowered", width=2, usual=4)
+    assert [run.notices for run in runs] == [(), (told,), ()]
 
 
 def test_stopping_keeps_what_is_finished(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from seedgrid.cli import options
 from seedgrid.cli.output import CountLine, complain, say, say_json, say_table
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import PictureError
-from seedgrid.core.request import Request, parse_size, resolve
-from seedgrid.diffusion.backend import Placement, Unwatched
+from seedgrid.core.request import resolve
+from seedgrid.diffusion.backend import Unwatched
 from seedgrid.export.sheets import is_sheet
 from seedgrid.studio import Studio
 
@@ -22,6 +22,19 @@ if TYPE_CHECKING:
 
 _AT_ONCE: Final = 64
 """So many pictures are in memory together."""
+
+_PROBED: Final = (
+    "model",
+    "size",
+    "scheduler",
+    "dtype",
+    "width",
+    "determinism",
+    "steps",
+    "guidance",
+    "negative",
+    "device",
+)
 
 
 def verify(
@@ -74,39 +87,18 @@ def _tell(verdict: Verdict, *, as_json: bool) -> None:
         say(f"{verdict.verdict:<10}  {verdict.name}  {reasons}".rstrip())
 
 
+@options.with_fields(*_PROBED)
 def probe(
-    model: options.Model = None,
-    size: options.Size = None,
-    scheduler: options.Scheduler = None,
-    dtype: options.DType = None,
-    width: options.Width = None,
-    determinism: options.Determinism = None,
-    steps: options.Steps = None,
-    guidance: options.Guidance = None,
-    negative: options.Negative = "",
-    device: options.Device = "auto",
     json: options.Json = False,
+    **settings: options.Value,
 ) -> None:
     """Test the lock here, for a model and its settings. Exit 1 when a neighbour gets through."""
     from seedgrid.diffusion.deferred import DeferredBackend
 
-    size_px = parse_size(size) if size is not None else (None, None)
+    request = options.make_request("a picture", "0", settings)
     backend = DeferredBackend()
-    request = Request(
-        prompt="a picture",
-        seeds=(0,),
-        width=size_px[0],
-        height=size_px[1],
-        scheduler=scheduler,
-        dtype=dtype,
-        lock_width=width,
-        determinism=determinism,
-        num_inference_steps=steps,
-        guidance_scale=guidance,
-        negative_prompt=negative,
-    )
-    recipe = resolve(request, Studio(model, backend=backend).card())[0]
-    report = backend.probe(recipe, Placement(device=device, previews=False), Unwatched())
+    recipe = resolve(request, Studio(settings["model"], backend=backend).card())[0]
+    report = backend.probe(recipe, options.make_placement(settings), Unwatched())
     backend.close()
     if json:
         say_json({"holds": report.holds, **report.model_dump(mode="json")})

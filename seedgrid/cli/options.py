@@ -1,31 +1,102 @@
-"""The options that several commands share, each written once."""
+"""The options that several commands share, each written once.
+
+Those that set something of a picture come from the table of fields (core/fields.py); a command
+takes them as `**settings`.
+"""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
 import typer
 
-Seeds = Annotated[str, typer.Option(help="As in 7, or 0-3, or 7,11,42.")]
-Negative = Annotated[str, typer.Option(help="What the picture should not show.")]
-Steps = Annotated[int | None, typer.Option(help="Steps of the denoiser.")]
-Guidance = Annotated[float | None, typer.Option(help="How closely to follow the words; 0 to 30.")]
-Scheduler = Annotated[str | None, typer.Option(help="For example DDIM, or DPM++ 2M Karras.")]
-Size = Annotated[str | None, typer.Option(metavar="WxH", help="For example 512x768.")]
-Model = Annotated[
-    str | None, typer.Option(help="bundled, a folder, a hub id, or a .safetensors file.")
-]
-DType = Annotated[str | None, typer.Option(help="float32, bfloat16 or float16.")]
-Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps, xpu.")]
-Width = Annotated[
-    int | None, typer.Option(help="Lock width, the cells of a batch: 1, 2, 4, 8 or 16.")
-]
-Determinism = Annotated[str | None, typer.Option(help="off, seeded or strict.")]
+from seedgrid.core.fields import OPTIONS, Field, field
+from seedgrid.core.request import Request
+from seedgrid.core.seeds import parse_seeds
+from seedgrid.diffusion.backend import Placement
+
+Value = Any
+"""What an option holds; each field has its own type."""
+
+Command = TypeVar("Command", bound=Callable[..., None])
+
+Seeds = Annotated[str, typer.Option(help="As in 7, or 0-3, or 7,11,42; random draws four.")]
+Model = Annotated[str | None, typer.Option(help=field("model").help)]
+Device = Annotated[str, typer.Option(help=field("device").help)]
 Library = Annotated[Path | None, typer.Option(help="The folder that keeps the pictures.")]
 Out = Annotated[Path | None, typer.Option(help="Write the pictures to this folder as well.")]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Compute even what the library remembers.")]
-Turbo = Annotated[
-    bool, typer.Option("--turbo", help="Choose number format, scheduler and steps for speed.")
-]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object a line on standard output.")]
+
+
+def with_fields(*names: str) -> Callable[[Command], Command]:
+    """Give a command an option for each of some fields, before those that it names itself.
+
+    Args:
+        names: Of `core.fields.OPTIONS`; all of them by default. The command gets their values by
+            name, as `**settings`.
+    """
+    rows = [row for row in OPTIONS if not names or row.name in names]
+
+    def add(command: Command) -> Command:
+        own = inspect.signature(command, eval_str=True).parameters.values()
+        named = [one for one in own if one.kind is not inspect.Parameter.VAR_KEYWORD]
+        first = [one for one in named if one.name in ("prompt", "prompts", "seeds")]
+        rest = [one for one in named if one not in first]
+        options = [*first, *map(_parameter, rows), *rest]
+        by_name = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in options]
+        command.__signature__ = inspect.Signature(by_name)  # type: ignore[attr-defined] # typer reads it
+        return command
+
+    return add
+
+
+def make_request(prompt: str, seeds: str, settings: dict[str, Any]) -> Request:
+    """Read the options of a command that make a picture what it is.
+
+    Args:
+        prompt: The words.
+        seeds: As they were typed.
+        settings: What was typed for each field; the model is left to the studio.
+
+    Raises:
+        InputError: A text that cannot be read, by its field.
+    """
+    rows = [row for row in OPTIONS if row.belongs == "recipe" and row.name != "model"]
+    return Request(prompt=prompt, seeds=parse_seeds(seeds), **_filled(rows, settings))
+
+
+def make_placement(settings: dict[str, Any]) -> Placement:
+    """Read the options of a command that say where to compute; nobody looks at previews there.
+
+    Raises:
+        InputError: A text that cannot be read, by its field.
+    """
+    rows = [row for row in OPTIONS if row.belongs == "placement"]
+    return Placement(previews=False, **_filled(rows, settings))
+
+
+def _filled(rows: Sequence[Field], settings: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for row in rows:
+        said = settings.get(row.name)
+        value = row.read(said) if isinstance(said, str) else said
+        # A switch that is off says nothing, like an option that is not given.
+        found |= row.filled(value or None if row.value_type is bool else value)
+    return found
+
+
+def _parameter(row: Field) -> inspect.Parameter:
+    """The option of a field: `--NAME`, which is open unless it is given or has a default."""
+    kind = row.value_type if row.default is not None else row.value_type | None
+    flag = [f"--{row.name}"] if row.value_type is bool else []
+    option = typer.Option(*flag, help=row.help, metavar=row.metavar)
+    return inspect.Parameter(
+        row.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=row.default,
+        annotation=Annotated[kind, option],
+    )

@@ -15,38 +15,27 @@ from seedgrid.core.events import Cancelled, Failed, Finished, Missed
 from seedgrid.core.interrupts import first_stops
 from seedgrid.core.notices import Notice
 from seedgrid.core.prompts import GUIDE_SUFFIXES
-from seedgrid.core.request import Request, parse_size
-from seedgrid.core.seeds import parse_seeds
 from seedgrid.diffusion.probe_results import lock_notice
 from seedgrid.engine import Run
-from seedgrid.studio import Settings, Studio
+from seedgrid.studio import Studio
 
 
+@options.with_fields()
 def grid(
     prompt: Annotated[str, typer.Argument(help="What the pictures should show.")],
     seeds: options.Seeds = "0-3",
-    negative: options.Negative = "",
-    steps: options.Steps = None,
-    guidance: options.Guidance = None,
-    scheduler: options.Scheduler = None,
-    size: options.Size = None,
-    model: options.Model = None,
-    dtype: options.DType = None,
-    device: options.Device = "auto",
-    width: options.Width = None,
-    determinism: options.Determinism = None,
     library: options.Library = None,
     out: options.Out = None,
     fresh: options.Fresh = False,
-    turbo: options.Turbo = False,
     json: options.Json = False,
+    **settings: options.Value,
 ) -> None:
     """Paint one prompt on several seeds."""
-    settings = _settings(negative, steps, guidance, scheduler, size, dtype, width, determinism)
-    request = Request(prompt=prompt, seeds=parse_seeds(seeds), **settings)
+    request = options.make_request(prompt, seeds, settings)
+    placement = options.make_placement(settings)
     folder = _make_out(out)
-    with Studio(model, library, device) as studio:
-        run = studio.start_grid(request, turbo=turbo, fresh=fresh)
+    with Studio(settings["model"], library, placement=placement) as studio:
+        run = studio.start_grid(request, turbo=settings["turbo"], fresh=fresh)
         _follow(run, folder, as_json=json)
         _tell_notices(studio, run)
         _write_sheet(run, folder)
@@ -76,58 +65,25 @@ def refine(
         _write_sheet(run, folder)
 
 
+@options.with_fields()
 def matrix(
     prompts: Annotated[list[str], typer.Argument(help="One row each.")],
-    seeds: Annotated[str, typer.Option(help="One column each, as in 7,11,42.")],
-    negative: options.Negative = "",
-    steps: options.Steps = None,
-    guidance: options.Guidance = None,
-    scheduler: options.Scheduler = None,
-    size: options.Size = None,
-    model: options.Model = None,
-    dtype: options.DType = None,
-    device: options.Device = "auto",
-    width: options.Width = None,
-    determinism: options.Determinism = None,
+    seeds: Annotated[str, typer.Option(help="One column each, as in 7,11,42; random draws four.")],
     library: options.Library = None,
     out: options.Out = None,
     fresh: options.Fresh = False,
-    turbo: options.Turbo = False,
     json: options.Json = False,
+    **settings: options.Value,
 ) -> None:
     """Paint every prompt on every seed."""
-    settings = _settings(negative, steps, guidance, scheduler, size, dtype, width, determinism)
-    request = Request(prompt="", seeds=parse_seeds(seeds), **settings)
+    request = options.make_request("", seeds, settings)
+    placement = options.make_placement(settings)
     folder = _make_out(out)
-    with Studio(model, library, device) as studio:
-        run = studio.start_grid(request, prompts, turbo=turbo, fresh=fresh)
+    with Studio(settings["model"], library, placement=placement) as studio:
+        run = studio.start_grid(request, prompts, turbo=settings["turbo"], fresh=fresh)
         _follow(run, folder, as_json=json)
         _tell_notices(studio, run)
         _write_sheet(run, folder, rows=len(prompts))
-
-
-def _settings(
-    negative: str,
-    steps: int | None,
-    guidance: float | None,
-    scheduler: str | None,
-    size: str | None,
-    dtype: str | None,
-    width: int | None,
-    determinism: str | None,
-) -> Settings:
-    size_px = parse_size(size) if size is not None else (None, None)
-    return Settings(
-        negative_prompt=negative,
-        width=size_px[0],
-        height=size_px[1],
-        num_inference_steps=steps,
-        guidance_scale=guidance,
-        scheduler=scheduler,
-        dtype=dtype,
-        lock_width=width,
-        determinism=determinism,
-    )
 
 
 def _make_out(out: Path | None) -> Path | None:

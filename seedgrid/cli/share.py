@@ -13,8 +13,7 @@ from seedgrid.cli import options
 from seedgrid.cli.output import complain, picture_row, say, say_json, say_program, say_table
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError
-from seedgrid.core.seeds import format_seeds
-from seedgrid.formats.links import write_mix
+from seedgrid.core.fields import IN_LINKS
 from seedgrid.storage.files import write_atomically
 from seedgrid.studio import Studio
 
@@ -104,18 +103,8 @@ def _row(taken: Taken) -> dict[str, Any]:
 
 def _request_words(request: Request) -> dict[str, str]:
     """Return what to ask for, as people write it; what was not said is left out."""
-    said: dict[str, Any] = {
-        "prompt": request.prompt,
-        "negative": request.negative_prompt,
-        "seeds": format_seeds(request.seeds),
-        "width": request.width,
-        "height": request.height,
-        "steps": request.num_inference_steps,
-        "guidance": request.guidance_scale,
-        "scheduler": request.scheduler,
-        "mix": write_mix(request.noise_mix),
-    }
-    return {name: str(value) for name, value in said.items() if value not in (None, "")}
+    said = {row.name: row.text(request) for row in IN_LINKS}
+    return {name: text for name, text in said.items() if text}
 
 
 def _request_row(imported: Imported) -> dict[str, Any]:

@@ -1,36 +1,24 @@
-"""Request: what was typed. ModelCard: what a model can do. `resolve` makes recipes of both.
+"""Request: what was typed. `resolve` makes recipes of it and of the model's card.
 
 A request may leave almost everything open; a recipe leaves nothing open. This is the one place
-where defaults are filled in and where what was typed is checked, for the page, the command line
-and Python alike.
+where defaults are filled in and where what was typed is checked (checks.py), for the page, the
+command line and Python alike.
 
     resolve(Request(prompt="a red fox", seeds=(0, 1, 2, 3)), card)
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Final, cast, get_args
+from dataclasses import dataclass, fields
+from typing import Final
 
+from seedgrid.core.card import ModelCard
+from seedgrid.core.checks import check_prompt
 from seedgrid.core.errors import InputError
+from seedgrid.core.fields import FIELDS
 from seedgrid.core.prompts import vary
-from seedgrid.core.recipe import (
-    LOCK_WIDTH,
-    LOCK_WIDTHS,
-    MAX_GUIDANCE,
-    MAX_PROMPT_CHARACTERS,
-    MAX_SIZE_PX,
-    MAX_STEPS,
-    MIN_SIZE_PX,
-    Determinism,
-    DType,
-    Lora,
-    ModelRef,
-    NoiseShare,
-    Recipe,
-)
+from seedgrid.core.recipe import Lora, NoiseShare, Recipe
 from seedgrid.core.seeds import check_seed
 
 SUBTLE: Final = 0.1
@@ -38,48 +26,6 @@ SUBTLE: Final = 0.1
 
 STRONG: Final = 0.3
 """How far a strong neighbour lies."""
-
-_MAX_SIZE_CHARACTERS: Final = 40
-
-DEFAULT_DETERMINISM: Final[Determinism] = "strict"
-
-
-@dataclass(frozen=True, kw_only=True)
-class ModelCard:
-    """What a model is and can do, known without loading it.
-
-    Attributes:
-        family: The pipeline class, for example `"StableDiffusionPipeline"`.
-        has_prompt: False for unconditional pipelines (DDPM, DDIM): their prompt is empty.
-        has_negative_prompt: Whether a negative prompt reaches the picture.
-        size_multiple: Width and height must be multiples of this many pixels.
-        fixed_size: True when only `width` x `height` can be painted.
-        max_steps: The most steps that the model's noise schedule allows.
-        schedulers: The names on offer with this model, the model's own first.
-        lock_width: What is offered: less than `usual_lock_width` where a probe found a leak here,
-            which whoever takes it must say.
-        hints: Words the model knows, by kind, for the page; empty when nobody said.
-        fragile: True for pipelines that only the same hardware and versions reproduce (UnCLIP).
-    """
-
-    ref: ModelRef
-    family: str
-    has_prompt: bool = True
-    has_negative_prompt: bool = True
-    width: int
-    height: int
-    size_multiple: int = 8
-    fixed_size: bool = False
-    num_inference_steps: int = 25
-    max_steps: int = MAX_STEPS
-    guidance_scale: float = 7.5
-    scheduler: str
-    schedulers: tuple[str, ...]
-    dtype: DType = "float32"
-    lock_width: int = LOCK_WIDTH
-    usual_lock_width: int = LOCK_WIDTH
-    hints: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    fragile: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,35 +66,27 @@ def resolve(request: Request, card: ModelCard) -> tuple[Recipe, ...]:
     Raises:
         InputError: The first thing that cannot be, by field, with the value and what to do.
     """
-    width, height = _check_size(request, card)
-    prompt = check_prompt(request.prompt, field="prompt") if card.has_prompt else ""
-    if card.has_prompt and not prompt.strip():
-        raise InputError("prompt_empty", field="prompt")
-    negative = check_prompt(request.negative_prompt, field="negative") if card.has_prompt else ""
-    base = Recipe(
-        prompt=prompt,
-        negative_prompt=negative if card.has_negative_prompt else "",
-        seed=0,
-        width=width,
-        height=height,
-        num_inference_steps=_check_steps(request, card),
-        guidance_scale=_check_guidance(request, card),
-        scheduler=_check_scheduler(request, card),
-        model=card.ref,
-        dtype=cast("DType", _one_of("dtype", request.dtype or card.dtype, get_args(DType))),
-        lock_width=_check_lock_width(request, card),
-        determinism=cast(
-            "Determinism",
-            _one_of(
-                "determinism", request.determinism or DEFAULT_DETERMINISM, get_args(Determinism)
-            ),
-        ),
-        loras=request.loras,
-        noise_mix=request.noise_mix,
-    )
+    settings = {
+        name: value
+        for row in FIELDS
+        if row.check is not None
+        for name, value in row.filled(row.check(row.of(request), card)).items()
+    }
+    base = Recipe(seed=0, model=card.ref, loras=request.loras, **settings)
     if not request.seeds:
         raise InputError("seed_text", field="seeds", value="")
     return tuple(base.model_copy(update={"seed": check_seed(seed)}) for seed in request.seeds)
+
+
+def ask_again(recipe: Recipe) -> Request:
+    """Return the request that resolves to a recipe: nothing is left open, the model is named."""
+    model = recipe.model
+    same = {field.name for field in fields(Request)} & set(type(recipe).model_fields) - {"model"}
+    return Request(
+        seeds=(recipe.seed,),
+        model=model.id if model.revision == "local" else f"{model.id}@{model.revision}",
+        **{name: getattr(recipe, name) for name in same},
+    )
 
 
 def refine(
@@ -196,90 +134,3 @@ def neighbours(parent: Recipe, seeds: Sequence[int], *, weight: float) -> tuple[
         )
         for seed in seeds
     )
-
-
-def check_prompt(text: str, *, field: str) -> str:
-    """Return the text if a recipe can hold it; line ends become newlines, nothing else changes.
-
-    Raises:
-        InputError: `prompt_long` or `prompt_characters`.
-    """
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    if len(text) > MAX_PROMPT_CHARACTERS:
-        raise InputError("prompt_long", field=field, value=len(text), limit=MAX_PROMPT_CHARACTERS)
-    for character in text:
-        if (character < " " and character not in "\n\t") or character == "\x7f":
-            raise InputError("prompt_characters", field=field, value=f"U+{ord(character):04X}")
-        if "\ud800" <= character <= "\udfff":
-            raise InputError("prompt_characters", field=field, value=f"U+{ord(character):04X}")
-    return text
-
-
-def parse_size(text: str) -> tuple[int, int]:
-    """Read a size as people write it: `512x768` is 512 wide and 768 high, `512` is a square.
-
-    Raises:
-        InputError: `size_text`.
-    """
-    if len(text) > _MAX_SIZE_CHARACTERS:
-        raise InputError("size_text", field="size", value=text.strip()[:40])
-    parts = text.lower().replace("×", "x").replace(" ", "").split("x")
-    if len(parts) > 2 or not all(part.isascii() and part.isdigit() for part in parts):
-        raise InputError("size_text", field="size", value=text.strip()[:40])
-    width, height = int(parts[0][:9]), int(parts[-1][:9])
-    return width, height
-
-
-def _check_size(request: Request, card: ModelCard) -> tuple[int, int]:
-    width = card.width if request.width is None else request.width
-    height = card.height if request.height is None else request.height
-    shown = f"{width}x{height}"
-    if card.fixed_size and (width, height) != (card.width, card.height):
-        raise InputError(
-            "size_fixed", field="size", value=shown, width=card.width, height=card.height
-        )
-    low = max(MIN_SIZE_PX, card.size_multiple)
-    if not (low <= width <= MAX_SIZE_PX and low <= height <= MAX_SIZE_PX) and not card.fixed_size:
-        raise InputError("size_range", field="size", value=shown, low=low, high=MAX_SIZE_PX)
-    if (width % card.size_multiple or height % card.size_multiple) and not card.fixed_size:
-        raise InputError("size_multiple", field="size", value=shown, multiple=card.size_multiple)
-    return width, height
-
-
-def _check_steps(request: Request, card: ModelCard) -> int:
-    steps = request.num_inference_steps
-    steps = card.num_inference_steps if steps is None else steps
-    limit = min(MAX_STEPS, card.max_steps)
-    if not isinstance(steps, int) or isinstance(steps, bool) or not 1 <= steps <= limit:
-        raise InputError("steps_range", field="steps", value=steps, limit=limit)
-    return steps
-
-
-def _check_guidance(request: Request, card: ModelCard) -> float:
-    guidance = card.guidance_scale if request.guidance_scale is None else request.guidance_scale
-    if not math.isfinite(guidance) or not 0 <= guidance <= MAX_GUIDANCE:
-        raise InputError("guidance_range", field="guidance", value=guidance)
-    return float(guidance)
-
-
-def _check_scheduler(request: Request, card: ModelCard) -> str:
-    wanted = request.scheduler or card.scheduler
-    names = {name.casefold(): name for name in card.schedulers}
-    if wanted.casefold() not in names:
-        choices = ", ".join(card.schedulers)
-        raise InputError("scheduler_unknown", field="scheduler", value=wanted[:80], choices=choices)
-    return names[wanted.casefold()]
-
-
-def _check_lock_width(request: Request, card: ModelCard) -> int:
-    width = card.lock_width if request.lock_width is None else request.lock_width
-    if isinstance(width, bool) or width not in LOCK_WIDTHS:
-        raise InputError("width_range", field="width", value=width)
-    return width
-
-
-def _one_of(name: str, value: str, choices: Sequence[str]) -> str:
-    if value not in choices:
-        code = f"{name}_unknown"
-        raise InputError(code, field=name, value=value[:80], choices=", ".join(choices))
-    return value

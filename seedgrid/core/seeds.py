@@ -19,6 +19,9 @@ from seedgrid.core.errors import InputError
 
 MAX_SEED: Final = 2**32 - 1
 MAX_SEEDS_AT_ONCE: Final = 256
+RANDOM: Final = "random"
+"""What is typed for seeds that nobody chose; the recipe says which they were."""
+NUM_DRAWN: Final = 4
 
 MAX_CHARACTERS: Final = 10_000
 """Of a list of seeds; 256 of them with commas take a third of it."""
@@ -51,7 +54,7 @@ def parse_seeds(text: str) -> tuple[int, ...]:
     """Read seeds as people write them: single ones, ranges, lists; order and repeats are kept.
 
     Args:
-        text: For example `"7"`, `"0-3"`, `"7, 11, 42"`, `"0-1, 9"`.
+        text: For example `"7"`, `"0-3"`, `"7, 11, 42"`, `"0-1, 9"`; `"random"` draws four new ones.
 
     Returns:
         At least one seed, each 0 … 2**32 - 1.
@@ -59,6 +62,8 @@ def parse_seeds(text: str) -> tuple[int, ...]:
     Raises:
         InputError: `seeds_long`, `seed_text`, `seed_range` or `seed_count`, naming the value.
     """
+    if text.strip().casefold() == RANDOM:
+        return tuple(draw_seed() for _ in range(NUM_DRAWN))
     seeds: list[int] = []
     for first_digits, last_digits in _items(text):
         first, last = int(first_digits), int(last_digits)

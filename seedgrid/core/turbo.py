@@ -12,7 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from seedgrid.core.request import ModelCard, Request
+from seedgrid.core.card import ModelCard
+from seedgrid.core.request import Request
 
 FAST_SCHEDULER: Final = "DPM++ 2M"
 STEP_SHARE: Final = 0.6

@@ -140,7 +140,7 @@ VARIABLES: Final = (
     ),
     Variable(
         name="GRADIO_TEMP_DIR",
-        what="Where uploads lie until they are taken in.",
+        what="Where uploads lie until they are taken in; on a public page nothing stays an hour.",
         home="a temporary folder of the program's own",
     ),
     Variable(name="GRADIO_ANALYTICS_ENABLED", what="Gradio's reports to its makers.", home="False"),

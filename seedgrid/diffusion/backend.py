@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol
 
+from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import RunError
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Passport, Recipe
-from seedgrid.core.request import ModelCard
 
 Offload = Literal["none", "model", "group", "sequential"]
 
@@ -90,7 +90,7 @@ class Watch(Protocol):
 
 
 class Unwatched:
-    """A watch for whoever does not care: it never stops anything."""
+    """A watch for whoever does not look: it stops nothing until `cancelled` is set."""
 
     cancelled = False
 

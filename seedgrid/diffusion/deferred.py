@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from seedgrid.core.card import ModelCard
 from seedgrid.core.recipe import ModelRef, Passport, Recipe
-from seedgrid.core.request import ModelCard
 from seedgrid.diffusion.backend import Outcome, Placement, Watch
 from seedgrid.diffusion.probe_results import ProbeReport
 from seedgrid.diffusion.process import large_import

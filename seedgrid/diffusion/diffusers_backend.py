@@ -21,9 +21,9 @@ import numpy as np
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import InputError, ModelError, RunCancelled, RunError
 from seedgrid.core.recipe import ModelRef, Passport, Recipe
-from seedgrid.core.request import ModelCard
 from seedgrid.diffusion.accel import all_used_by, make_accelerators
 from seedgrid.diffusion.backend import (
     ATTENTION_NAMES,

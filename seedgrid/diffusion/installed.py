@@ -6,8 +6,8 @@ on the server's disk. Recipes need no such care, since they hold names and never
 
 from __future__ import annotations
 
+from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import ModelError
-from seedgrid.core.request import ModelCard
 from seedgrid.diffusion.deferred import DeferredBackend
 from seedgrid.models import registry
 

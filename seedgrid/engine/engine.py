@@ -11,12 +11,13 @@ from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, Self, TypeVar
 
+from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import RunError, SeedGridError
 from seedgrid.core.events import Failed
 from seedgrid.core.notices import Notice
 from seedgrid.core.plan import Job
 from seedgrid.core.recipe import Recipe
-from seedgrid.core.request import ModelCard, Request, resolve
+from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.backend import Backend, Placement, even_threads
 from seedgrid.engine.admission import UNBOUNDED, Asker, Bounds, Speeds, Waiting, admit
 from seedgrid.engine.fair_queue import Errand, FairQueue

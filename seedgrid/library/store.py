@@ -14,11 +14,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from seedgrid.core.checks import check_prompt
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError, LibraryError
 from seedgrid.core.picture import Lineage, Picture
 from seedgrid.core.recipe import Recipe
-from seedgrid.core.request import check_prompt
 from seedgrid.formats import png
 from seedgrid.library import checkup, opening
 from seedgrid.library.checkup import Report

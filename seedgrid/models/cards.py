@@ -12,10 +12,9 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import ModelError
 from seedgrid.core.recipe import MAX_STEPS, MIN_SIZE_PX, DType, ModelRef
-from seedgrid.core.request import ModelCard
-from seedgrid.diffusion.probe_results import advised_width
 from seedgrid.models import schedulers
 from seedgrid.models.dtypes import choose_dtype, likely_device_type
 from seedgrid.models.files import ModelFiles
@@ -83,7 +82,7 @@ def make_card(ref: ModelRef, files: ModelFiles) -> ModelCard:
         dtype=choose_dtype(likely_device_type(), files.num_parameters).dtype,
         fragile=family.fragile,
     )
-    return _with_advised_width(_own_first(_with_side_file(card, files.folder)))
+    return _own_first(_with_side_file(card, files.folder))
 
 
 def _round_up(side: int, multiple: int) -> int:
@@ -110,12 +109,6 @@ def _with_side_file(card: ModelCard, folder: Path) -> ModelCard:
     if defaults.get("scheduler", card.scheduler) not in card.schedulers:
         raise ModelError("model_damaged", value=card.ref.id, file=_SIDE_FILE)
     return replace(card, hints=side.hints, **defaults)
-
-
-def _with_advised_width(card: ModelCard) -> ModelCard:
-    """Offer a smaller batch where a probe on this machine found that the lock does not hold."""
-    width = advised_width(card.ref.weights_sha256, card.dtype, card.lock_width)
-    return replace(card, lock_width=width, usual_lock_width=card.lock_width)
 
 
 def _own_first(card: ModelCard) -> ModelCard:

@@ -18,10 +18,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
+from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import ModelError
 from seedgrid.core.names import is_folder_name, is_hub_id, is_revision
 from seedgrid.core.recipe import ModelRef
-from seedgrid.core.request import ModelCard
 from seedgrid.models.cards import make_card
 from seedgrid.models.files import PICKLE_SUFFIXES, VARIANT, ModelFiles, read_folder
 from seedgrid.models.single_file import configuration_source, read_single_file

@@ -1,22 +1,29 @@
-"""The parts of a studio: model, backend, library and engine, each made when it is first needed."""
+"""The parts of a studio: model, backend, library and engine, each made when it is first needed.
+
+And what is done with them between two runs: verify a picture, probe the lock.
+"""
 
 from __future__ import annotations
 
 import os
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
+from seedgrid.core.card import ModelCard
 from seedgrid.core.entry import Entry
-from seedgrid.core.request import ModelCard
-from seedgrid.diffusion.backend import Backend, Placement
+from seedgrid.core.recipe import Recipe
+from seedgrid.diffusion.backend import Backend, Placement, Unwatched, Watch
+from seedgrid.diffusion.probe_results import ProbeReport
 from seedgrid.engine import UNBOUNDED, Bounds, Engine, Run, Warmth
 from seedgrid.pictures import StudioPicture, read_entry
 from seedgrid.studio.options import AnyPicture, is_id
 
 if TYPE_CHECKING:
     from seedgrid.library import Library
+    from seedgrid.verify import Claim, Verdict
 
 _RUNS: Final = 1000
 
@@ -59,6 +66,7 @@ class Parts:
         self._runs_per_owner = runs_per_owner
         self._bounds = bounds
         self._on_lost = on_lost
+        self._probe_watch = Unwatched()
 
     def __enter__(self) -> Self:
         return self
@@ -130,6 +138,53 @@ class Parts:
     def run(self, run_id: str) -> Run | None:
         """Return a run that goes on or that ended not long ago."""
         return self.engine.run(run_id)
+
+    def verify(
+        self, claim: Claim, watch: Watch | None = None, *, owner: str = "", address: str = ""
+    ) -> Future[Verdict]:
+        """Run a picture's recipe again between two runs, and compare.
+
+        Args:
+            claim: The picture and what it says of itself.
+            watch: Follows it, and may stop it.
+            owner: Who asks: it counts as a run of theirs.
+            address: Where from, as in `RunOptions`.
+
+        Raises:
+            SeedGridError: As `Engine.submit`.
+        """
+        from seedgrid.verify import verify
+
+        return self.engine.borrow(
+            lambda backend: verify([claim], backend, watch=watch or Unwatched())[0],
+            owner=owner,
+            address=address,
+            recipes=(claim.recipe,),
+        )
+
+    def probe(self, recipe: Recipe, placement: Placement) -> Future[ProbeReport | None]:
+        """Test between two runs whether the lock holds for recipes like this one.
+
+        It makes way as soon as somebody wants to paint.
+
+        Returns:
+            None where the backend cannot tell; `RunCancelled` where it made way.
+
+        Raises:
+            RunError: `engine_closed`.
+        """
+        from seedgrid.verify.verifying import Prober
+
+        watch = self._probe_watch = Unwatched()
+        return self.engine.borrow(
+            lambda backend: (
+                backend.probe(recipe, placement, watch) if isinstance(backend, Prober) else None
+            )
+        )
+
+    def stop_probing(self) -> None:
+        """Stop the probe that goes on or waits, if there is one."""
+        self._probe_watch.cancelled = True
 
     def find(self, picture: AnyPicture, library: Library | None = None) -> Entry:
         """Return what is known of a picture: one of ours, an id in the library, or a PNG file.

@@ -7,30 +7,27 @@ asked for.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Unpack
+from typing import Final, Unpack
 
 from seedgrid.core import request as requests
+from seedgrid.core.card import ModelCard
 from seedgrid.core.entry import Entry
 from seedgrid.core.notices import Notice
 from seedgrid.core.plan import Job, plan_grid, plan_refine
 from seedgrid.core.prompts import GUIDE_SUFFIXES
-from seedgrid.core.recipe import LOCK_WIDTH, Recipe
+from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request
 from seedgrid.core.seeds import draw_seed
 from seedgrid.core.turbo import quicken
-from seedgrid.diffusion.backend import Placement, Unwatched, Watch
-from seedgrid.diffusion.probe_results import ProbeReport, advised_width
+from seedgrid.diffusion.backend import Placement
+from seedgrid.diffusion.probe_results import advised_width
 from seedgrid.engine import Run
 from seedgrid.formats import png
 from seedgrid.pictures import Pictures, StudioPicture
 from seedgrid.studio.options import AnyPicture, RunOptions, Seeds, Settings, is_id, read_seeds
 from seedgrid.studio.parts import Parts
-
-if TYPE_CHECKING:
-    from seedgrid.verify import Claim, Verdict
 
 _OWNER: Final = "studio"
 _NUM_VARIATIONS: Final = 4
@@ -127,10 +124,14 @@ class Studio(Parts):
             RunError: `too_many_runs` of this owner.
             LibraryError: The pictures cannot be kept.
         """
-        placement = options.get("placement", self._placement)
-        recipes = self.resolve(request, prompts, turbo=turbo, placement=placement)
-        usual = LOCK_WIDTH if request.lock_width is None else request.lock_width
-        return self._submit(plan_grid(recipes), _width_notices(recipes, usual), options)
+        card = self.card(request.model)
+        device = options.get("placement", self._placement).device
+        recipes = _resolve(
+            request, prompts, quicken(card, request, device=device) if turbo else card
+        )
+        asked = request.lock_width
+        notices = _width_notices(recipes, card.lock_width) if asked is None else ()
+        return self._submit(plan_grid(recipes), notices, options)
 
     def start_refine(
         self,
@@ -147,12 +148,9 @@ class Studio(Parts):
         Raises:
             SeedGridError: As `start_grid`.
         """
-        library = options.get("library")
-        parent = self.find(picture, library)
+        parent = self.find(picture, options.get("library"))
         recipes = requests.refine(parent.recipe, suffixes, prompt=prompt)
-        if isinstance(picture, str | Path) and not is_id(picture):
-            parent = (library or self.library).add_png(png.read_bytes(parent.path))
-        return self._go_on(parent, recipes, options)
+        return self._go_on(self._joined(picture, parent, options), recipes, options)
 
     def start_variations(
         self, picture: AnyPicture, *, weight: float, **options: Unpack[RunOptions]
@@ -170,7 +168,7 @@ class Studio(Parts):
         parent = self.find(picture, options.get("library"))
         seeds = [draw_seed() for _ in range(_NUM_VARIATIONS)]
         recipes = requests.neighbours(parent.recipe, seeds, weight=weight)
-        return self._go_on(parent, recipes, options)
+        return self._go_on(self._joined(picture, parent, options), recipes, options)
 
     def start_again(
         self, entries: Sequence[Entry], parent: Entry | None, **options: Unpack[RunOptions]
@@ -189,48 +187,6 @@ class Studio(Parts):
         jobs = plan_refine(parent, recipes) if parent else plan_grid(recipes)
         return self._submit(jobs, (), {**options, "fresh": True})
 
-    def verify(
-        self, claim: Claim, watch: Watch | None = None, *, owner: str = "", address: str = ""
-    ) -> Future[Verdict]:
-        """Run a picture's recipe again between two runs, and compare.
-
-        Args:
-            claim: The picture and what it says of itself.
-            watch: Follows it, and may stop it.
-            owner: Who asks: it counts as a run of theirs.
-            address: Where from, as in `RunOptions`.
-
-        Raises:
-            RunError: As `start_grid`.
-        """
-        from seedgrid.verify import verify
-
-        return self.engine.borrow(
-            lambda backend: verify([claim], backend, watch=watch or Unwatched())[0],
-            owner=owner,
-            address=address,
-            recipes=(claim.recipe,),
-        )
-
-    def probe(
-        self, recipe: Recipe, placement: Placement, watch: Watch
-    ) -> Future[ProbeReport | None]:
-        """Test between two runs whether the lock holds for recipes like this one.
-
-        Returns:
-            None where the backend cannot tell.
-
-        Raises:
-            RunError: `engine_closed`.
-        """
-        from seedgrid.verify.verifying import Prober
-
-        return self.engine.borrow(
-            lambda backend: (
-                backend.probe(recipe, placement, watch) if isinstance(backend, Prober) else None
-            )
-        )
-
     def resolve(
         self,
         request: Request,
@@ -240,6 +196,8 @@ class Studio(Parts):
         placement: Placement | None = None,
     ) -> tuple[Recipe, ...]:
         """Turn a request into recipes; with turbo what it leaves open is answered for speed.
+
+        A width that was left open is one at which the lock was not found to fail here.
 
         Args:
             request: What was asked for.
@@ -251,12 +209,20 @@ class Studio(Parts):
             InputError: What was asked for cannot be, by field.
             ModelError: As `card`.
         """
+        return _resolve(request, prompts, self._card_for(request, turbo, placement))
+
+    def _card_for(self, request: Request, turbo: bool, placement: Placement | None) -> ModelCard:
+        """Return the card that answers what a request leaves open."""
         card = self.card(request.model)
-        if turbo:
-            card = quicken(card, request, device=(placement or self._placement).device)
-        words = [request.prompt] if prompts is None else prompts
-        wanted = [replace(request, prompt=prompt) for prompt in words]
-        return tuple(recipe for one in wanted for recipe in requests.resolve(one, card))
+        if not turbo:
+            return card
+        return quicken(card, request, device=(placement or self._placement).device)
+
+    def _joined(self, picture: AnyPicture, parent: Entry, options: RunOptions) -> Entry:
+        """Return the parent as it is in the library: a file from elsewhere is taken in first."""
+        if not isinstance(picture, str | Path) or is_id(picture):
+            return parent
+        return (options.get("library") or self.library).add_png(png.read_bytes(parent.path))
 
     def _go_on(self, parent: Entry, recipes: Sequence[Recipe], options: RunOptions) -> Run:
         """Start a round that goes on from a picture, in batches in which the lock holds here."""
@@ -265,7 +231,7 @@ class Studio(Parts):
         return self._submit(plan_refine(parent, provable), notices, options)
 
     def _submit(self, jobs: Sequence[Job], notices: Sequence[Notice], options: RunOptions) -> Run:
-        return self.engine.submit(
+        run = self.engine.submit(
             jobs,
             owner=options.get("owner", _OWNER),
             address=options.get("address", ""),
@@ -274,6 +240,20 @@ class Studio(Parts):
             placement=options.get("placement"),
             notices=notices,
         )
+        self.stop_probing()
+        return run
+
+
+def _resolve(
+    request: Request, prompts: Sequence[str] | None, card: ModelCard
+) -> tuple[Recipe, ...]:
+    """Turn a request into recipes, each prompt on every seed."""
+    words = [request.prompt] if prompts is None else prompts
+    wanted = [replace(request, prompt=prompt) for prompt in words]
+    recipes = tuple(recipe for one in wanted for recipe in requests.resolve(one, card))
+    if request.lock_width is not None:
+        return recipes
+    return tuple(_provable(recipe) for recipe in recipes)
 
 
 def _provable(recipe: Recipe) -> Recipe:

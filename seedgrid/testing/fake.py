@@ -23,10 +23,10 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import ModelError, RunCancelled, RunError
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import ModelRef, Passport, Recipe
-from seedgrid.core.request import ModelCard
 from seedgrid.diffusion.backend import Outcome, Placement, Watch
 
 Noise = NDArray[np.float64]

@@ -78,6 +78,7 @@ def main(
     if lang not in languages():
         choices = ", ".join(languages())
         raise InputError("language_unknown", field="lang", value=lang, choices=choices)
+    _keep_uploads_apart()
     if is_public():
         answers = _public_answers(model, backend)
     else:
@@ -114,7 +115,10 @@ def launch_options(answers: Answers, *, language: str | None, host: str | None) 
         "app_kwargs": {
             "routes": app.routes(answers.libraries, answers.handlers.follow),
             "middleware": app.middleware(
-                language=language, hosts=hosts, uploads=_upload_folder(), bounds=_upload_bounds()
+                language=language,
+                hosts=hosts,
+                uploads=Path(get_upload_folder()),
+                bounds=_upload_bounds(),
             ),
         },
         "i18n": make_i18n(),
@@ -151,6 +155,7 @@ def find_port(host: str, port: int) -> int:
 
 def build_space() -> tuple[gr.Blocks, Answers]:
     """Build the page of a Space."""
+    _keep_uploads_apart()
     answers = _public_answers(None, None)
     return build_app(answers), answers
 
@@ -218,13 +223,15 @@ def _make_studio(
     )
 
 
-def _upload_folder() -> Path:
-    """Where Gradio puts uploads: a folder of this program's own, so that it can be tidied."""
+def _keep_uploads_apart() -> None:
+    """Give Gradio a folder of this program's own for uploads, so that it can be tidied.
+
+    Before the page is built: every component asks once where it is.
+    """
     if "GRADIO_TEMP_DIR" not in os.environ:
         folder = tempfile.mkdtemp(prefix="seedgrid-uploads-")
         os.environ["GRADIO_TEMP_DIR"] = folder
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return Path(get_upload_folder())
 
 
 def _upload_bounds() -> UploadBounds:

@@ -11,27 +11,16 @@ from typing import Final
 import gradio as gr
 
 from seedgrid.core.errors import SeedGridError
-from seedgrid.web.actions.library import Filled, LibraryActions, fields_of
+from seedgrid.core.fields import ON_PAGE
+from seedgrid.web.actions.form import write_fields
+from seedgrid.web.actions.library import Filled, LibraryActions
 from seedgrid.web.components.layout import View
 from seedgrid.web.serializers import stage
 from seedgrid.web.state.page_state import read_page_state
 from seedgrid.web.wiring import PRIVATE, Updates, fields_by_name, or_skip, show_page, updates
 
-# What a dropped file or a link fills in, and which of it is chosen from a list.
-_FILLED: Final = (
-    "prompt",
-    "seeds",
-    "negative",
-    "steps",
-    "guidance",
-    "size",
-    "scheduler",
-    "model",
-    "determinism",
-    "dtype",
-    "mix",
-)
-_CHOICES: Final = ("scheduler", "model", "determinism", "dtype")
+_FILLED: Final = tuple(row for row in ON_PAGE if row.in_link)
+"""What a dropped file or a link fills in."""
 _ASK_AGAIN_JS: Final = "() => SeedGrid.askLibrary()"
 _CHECK_JS: Final = "(status) => SeedGrid.checkLibrary(status)"
 
@@ -75,7 +64,7 @@ def _wire_pictures(view: View, actions: LibraryActions) -> None:
 
 
 def _wire_filling(view: View, actions: LibraryActions, offers: gr.events.Dependency) -> None:
-    filled = [fields_by_name(view)[name] for name in _FILLED]
+    filled = [fields_by_name(view)[row.name] for row in _FILLED]
 
     def on_drop(kept: object, files: list[str] | None) -> Updates:
         update, fill = actions.on_drop(files or [], kept)
@@ -99,7 +88,8 @@ def _fill(filled: Filled) -> Updates:
     """Values for the fields of `_FILLED`; a choice that nobody made stays as it is."""
     if filled.request is None:
         return tuple(gr.skip() for _ in _FILLED)
-    values = fields_of(filled.request)
+    values = write_fields(filled.request)
     return tuple(
-        gr.skip() if name in _CHOICES and not values[name] else values[name] for name in _FILLED
+        gr.skip() if row.widget == "choice" and not values[row.name] else values[row.name]
+        for row in _FILLED
     )

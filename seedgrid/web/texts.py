@@ -15,6 +15,11 @@ def say(key: str, language: str) -> str:
     return locales()[language].words.get(key) or english().words[key]
 
 
+def word(key: str, language: str) -> str:
+    """Return what `say` does; an empty text when there is no such word, as of a name."""
+    return say(key, language) if key in english().words else ""
+
+
 def page_texts() -> dict[str, dict[str, str]]:
     """Return every text, error and reason, by key and language, for the scripts of the page."""
     texts: dict[str, dict[str, str]] = {}

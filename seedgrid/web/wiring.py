@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import fields
 from functools import partial
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 import gradio as gr
 
 from seedgrid.core.errors import SeedGridError
-from seedgrid.core.recipe import DType
+from seedgrid.core.fields import AUTO, ON_PAGE, Field
 from seedgrid.core.request import STRONG, SUBTLE
 from seedgrid.web.actions.checks import Checks
-from seedgrid.web.actions.form import AUTO, Asked, read_asked, read_varied
+from seedgrid.web.actions.form import read_asked, read_varied
 from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.components.layout import View
 from seedgrid.web.serializers import stage
@@ -27,7 +26,7 @@ from seedgrid.web.serializers.answers import PageUpdate
 from seedgrid.web.server.waiting import network_of
 from seedgrid.web.state.model_options import Offer
 from seedgrid.web.state.page_state import read_page_state
-from seedgrid.web.texts import choose_language, say
+from seedgrid.web.texts import choose_language, say, word
 
 Updates = tuple[object, ...]
 Trigger = Callable[..., Any]
@@ -42,7 +41,8 @@ PRIVATE: Final[dict[str, Any]] = {
 _QUEUED: Final = PRIVATE | {"queue": True}
 """For answers that come in pieces."""
 
-_LEVELS: Final = ("strict", "seeded", "off")
+_OFFERED: Final = tuple(row for row in ON_PAGE if row.widget in ("number", "choice"))
+"""The settings that depend on the model."""
 # The pick is the browser's: what is ringed when the button is pressed is what is refined.
 _PICK_JS: Final = "(state) => [SeedGrid.withPick(state)]"
 
@@ -77,17 +77,15 @@ def _wire_rounds(view: View, handlers: Handlers, demo: gr.Blocks) -> None:
         return updates(handlers.on_generate(read_asked(payload), kept, address_of(request)))
 
     def on_refine(kept: object, payload: object, request: gr.Request) -> Updates:
-        varied = read_varied(payload)
-        address = address_of(request)
-        return updates(handlers.on_refine(varied.vary, varied.device, kept, address))
+        return updates(handlers.on_refine(read_varied(payload), kept, address_of(request)))
 
     def on_subtle(kept: object, payload: object, request: gr.Request) -> Updates:
-        device, address = read_varied(payload).device, address_of(request)
-        return updates(handlers.on_variations(SUBTLE, device, kept, address))
+        varied, address = read_varied(payload), address_of(request)
+        return updates(handlers.on_variations(SUBTLE, varied, kept, address))
 
     def on_strong(kept: object, payload: object, request: gr.Request) -> Updates:
-        device, address = read_varied(payload).device, address_of(request)
-        return updates(handlers.on_variations(STRONG, device, kept, address))
+        varied, address = read_varied(payload), address_of(request)
+        return updates(handlers.on_variations(STRONG, varied, kept, address))
 
     def on_back(kept: object) -> Updates:
         return updates(handlers.on_back(kept))
@@ -99,18 +97,18 @@ def _wire_rounds(view: View, handlers: Handlers, demo: gr.Blocks) -> None:
         return updates(handlers.on_go(event._data.get("round"), kept))
 
     show = partial(show_page, view)
-    device = {"device": view.settings.device}
+    placed = {row.name: view.settings[row.name] for row in ON_PAGE if row.belongs == "placement"}
     generate = partial(
         gr.on,
         [view.bar.generate.click, view.bar.prompt.submit, view.bar.seeds.submit],
-        js=_fields_js(_asked(view)),
+        js=_fields_js(fields_by_name(view)),
     )
-    refine = partial(view.card.refine.click, js=_fields_js(device | {"vary": view.card.vary}))
+    refine = partial(view.card.refine.click, js=_fields_js(placed | {"vary": view.card.vary}))
     show(demo.load, on_load)
     show(generate, on_generate, view.payload)
     show(refine, on_refine, view.payload)
     for button, handler in ((view.card.subtle, on_subtle), (view.card.strong, on_strong)):
-        show(partial(button.click, js=_fields_js(device)), handler, view.payload)
+        show(partial(button.click, js=_fields_js(placed)), handler, view.payload)
     show(view.back.click, on_back)
     show(view.rail.go, on_go)
     show(view.again.click, on_again)
@@ -177,61 +175,46 @@ def _wire_settings(
         except SeedGridError as error:
             status = stage.complain(read_page_state(kept).move().epoch, error)
             return status, *[gr.skip() for _ in offered[1:]]
-        return gr.skip(), *_answers(offer, words_of(request)), *_offer(offer, words_of(request))
+        hints = {kind: list(words) for kind, words in offer.card.hints.items()}
+        return gr.skip(), hints, *_offer(offer, words_of(request))
 
-    def on_turbo(
-        model: str | None, turbo: bool, scheduler: str, dtype: str, request: gr.Request
-    ) -> Updates:
+    def on_turbo(model: str | None, turbo: bool, request: gr.Request) -> Updates:
         try:
             offer = handlers.offer(model, turbo=turbo)
         except SeedGridError:  # Generate says what is wrong with the model.
-            return tuple(gr.skip() for _ in answered)
-        return _answers(offer, words_of(request), scheduler=scheduler, dtype=dtype)
+            return tuple(gr.skip() for _ in _OFFERED)
+        return _offer(offer, words_of(request), keeps_values=True)
 
-    settings = view.settings
-    answered = [settings.steps, settings.scheduler, settings.dtype]
-    offered = [
-        view.status,
-        *answered,
-        view.bar.hints,
-        settings.guidance,
-        settings.size,
-        settings.determinism,
-        settings.model,
-        settings.device,
-    ]
-    asked = [view.state, settings.model, settings.turbo]
-    settings.turbo.input(on_turbo, [*asked[1:], *answered[1:]], answered, **PRIVATE)
-    settings.model.input(on_model, asked, offered, **PRIVATE)
+    settings = [view.settings[row.name] for row in _OFFERED]
+    offered = [view.status, view.bar.hints, *settings]
+    model, turbo = view.settings["model"], view.settings["turbo"]
+    asked = [view.state, model, turbo]
+    turbo.input(on_turbo, [model, turbo], settings, **PRIVATE)
+    model.input(on_model, asked, offered, **PRIVATE)
     return demo.load(on_model, asked, offered, **PRIVATE)
 
 
-def _answers(offer: Offer, language: str, *, scheduler: str = AUTO, dtype: str = AUTO) -> Updates:
-    """Values for steps, scheduler and number format: what an open one gets is its hint."""
-    auto = say("choice_auto", language)
-    schedulers = [(f"{auto} ({offer.answers.scheduler})", AUTO), *offer.card.schedulers]
-    formats = [(f"{auto} ({offer.answers.dtype})", AUTO), *get_args(DType)]
-    return (
-        gr.update(placeholder=str(offer.answers.num_inference_steps)),
-        gr.update(choices=schedulers, value=scheduler),
-        gr.update(choices=formats, value=dtype),
+def _offer(offer: Offer, language: str, *, keeps_values: bool = False) -> Updates:
+    """Values for the settings: what can be chosen, and as a hint what an open one gets."""
+    return tuple(
+        _list(row, offer, language, keeps_values=keeps_values)
+        if row.widget == "choice"
+        else gr.update(placeholder=row.text(offer.answers))
+        for row in _OFFERED
     )
 
 
-def _offer(offer: Offer, language: str) -> Updates:
-    """Values for hints and the other settings."""
-    card = offer.card
-    levels = [(say(f"determinism_{level}", language), level) for level in _LEVELS]
-    auto = say("choice_auto", language)
-    devices = [(auto, name) if name == AUTO else (name, name) for name in offer.devices]
-    return (
-        {kind: list(words) for kind, words in card.hints.items()},
-        gr.update(placeholder=f"{card.guidance_scale:g}"),
-        gr.update(placeholder=f"{card.width}x{card.height}"),
-        gr.update(choices=levels, value=_LEVELS[0]),
-        gr.update(choices=list(offer.models), value=offer.card.ref.id),
-        gr.update(choices=devices, value=offer.devices[0]),
-    )
+def _list(row: Field, offer: Offer, language: str, *, keeps_values: bool) -> object:
+    choices = [
+        (word(f"{row.name}_choice_{name}", language) or name, name)
+        for name in offer.choices[row.name]
+    ]
+    if row.has_auto:
+        auto = say("choice_auto", language)
+        choices = [(f"{auto} ({row.text(offer.answers)})", AUTO), *choices]
+    if keeps_values:
+        return gr.update(choices=choices)
+    return gr.update(choices=choices, value=offer.chosen.get(row.name, choices[0][1]))
 
 
 def updates(update: PageUpdate) -> Updates:
@@ -272,11 +255,6 @@ def _fields_js(components: Mapping[str, gr.Component | Sequence[gr.Component]]) 
     return f"(state) => [SeedGrid.withPick(state), SeedGrid.seen({json.dumps(ids)})]"
 
 
-def _asked(view: View) -> dict[str, gr.Component]:
-    """The components behind the fields of `Asked`."""
-    return {field.name: fields_by_name(view)[field.name] for field in fields(Asked)}
-
-
 def fields_by_name(view: View) -> dict[str, gr.Component]:
-    """Return the components behind the fields of `Asked`, by name."""
-    return {"prompt": view.bar.prompt, "seeds": view.bar.seeds} | vars(view.settings)
+    """Return the components of the fields, by their names."""
+    return {"prompt": view.bar.prompt, "seeds": view.bar.seeds} | view.settings

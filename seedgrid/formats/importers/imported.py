@@ -8,22 +8,18 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, field, replace
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
+from seedgrid.core.card import ModelCard
+from seedgrid.core.checks import check_prompt
+from seedgrid.core.fields import FIELDS, Field, field
+from seedgrid.core.mixes import MAX_SHARES
 from seedgrid.core.notices import Notice
-from seedgrid.core.recipe import (
-    MAX_GUIDANCE,
-    MAX_PROMPT_CHARACTERS,
-    MAX_SIZE_PX,
-    MAX_STEPS,
-    MIN_SIZE_PX,
-    NoiseShare,
-)
-from seedgrid.core.request import ModelCard, Request, check_prompt
+from seedgrid.core.recipe import MAX_PROMPT_CHARACTERS, MAX_SIZE_PX, MIN_SIZE_PX, NoiseShare
+from seedgrid.core.request import Request
 from seedgrid.core.seeds import MAX_SEED
 from seedgrid.formats.importers.samplers import OUR_NAMES
-from seedgrid.formats.links import MAX_SHARES
 
 _NO_TEXT: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 _NO_NAME: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -54,7 +50,7 @@ class Imported:
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """What a file says, as it says it.
+    """What a file says, as it says it; a number has the name of its field (core/fields.py).
 
     Attributes:
         sampler: The tool's name of it.
@@ -82,7 +78,7 @@ class Found:
     is_cpu_noise: bool = False
     extras: tuple[str, ...] = ()
     loras: tuple[str, ...] = ()
-    reasons: tuple[Notice, ...] = field(default=())
+    reasons: tuple[Notice, ...] = ()
 
 
 def to_imported(found: Found) -> Imported:
@@ -92,10 +88,9 @@ def to_imported(found: Found) -> Imported:
     request = Request(
         prompt=reasons.text(found.prompt),
         negative_prompt=reasons.text(found.negative_prompt),
-        width=reasons.number("size", found.width, MIN_SIZE_PX, MAX_SIZE_PX),
-        height=reasons.number("size", found.height, MIN_SIZE_PX, MAX_SIZE_PX),
-        num_inference_steps=reasons.number("steps", found.steps, 1, MAX_STEPS),
-        guidance_scale=reasons.guidance(),
+        width=reasons.whole(field("size"), found.width),
+        height=reasons.whole(field("size"), found.height),
+        **reasons.numbers(),
         scheduler=reasons.scheduler(),
         noise_mix=reasons.noise_mix(),
     )
@@ -178,23 +173,27 @@ class _Reasons:
             self.said.append(Notice("import_text", value=len(text) - len(kept)))
         return check_prompt(kept, field="prompt")
 
-    def number(self, name: str, value: object, low: int, high: int) -> int | None:
-        number = _whole(value)
+    def numbers(self) -> dict[str, Any]:
+        """Return the settings that are numbers, brought into their range."""
+        settings: dict[str, Any] = {}
+        for row in FIELDS:
+            if row.imported:
+                said = getattr(self._found, row.name)
+                is_whole = row.value_type is int
+                number = self.whole(row, said) if is_whole else self._fitted(row, _decimal(said))
+                settings |= row.filled(number)
+        return settings
+
+    def whole(self, row: Field, said: object) -> int | None:
+        number = self._fitted(row, _whole(said))
+        return None if number is None else int(number)
+
+    def _fitted(self, row: Field, number: float | None) -> float | None:
         if number is None:
             return None
-        ours = min(max(number, low), high)
+        ours = min(max(number, type(number)(row.low)), row.high)
         if ours != number:
-            self.said.append(Notice("import_number", name=name, value=number, instead=ours))
-        return ours
-
-    def guidance(self) -> float | None:
-        guidance = _decimal(self._found.guidance)
-        if guidance is None:
-            return None
-        ours = min(max(guidance, 0.0), MAX_GUIDANCE)
-        if ours != guidance:
-            said = Notice("import_number", name="guidance", value=guidance, instead=ours)
-            self.said.append(said)
+            self.said.append(Notice("import_number", name=row.name, value=number, instead=ours))
         return ours
 
     def scheduler(self) -> str | None:

@@ -39,12 +39,10 @@ class Checks:
         state = read_page_state(kept)
         base = {"id": str(picture_id)}
         try:
-            entry = await to_thread.run_sync(self._entry, state.visitor, str(picture_id))
-            claim = await to_thread.run_sync(read_claim, entry.path)
+            entry, claim = await to_thread.run_sync(self._claim, state.visitor, str(picture_id))
             async for news in self._verify(claim, state.visitor, address):
                 if news.pop("confirms", False) and not entry.checked:
-                    library = self._libraries.of(state.visitor)
-                    await to_thread.run_sync(library.confirm, entry.id)
+                    await to_thread.run_sync(self._libraries.of(state.visitor).confirm, entry.id)
                 yield base | news
         except SeedGridError as error:
             yield base | {"error": stage.complain(state.epoch, error)}
@@ -54,11 +52,11 @@ class Checks:
         for watch in tuple(self._going.get(visitor, ())):
             watch.stop()
 
-    def _entry(self, visitor: str, picture_id: str) -> Entry:
+    def _claim(self, visitor: str, picture_id: str) -> tuple[Entry, Claim]:
         entry = self._libraries.of(visitor).get(picture_id)
         if entry.lost:
             raise LibraryError("picture_lost", value=entry.id)
-        return entry
+        return entry, read_claim(entry.path)
 
     async def _verify(self, claim: Claim, visitor: str, address: str) -> AsyncIterator[stage.Json]:
         watch = _VerifyWatch()

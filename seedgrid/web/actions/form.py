@@ -1,67 +1,53 @@
 """What was typed into the page's fields, read into a request. Empty fields stay open.
 
-Knows nothing of components or models; numbers are checked by `request.resolve`.
+Knows nothing of components or models; values are checked by `request.resolve`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, make_dataclass
 from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 
 from seedgrid.core.errors import InputError
+from seedgrid.core.fields import ON_PAGE, Field
 from seedgrid.core.prompts import GUIDE_SUFFIXES
-from seedgrid.core.recipe import MAX_STEPS, NoiseShare
-from seedgrid.core.request import Request, parse_size
-from seedgrid.core.seeds import MAX_SEEDS_AT_ONCE, parse_seeds
-from seedgrid.formats.links import read_mix
-
-AUTO: Final = "auto"
-"""What a list offers first: as the model's card says."""
-
-_MAX_NUMBER_CHARACTERS: Final = 400
+from seedgrid.core.request import Request
+from seedgrid.core.seeds import MAX_SEEDS_AT_ONCE
 
 NUM_VARIATIONS: Final = len(GUIDE_SUFFIXES)
 """The page has so many fields; a payload with more is nobody's click."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Asked:
-    """The texts of the fields, as they were when the button was pressed.
+def _texts(rows: Sequence[Field]) -> Any:  # noqa: ANN401 (a class whose attributes are rows)
+    """Make a class of what fields show: a switch is a bool, everything else is a text."""
+    texts = [
+        (row.name, bool, False) if row.value_type is bool else (row.name, str, "") for row in rows
+    ]
+    return make_dataclass("_Texts", texts, frozen=True, kw_only=True)
 
-    Attributes:
-        mix: Other seeds whose noise is mixed in, as `links.write_mix` writes them.
-        more_prompts: One a line; each is painted on every seed as well.
-        turbo: Whether what is left open is answered for speed.
-    """
 
-    prompt: str = ""
-    seeds: str = ""
-    negative: str = ""
-    steps: str = ""
-    guidance: str = ""
-    size: str = ""
-    scheduler: str = ""
-    model: str = ""
-    device: str = ""
-    determinism: str = ""
-    dtype: str = ""
-    mix: str = ""
-    more_prompts: str = ""
-    turbo: bool = False
+_PLACED: Final = tuple(row for row in ON_PAGE if row.belongs == "placement")
+_ON_PAGE: Any = _texts(ON_PAGE)
+_ON_CARD: Any = _texts(_PLACED)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Varied:
-    """What a round around the picked picture is told.
+class Asked(_ON_PAGE):  # type: ignore[misc] # see _texts
+    """What the fields of the page (`core.fields.ON_PAGE`) show when the button is pressed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Varied(_ON_CARD):  # type: ignore[misc] # see _texts
+    """What a round around the picked picture is told, and where it is to be computed.
 
     Attributes:
         vary: What is appended to its prompt, a field each.
     """
 
     vary: tuple[str, ...] = ()
-    device: str = ""
 
 
 _ASKED: Final = TypeAdapter(Asked)
@@ -81,7 +67,7 @@ def read_asked(payload: object) -> Asked:
 
 
 def read_varied(payload: object) -> Varied:
-    """Read what a round around the picked picture is told; nothing of one that is not ours."""
+    """Read what a round around the picked picture is told; as `read_asked` does."""
     try:
         varied = _VARIED.validate_json(str(payload))
     except ValidationError:
@@ -90,30 +76,20 @@ def read_varied(payload: object) -> Varied:
 
 
 def read_request(asked: Asked) -> Request:
-    """Read the fields.
+    """Read the fields that make a picture what it is.
 
     Raises:
         InputError: What is not a number, a size or a list of seeds, by its field.
     """
-    size: dict[str, Any] = {}
-    if asked.size.strip():
-        size["width"], size["height"] = parse_size(asked.size)
-    return Request(
-        prompt=asked.prompt,
-        seeds=parse_seeds(asked.seeds),
-        negative_prompt=asked.negative,
-        model=asked.model.strip() or None,
-        num_inference_steps=_whole_number(asked.steps),
-        guidance_scale=_number(asked.guidance),
-        scheduler=_chosen(asked.scheduler),
-        determinism=asked.determinism or None,
-        dtype=_chosen(asked.dtype),
-        noise_mix=_mix(asked.mix),
-        **size,
-    )
+    return Request(**_filled([row for row in ON_PAGE if row.belongs == "recipe"], asked))
 
 
-def read_prompts(asked: Asked) -> tuple[str, ...]:
+def read_placement(said: Asked | Varied) -> dict[str, Any]:
+    """Return what the fields change of the studio's placement: where it is to be computed."""
+    return _filled(_PLACED, said)
+
+
+def read_prompts(asked: Asked, request: Request) -> tuple[str, ...]:
     """Return the prompt and those that are to be painted beside it, each once.
 
     Raises:
@@ -121,8 +97,17 @@ def read_prompts(asked: Asked) -> tuple[str, ...]:
     """
     more = [line.strip() for line in asked.more_prompts.splitlines() if line.strip()]
     prompts = tuple(dict.fromkeys([asked.prompt, *more]))
-    check_count(len(prompts) * len(parse_seeds(asked.seeds)), field="more-prompts")
+    check_count(len(prompts) * len(request.seeds), field="more-prompts")
     return prompts
+
+
+def write_fields(request: Request) -> dict[str, str | bool]:
+    """Return what the fields of the page show for a request: those that a link holds too."""
+    return {
+        row.name: bool(row.of(request)) if row.value_type is bool else row.text(request)
+        for row in ON_PAGE
+        if row.in_link
+    }
 
 
 def check_count(num_pictures: int, *, field: str) -> None:
@@ -136,32 +121,11 @@ def check_count(num_pictures: int, *, field: str) -> None:
         raise InputError("pictures_count", field=field, value=num_pictures, limit=limit)
 
 
-def _chosen(text: str) -> str | None:
-    return None if text in ("", AUTO) else text
-
-
-def _mix(text: str) -> tuple[NoiseShare, ...]:
-    try:
-        return read_mix(text)
-    except InputError as error:
-        raise InputError("mix_text", field="mix", value=text.strip()[:40]) from error
-
-
-def _whole_number(text: str) -> int | None:
-    text = text.strip()
-    if not text:
-        return None
-    if not (text.isascii() and text.removeprefix("-").isdigit() and len(text) < 10):
-        raise InputError("steps_range", field="steps", value=text[:40], limit=MAX_STEPS)
-    return int(text)
-
-
-def _number(text: str) -> float | None:
-    if not text.strip():
-        return None
-    try:
-        if len(text) > _MAX_NUMBER_CHARACTERS:
-            raise ValueError("too long")  # noqa: TRY301 (one sentence for whatever is no number)
-        return float(text.strip().replace(",", "."))
-    except ValueError as error:
-        raise InputError("guidance_range", field="guidance", value=text.strip()[:40]) from error
+def _filled(rows: Sequence[Field], said: Asked | Varied) -> dict[str, Any]:
+    settings: dict[str, Any] = {}
+    for row in rows:
+        shown = getattr(said, row.name)
+        # A switch that is off says nothing, like a field that is empty.
+        value = shown or None if row.value_type is bool else row.value(shown)
+        settings |= row.filled(value)
+    return settings

@@ -18,9 +18,8 @@ from seedgrid.core.errors import InputError, SeedGridError
 from seedgrid.core.picture import PictureId
 from seedgrid.core.recipe import Seed, Value
 from seedgrid.core.request import Request
-from seedgrid.core.seeds import format_seeds
 from seedgrid.formats.importers.imported import Imported, fit
-from seedgrid.formats.links import read_link, write_mix
+from seedgrid.formats.links import read_link
 from seedgrid.library.take_in import Taken, take_in
 from seedgrid.studio import Studio
 from seedgrid.web.serializers import pictures, stage
@@ -190,24 +189,6 @@ class LibraryActions:
         return Filled(request=fitting.request, status=status)
 
 
-def fields_of(request: Request) -> dict[str, str | bool]:
-    """Return the values of the page's fields for a request, as `ask.Asked` names them."""
-    has_size = request.width is not None and request.height is not None
-    return {
-        "prompt": request.prompt,
-        "seeds": format_seeds(request.seeds),
-        "negative": request.negative_prompt,
-        "steps": _text(request.num_inference_steps),
-        "guidance": _text(request.guidance_scale),
-        "size": f"{request.width}x{request.height}" if has_size else "",
-        "scheduler": request.scheduler or "",
-        "model": request.model or "",
-        "determinism": request.determinism or "",
-        "dtype": request.dtype or "",
-        "mix": write_mix(request.noise_mix),
-    }
-
-
 def _works(library: Library, query: Query) -> stage.Json:
     page = library.works(limit=PAGE_SIZE, after=query.after)
     items = [pictures.item(work.cover, work.num_pictures) for work in page.works]
@@ -239,7 +220,3 @@ def _show(here: Snapshot, entry: Entry) -> PageUpdate:
     lineage = entry.lineage
     moved = here.moved(work=lineage.work_id, round=lineage.round_id, picked=entry.id)
     return moved.show()
-
-
-def _text(number: float | None) -> str:
-    return "" if number is None else repr(number).removesuffix(".0")

@@ -15,7 +15,7 @@ from seedgrid.core.errors import SeedGridError
 from seedgrid.core.events import Event, Finished, Loading, Noise, Started, Step, Terminal
 from seedgrid.engine import Run
 from seedgrid.studio import RunOptions, Studio
-from seedgrid.web.actions.form import Asked, read_prompts, read_request
+from seedgrid.web.actions.form import Asked, Varied, read_placement, read_prompts, read_request
 from seedgrid.web.serializers import stage
 from seedgrid.web.serializers.answers import PageUpdate, Progress
 from seedgrid.web.state.model_options import Offer, offer
@@ -51,33 +51,29 @@ class Handlers:
         """Start a new work: one prompt or several, each on every seed."""
         here = self._look(kept)
         try:
-            run = self._studio.start_grid(
-                read_request(asked),
-                read_prompts(asked),
-                turbo=asked.turbo,
-                **self._options(here, address, asked.device),
-            )
+            request = read_request(asked)
+            prompts = read_prompts(asked, request)
+            options = self._options(here, asked, address)
+            run = self._studio.start_grid(request, prompts, turbo=asked.turbo, **options)
         except SeedGridError as error:
             return _refuse(here, error)
         return self._show_run(here, run)
 
-    def on_refine(
-        self, suffixes: Sequence[str], device: str, kept: object, address: str = ""
-    ) -> PageUpdate:
+    def on_refine(self, varied: Varied, kept: object, address: str = "") -> PageUpdate:
         """Start a round on the picked picture's seed: its prompt with each suffix."""
         here = self._look(kept)
         try:
             picked = here.picked()
             if picked is None:
                 return PageUpdate()
-            options = self._options(here, address, device)
-            run = self._studio.start_refine(picked, suffixes, **options)
+            options = self._options(here, varied, address)
+            run = self._studio.start_refine(picked, varied.vary, **options)
         except SeedGridError as error:
             return _refuse(here, error)
         return self._show_run(here, run)
 
     def on_variations(
-        self, weight: float, device: str, kept: object, address: str = ""
+        self, weight: float, varied: Varied, kept: object, address: str = ""
     ) -> PageUpdate:
         """Start a round around the picked picture's noise: its words stay as they are."""
         here = self._look(kept)
@@ -85,7 +81,7 @@ class Handlers:
             picked = here.picked()
             if picked is None:
                 return PageUpdate()
-            options = self._options(here, address, device)
+            options = self._options(here, varied, address)
             run = self._studio.start_variations(picked, weight=weight, **options)
         except SeedGridError as error:
             return _refuse(here, error)
@@ -99,7 +95,7 @@ class Handlers:
         parent = here.find(here.round.parent_id)
         try:
             run = self._studio.start_again(
-                here.round.entries, parent, **self._options(here, address)
+                here.round.entries, parent, **self._options(here, Varied(), address)
             )
         except SeedGridError as error:
             return _refuse(here, error)
@@ -209,24 +205,21 @@ class Handlers:
     def _look(self, kept: object) -> Snapshot:
         return self._snapshots.of(read_page_state(kept))
 
-    def _options(self, here: Snapshot, address: str, device: str = "") -> RunOptions:
-        placement = self._studio.placement
+    def _options(self, here: Snapshot, said: Asked | Varied, address: str) -> RunOptions:
         return RunOptions(
             owner=here.state.visitor,
             address=address,
             library=here.library,
-            placement=replace(placement, device=device or placement.device),
+            placement=replace(self._studio.placement, **read_placement(said)),
         )
 
     def _show_run(self, before: Snapshot, run: Run) -> PageUpdate:
         """Show the round that has just begun, finished where the library knew its pictures."""
-        lock = self._snapshots.lock
-        lock.make_way()
         run.wait_for(Loading, Started, timeout_s=_AT_ONCE_S)
         if run.state == "running":
             run.wait_for(Loading, Noise, timeout_s=_NOISE_S)
         if run.has_ended:
-            lock.consider(run)
+            self._snapshots.lock.consider(run)
         return before.after(run).show()
 
 

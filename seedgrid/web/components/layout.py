@@ -10,13 +10,14 @@ from typing import Final
 
 import gradio as gr
 
+from seedgrid.core.fields import field
 from seedgrid.core.prompts import GUIDE_PROMPT, GUIDE_SUFFIXES
-from seedgrid.web.components.settings import Settings, build_settings
+from seedgrid.web.components.settings import build_settings
 from seedgrid.web.serializers.pictures import no_picture
 from seedgrid.web.serializers.stage import EMPTY_RAIL, NO_ITEMS, stage_of_noise
 from seedgrid.web.state.page_state import NEW_VISIT
 
-GUIDE_SEEDS: Final = "0-3"
+GUIDE_SEEDS: Final = str(field("seeds").default)
 
 # The scripts are files under assets/; these lines only hand them the component. Each custom event
 # must be named in quotes here, or Gradio does not know it.
@@ -84,7 +85,7 @@ class View:
     status: gr.HTML
     again: gr.Button
     card: Card
-    settings: Settings
+    settings: dict[str, gr.Component]
     drop: gr.File
     library: gr.HTML
 

@@ -30,6 +30,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import SeedGridError
+from seedgrid.core.fields import ON_PAGE
 from seedgrid.export.bundle import script, write_bundle
 from seedgrid.export.contact_sheets import write_sheet
 from seedgrid.storage.assets import assets_folder
@@ -156,7 +157,12 @@ def middleware(
 
 def page_head(language: str | None) -> str:
     """Return what the page's head holds beside Gradio's: styles, words, scripts."""
-    config = {"language": language, "languages": page_languages(), "texts": page_texts()}
+    config = {
+        "language": language,
+        "languages": page_languages(),
+        "texts": page_texts(),
+        "fields": [row.id for row in ON_PAGE],
+    }
     words = json.dumps(config, ensure_ascii=False).replace("<", "\\u003c")
     links = [f'<link rel="stylesheet" href="{_address(name)}">' for name in _STYLES]
     scripts = [f'<script src="{_address(name)}"></script>' for name in SCRIPTS]

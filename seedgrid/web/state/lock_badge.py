@@ -13,7 +13,7 @@ from concurrent.futures import Future
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import RunCancelled, SeedGridError
 from seedgrid.core.recipe import Recipe
-from seedgrid.diffusion.backend import Placement, PreviewMaker
+from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.probe_results import ProbeReport, recall_report
 from seedgrid.engine import Run
 from seedgrid.studio import Studio
@@ -28,7 +28,6 @@ class LockBadge:
     def __init__(self, studio: Studio) -> None:
         self._studio = studio
         self._busy = threading.Lock()
-        self._watch = _ProbeWatch()
 
     def of(self, entry: Entry) -> stage.Json:
         """Say in one sentence what was tested of the lock for this picture, here, and when."""
@@ -52,14 +51,9 @@ class LockBadge:
         if recall_report(entry.recipe, entry.passport) is not None:
             self._busy.release()
             return
-        self._watch = _ProbeWatch()
-        self._probe(entry.recipe, run.placement, self._watch)
+        self._probe(entry.recipe, run.placement)
 
-    def make_way(self) -> None:
-        """Stop a probe that goes on: somebody wants to paint."""
-        self._watch.close()
-
-    def _probe(self, recipe: Recipe, placement: Placement, watch: _ProbeWatch) -> None:
+    def _probe(self, recipe: Recipe, placement: Placement) -> None:
         def settle(future: Future[ProbeReport | None]) -> None:
             self._busy.release()
             error = None if future.cancelled() else future.exception()
@@ -67,26 +61,6 @@ class LockBadge:
                 logger.warning("the lock could not be probed: %s", error)
 
         try:
-            self._studio.probe(recipe, placement, watch).add_done_callback(settle)
+            self._studio.probe(recipe, placement).add_done_callback(settle)
         except SeedGridError:  # The engine closes.
             self._busy.release()
-
-
-class _ProbeWatch:
-    """The watch of a probe: closed when somebody else wants to pass."""
-
-    def __init__(self) -> None:
-        self._closed = threading.Event()
-
-    @property
-    def cancelled(self) -> bool:
-        return self._closed.is_set()
-
-    def noise(self, previews: PreviewMaker) -> None:
-        """Nobody looks at a probe's noise."""
-
-    def step(self, number: int, total: int, previews: PreviewMaker) -> None:
-        """Nobody follows a probe step by step."""
-
-    def close(self) -> None:
-        self._closed.set()

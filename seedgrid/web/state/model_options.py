@@ -6,9 +6,12 @@ Knows no component. Devices are listed once torch is there; the page never waits
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from seedgrid.core.request import ModelCard, Request
+from seedgrid.core.card import ModelCard
+from seedgrid.core.fields import ON_PAGE
+from seedgrid.core.request import Request, ask_again, resolve
 from seedgrid.core.turbo import quicken
 from seedgrid.studio import Studio
 
@@ -18,13 +21,15 @@ class Offer:
     """What can be chosen, and what is taken when nothing is.
 
     Attributes:
-        answers: Its defaults are what a request gets that leaves steps and the like open.
+        choices: What each list offers, by the name of its field.
+        chosen: What a list shows at first, where that is not its first choice.
+        answers: What a request gets that leaves everything open.
     """
 
     card: ModelCard
-    models: tuple[str, ...]
-    devices: tuple[str, ...]
-    answers: ModelCard
+    choices: Mapping[str, tuple[str, ...]]
+    chosen: Mapping[str, str]
+    answers: Request
 
 
 def offer(studio: Studio, model: str | None, *, turbo: bool = False) -> Offer:
@@ -39,9 +44,21 @@ def offer(studio: Studio, model: str | None, *, turbo: bool = False) -> Offer:
         ModelError: The model is not there, is damaged, or is not safe to load.
     """
     card = studio.card(model or None)
-    device = studio.placement.device
-    answers = quicken(card, Request(prompt=""), device=device) if turbo else card
-    return Offer(card=card, models=_models(studio), devices=_devices(studio), answers=answers)
+    of_card = {row.name: tuple(row.choices(card)) for row in ON_PAGE if row.choices}
+    of_machine = {"model": _models(studio), "device": _devices(studio)}
+    return Offer(
+        card=card,
+        choices=of_card | of_machine,
+        chosen={"model": card.ref.id},
+        answers=_answers(card, studio.placement.device if turbo else None),
+    )
+
+
+def _answers(card: ModelCard, turbo_device: str | None) -> Request:
+    """What a model answers for what was left open; with turbo, for speed on a device."""
+    request = Request(prompt="a picture", seeds=(0,))
+    quick = card if turbo_device is None else quicken(card, request, device=turbo_device)
+    return ask_again(resolve(request, quick)[0])
 
 
 def _models(studio: Studio) -> tuple[str, ...]:

@@ -51,6 +51,7 @@ class Snapshot:
     Attributes:
         state: Where the browser is.
         library: The visitor's own.
+        run: The last run that was started here, if it is still known.
     """
 
     def __init__(self, state: PageState, studio: Studio, library: Library, lock: LockBadge) -> None:
@@ -59,12 +60,17 @@ class Snapshot:
         self._studio = studio
         self._lock = lock
         self._read: tuple[Entry, ...] | None = None
+        self.run = studio.run(state.run) if state.run else None
+        # Asked before the work is read: of a run that is done, what is read has every picture.
+        self._was_done = self.run is not None and self.run.state == "done"
 
     def moved(self, **changes: str | None) -> Snapshot:
         """Look at another place of this page; a work that was read is not read again."""
         moved = Snapshot(self.state.move(**changes), self._studio, self.library, self._lock)
         if moved.state.work == self.state.work:
             moved._read = self._read
+        if moved.run is self.run:
+            moved._was_done = self._was_done
         return moved
 
     def after(self, run: Run) -> Snapshot:
@@ -88,11 +94,6 @@ class Snapshot:
     def rounds(self) -> tuple[Round, ...]:
         """The rounds of this work."""
         return rounds_of(self.entries)
-
-    @cached_property
-    def run(self) -> Run | None:
-        """The last run that was started here, if it is still known."""
-        return self._studio.run(self.state.run) if self.state.run else None
 
     @property
     def round(self) -> Round | None:
@@ -151,7 +152,7 @@ class Snapshot:
         """
         state, run = self.state, self.run
         # What a run finished may have been marked or thrown away since: the library knows.
-        if run is not None and is_on_stage(run, state) and run.state != "done":
+        if run is not None and is_on_stage(run, state) and not self._was_done:
             return stages.stage_of_run(state.epoch, run, steps, picked=state.picked)
         busy = run is not None and not run.has_ended
         if self.round is None:

@@ -1,0 +1,47 @@
+"""ModelCard: what a model is and can do, known without loading it.
+
+It answers what a request leaves open, and says which values the model can paint with.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from seedgrid.core.recipe import LOCK_WIDTH, MAX_STEPS, DType, ModelRef
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelCard:
+    """What a model is and can do.
+
+    Attributes:
+        family: The pipeline class, for example `"StableDiffusionPipeline"`.
+        has_prompt: False for unconditional pipelines (DDPM, DDIM): their prompt is empty.
+        has_negative_prompt: Whether a negative prompt reaches the picture.
+        size_multiple: Width and height must be multiples of this many pixels.
+        fixed_size: True when only `width` x `height` can be painted.
+        max_steps: The most steps that the model's noise schedule allows.
+        schedulers: The names on offer with this model, the model's own first.
+        lock_width: The model's usual one; where a probe found a leak here, the studio takes less,
+            and says so.
+        hints: Words the model knows, by kind, for the page; empty when nobody said.
+        fragile: True for pipelines that only the same hardware and versions reproduce (UnCLIP).
+    """
+
+    ref: ModelRef
+    family: str
+    has_prompt: bool = True
+    has_negative_prompt: bool = True
+    width: int
+    height: int
+    size_multiple: int = 8
+    fixed_size: bool = False
+    num_inference_steps: int = 25
+    max_steps: int = MAX_STEPS
+    guidance_scale: float = 7.5
+    scheduler: str
+    schedulers: tuple[str, ...]
+    dtype: DType = "float32"
+    lock_width: int = LOCK_WIDTH
+    hints: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    fragile: bool = False

@@ -1,0 +1,213 @@
+"""What a setting may be: texts become values, and values are checked against the model's card.
+
+Each refusal is an `InputError` at its field, with the value and what to do. The table of fields
+(fields.py) says which of these functions belongs to which setting.
+
+    >>> parse_size("512x768")
+    (512, 768)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final, get_args
+
+from seedgrid.core.card import ModelCard
+from seedgrid.core.errors import InputError
+from seedgrid.core.recipe import (
+    LOCK_WIDTHS,
+    MAX_GUIDANCE,
+    MAX_PROMPT_CHARACTERS,
+    MAX_SIZE_PX,
+    MAX_STEPS,
+    MIN_SIZE_PX,
+    Determinism,
+    DType,
+)
+
+DEFAULT_DETERMINISM: Final[Determinism] = "strict"
+_MAX_NUMBER_CHARACTERS: Final = 400
+_SHOWN: Final = 40
+
+
+def check_prompt(text: str, *, field: str) -> str:
+    """Return the text if a recipe can hold it; line ends become newlines, nothing else changes.
+
+    Raises:
+        InputError: `prompt_long` or `prompt_characters`.
+    """
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if len(text) > MAX_PROMPT_CHARACTERS:
+        raise InputError("prompt_long", field=field, value=len(text), limit=MAX_PROMPT_CHARACTERS)
+    for character in text:
+        if (character < " " and character not in "\n\t") or character == "\x7f":
+            raise InputError("prompt_characters", field=field, value=f"U+{ord(character):04X}")
+        if "\ud800" <= character <= "\udfff":
+            raise InputError("prompt_characters", field=field, value=f"U+{ord(character):04X}")
+    return text
+
+
+def parse_size(text: str) -> tuple[int, int]:
+    """Read a size as people write it: `512x768` is 512 wide and 768 high, `512` is a square.
+
+    Raises:
+        InputError: `size_text`.
+    """
+    parts = text.lower().replace("×", "x").replace(" ", "").split("x")
+    is_size = len(parts) <= 2 and all(part.isascii() and part.isdigit() for part in parts)
+    if len(text) > _SHOWN or not is_size:
+        raise InputError("size_text", field="size", value=text.strip()[:_SHOWN])
+    width, height = int(parts[0][:9]), int(parts[-1][:9])
+    return width, height
+
+
+def parse_steps(text: str) -> int:
+    """Read a number of steps.
+
+    Raises:
+        InputError: `steps_range`.
+    """
+    text = text.strip()
+    if not (len(text) < 10 and text.isascii() and text.removeprefix("-").isdigit()):
+        raise InputError("steps_range", field="steps", value=text[:_SHOWN], limit=MAX_STEPS)
+    return int(text)
+
+
+def parse_guidance(text: str) -> float:
+    """Read a guidance, with a point or a comma.
+
+    Raises:
+        InputError: `guidance_range`.
+    """
+    shown = text.strip()[:_SHOWN]
+    try:
+        if len(text) > _MAX_NUMBER_CHARACTERS:
+            raise ValueError("too long")  # noqa: TRY301 (one sentence for whatever is no number)
+        return float(text.strip().replace(",", "."))
+    except ValueError as error:
+        raise InputError("guidance_range", field="guidance", value=shown) from error
+
+
+def check_words(text: str, card: ModelCard) -> str:
+    """Return the prompt that a model is given; one without words gets none.
+
+    Raises:
+        InputError: `prompt_empty`, or as `check_prompt`.
+    """
+    if not card.has_prompt:
+        return ""
+    if not text.strip():
+        raise InputError("prompt_empty", field="prompt")
+    return check_prompt(text, field="prompt")
+
+
+def check_negative(text: str, card: ModelCard) -> str:
+    """Return the negative prompt that a model is given; one that has no use for it gets none.
+
+    Raises:
+        InputError: As `check_prompt`.
+    """
+    negative = check_prompt(text, field="negative") if card.has_prompt else ""
+    return negative if card.has_negative_prompt else ""
+
+
+def check_size(size: tuple[int | None, int | None], card: ModelCard) -> tuple[int, int]:
+    """Return width and height in pixels.
+
+    Raises:
+        InputError: `size_fixed`, `size_range` or `size_multiple`.
+    """
+    width = card.width if size[0] is None else size[0]
+    height = card.height if size[1] is None else size[1]
+    shown = f"{width}x{height}"
+    if card.fixed_size and (width, height) != (card.width, card.height):
+        raise InputError(
+            "size_fixed", field="size", value=shown, width=card.width, height=card.height
+        )
+    low = max(MIN_SIZE_PX, card.size_multiple)
+    if not (low <= width <= MAX_SIZE_PX and low <= height <= MAX_SIZE_PX) and not card.fixed_size:
+        raise InputError("size_range", field="size", value=shown, low=low, high=MAX_SIZE_PX)
+    if (width % card.size_multiple or height % card.size_multiple) and not card.fixed_size:
+        raise InputError("size_multiple", field="size", value=shown, multiple=card.size_multiple)
+    return width, height
+
+
+def check_steps(steps: int | None, card: ModelCard) -> int:
+    """Return the number of steps.
+
+    Raises:
+        InputError: `steps_range`.
+    """
+    steps = card.num_inference_steps if steps is None else steps
+    limit = min(MAX_STEPS, card.max_steps)
+    if not _is_whole(steps) or not 1 <= steps <= limit:
+        raise InputError("steps_range", field="steps", value=steps, limit=limit)
+    return steps
+
+
+def check_guidance(guidance: float | None, card: ModelCard) -> float:
+    """Return the guidance.
+
+    Raises:
+        InputError: `guidance_range`.
+    """
+    guidance = card.guidance_scale if guidance is None else guidance
+    if not math.isfinite(guidance) or not 0 <= guidance <= MAX_GUIDANCE:
+        raise InputError("guidance_range", field="guidance", value=guidance)
+    return float(guidance)
+
+
+def check_scheduler(scheduler: str | None, card: ModelCard) -> str:
+    """Return the scheduler's name as the card writes it.
+
+    Raises:
+        InputError: `scheduler_unknown`.
+    """
+    wanted = scheduler or card.scheduler
+    names = {name.casefold(): name for name in card.schedulers}
+    if wanted.casefold() not in names:
+        choices = ", ".join(card.schedulers)
+        raise InputError("scheduler_unknown", field="scheduler", value=wanted[:80], choices=choices)
+    return names[wanted.casefold()]
+
+
+def check_dtype(dtype: str | None, card: ModelCard) -> str:
+    """Return the number format.
+
+    Raises:
+        InputError: `dtype_unknown`.
+    """
+    return _one_of("dtype", dtype or card.dtype, get_args(DType))
+
+
+def check_determinism(level: str | None, _: ModelCard) -> str:
+    """Return the level of determinism.
+
+    Raises:
+        InputError: `determinism_unknown`.
+    """
+    return _one_of("determinism", level or DEFAULT_DETERMINISM, get_args(Determinism))
+
+
+def check_lock_width(width: int | None, card: ModelCard) -> int:
+    """Return the lock width.
+
+    Raises:
+        InputError: `width_range`.
+    """
+    width = card.lock_width if width is None else width
+    if not _is_whole(width) or width not in LOCK_WIDTHS:
+        raise InputError("width_range", field="width", value=width)
+    return width
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _one_of(name: str, value: str, choices: Sequence[str]) -> str:
+    if value not in choices:
+        code = f"{name}_unknown"
+        raise InputError(code, field=name, value=value[:80], choices=", ".join(choices))
+    return value

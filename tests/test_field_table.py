@@ -1,0 +1,190 @@
+"""The table of fields: each setting stands there once, and everything else is made of it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from dataclasses import fields as attributes
+from pathlib import Path
+from typing import get_type_hints
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pictures import make_recipe
+from typer.main import get_command
+
+import seedgrid
+from seedgrid.cli.program import app as program
+from seedgrid.core.fields import FIELDS, IN_LINKS, ON_PAGE, OPTIONS, Field, field
+from seedgrid.core.recipe import NoiseShare
+from seedgrid.core.request import Request, ask_again, resolve
+from seedgrid.diffusion.backend import Placement
+from seedgrid.formats.importers.imported import Found
+from seedgrid.formats.links import link_query
+from seedgrid.locales import english
+from seedgrid.studio import Settings
+from seedgrid.testing.fake import FAKE_CARD
+from seedgrid.web.actions.form import Asked, read_request, write_fields
+
+ROOT = Path(seedgrid.__file__).parents[1]
+WORDS = {
+    "bar": ("label", "placeholder"),
+    "words": ("label", "placeholder"),
+    "lines": ("label", "placeholder"),
+    "text": ("label", "placeholder"),
+    "number": ("label",),
+    "choice": ("label",),
+    "switch": ("label", "info"),
+}
+
+
+def filled_by(*belongs: str) -> list[str]:
+    return [name for row in FIELDS if row.belongs in belongs for name in row.fills]
+
+
+def names_of(kind: type) -> set[str]:
+    return {one.name for one in attributes(kind)}
+
+
+def test_each_attribute_of_a_request_has_one_field() -> None:
+    """Nothing can be asked for that is not in the table; LoRAs cannot be asked for yet."""
+    assert sorted([*filled_by("recipe"), "loras"]) == sorted(names_of(Request))
+    assert set(filled_by("placement")) <= names_of(Placement)
+    assert len({row.name for row in FIELDS}) == len(FIELDS)
+
+
+def test_python_has_the_settings_of_the_command_line() -> None:
+    """A type checker needs the names written out; they are those of the table."""
+    rows = [row for row in OPTIONS if row.belongs == "recipe" and row.name != "model"]
+    assert {name for row in rows for name in row.fills} == set(get_type_hints(Settings))
+
+
+@pytest.mark.parametrize("row", ON_PAGE, ids=lambda row: row.name)
+def test_the_page_has_its_words(row: Field) -> None:
+    """Label, and placeholder or hint, are there to be translated; lists translate by option."""
+    assert row.widget is not None
+    assert {f"{row.name}_{kind}" for kind in WORDS[row.widget]} <= set(english().words)
+
+
+@pytest.mark.parametrize("command", ["grid", "matrix"])
+def test_the_command_line_has_an_option_for_each_field(command: str) -> None:
+    """With the help of the table; what is not given stays open."""
+    options = {one.name: one for one in get_command(program).commands[command].params}  # type: ignore[attr-defined] # a group
+    for row in OPTIONS:
+        assert options[row.name].help == row.help
+        assert options[row.name].default == row.default
+
+
+def test_numbers_that_other_tools_write_have_a_range() -> None:
+    """What is too large is brought into it, and said."""
+    rows = [row for row in FIELDS if row.imported]
+    assert {row.name for row in rows} <= names_of(Found)
+    assert all(row.value_type in (int, float) and row.low < row.high < 1e9 for row in rows)
+
+
+@given(
+    guidance=st.floats(0, 30),
+    steps=st.integers(1, 100),
+    width=st.sampled_from([64, 96, 256]),
+    negative=st.text("fog, \n", max_size=20),
+    mix=st.lists(
+        st.builds(NoiseShare, seed=st.integers(0, 2**32 - 1), weight=st.floats(0.01, 1)), max_size=3
+    ),
+)
+def test_what_a_field_shows_is_read_again(
+    guidance: float, steps: int, width: int, negative: str, mix: list[NoiseShare]
+) -> None:
+    """Written into the fields of the page and read from there, a recipe is the same."""
+    recipe = make_recipe(
+        guidance_scale=guidance,
+        num_inference_steps=steps,
+        width=width,
+        negative_prompt=negative,
+        noise_mix=tuple(mix),
+        model=FAKE_CARD.ref,
+    )
+    again = read_request(Asked(**write_fields(ask_again(recipe))))
+    assert resolve(again, FAKE_CARD) == (recipe,)
+
+
+def test_a_link_has_only_names_of_the_table() -> None:
+    """And those of settings that are open are left out."""
+    names = {part.split("=")[0] for part in link_query(make_recipe()).split("&")}
+    assert names < {row.name for row in IN_LINKS}
+
+
+def test_an_unknown_field_is_a_mistake() -> None:
+    """Of ours: a name is written into the source, not typed."""
+    with pytest.raises(StopIteration):
+        field("flavour")
+
+
+# One row, and the words of its label. Its use is there: backends read `Placement.threads`.
+ROW = """    Field(
+        name="threads",
+        belongs="placement",
+        fills=("threads",),
+        value_type=int,
+        read=int,
+        widget="number",
+        help="Threads of one operation.",
+    ),
+"""
+PROBE = """
+import json
+import gradio as gr
+from typer.main import get_command
+from seedgrid.cli.options import make_placement
+from seedgrid.cli.program import app
+from seedgrid.web.actions.form import Asked, Varied, read_placement, read_varied
+from seedgrid.web.components.settings import build_settings
+from seedgrid.web.page import make_i18n
+from seedgrid.web.server.app import page_head
+
+with gr.Blocks():
+    settings = build_settings(make_i18n())
+options = get_command(app).commands["grid"].params
+print(json.dumps({
+    "ids": sorted(one.elem_id for one in settings.values()),
+    "label": make_i18n().translations["ko"]["threads_label"],
+    "page": read_placement(Asked(threads="2")),
+    "card": read_placement(read_varied('{"vary": ["a"], "threads": "3"}')),
+    "option": [one.help for one in options if one.name == "threads"],
+    "command": make_placement({"threads": 5, "device": "cpu"}).threads,
+    "errors stand at it": '"threads"' in page_head(None).split('"fields"')[1],
+}))
+"""
+
+
+def test_a_new_setting_is_one_row(tmp_path: Path) -> None:
+    """A row and its label are enough for the form, the card's rounds, the options and errors."""
+    package = tmp_path / "seedgrid"
+    shutil.copytree(ROOT / "seedgrid", package, ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "assets").symlink_to(ROOT / "assets")
+    table = package / "core" / "fields.py"
+    before, mark, after = table.read_text().partition('    Field(\n        name="turbo"')
+    assert mark
+    table.write_text(before + ROW + mark + after)
+    for path in (package / "locales").glob("*.json"):
+        told = json.loads(path.read_text())
+        told["fields"]["threads_label"] = f"Threads ({path.stem})"
+        path.write_text(json.dumps(told))
+
+    done = subprocess.run(
+        [sys.executable, "-c", PROBE], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 0, done.stderr
+    folded = [f"sg-{row.id}" for row in ON_PAGE if row.widget != "bar"]
+    assert json.loads(done.stdout) == {
+        "ids": sorted([*folded, "sg-threads"]),
+        "label": "Threads (ko)",
+        "page": {"threads": 2},
+        "card": {"threads": 3},
+        "option": ["Threads of one operation."],
+        "command": 5,
+        "errors stand at it": True,
+    }
