@@ -105,7 +105,7 @@ SeedGrid.stage = ({ element, props, watch, pick }) => {
     const before = isNew ? [] : current.cells;
     const isFirst = current.epoch <= 0 && value.epoch > 0;
     if (isNew) picked = isFirst ? (recall(value) ?? value.picked) : value.picked;
-    if (value.cells[picked]?.state === "stopped") picked = null; // it will never be there
+    if (["stopped", "missed"].includes(value.cells[picked]?.state)) picked = null; // it will never be there
     current = value;
     const isChanged = isNew || value.cells.some((state, index) => face(state) !== cells[index]?.face);
     if (isChanged) layOut(value);

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from seedgrid.core.card import ModelCard
+from seedgrid.core.errors import RunError
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request, resolve
@@ -72,8 +73,13 @@ def _small(card: ModelCard) -> dict[str, int]:
 
 
 def paint(backend: DiffusersBackend, recipes: Sequence[Recipe]) -> tuple[Pixels, ...]:
-    """Paint a batch with SeedGrid and nobody watching."""
-    return backend.paint(recipes, PLACEMENT, SilentWatch())
+    """Paint a batch with SeedGrid and nobody watching; the first picture that is none is raised."""
+    pictures = []
+    for outcome in backend.paint(recipes, PLACEMENT, SilentWatch()):
+        if isinstance(outcome, RunError):
+            raise outcome
+        pictures.append(outcome)
+    return tuple(pictures)
 
 
 @contextmanager

@@ -3,8 +3,7 @@
     python tests/prove.py
 
 Real small pipelines with seeded random weights, one thread, width 4, float32 and bfloat16: the
-probe compares a cell alone, in other slots, beside other prompts and in reverse order, bit by bit,
-before rounding.
+probe paints eight steps beside poisoned neighbours and compares every bit before rounding.
 """
 
 from __future__ import annotations
@@ -38,13 +37,14 @@ FAMILIES = {
 }
 DTYPES = ("float32", "bfloat16")
 
-HEAD = """# Schedulers and families: what was proven
+HEAD = """# Schedulers and families: what was tested
 
 Written by `python tests/prove.py`; do not edit by hand.
 
-**4**: the lock holds at width 4, in float32 and in bfloat16: a picture's bits do not depend on its
-slot, its neighbours, their prompts (1 and 300 words) or the padding. **·**: not offered, because
-the scheduler does not fit the family. Anything else would say where the lock does not hold.
+**4**: no leak was found at width 4, in float32 and in bfloat16: through eight steps and the
+decoding, a picture's bits did not depend on its slot, on neighbours whose latents and words were
+NaN or large, or on the padding. **·**: not offered, because the scheduler does not fit the
+family. Anything else would say where the lock does not hold.
 
 Every draw, the first and each later one, comes from the picture's own CPU generator.
 
@@ -76,7 +76,7 @@ def main() -> None:
 
 
 def outcome(backend: DiffusersBackend, folder: Path, scheduler: str) -> str:
-    """Return the proven width, or what went wrong."""
+    """Return the width at which no leak was found, or what went wrong."""
     widths = set()
     for dtype in DTYPES:
         recipe = recipes_for(

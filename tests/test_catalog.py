@@ -318,3 +318,12 @@ def test_a_download_fetches_what_is_loaded_and_no_second_copy() -> None:
         "vae_decoder/model.onnx",
     ]
     assert registry.files_to_fetch([*needed, *needless]) == needed
+
+
+def test_an_inpainting_denoiser_is_refused(folder: Path) -> None:
+    """Nine channels, a picture and a mask beside the noise: it cannot paint from noise alone."""
+    edit_json(folder / "unet" / "config.json", in_channels=9)
+    with pytest.raises(ModelError) as caught:
+        registry.find(str(folder)).card  # noqa: B018 (reading it raises)
+    assert caught.value.code == "model_inpainting"
+    assert "9" in str(caught.value)

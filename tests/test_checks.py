@@ -98,7 +98,7 @@ def test_an_altered_recipe_is_found_out_with_a_picture_of_the_difference(
     )
     kept = studio.library.add(liar)
     *_, verdict = verdicts(studio, kept.id, ME)
-    assert verdict["verdict"] == "drifted"
+    assert verdict["verdict"] == "altered"
     assert verdict["difference"].startswith("data:image/jpeg;base64,")
     assert verdict["reasons"][0]["key"] == "reason_same_passport"
 
@@ -109,19 +109,20 @@ def test_verifying_nothing_is_explained(studio: Studio) -> None:
     assert news["error"]["key"] == "error_picture_unknown"
 
 
-def test_before_it_is_measured_nothing_is_claimed(studio: Studio, entry: Entry) -> None:
-    """No badge without a probe."""
-    assert LockBadge(studio).of(entry) is None
+def test_before_it_is_tested_that_is_said(studio: Studio, entry: Entry) -> None:
+    """Nothing is claimed without a probe."""
+    assert LockBadge(studio).of(entry) == {"key": "lock_untested", "data": {"asked": 4}}
 
 
-@pytest.mark.parametrize(("proven", "key"), [(4, "lock_tested"), (1, "lock_fails")])
+@pytest.mark.parametrize(("tested", "key"), [(4, "lock_tested"), (1, "lock_fails")])
 def test_the_badge_says_what_was_measured(
-    studio: Studio, entry: Entry, proven: int, key: str
+    studio: Studio, entry: Entry, tested: int, key: str
 ) -> None:
     """The probe's result for this model, size and machine, and no other."""
-    keep_report(entry.recipe, entry.passport, report_for(entry.recipe, tested=proven))
+    keep_report(entry.recipe, entry.passport, report_for(entry.recipe, tested=tested))
     badge = LockBadge(studio).of(entry)
-    assert badge == {"key": key, "data": {"width": proven, "asked": 4}}
+    assert badge["key"] == key
+    assert badge["data"] == {"width": tested, "asked": 4, "steps": 4, "date": "2026-11-21"}
 
 
 def test_the_lock_is_probed_once_by_itself(
@@ -131,14 +132,13 @@ def test_the_lock_is_probed_once_by_itself(
     badge = LockBadge(studio)
     for seed in (7, 8):
         run = studio.start_grid(
-            Request(prompt="a fox", seeds=(seed,), width=64, height=64, num_inference_steps=1)
+            Request(prompt="a fox", seeds=(seed,), width=64, height=64, num_inference_steps=4)
         )
         run.result(SOON_S)
         badge.consider(run)
         studio.engine.borrow(lambda _: None).result(SOON_S)
     assert backend.num_probes == 1
     said = badge.of(entry)
-    assert said is not None
     assert said["key"] == "lock_tested"
 
 

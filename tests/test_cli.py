@@ -108,6 +108,7 @@ def test_what_is_remembered_says_so(fake: FakeBackend, capsys: pytest.CaptureFix
         (["grid", "a", "--guidance", "nan"], "nan"),
         (["grid", "a", "--guidance", "1e38"], "1e+38"),
         (["grid", "a", "--width", "0"], "Lock width 0"),
+        (["grid", "a", "--width", "3"], "Lock width 3"),
         (["grid", "a", "--dtype", "int8"], "“int8”"),
         (["grid", "a", "--scheduler", "Magic"], "“Magic”"),
         (["grid", "a", "--determinism", "maybe"], "“maybe”"),

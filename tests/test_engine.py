@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -424,6 +425,35 @@ def test_a_failure_ends_the_run_and_not_the_engine(
     assert caught.value.code == "picture_nan"
     assert run.state == "failed"
     assert len(engine.submit(plan_grid(make_recipes()), owner="me").result(SOON_S)) == 4
+
+
+def test_one_picture_that_is_none_costs_the_others_nothing(
+    backend: FakeBackend, engine: Engine, make_recipes: MakeRecipes
+) -> None:
+    """Seven of eight pictures are kept, the eighth says why, and the run has failed."""
+    backend.faults.extend([Fault(cell=2), None])
+    run = engine.submit(plan_grid(make_recipes(seeds=tuple(range(8)))), owner="me")
+    with pytest.raises(RunError) as caught:
+        run.result(SOON_S)
+    assert caught.value.code == "picture_nan"
+    assert sorted(run.finished) == [0, 1, 3, 4, 5, 6, 7]
+    assert set(run.missed) == {2}
+    assert run.state == "failed"
+
+
+def test_a_picture_of_one_colour_is_kept_and_said(
+    backend: FakeBackend,
+    engine: Engine,
+    make_recipes: MakeRecipes,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A uniform picture is a warning, not an error."""
+    black = np.zeros((64, 64, 3), np.uint8)
+    paint = backend.paint
+    monkeypatch.setattr(backend, "paint", lambda *args: (black, *paint(*args)[1:]))
+    run = engine.submit(plan_grid(make_recipes()), owner="me")
+    assert len(run.result(SOON_S)) == 4
+    assert run.num_uniform == 1
 
 
 def test_a_failure_keeps_finished_pictures(

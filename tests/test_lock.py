@@ -154,4 +154,14 @@ def test_an_odd_number_of_processors_does_not_break_the_lock(
         torch.set_num_threads(before)
     assert passport.threads in {2, 4}
     assert report.holds
-    assert not backend.probe(recipe[0], Placement(threads=3), SilentWatch()).holds
+
+
+def test_unclip_takes_a_mix_of_noises_and_keeps_its_lock(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path]
+) -> None:
+    """Its pipeline names all arguments where it draws its noise, which once ended the run."""
+    plain, *others = recipes_for(backend, model_folder("stable-unclip"))
+    mixed = plain.replace(noise_mix=({"seed": 5, "weight": 0.5},))
+    alone = paint(backend, [mixed])[0]
+    assert not np.array_equal(alone, paint(backend, [plain])[0])
+    np.testing.assert_array_equal(paint(backend, [*others[:3], mixed])[3], alone)

@@ -1,13 +1,14 @@
-"""The probe: it proves the lock where it holds, finds out where it does not, and remembers."""
+"""The probe: it finds whatever mixes rows, refuses no sound model, and remembers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from leaks import LEAKS, WITHOUT_GUIDANCE
 from painting import PLACEMENT, SilentWatch, one_thread, paint, recipes_for
 
 from seedgrid.core.errors import RunCancelled
@@ -15,8 +16,23 @@ from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
-from seedgrid.diffusion.probe import run_probe
+from seedgrid.diffusion.poison import Batch
+from seedgrid.diffusion.probe_results import ProbeReport, lock_notice, recall_report
 from seedgrid.studio import Studio
+
+FAMILIES = (
+    "sd",
+    "sdxl",
+    "sd3",
+    "flux",
+    "pixart",
+    "pixart-sigma",
+    "sana",
+    "stable-unclip",
+    "lcm",
+    "ddpm",
+    "ddim",
+)
 
 
 @pytest.fixture(scope="module")
@@ -24,165 +40,206 @@ def backend() -> DiffusersBackend:
     return DiffusersBackend()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
+def forgetful(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No probe remembers one before it."""
+    monkeypatch.setenv("SEEDGRID_CACHE", str(tmp_path))
+
+
+@pytest.fixture
 def recipe(backend: DiffusersBackend, model_folder: Callable[[str], Path]) -> Recipe:
-    return recipes_for(backend, model_folder("sd"))[0]
+    return recipes_for(backend, model_folder("sd"), num_inference_steps=6)[0]
 
 
-def row(recipe: Recipe) -> torch.Tensor:
-    """Return what an ideal model makes of a recipe: a function of words and seed alone."""
-    generator = torch.Generator("cpu").manual_seed(recipe.seed)
-    return torch.randn(3, 4, 4, generator=generator) + len(recipe.prompt)
+def probed(
+    backend: DiffusersBackend, recipe: Recipe, placement: Placement = PLACEMENT
+) -> ProbeReport:
+    return backend.probe(recipe, placement, SilentWatch())
 
 
-def locked(recipes: Sequence[Recipe], *, decode: bool) -> list[torch.Tensor]:
-    latents = torch.stack([row(recipe) for recipe in recipes])
-    return [latents, latents / 2] if decode else [latents]
+@pytest.mark.usefixtures("forgetful")
+@pytest.mark.parametrize("name", LEAKS)
+def test_a_planted_leak_is_found(
+    backend: DiffusersBackend, recipe: Recipe, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """However small, at one step, in one head, in any part: the lock is not said to hold."""
+    LEAKS[name](backend.load(recipe, PLACEMENT), monkeypatch)
+    report = probed(backend, recipe)
+    assert not report.holds
+    assert any(not check.holds for check in report.checks if check.lock_width == 4)
 
 
-def slot_matters(recipes: Sequence[Recipe], *, decode: bool) -> list[torch.Tensor]:
-    outputs = locked(recipes, decode=decode)
-    outputs[0][-1] += 1e-6
-    return outputs
+@pytest.mark.usefixtures("forgetful")
+def test_a_leak_without_guidance_is_not_covered_by_a_test_with_it(
+    backend: DiffusersBackend, recipe: Recipe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Guidance decides how many rows there are, so each is a test of its own."""
+    WITHOUT_GUIDANCE["denoiser: without guidance"](backend.load(recipe, PLACEMENT), monkeypatch)
+    assert probed(backend, recipe).holds
+    assert not probed(backend, recipe.replace(guidance_scale=1.0)).holds
 
 
-def longest_prompt_matters(recipes: Sequence[Recipe], *, decode: bool) -> list[torch.Tensor]:
-    longest = max(len(recipe.prompt) for recipe in recipes)
-    return [tensor + longest * 1e-6 for tensor in locked(recipes, decode=decode)]
-
-
-def one_generator_for_all(recipes: Sequence[Recipe], *, decode: bool) -> list[torch.Tensor]:
-    generator = torch.Generator("cpu").manual_seed(recipes[0].seed)
-    latents = torch.randn(len(recipes), 3, 4, 4, generator=generator)
-    return [latents, latents] if decode else [latents]
-
-
-def decoder_mixes_slots(recipes: Sequence[Recipe], *, decode: bool) -> list[torch.Tensor]:
-    outputs = locked(recipes, decode=decode)
-    if decode:
-        outputs[1] = outputs[1] + outputs[1][0] * 1e-6
-    return outputs
-
-
-def works_in_pairs(recipes: Sequence[Recipe], *, decode: bool) -> list[torch.Tensor]:
-    return (locked if len(recipes) <= 2 else slot_matters)(recipes, decode=decode)
-
-
-def never_the_same(recipes: Sequence[Recipe], *, decode: bool) -> list[torch.Tensor]:
-    return [tensor + torch.rand(1) for tensor in locked(recipes, decode=decode)]
-
-
-def test_a_function_of_the_recipe_is_proven(recipe: Recipe) -> None:
-    """Where nothing but the recipe counts, every check holds at the full width."""
-    report = run_probe(recipe, locked)
-    assert report.holds
-    assert report.tested_width == 4
-    assert {check.lock_width for check in report.checks} == {4}
+@pytest.mark.usefixtures("forgetful")
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("name", FAMILIES)
+def test_no_sound_family_is_refused(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path], name: str, dtype: str
+) -> None:
+    """The real probe on real pipelines, one of each family."""
+    recipe = recipes_for(backend, model_folder(name), dtype=dtype)[0]
+    report = probed(backend, recipe)
+    assert report.holds, report.checks
     assert all(check.compared > 0 for check in report.checks)
 
 
-@pytest.mark.parametrize(
-    "leak", [slot_matters, longest_prompt_matters, one_generator_for_all, decoder_mixes_slots]
-)
-def test_a_leak_of_a_millionth_is_found(
-    recipe: Recipe, leak: Callable[..., list[torch.Tensor]]
+@pytest.mark.usefixtures("forgetful")
+@pytest.mark.parametrize("width", [1, 2, 8])
+@pytest.mark.parametrize("scheduler", ["Euler a", "DPM++ 2M SDE", "Heun", "UniPC"])
+def test_other_widths_and_schedulers_are_tested_as_they_are(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path], width: int, scheduler: str
 ) -> None:
-    """Differences far below one step of 255 still show: bits are compared before rounding."""
-    report = run_probe(recipe, leak)
-    assert not report.holds
-    assert report.tested_width == 1
+    """Schedulers with a state, with draws of their own and with two calls a step."""
+    folder = model_folder("sd")
+    recipe = recipes_for(
+        backend, folder, lock_width=width, scheduler=scheduler, num_inference_steps=4
+    )[0]
+    report = probed(backend, recipe.replace(negative_prompt="blurry"))
+    assert (report.holds, report.tested_width) == (True, width)
 
 
-def test_the_greatest_width_that_holds_is_found(recipe: Recipe) -> None:
-    """4 and 3 fail, 2 holds, and 1 is not tried any more."""
-    report = run_probe(recipe, works_in_pairs)
-    assert report.tested_width == 2
-    assert {check.lock_width for check in report.checks} == {4, 3, 2}
+@pytest.mark.usefixtures("forgetful")
+def test_the_probe_leaves_no_trace(backend: DiffusersBackend, recipe: Recipe) -> None:
+    """Pictures after it are those before it."""
+    before = paint(backend, [recipe])[0]
+    probed(backend, recipe)
+    np.testing.assert_array_equal(paint(backend, [recipe])[0], before)
+    pipeline = backend.load(recipe, PLACEMENT)
+    assert "decode" not in vars(pipeline.vae)
+    assert type(pipeline.unet).__module__.startswith("diffusers")
 
 
-def test_what_never_repeats_is_told(recipe: Recipe) -> None:
-    """At width 1 what is left to check is that a picture repeats."""
-    report = run_probe(recipe, never_the_same)
-    assert report.tested_width == 1
-    assert not report.checks[-1].holds
-
-
-@pytest.mark.parametrize("name", ["sd", "sdxl", "sd3", "flux", "pixart", "lcm", "ddpm", "ddim"])
-def test_the_lock_holds_for_every_family(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path], name: str
-) -> None:
-    """The real probe on real pipelines, one of each family."""
-    recipe = recipes_for(backend, model_folder(name))[0]
-    assert backend.probe(recipe, PLACEMENT, SilentWatch()).holds
-
-
+@pytest.mark.usefixtures("forgetful")
 def test_where_the_lock_does_not_hold_the_probe_says_so_and_one_is_safe(
     backend: DiffusersBackend, model_folder: Callable[[str], Path]
 ) -> None:
     """A text encoder of odd width computes its last values another way: the last slot differs."""
     recipes = recipes_for(backend, model_folder("sd-odd"), lock_width=4)
-    report = backend.probe(recipes[0], PLACEMENT, SilentWatch())
+    report = probed(backend, recipes[0])
     assert not report.holds
-    safe = [recipe.replace(lock_width=report.tested_width) for recipe in recipes]
     assert report.tested_width == 1
-    for recipe in safe:
-        np.testing.assert_array_equal(paint(backend, [recipe]), paint(backend, [recipe]))
+    for recipe in recipes:
+        safe = recipe.replace(lock_width=report.tested_width)
+        np.testing.assert_array_equal(paint(backend, [safe]), paint(backend, [safe]))
 
 
-def test_it_is_remembered_by_passport(
+@pytest.mark.usefixtures("forgetful")
+def test_what_never_repeats_is_told(
+    backend: DiffusersBackend, recipe: Recipe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At width 1 what is left to check is that a picture repeats; width 0 says that it does not."""
+    LEAKS["noise: the process's own"](backend.load(recipe, PLACEMENT), monkeypatch)
+    assert probed(backend, recipe).tested_width == 0
+
+
+@pytest.mark.usefixtures("forgetful")
+def test_it_costs_at_most_one_and_a_half_grids(
     backend: DiffusersBackend, model_folder: Callable[[str], Path]
 ) -> None:
-    """The second time nothing is computed; under another passport it is."""
-    recipe = recipes_for(backend, model_folder("sd"), scheduler="Euler a")[0]
-    first = backend.probe(recipe, PLACEMENT, SilentWatch())
+    """Counted in calls of the denoiser, for a grid of twenty steps."""
+    recipe = recipes_for(backend, model_folder("sd"), num_inference_steps=20)[0]
+    calls: list[int] = []
+    handle = backend.load(recipe, PLACEMENT).unet.register_forward_hook(lambda *_: calls.append(1))
+    try:
+        paint(backend, [recipe])
+        grid = len(calls)
+        probed(backend, recipe)
+    finally:
+        handle.remove()
+    assert len(calls) - grid <= 1.5 * grid
+
+
+@pytest.mark.usefixtures("forgetful")
+def test_it_gives_way_between_two_calls_of_the_denoiser(
+    backend: DiffusersBackend, recipe: Recipe
+) -> None:
+    """Somebody wants to paint: nothing is computed any more, and half a test is not remembered."""
+
+    class Wish(SilentWatch):
+        def __init__(self) -> None:
+            super().__init__()
+            self.num_asked = 0
+
+        @property
+        def cancelled(self) -> bool:
+            self.num_asked += 1
+            return self.num_asked > 6
+
+    calls: list[int] = []
+    handle = backend.load(recipe, PLACEMENT).unet.register_forward_hook(lambda *_: calls.append(1))
+    watch = Wish()
+    try:
+        with pytest.raises(RunCancelled):
+            backend.probe(recipe, PLACEMENT, watch)
+    finally:
+        handle.remove()
+    assert watch.num_asked == 7
+    assert len(calls) < 7
+    assert not probed(backend, recipe).remembered
+
+
+@pytest.mark.usefixtures("forgetful")
+def test_it_is_remembered_under_everything_that_changes_shapes_or_code(
+    backend: DiffusersBackend, recipe: Recipe
+) -> None:
+    """Other words and seeds change neither; all the rest is a test of its own."""
+    first = probed(backend, recipe)
     watch = SilentWatch()
-    second = backend.probe(recipe, PLACEMENT, watch)
-    assert (first.remembered, second.remembered) == (False, True)
+    again = backend.probe(recipe.replace(prompt="two foxes", seed=99), PLACEMENT, watch)
+    assert (first.remembered, again.remembered) == (False, True)
     assert watch.steps == []
-    assert second.checks == first.checks
-    other = backend.probe(recipe, Placement(threads=1, attention="math"), SilentWatch())
-    assert not other.remembered
+    assert again.checks == first.checks
+    passport = backend.prepare(recipe, PLACEMENT)
+    for change in (
+        {"guidance_scale": 1.0},
+        {"num_inference_steps": 7},
+        {"width": 72},
+        {"lock_width": 2},
+        {"dtype": "bfloat16"},
+        {"scheduler": "Euler"},
+        {"determinism": "seeded"},
+        {"negative_prompt": "blurry"},
+        {"noise_mix": ({"seed": 3, "weight": 0.1},)},
+    ):
+        assert recall_report(recipe.replace(**change), passport) is None, change
+    other = backend.prepare(recipe, Placement(threads=2))
+    assert recall_report(recipe, other) is None
+    assert recall_report(recipe.replace(guidance_scale=3.0), passport) is not None
 
 
-def test_words_and_seed_do_not_matter_for_the_memory(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path]
-) -> None:
-    """A probe is about the model and the machine, so one serves every prompt."""
-    one, two, *_ = recipes_for(backend, model_folder("sd"), scheduler="Heun")
-    backend.probe(one, PLACEMENT, SilentWatch())
-    assert backend.probe(two, PLACEMENT, SilentWatch()).remembered
+@pytest.mark.usefixtures("forgetful")
+def test_what_was_not_tested_is_said(backend: DiffusersBackend, recipe: Recipe) -> None:
+    """Before a test, that there was none; after it, nothing; the report says when and how."""
+    passport = backend.prepare(recipe, PLACEMENT)
+    notice = lock_notice(recipe, passport)
+    assert notice is not None
+    assert "not tested here" in str(notice)
+    report = probed(backend, recipe)
+    assert lock_notice(recipe, passport) is None
+    assert report.tested_at.startswith("20")
+    assert "poisoned" in report.method
 
 
-def test_it_costs_less_than_a_grid(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path]
-) -> None:
-    """Three batches of two steps: as many as a grid of six."""
-    recipe = recipes_for(backend, model_folder("sd"), scheduler="DDPM")[0]
-    watch = SilentWatch()
-    backend.probe(recipe, PLACEMENT, watch)
-    assert len(watch.steps) == 6
-
-
-def test_it_can_be_stopped_and_then_nothing_is_remembered(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path]
-) -> None:
-    """Half a probe proves nothing."""
-    recipe = recipes_for(backend, model_folder("sd"), scheduler="UniPC")[0]
-    with pytest.raises(RunCancelled):
-        backend.probe(recipe, PLACEMENT, SilentWatch(stop_after=2))
-    assert not backend.probe(recipe, PLACEMENT, SilentWatch()).remembered
-
-
+@pytest.mark.usefixtures("forgetful")
 def test_after_a_no_the_model_is_offered_with_a_smaller_batch(
     backend: DiffusersBackend, model_folder: Callable[[str], Path]
 ) -> None:
-    """What the probe found is not only told: the next request is made with the width that holds."""
+    """What the probe found is not only told: the next request has a width that is tight."""
     folder = model_folder("sd-odd")
     recipe = recipes_for(backend, folder, lock_width=4)[0]
-    backend.probe(recipe, PLACEMENT, SilentWatch())
+    probed(backend, recipe)
     assert _usual_width(backend, folder) == 4  # An unusual placement is no reason.
     with one_thread():
-        report = backend.probe(recipe, Placement(), SilentWatch())
+        report = probed(backend, recipe, Placement())
     assert _usual_width(backend, folder) == report.tested_width == 1
     assert _usual_width(backend, model_folder("sd")) == 4
 
@@ -191,3 +248,27 @@ def _usual_width(backend: DiffusersBackend, folder: Path) -> int:
     """The width of new pictures, when nobody asks for one."""
     request = Request(prompt="a fox", seeds=(1,))
     return Studio(str(folder), backend=backend).resolve(request)[0].lock_width
+
+
+def test_poison_leaves_the_own_rows_alone_and_no_neighbour() -> None:
+    """Rows r of a guided batch belong to cell r % W; every neighbour meets every kind in turn."""
+    batch = Batch(width=4, own=1)
+    rows = torch.arange(8 * 3, dtype=torch.float32).reshape(8, 3)
+    seen: dict[int, set[str]] = {0: set(), 2: set(), 3: set()}
+    for turn in range(3):
+        bad = batch.poisoned(rows, turn)
+        assert torch.equal(bad[1::4], rows[1::4])
+        for cell, kinds in seen.items():
+            is_nan = bool(bad[cell::4].isnan().all())
+            assert is_nan or not torch.equal(bad[cell::4], rows[cell::4])
+            kinds.add("nan" if is_nan else "large" if bad[cell::4].abs().max() > 100 else "other")
+    assert all(kinds == {"nan", "large", "other"} for kinds in seen.values())
+
+
+def test_moving_there_and_back_changes_nothing() -> None:
+    """Slots go round and round, both halves of a guided batch alike."""
+    batch = Batch(width=4, own=0)
+    rows = torch.arange(8.0).reshape(8, 1)
+    moved = batch.moved(rows, 3)
+    assert moved[3::4].flatten().tolist() == [0.0, 4.0]
+    assert torch.equal(batch.moved(moved, -3), rows)

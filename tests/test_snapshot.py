@@ -15,7 +15,7 @@ from seedgrid.diffusion.backend import Placement
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
 from seedgrid.web.actions.checks import Checks
-from seedgrid.web.actions.form import Varied
+from seedgrid.web.actions.form import RoundPayload
 from seedgrid.web.actions.library import LibraryActions
 from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.state.page_state import PageState
@@ -86,7 +86,7 @@ def test_a_lost_picture_can_be_refined(
     lost = entries[0]
     lost.path.unlink()
     handlers = Handlers(studio, snapshots)
-    shown = handlers.on_refine(Varied(vary=(", artsy",)), state_of(lost))
+    shown = handlers.on_refine(RoundPayload(vary=(", artsy",)), state_of(lost))
     news = list(handlers.follow(shown.state and shown.state.to_browser()))
     assert news[-1].status["key"] == "status_done"
     child = news[-1].stage["cells"][0]

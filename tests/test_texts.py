@@ -27,8 +27,9 @@ FILES = sorted(words.FOLDER.glob("*.json"))
 SECTIONS = ("page", "fields", "library", "verdict", "reasons", "errors")
 # Keys that scripts put together: text(`cell_${state}`), and the like.
 BUILT = {
-    "cell_": ("empty", "waiting", "painting", "done", "stopped"),
-    "verdict_": ("identical", "close", "drifted", "impossible"),
+    "cell_": ("empty", "waiting", "painting", "done", "stopped", "missed"),
+    "verdict_": ("identical", "close", "altered", "drifted", "impossible"),
+    "lock_": ("tested", "fails", "untested", "elsewhere"),
     "hints_": ("subjects", "styles", "modifiers", "attributes"),
 }
 

@@ -14,18 +14,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from painting import PLACEMENT, SilentWatch, recipes_for
+from painting import PLACEMENT, SilentWatch, one_thread, recipes_for
 from pictures import make_lineage
 
-from seedgrid.core.errors import InputError, RunCancelled
+from seedgrid.core.errors import RunCancelled
 from seedgrid.core.picture import Picture
 from seedgrid.core.recipe import Passport
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
-from seedgrid.export.bundle import script
 from seedgrid.formats import png
-from seedgrid.library import Library
 from seedgrid.verify import (
+    Box,
     Claim,
     Verdict,
     claim_of,
@@ -94,7 +93,8 @@ def test_one_altered_pixel_is_found_and_said(
     pixels = grid[0].pixels.copy()
     pixels[5, 7, 1] ^= 1
     verdict = verify_one(backend, replace(grid[0], pixels=pixels))
-    assert verdict.verdict == "drifted"
+    assert verdict.verdict == "altered"
+    assert verdict.where == Box(left=7, top=5, width=1, height=1)
     assert (verdict.max_abs_diff, verdict.differing_pixels) == (1, 1)
     assert "changed after the picture was made" in sentences(verdict)
     assert "made again, bit for bit" in sentences(verdict)
@@ -103,13 +103,13 @@ def test_one_altered_pixel_is_found_and_said(
 @pytest.mark.parametrize(
     "change", [{"seed": 9}, {"prompt": "a green fox"}, {"guidance_scale": 3.0}]
 )
-def test_an_altered_recipe_drifts(
+def test_an_altered_recipe_is_altered(
     backend: DiffusersBackend, grid: tuple[Claim, ...], change: dict[str, Any]
 ) -> None:
     """The pixels are as they were saved and the passport fits, so the recipe is to blame."""
     verdict = verify_one(backend, replace(grid[0], recipe=grid[0].recipe.replace(**change)))
-    assert verdict.verdict == "drifted"
-    assert "recipe was altered" in sentences(verdict)
+    assert verdict.verdict == "altered"
+    assert "recipe were altered" in sentences(verdict)
 
 
 def test_other_threads_are_restored(
@@ -147,41 +147,38 @@ def test_what_changes_bits_is_restored(
 
 
 def test_a_picture_is_not_blamed_for_what_its_slot_did(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path]
+    backend: DiffusersBackend,
+    model_folder: Callable[[str], Path],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     """Where the lock does not hold, a lone picture may come out otherwise, and that is said.
 
-    Three threads cut a batch of four unevenly: pictures of this model in bfloat16 came out up to
-    72 of 255 apart, and verify said that somebody had altered their recipe.
+    Pictures of a model whose rows mix came out apart, and verify said that somebody had altered
+    their recipe.
     """
-    claims = paint_claims(backend, model_folder("flux"), Placement(threads=3))
-    verdicts = [verify_one(backend, claim) for claim in claims]
-    assert {verdict.verdict for verdict in verdicts} != {"identical"}
+    monkeypatch.setenv("SEEDGRID_CACHE", str(tmp_path))  # Others have found this model tight.
+    recipe = recipes_for(backend, model_folder("sd"))[0]
+    with monkeypatch.context() as planted:
+        pipeline = backend.load(recipe, PLACEMENT)
+        leak(pipeline, planted)
+        claims = paint_claims(backend, model_folder("sd"), PLACEMENT)
+        verdicts = [verify_one(backend, claim) for claim in claims]
+        assert {verdict.verdict for verdict in verify(claims, backend)} == {"identical"}
     for verdict in verdicts:
-        assert "recipe was altered" not in sentences(verdict)
-        assert verdict.verdict == "identical" or "depends on its neighbours" in sentences(verdict)
-    assert {verdict.verdict for verdict in verify(claims, backend)} == {"identical"}
+        assert verdict.verdict == "drifted"
+        assert "depends on its neighbours" in sentences(verdict)
 
 
-def test_a_picture_of_compiled_code_is_kept_and_not_painted(
-    backend: DiffusersBackend, grid: tuple[Claim, ...], tmp_path: Path
-) -> None:
-    """Nobody makes compiled code any more: it opens, and the verdict says why no more."""
-    recipe = grid[0].recipe.replace(compiled=True)
-    picture = Picture(
-        pixels=grid[0].pixels,
-        recipe=recipe,
-        passport=grid[0].passport,
-        lineage=make_lineage(),
-    )
-    with Library(tmp_path) as library:
-        entry = library.add_png(png.encode(picture))
-    assert entry.recipe == recipe
-    with pytest.raises(InputError, match="wants compiled code"):
-        script([entry])
-    compiled, plain = verify([read_claim(entry.path), grid[1]], backend)
-    assert (compiled.verdict, plain.verdict) == ("impossible", "identical")
-    assert "wants compiled code" in sentences(compiled)
+def leak(pipeline: Any, patch: pytest.MonkeyPatch) -> None:
+    """Let a tenth of every neighbour into what the denoiser says."""
+    original = pipeline.unet.forward
+
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        output = original(*args, **kwargs)
+        return (output[0] + output[0].mean(dim=0) / 10, *output[1:])
+
+    patch.setattr(pipeline.unet, "forward", forward)
 
 
 def test_other_instruction_limits_are_restored_in_a_child_process(
@@ -249,7 +246,7 @@ def test_another_release_is_named_when_the_bits_differ(
 ) -> None:
     """Passport differences come first, in words."""
     pixels = grid[0].pixels.copy()
-    pixels[::9, ::7] ^= 1
+    pixels[::15, ::20] ^= 1
     passport = grid[0].passport.model_copy(update={"torch": "2.8.0"})
     claim = claim_of("old", pixels, grid[0].recipe, passport)
     verdict = verify_one(backend, claim)
@@ -262,9 +259,10 @@ def test_another_release_is_named_when_the_bits_differ(
 def test_a_picture_without_a_passport_can_still_be_verified(
     backend: DiffusersBackend, grid: tuple[Claim, ...]
 ) -> None:
-    """Nobody knows where it was made, which is said; identical or close is found all the same."""
-    verdict = verify_one(backend, replace(grid[0], passport=Passport()))
-    assert verdict.verdict in {"identical", "close"}
+    """Nobody knows where it was made, which is said; identical is found all the same."""
+    with one_thread():
+        verdict = verify_one(backend, replace(grid[0], passport=Passport()))
+    assert verdict.verdict == "identical"
 
 
 def test_a_passport_from_a_stranger_can_do_no_harm(
@@ -280,8 +278,9 @@ def test_a_passport_from_a_stranger_can_do_no_harm(
         instruction_limits={"LD_PRELOAD": "evil.so", "MKL_CBWR": "$(evil)"},
         cpu_capability=grid[0].passport.cpu_capability,
     )
-    verdict = verify_one(backend, replace(grid[0], passport=strange))
-    assert verdict.verdict in {"identical", "close"}
+    with one_thread():
+        verdict = verify_one(backend, replace(grid[0], passport=strange))
+    assert verdict.verdict == "identical"
 
 
 def test_a_fragile_kind_of_model_is_named(

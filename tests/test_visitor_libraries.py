@@ -13,7 +13,7 @@ from seedgrid.diffusion.backend import Placement
 from seedgrid.library import Library
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
-from seedgrid.web.actions.form import Asked
+from seedgrid.web.actions.form import FormPayload
 from seedgrid.web.actions.library import LibraryActions
 from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.serializers.answers import PageUpdate
@@ -21,7 +21,7 @@ from seedgrid.web.state.page_state import PageState
 from seedgrid.web.state.snapshot import Snapshots
 from seedgrid.web.state.visitor_libraries import OneLibrary, VisitorLibraries
 
-ASKED = Asked(prompt="a red fox", seeds="5-6", steps="1", size="64x64")
+ASKED = FormPayload(prompt="a red fox", seeds="5-6", steps="1", size="64x64")
 ANNA, BERT = (PageState(visitor=letter * 32).to_browser() for letter in "ab")
 
 

@@ -18,7 +18,7 @@ from seedgrid.engine import Engine
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
 from seedgrid.web.actions.checks import Checks
-from seedgrid.web.actions.form import Asked
+from seedgrid.web.actions.form import FormPayload
 from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.server.waiting import ended, network_of
 from seedgrid.web.state.page_state import PageState
@@ -66,7 +66,7 @@ def test_a_run_is_stopped_by_its_owner_only(tmp_path: Path) -> None:
     backend = FakeBackend(step_delay_s=0.02)
     with Studio(library=tmp_path, backend=backend, placement=Placement()) as studio:
         handlers = Handlers(studio, Snapshots(studio, OneLibrary(studio)))
-        asked = Asked(prompt="a red fox", seeds="5", steps="100", size="64x64")
+        asked = FormPayload(prompt="a red fox", seeds="5", steps="100", size="64x64")
         shown = handlers.on_generate(asked, PageState(visitor="a" * 32).to_browser())
         assert shown.state is not None
         run = studio.run(shown.state.run or "")

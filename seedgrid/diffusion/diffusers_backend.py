@@ -39,6 +39,7 @@ from seedgrid.diffusion.foreign_errors import foreign_reason
 from seedgrid.diffusion.generators import fresh_generators
 from seedgrid.diffusion.noise_mix import mixed_noise
 from seedgrid.diffusion.pipeline_cache import Loaded, PipelineCache, quiet_diffusers
+from seedgrid.diffusion.portable import portable
 from seedgrid.diffusion.probe import Probe, run_probe
 from seedgrid.diffusion.probe_results import ProbeReport, advise, keep_report, recall_report
 from seedgrid.diffusion.step_callbacks import follow
@@ -97,7 +98,9 @@ class DiffusersBackend:
             watch.noise(lambda: loaded.preview.of_noise(recipes))
             pictures: dict[int, Outcome] = {}
             context = _context(first, loaded, placement)
-            with all_used_by(loaded.pipeline, self._accelerators, context):
+            # Shortcuts were proven bit for bit with torch's own arithmetic only.
+            shortcuts = () if first.is_portable else self._accelerators
+            with all_used_by(loaded.pipeline, shortcuts, context):
                 for places in _calls(recipes, loaded):
                     part = [recipes[place] for place in places]
                     called = self._call(part, loaded, watch)
@@ -180,7 +183,8 @@ class DiffusersBackend:
             probe: Watches the pipeline's parts, to test the lock.
         """
         try:
-            return _call_pipeline(recipes, loaded, watch, probe)
+            with portable() if recipes[0].is_portable else nullcontext():
+                return _call_pipeline(recipes, loaded, watch, probe)
         except (torch.OutOfMemoryError, MemoryError):
             pass
         except _REFUSALS as error:
@@ -241,10 +245,14 @@ class _Called:
 def _call_pipeline(
     recipes: Sequence[Recipe], loaded: Loaded, watch: Watch, probe: Probe | None
 ) -> _Called:
-    """Call the pipeline with W cells: the recipes, padded with repeats of them."""
+    """Call the pipeline with W cells: the recipes, padded with repeats of them.
+
+    Portable pictures do not depend on the width of their batch: they are not padded.
+    """
     first = recipes[0]
     family = loaded.files.family
-    cells = [recipes[place % len(recipes)] for place in range(first.lock_width)]
+    num_cells = len(recipes) if first.is_portable else first.lock_width
+    cells = [recipes[place % len(recipes)] for place in range(num_cells)]
     if watch.cancelled:
         raise RunCancelled("run_cancelled")
     scheduler = make_scheduler(first.scheduler, loaded.scheduler_config)
@@ -307,7 +315,7 @@ def _scope(recipe: Recipe, placement: Placement) -> Iterator[None]:
     threads = torch.get_num_threads()
     with ExitStack() as stack:
         stack.enter_context(restored(placement.switches))
-        stack.enter_context(determinism(recipe.determinism))
+        stack.enter_context(determinism("off" if recipe.is_portable else recipe.determinism))
         stack.enter_context(quiet_diffusers())
         if kernel is not None:
             stack.enter_context(sdpa_kernel(kernel))
@@ -330,8 +338,6 @@ def _check_settings(recipe: Recipe, loaded: Loaded) -> None:
         raise ModelError("compiled_unsupported")
     if recipe.loras:
         raise ModelError("lora_unsupported", value=recipe.loras[0].id)
-    if recipe.noise_mix and not family.mixes_noise:
-        raise InputError("noise_mix_unsupported", field="noise_mix")
     least = min_steps(recipe.scheduler, loaded.scheduler_config)
     if recipe.num_inference_steps < least:
         raise InputError("steps_few", field="steps", value=recipe.scheduler, limit=least)

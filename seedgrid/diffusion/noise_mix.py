@@ -28,8 +28,7 @@ def mixed_noise(pipeline: Any, cells: Sequence[Recipe]) -> Iterator[None]:
 
     Args:
         pipeline: Of diffusers; as it was when the block ends.
-        cells: Of the batch, in order; those without a mix keep their noise. Only families that say
-            `mixes_noise` have any.
+        cells: Of the batch, in order; those without a mix keep their noise.
 
     Raises:
         InputError: `noise_mix_unsupported`: this release of diffusers draws its noise another way.

@@ -41,8 +41,6 @@ class Family:
         zeroes_empty_negative: True where an absent negative prompt is not the empty one, so that
             recipes with and without one must not share a call.
         bins: The sizes of the denoiser for which the pipeline has a table of aspect ratios.
-        mixes_noise: Whether it begins with one noise, into which others can be mixed; unCLIP begins
-            with two, and unconditional pipelines draw theirs where nobody can reach it.
         fragile: Only the same hardware and versions reproduce it.
     """
 
@@ -59,7 +57,6 @@ class Family:
     default_latent: int | None = None
     zeroes_empty_negative: bool = False
     bins: tuple[int, ...] = ()
-    mixes_noise: bool = True
     fragile: bool = False
 
     def size(self, configs: Configs) -> tuple[int, int]:
@@ -173,7 +170,6 @@ _ALL: Final = (
         has_prompt=False,
         has_negative_prompt=False,
         has_guidance=False,
-        mixes_noise=False,
         num_inference_steps=50,
         guidance_scale=0.0,
     ),
@@ -183,7 +179,6 @@ _ALL: Final = (
         has_prompt=False,
         has_negative_prompt=False,
         has_guidance=False,
-        mixes_noise=False,
         num_inference_steps=50,
         guidance_scale=0.0,
     ),
@@ -191,7 +186,6 @@ _ALL: Final = (
         pipeline="StableUnCLIPPipeline",
         num_inference_steps=20,
         guidance_scale=10.0,
-        mixes_noise=False,
         fragile=True,
     ),
 )

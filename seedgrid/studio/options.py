@@ -38,6 +38,7 @@ class Settings(TypedDict, total=False):
     dtype: str | None
     lock_width: int | None
     determinism: str | None
+    portable: bool
 
 
 class RunOptions(TypedDict, total=False):

@@ -13,13 +13,14 @@ verifying.py   the work itself
 """
 
 from seedgrid.verify.claim import Claim, claim_of, read_claim
-from seedgrid.verify.comparison import Comparison, compare_pixels, difference_picture
+from seedgrid.verify.comparison import Box, Comparison, compare_pixels, difference_picture
 from seedgrid.verify.judging import WORDS, Verdict
 from seedgrid.verify.reasons import Reason, passport_differences
 from seedgrid.verify.verifying import verify, verify_each, verify_files
 
 __all__ = [
     "WORDS",
+    "Box",
     "Claim",
     "Comparison",
     "Reason",

@@ -24,6 +24,7 @@ from seedgrid.verify.reasons import (
     Reason,
     differing_fields,
     in_words,
+    known_fields,
     passport_differences,
     reason,
     unknown_fields,
@@ -107,8 +108,9 @@ def judge(claim: Claim, pixels: Outcome, painted: Painted) -> Verdict:
     comparison = compare_pixels(claim.pixels, pixels)
     word, reasons = _word(claim, pixels, comparison, painted)
     if word != "identical":
+        is_portable = claim.recipe.is_portable  # Then no passport matters.
         reasons = (
-            *passport_differences(claim.passport, painted.passport),
+            *(() if is_portable else passport_differences(claim.passport, painted.passport)),
             *reasons,
             *_place(comparison),
             *([reason("fragile")] if painted.is_fragile else []),
@@ -137,6 +139,8 @@ def _word(
         return "altered", forgery
     if comparison.is_identical:
         return "identical", ()
+    if claim.recipe.is_portable:
+        return "altered", (reason("portable_differs"),)
     if painted.doubt:
         return "drifted", (reason(painted.doubt),)
     return _excused(claim.passport, painted.passport, comparison)
@@ -161,7 +165,9 @@ def _excused(
     if then == Passport():
         return "drifted", ()
     differing = differing_fields(then, now)
-    explaining = rounding.explaining(differing)
+    # A field that is unknown here explains nothing: anybody can write one into a file.
+    known = known_fields(now)
+    explaining = rounding.explaining(pair for pair in differing if pair[0] in known)
     if explaining:
         is_rounding = rounding.is_rounding(comparison)
         said = reason(

@@ -66,7 +66,7 @@ def passport_differences(then: Passport, now: Passport) -> tuple[Reason, ...]:
     """
     if then == Passport():
         return (reason("passport_missing"),)
-    before, after = _flat(then), _flat(now)
+    before, after = _flat(then), _flat_now(now)
     return tuple(
         reason("passport_field", name=_in_words(name), then=value, now=after.get(name, "unknown"))
         for name, value in before.items()
@@ -79,14 +79,19 @@ def differing_fields(then: Passport, now: Passport) -> tuple[tuple[str, str], ..
 
     Those of dictionaries come as `name.key`. What only the newer one says is `unknown_fields`.
     """
-    after = _flat(now)
+    after = _flat_now(now)
     return tuple((name, value) for name, value in _flat(then).items() if after.get(name) != value)
+
+
+def known_fields(passport: Passport) -> tuple[str, ...]:
+    """Return the fields of which a passport says something, as `name` or `name.key`."""
+    return tuple(_flat_now(passport))
 
 
 def unknown_fields(then: Passport, now: Passport) -> tuple[str, ...]:
     """Return the fields of which the older passport says nothing."""
     before = _flat(then)
-    return tuple(name for name in _flat(now) if name not in before)
+    return tuple(name for name in _flat_now(now) if name not in before)
 
 
 def passport_changes(before: Passport, after: Passport) -> tuple[tuple[str, str], ...]:
@@ -100,6 +105,11 @@ def passport_changes(before: Passport, after: Passport) -> tuple[tuple[str, str]
 def in_words(names: Iterable[str]) -> str:
     """Return fields as a list that people read."""
     return ", ".join(dict.fromkeys(_in_words(name) for name in names))
+
+
+def _flat_now(passport: Passport) -> dict[str, str]:
+    """Return every field of a passport of this release: what it leaves out is as usual."""
+    return _flat(Passport(**passport.model_dump()))
 
 
 def _flat(passport: Passport) -> dict[str, str]:

@@ -28,7 +28,7 @@ from seedgrid.engine import Run
 from seedgrid.formats import png
 from seedgrid.studio import Studio
 from seedgrid.verify import read_claim
-from seedgrid.web.actions.form import Asked, check_count, read_request
+from seedgrid.web.actions.form import FormPayload, check_count, read_request
 from seedgrid.web.server.uploads import taken_in
 from seedgrid.web.server.waiting import ended, network_of
 
@@ -81,7 +81,7 @@ class Api:
         Returns:
             The PNG files with their seeds, and a record of each.
         """
-        asked = Asked(
+        asked = FormPayload(
             prompt=prompt,
             seeds=seeds,
             negative=negative,

@@ -18,7 +18,7 @@ from seedgrid.core.errors import SeedGridError
 from seedgrid.core.fields import AUTO, ON_PAGE, Field
 from seedgrid.core.request import STRONG, SUBTLE
 from seedgrid.web.actions.checks import Checks
-from seedgrid.web.actions.form import read_asked, read_varied
+from seedgrid.web.actions.form import read_form, read_round
 from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.components.layout import View
 from seedgrid.web.serializers import stage
@@ -74,17 +74,17 @@ def _wire_rounds(view: View, handlers: Handlers, demo: gr.Blocks) -> None:
         return updates(handlers.on_load(kept))
 
     def on_generate(kept: object, payload: object, request: gr.Request) -> Updates:
-        return updates(handlers.on_generate(read_asked(payload), kept, address_of(request)))
+        return updates(handlers.on_generate(read_form(payload), kept, address_of(request)))
 
     def on_refine(kept: object, payload: object, request: gr.Request) -> Updates:
-        return updates(handlers.on_refine(read_varied(payload), kept, address_of(request)))
+        return updates(handlers.on_refine(read_round(payload), kept, address_of(request)))
 
     def on_subtle(kept: object, payload: object, request: gr.Request) -> Updates:
-        varied, address = read_varied(payload), address_of(request)
+        varied, address = read_round(payload), address_of(request)
         return updates(handlers.on_variations(SUBTLE, varied, kept, address))
 
     def on_strong(kept: object, payload: object, request: gr.Request) -> Updates:
-        varied, address = read_varied(payload), address_of(request)
+        varied, address = read_round(payload), address_of(request)
         return updates(handlers.on_variations(STRONG, varied, kept, address))
 
     def on_back(kept: object) -> Updates:

@@ -1,7 +1,7 @@
 """Remember what the text encoders made of texts, so that known words are not encoded again.
 
-At a fixed width a row of a text encoder's batch depends on its own words alone (the lock, proven by
-the probe), so rows may be kept one by one and put together anew: bit for bit what the encoder
+At a fixed width a row of a text encoder's batch depends on its own words alone (the lock, which
+the probe tests), so rows may be kept one by one and put together anew: bit for bit what the encoder
 gives. A batch with one unknown row is encoded whole. Knows no pipelines, only modules that turn
 token ids into tensors.
 

@@ -15,7 +15,13 @@ from seedgrid.core.errors import SeedGridError
 from seedgrid.core.events import Event, Finished, Loading, Noise, Started, Step, Terminal
 from seedgrid.engine import Run
 from seedgrid.studio import RunOptions, Studio
-from seedgrid.web.actions.form import Asked, Varied, read_placement, read_prompts, read_request
+from seedgrid.web.actions.form import (
+    FormPayload,
+    RoundPayload,
+    read_placement,
+    read_prompts,
+    read_request,
+)
 from seedgrid.web.serializers import stage
 from seedgrid.web.serializers.answers import PageUpdate, Progress
 from seedgrid.web.state.model_options import Offer, offer
@@ -47,7 +53,7 @@ class Handlers:
             here = here.moved(work=None, round=None, picked=None, run=None)
         return here.show()
 
-    def on_generate(self, asked: Asked, kept: object, address: str = "") -> PageUpdate:
+    def on_generate(self, asked: FormPayload, kept: object, address: str = "") -> PageUpdate:
         """Start a new work: one prompt or several, each on every seed."""
         here = self._look(kept)
         try:
@@ -59,7 +65,7 @@ class Handlers:
             return _refuse(here, error)
         return self._show_run(here, run)
 
-    def on_refine(self, varied: Varied, kept: object, address: str = "") -> PageUpdate:
+    def on_refine(self, varied: RoundPayload, kept: object, address: str = "") -> PageUpdate:
         """Start a round on the picked picture's seed: its prompt with each suffix."""
         here = self._look(kept)
         try:
@@ -73,7 +79,7 @@ class Handlers:
         return self._show_run(here, run)
 
     def on_variations(
-        self, weight: float, varied: Varied, kept: object, address: str = ""
+        self, weight: float, varied: RoundPayload, kept: object, address: str = ""
     ) -> PageUpdate:
         """Start a round around the picked picture's noise: its words stay as they are."""
         here = self._look(kept)
@@ -95,7 +101,7 @@ class Handlers:
         parent = here.find(here.round.parent_id)
         try:
             run = self._studio.start_again(
-                here.round.entries, parent, **self._options(here, Varied(), address)
+                here.round.entries, parent, **self._options(here, RoundPayload(), address)
             )
         except SeedGridError as error:
             return _refuse(here, error)
@@ -205,7 +211,9 @@ class Handlers:
     def _look(self, kept: object) -> Snapshot:
         return self._snapshots.of(read_page_state(kept))
 
-    def _options(self, here: Snapshot, said: Asked | Varied, address: str) -> RunOptions:
+    def _options(
+        self, here: Snapshot, said: FormPayload | RoundPayload, address: str
+    ) -> RunOptions:
         return RunOptions(
             owner=here.state.visitor,
             address=address,

@@ -1,0 +1,55 @@
+"""A slice of the crossing: `python -m tests.crossing` goes through all of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from seedgrid.core.errors import SeedGridError
+from seedgrid.diffusion.diffusers_backend import DiffusersBackend
+from tests import crossing
+
+NUM_CASES = 40
+
+
+@pytest.fixture(scope="module")
+def backend() -> DiffusersBackend:
+    return DiffusersBackend()
+
+
+@pytest.fixture(scope="module")
+def cards(backend: DiffusersBackend, model_folder: Callable[[str], Path]) -> dict[str, Any]:
+    return {name: backend.card(str(model_folder(name))) for name in crossing.FAMILIES}
+
+
+def test_a_slice_of_everything_is_plain_and_locked(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path], cards: dict[str, Any]
+) -> None:
+    """The first cases of the mixed order: the plain call's bits, and the same beside others."""
+    num_painted = 0
+    for case in crossing.cases(cards)[:NUM_CASES]:
+        card = cards[case.family]
+        try:
+            ours = crossing.paint_ours(case, backend, card)
+        except SeedGridError:
+            continue  # Too few steps for this scheduler, for example.
+        plain = crossing.paint_plain(case, model_folder(case.family), card, {})
+        assert ours["ours"] == plain["plain"], case
+        assert ours["cell"] == ours["moved"], case
+        num_painted += 1
+    assert num_painted > NUM_CASES / 2
+
+
+def test_any_part_is_a_sample_of_the_whole(cards: dict[str, Any]) -> None:
+    """Among the first cases every value of every axis is met, all of them about equally often."""
+    everything = crossing.cases(cards)
+    assert len(set(everything)) == len(everything) > 20_000
+    first = everything[:2000]
+    for axis in ("dtype", "width", "threads", "guidance", "steps", "size", "prompt"):
+        counts = Counter(getattr(case, axis) for case in first)
+        assert set(counts) == {getattr(case, axis) for case in everything}
+    assert {case.family for case in first} == set(crossing.FAMILIES)
