@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import httpx
@@ -30,12 +30,41 @@ def serve(
     load_delay_s: float = 0.0,
     real: bool = False,
     port: int = 0,
+    public: Mapping[str, str] | None = None,
 ) -> Iterator[str]:
-    """Start the page and give its address; stop it afterwards."""
+    """Start the page and give its address; stop it afterwards.
+
+    Args:
+        library: Where the pictures go.
+        step_delay_s: How long the fake backend takes for a step.
+        load_delay_s: How long it takes to load.
+        real: Whether the bundled model paints.
+        port: 0 takes a free one.
+        public: Makes it a page for strangers, with these variables.
+    """
+    options = {"step_delay_s": step_delay_s, "load_delay_s": load_delay_s, "real": real}
+    with serve_process(library, port=port, public=public, **options) as (address, _):
+        yield address
+
+
+@contextlib.contextmanager
+def serve_process(
+    library: Path,
+    *,
+    step_delay_s: float = 0.0,
+    load_delay_s: float = 0.0,
+    real: bool = False,
+    port: int = 0,
+    public: Mapping[str, str] | None = None,
+) -> Iterator[tuple[str, int]]:
+    """Start the page as `serve` does, and give its address and the number of its process."""
+    environment = os.environ | ({"SEEDGRID_PUBLIC": "1", **public} if public is not None else {})
     command = [sys.executable, "-W", "ignore", __file__]
     command += [str(library), str(step_delay_s), str(load_delay_s), "real" if real else "fake"]
     command.append(str(port))
-    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, cwd=ROOT, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
         assert process.stderr is not None
         lines: list[str] = []
         try:
@@ -48,7 +77,7 @@ def serve(
             # Whoever is not listened to is blocked when the pipe is full.
             drain = threading.Thread(target=lines.extend, args=(process.stderr,), daemon=True)
             drain.start()
-            yield line.removeprefix("SeedGrid is at ").strip()
+            yield line.removeprefix("SeedGrid is at ").strip(), process.pid
         finally:
             process.terminate()
             process.wait()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from reports import report_for
@@ -43,6 +45,16 @@ class ProbingBackend(FakeBackend):
         return report
 
 
+def verdicts(studio: Studio, picture_id: str | None, kept: object) -> list[dict[str, Any]]:
+    """What the Verify button answers, one after the other."""
+
+    async def collect() -> list[dict[str, Any]]:
+        checks = Checks(studio, OneLibrary(studio))
+        return [news async for news in checks.on_verify(picture_id, kept)]
+
+    return asyncio.run(collect())
+
+
 @pytest.fixture
 def backend() -> ProbingBackend:
     return ProbingBackend()
@@ -68,7 +80,7 @@ def entry(studio: Studio) -> Entry:
 
 def test_a_picture_is_found_identical(studio: Studio, entry: Entry) -> None:
     """News while it paints, the verdict at the end, and nothing to complain of."""
-    *news, verdict = Checks(studio, OneLibrary(studio)).on_verify(entry.id, ME)
+    *news, verdict = verdicts(studio, entry.id, ME)
     assert all(said["working"] for said in news)
     assert (verdict["id"], verdict["verdict"]) == (entry.id, "identical")
     assert verdict["difference"] is None
@@ -85,7 +97,7 @@ def test_an_altered_recipe_is_found_out_with_a_picture_of_the_difference(
         lineage=entry.lineage.model_copy(update={"picture_id": "a" * 32}),
     )
     kept = studio.library.add(liar)
-    *_, verdict = Checks(studio, OneLibrary(studio)).on_verify(kept.id, ME)
+    *_, verdict = verdicts(studio, kept.id, ME)
     assert verdict["verdict"] == "altered"
     assert verdict["difference"].startswith("data:image/jpeg;base64,")
     assert verdict["reasons"][0]["key"] == "reason_same_passport"
@@ -93,7 +105,7 @@ def test_an_altered_recipe_is_found_out_with_a_picture_of_the_difference(
 
 def test_verifying_nothing_is_explained(studio: Studio) -> None:
     """Without a picture there is one message."""
-    (news,) = Checks(studio, OneLibrary(studio)).on_verify(None, ME)
+    (news,) = verdicts(studio, None, ME)
     assert news["error"]["key"] == "error_picture_unknown"
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import get_type_hints
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pictures import make_recipe
 from typer.main import get_command
@@ -27,7 +27,7 @@ from seedgrid.formats.links import link_query
 from seedgrid.locales import english
 from seedgrid.studio import Settings
 from seedgrid.testing.fake import FAKE_CARD
-from seedgrid.web.actions.form import Asked, read_request, write_fields
+from seedgrid.web.actions.form import FormPayload, read_request, write_fields
 
 ROOT = Path(seedgrid.__file__).parents[1]
 WORDS = {
@@ -85,8 +85,9 @@ def test_numbers_that_other_tools_write_have_a_range() -> None:
     assert all(row.value_type in (int, float) and row.low < row.high < 1e9 for row in rows)
 
 
+@settings(deadline=None)
 @given(
-    guidance=st.floats(0, 30),
+    guidance=st.floats(0, 30).map(lambda value: value + 0.0),
     steps=st.integers(1, 100),
     width=st.sampled_from([64, 96, 256]),
     negative=st.text("fog, \n", max_size=20),
@@ -105,8 +106,9 @@ def test_what_a_field_shows_is_read_again(
         negative_prompt=negative,
         noise_mix=tuple(mix),
         model=FAKE_CARD.ref,
+        scheduler=FAKE_CARD.scheduler,
     )
-    again = read_request(Asked(**write_fields(ask_again(recipe))))
+    again = read_request(FormPayload(**write_fields(ask_again(recipe))))
     assert resolve(again, FAKE_CARD) == (recipe,)
 
 
@@ -139,7 +141,7 @@ import gradio as gr
 from typer.main import get_command
 from seedgrid.cli.options import make_placement
 from seedgrid.cli.program import app
-from seedgrid.web.actions.form import Asked, Varied, read_placement, read_varied
+from seedgrid.web.actions.form import FormPayload, RoundPayload, read_placement, read_round
 from seedgrid.web.components.settings import build_settings
 from seedgrid.web.page import make_i18n
 from seedgrid.web.server.app import page_head
@@ -150,8 +152,8 @@ options = get_command(app).commands["grid"].params
 print(json.dumps({
     "ids": sorted(one.elem_id for one in settings.values()),
     "label": make_i18n().translations["ko"]["threads_label"],
-    "page": read_placement(Asked(threads="2")),
-    "card": read_placement(read_varied('{"vary": ["a"], "threads": "3"}')),
+    "page": read_placement(FormPayload(threads="2")),
+    "card": read_placement(read_round('{"vary": ["a"], "threads": "3"}')),
     "option": [one.help for one in options if one.name == "threads"],
     "command": make_placement({"threads": 5, "device": "cpu"}).threads,
     "errors stand at it": '"threads"' in page_head(None).split('"fields"')[1],

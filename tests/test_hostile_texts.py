@@ -28,7 +28,7 @@ from seedgrid.core.recipe import NoiseShare
 from seedgrid.core.seeds import MAX_CHARACTERS, MAX_SEEDS_AT_ONCE, check_seed, parse_seeds
 from seedgrid.formats.importers import a1111, comfyui, invokeai
 from seedgrid.formats.links import read_link
-from seedgrid.web.actions.form import Asked, read_request
+from seedgrid.web.actions.form import FormPayload, read_request
 from seedgrid.web.serializers.pictures import caption
 
 _ITEM = re.compile(r"(-?\d{1,20})(?:\s*[-–…]\s*(\d{1,20}))?")
@@ -118,7 +118,7 @@ def test_a_long_list_of_seeds_is_refused_at_once(part: str, end: str) -> None:
 def test_no_field_of_the_page_takes_a_text_without_end(field: str, text: str) -> None:
     """Each field has a length of its own, and its error shows only the beginning."""
     with pytest.raises(InputError) as caught:
-        read_request(Asked(**{"seeds": "1", field: text}))
+        read_request(FormPayload(**{"seeds": "1", field: text}))
 
     assert caught.value.field == field
     assert len(str(caught.value)) < 300

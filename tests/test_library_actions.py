@@ -18,7 +18,7 @@ from seedgrid.diffusion.backend import Placement
 from seedgrid.formats.links import link_query, read_link
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FAKE_CARD, FakeBackend
-from seedgrid.web.actions.form import Asked, read_request, write_fields
+from seedgrid.web.actions.form import FormPayload, read_request, write_fields
 from seedgrid.web.actions.library import PAGE_SIZE, LibraryActions
 from seedgrid.web.state.page_state import PageState, read_page_state
 from seedgrid.web.state.snapshot import Snapshots
@@ -272,7 +272,7 @@ def test_a_links_recipe_survives_the_fields(works: tuple[tuple[Entry, ...], ...]
     )
     request = read_link(link_query(recipe))
     assert request is not None
-    again = read_request(Asked(**write_fields(request)))
+    again = read_request(FormPayload(**write_fields(request)))
     assert resolve(again, FAKE_CARD) == (recipe,)
 
 

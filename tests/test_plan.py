@@ -8,7 +8,7 @@ from stores import MakeRecipes, MemoryStore
 from seedgrid.core.entry import Entry
 from seedgrid.core.plan import describe_change, plan_grid, plan_refine
 from seedgrid.core.recipe import NoiseShare
-from seedgrid.core.request import neighbours, refine
+from seedgrid.core.request import noise_variations, refine
 from seedgrid.engine import Engine
 from seedgrid.testing.fake import FakeBackend
 
@@ -34,7 +34,7 @@ def test_planning_changes_no_recipe(parent: Entry) -> None:
     """What is to be computed is what was resolved, for words and for noise."""
     for recipes in (
         refine(parent.recipe, [", artsy"]),
-        neighbours(parent.recipe, [7], weight=0.1),
+        noise_variations(parent.recipe, [7], weight=0.1),
     ):
         assert tuple(job.recipe for job in plan_refine(parent, recipes)) == recipes
 

@@ -15,7 +15,7 @@ from seedgrid.diffusion.backend import Placement
 from seedgrid.library import tables
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
-from seedgrid.web.actions.form import Asked, Varied
+from seedgrid.web.actions.form import FormPayload, RoundPayload
 from seedgrid.web.actions.library import LibraryActions
 from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.serializers.answers import PageUpdate
@@ -23,6 +23,7 @@ from seedgrid.web.state.page_state import PageState
 from seedgrid.web.state.snapshot import Snapshots
 from seedgrid.web.state.visitor_libraries import OneLibrary
 
+WORDS = RoundPayload(vary=GUIDE_SUFFIXES)
 NUM_ROUNDS = 3
 NUM_PICTURES = 4 * NUM_ROUNDS
 
@@ -33,8 +34,8 @@ EVENTS: dict[str, Event] = {
     "back": lambda handlers, _, kept: handlers.on_back(kept),
     "go": lambda handlers, _, kept: handlers.on_go(kept["round"], kept),
     "open": lambda _, actions, kept: actions.on_open(kept["picked"], kept),
-    "refine": lambda handlers, _, kept: handlers.on_refine(Varied(vary=GUIDE_SUFFIXES), kept),
-    "variations": lambda handlers, _, kept: handlers.on_variations(SUBTLE, Varied(), kept),
+    "refine": lambda handlers, _, kept: handlers.on_refine(WORDS, kept),
+    "variations": lambda handlers, _, kept: handlers.on_variations(SUBTLE, RoundPayload(), kept),
     "again": lambda handlers, _, kept: handlers.on_again(kept),
 }
 
@@ -107,5 +108,6 @@ def test_the_stage_of_a_new_work_needs_no_read(
 ) -> None:
     """Its pictures are the run's own."""
     handlers = Handlers(studio, Snapshots(studio, OneLibrary(studio)))
-    handlers.on_generate(Asked(prompt="a hen", seeds="0-3", steps="1", size="64x64"), kept(last))
+    form = FormPayload(prompt="a hen", seeds="0-3", steps="1", size="64x64")
+    handlers.on_generate(form, kept(last))
     assert reads == []

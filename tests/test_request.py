@@ -15,7 +15,7 @@ from seedgrid.core.checks import check_prompt, parse_size
 from seedgrid.core.errors import InputError
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.core.recipe import ModelRef
-from seedgrid.core.request import Request, neighbours, refine, resolve
+from seedgrid.core.request import Request, noise_variations, refine, resolve
 
 CARD = ModelCard(
     ref=ModelRef(id="bundled", weights_sha256="0" * 64),
@@ -201,7 +201,7 @@ def test_what_resolves_is_a_recipe(prompt: str, seed: int) -> None:
 def test_neighbours_keep_everything_but_the_noise() -> None:
     """Each goes a little towards a seed of its own; words, settings and the first seed stay."""
     parent = resolve(Request(prompt="a fox", seeds=(7,)), CARD)[0]
-    around = neighbours(parent, (1, 2), weight=0.1)
+    around = noise_variations(parent, (1, 2), weight=0.1)
     assert [recipe.noise_mix[-1].seed for recipe in around] == [1, 2]
     assert {recipe.replace(noise_mix=()) for recipe in around} == {parent}
 
@@ -209,6 +209,6 @@ def test_neighbours_keep_everything_but_the_noise() -> None:
 def test_a_neighbour_of_a_neighbour_keeps_the_way_it_came() -> None:
     """Variations of variations to any depth: shares are added, none is lost."""
     parent = resolve(Request(prompt="a fox", seeds=(7,)), CARD)[0]
-    (first,) = neighbours(parent, (1,), weight=0.1)
-    (second,) = neighbours(first, (2,), weight=0.3)
+    (first,) = noise_variations(parent, (1,), weight=0.1)
+    (second,) = noise_variations(first, (2,), weight=0.3)
     assert [(share.seed, share.weight) for share in second.noise_mix] == [(1, 0.1), (2, 0.3)]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import io
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +18,8 @@ from seedgrid.core.errors import InputError, LibraryError
 from seedgrid.core.picture import Lineage, Picture, new_id
 from seedgrid.export import labels
 from seedgrid.export.contact_sheets import is_matrix, make_pages, write_sheet
-from seedgrid.export.labels import Block, Cell, draw, wrap
-from seedgrid.export.sheets import make_grid, make_sheet
+from seedgrid.export.labels import Block, Cell, lay_out, wrap
+from seedgrid.export.sheets import is_sheet, make_sheet, write_grid
 from seedgrid.library import Library
 
 COLOURS = ((200, 30, 30), (30, 200, 30), (30, 30, 200), (200, 200, 30))
@@ -53,6 +56,11 @@ def a_grid(library: Library) -> list[Entry]:
     ]
 
 
+def drawn(entries: Sequence[Entry]) -> Image.Image:
+    (page,) = make_pages(entries)
+    return page.image()
+
+
 def colours_of(page: Image.Image) -> list[tuple[int, int, int]]:
     """Return which of the test's colours are on a page, by their first place, row by row."""
     pixels = np.asarray(page)
@@ -64,26 +72,43 @@ def colours_of(page: Image.Image) -> list[tuple[int, int, int]]:
     return sorted(places, key=lambda colour: places[colour])
 
 
+def sheet_of(images: Sequence[Image.Image], rows: int | None = None) -> Image.Image:
+    file = io.BytesIO()
+    write_grid(file, iter(images), count=len(images), rows=rows)
+    return Image.open(file, formats=["PNG"])
+
+
 def test_four_pictures_make_two_by_two() -> None:
     """As `make_image_grid` of diffusers does it."""
     images = [Image.new("RGB", (4, 2), colour) for colour in COLOURS]
 
-    sheet = make_sheet(images)
+    sheet = sheet_of(images)
 
     assert sheet.size == (8, 4)
     assert [sheet.getpixel(place) for place in ((0, 0), (4, 0), (0, 2), (4, 2))] == list(COLOURS)
+    assert make_sheet(images).tobytes() == sheet.tobytes()
 
 
-def test_a_grid_needs_cells_for_all() -> None:
-    """More pictures than cells, or none, is a mistake of the caller."""
-    for images in ([], [Image.new("RGB", (1, 1))] * 5):
-        with pytest.raises(ValueError, match="do not fit"):
-            make_grid(images, 2, 2)
+def test_a_table_has_its_rows_and_the_rest_stays_black() -> None:
+    """Rows are as many as asked for; five pictures leave one of six cells empty."""
+    images = [Image.new("RGB", (4, 2), COLOURS[0])] * 5
+
+    assert sheet_of(images[:4], rows=4).size == (4, 8)
+    assert sheet_of(images).size == (12, 4)
+    assert sheet_of(images).getpixel((11, 3)) == (0, 0, 0)
+
+
+def test_a_sheet_is_known_again(tmp_path: Path) -> None:
+    """It has no recipe and says why."""
+    with (tmp_path / "sheet.png").open("wb") as file:
+        write_grid(file, [Image.new("RGB", (4, 2), COLOURS[0])], count=1)
+
+    assert is_sheet(tmp_path / "sheet.png")
 
 
 def test_a_grid_is_drawn_in_its_order(library: Library) -> None:
     """Four cells, two by two, the first one at the top left."""
-    (page,) = make_pages(a_grid(library))
+    page = drawn(a_grid(library))
 
     assert colours_of(page) == list(COLOURS)
     assert page.width == 2 * labels.CELL_PX + 60
@@ -93,7 +118,7 @@ def test_labels_leave_ink_under_each_picture(library: Library) -> None:
     """Under every cell something is written."""
     entries = a_grid(library)[:1]
 
-    (page,) = make_pages(entries)
+    page = drawn(entries)
 
     below = np.asarray(page.convert("L"))[-80:]
     assert (below < 128).any()
@@ -109,7 +134,7 @@ def test_prompts_times_seeds_are_a_matrix(library: Library) -> None:
     ]
 
     assert is_matrix(entries)
-    (page,) = make_pages(entries)
+    page = drawn(entries)
 
     red, green, blue, yellow = COLOURS
     assert colours_of(page) == [red, yellow, blue, green]
@@ -136,7 +161,7 @@ def test_a_lineage_shows_its_rounds_and_who_was_chosen(library: Library) -> None
         lineage=in_round(round_, work, 0, parent_id=grid[2].id, change=", artsy"),
     )
 
-    (page,) = make_pages([*grid, child])
+    page = drawn([*grid, child])
 
     pixels = np.asarray(page)
     frame = np.argwhere((pixels == np.uint8((217, 72, 15))).all(-1))
@@ -151,7 +176,7 @@ def test_a_missing_picture_keeps_its_place(library: Library) -> None:
     entries = a_grid(library)
     entries[0].path.unlink()
 
-    (page,) = make_pages(entries)
+    page = drawn(entries)
 
     assert colours_of(page) == list(COLOURS[1:])
 
@@ -205,9 +230,55 @@ def test_long_words_are_broken_and_cut() -> None:
 def test_a_page_is_never_too_high_to_be_drawn() -> None:
     """Blocks that do not fit on one page go on on the next."""
     image = Image.new("RGB", (8, 8), COLOURS[0])
-    blocks = [Block(heading="a fox", cells=(Cell(image=image, caption="seed 1"),))] * 5
+    blocks = [Block(heading="a fox", cells=(Cell(open=lambda: image, caption="seed 1"),))] * 5
 
-    pages = draw(blocks, columns=1, page_height=800)
+    pages = lay_out(blocks, columns=1, page_height=800)
 
     assert len(pages) == 3
     assert all(page.height <= 800 for page in pages)
+
+
+def test_a_block_higher_than_a_page_goes_on_on_the_next() -> None:
+    """No row is cut and none is lost."""
+    image = Image.new("RGB", (8, 8), COLOURS[0])
+    cells = (Cell(open=lambda: image, caption="seed 1"),) * 9
+
+    pages = lay_out([Block(heading="a fox", cells=cells)], columns=1, page_height=800)
+
+    assert all(page.height <= 800 for page in pages)
+    num_red = sum(
+        (np.asarray(page.image()) == np.uint8(COLOURS[0])).all(-1).sum() for page in pages
+    )
+    assert num_red == 9 * labels.CELL_PX**2
+
+
+PEAK = """
+import sys
+from pathlib import Path
+from seedgrid.export.contact_sheets import write_sheet
+from seedgrid.library import Library
+with Library(Path(sys.argv[1])) as library:
+    entries = library.work(sys.argv[2])[: int(sys.argv[4])]
+    write_sheet(entries, Path(sys.argv[3]))
+print(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0])
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="its peak is asked of Linux")
+@pytest.mark.parametrize("suffix", ["png", "pdf"])
+def test_memory_does_not_grow_with_the_number_of_pictures(
+    library: Library, tmp_path: Path, suffix: str
+) -> None:
+    """A sheet of 48 pictures of 2048 px once held them all: 905 MB."""
+    round_, work = new_id(), new_id()
+    sizes = {"width": 2048, "height": 2048}
+    for cell in range(12):
+        add(library, COLOURS[0], **sizes, seed=cell, lineage=in_round(round_, work, cell))
+
+    def peak_kb(count: int) -> int:
+        arguments = [str(library.folder), work, str(tmp_path / f"sheet.{suffix}"), str(count)]
+        command = [sys.executable, "-c", PEAK, *arguments]
+        return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+    whole_kb = 3 * 2048 * 2048 // 1024
+    assert peak_kb(12) - peak_kb(2) < 3 * whole_kb

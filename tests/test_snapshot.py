@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from seedgrid.diffusion.backend import Placement
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
 from seedgrid.web.actions.checks import Checks
-from seedgrid.web.actions.form import Varied
+from seedgrid.web.actions.form import RoundPayload
 from seedgrid.web.actions.library import LibraryActions
 from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.state.page_state import PageState
@@ -53,6 +54,11 @@ def state_of(entry: Entry) -> dict[str, Any]:
     return state.to_browser()
 
 
+async def verdicts(studio: Studio, picture_id: str, kept: object) -> list[dict[str, Any]]:
+    checks = Checks(studio, OneLibrary(studio))
+    return [news async for news in checks.on_verify(picture_id, kept)]
+
+
 def test_a_lost_picture_is_told_everywhere(
     studio: Studio, snapshots: Snapshots, entries: tuple[Entry, ...]
 ) -> None:
@@ -80,7 +86,7 @@ def test_a_lost_picture_can_be_refined(
     lost = entries[0]
     lost.path.unlink()
     handlers = Handlers(studio, snapshots)
-    shown = handlers.on_refine(Varied(vary=(", artsy",)), state_of(lost))
+    shown = handlers.on_refine(RoundPayload(vary=(", artsy",)), state_of(lost))
     news = list(handlers.follow(shown.state and shown.state.to_browser()))
     assert news[-1].status["key"] == "status_done"
     child = news[-1].stage["cells"][0]
@@ -95,7 +101,7 @@ def test_verifying_a_lost_picture_says_what_to_do(
 ) -> None:
     """The sentence names the picture and no path of the server."""
     entries[0].path.unlink()
-    news = list(Checks(studio, OneLibrary(studio)).on_verify(entries[0].id, state_of(entries[0])))
+    news = asyncio.run(verdicts(studio, entries[0].id, state_of(entries[0])))
     assert [each["error"]["key"] for each in news] == ["error_picture_lost"]
     assert str(studio.library_folder) not in str(news)
 

@@ -17,13 +17,14 @@ from starlette.testclient import TestClient
 from seedgrid.diffusion.backend import Placement
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
-from seedgrid.web.actions.form import Asked, Varied, read_asked, read_varied
+from seedgrid.web.actions.form import FormPayload, RoundPayload, read_form, read_round
 from seedgrid.web.page import make_answers
 from seedgrid.web.serializers.answers import PageUpdate, Progress
+from seedgrid.web.server import stream
 from seedgrid.web.server.stream import follow_route, line
 from seedgrid.web.wiring import updates
 
-ASKED = Asked(prompt="a red fox", seeds="5-8", steps="3", size="64x64")
+ASKED = FormPayload(prompt="a red fox", seeds="5-8", steps="3", size="64x64")
 
 
 @pytest.fixture
@@ -65,6 +66,23 @@ def test_what_is_no_place_is_refused(studio: Studio, body: bytes) -> None:
     with TestClient(app) as client:
         assert client.post("/follow", content=body).status_code == 400
         assert told(client.post("/follow", content=b"7").text) == []
+
+
+def test_nobody_holds_all_streams(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From one address only so many follow at once; one that ends makes room."""
+    monkeypatch.setattr(stream, "MAX_FOLLOWERS_OF_ONE", 1)
+    statuses: list[int] = []
+
+    def follow(state: object) -> Iterator[Progress]:
+        yield Progress()
+        if state == 1:
+            statuses.append(client.post("/follow", json=2).status_code)
+
+    app = Starlette(routes=[Route("/follow", follow_route(follow), methods=["POST"])])
+    with TestClient(app) as client:
+        assert client.post("/follow", json=1).status_code == 200
+        assert client.post("/follow", json=2).status_code == 200
+    assert statuses == [429]
 
 
 def test_what_was_told_is_not_told_again() -> None:
@@ -134,12 +152,12 @@ def test_an_answer_is_a_place_and_one_payload() -> None:
 )
 def test_a_payload_that_is_not_ours_says_nothing(payload: object) -> None:
     """Fields that cannot be read are fields that nobody filled in."""
-    assert read_asked(payload) == Asked()
+    assert read_form(payload) == FormPayload()
 
 
 def test_a_payload_names_the_fields() -> None:
     """A name that we do not know is left out; the others count."""
-    assert read_asked('{"prompt": "a fox", "turbo": true, "z": 1}') == Asked(
+    assert read_form('{"prompt": "a fox", "turbo": true, "z": 1}') == FormPayload(
         prompt="a fox", turbo=True
     )
 
@@ -151,5 +169,5 @@ def test_a_payload_names_the_fields() -> None:
 )
 def test_a_round_has_no_more_variations_than_fields(payload: str) -> None:
     """A payload was once believed whatever it held: ten thousand variations in one click."""
-    assert read_varied(payload) == Varied()
-    assert read_varied('{"vary": ["a", "", "b", "c"]}').vary == ("a", "", "b", "c")
+    assert read_round(payload) == RoundPayload()
+    assert read_round('{"vary": ["a", "", "b", "c"]}').vary == ("a", "", "b", "c")

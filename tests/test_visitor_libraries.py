@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from pictures import make_picture
 
+from seedgrid.core.errors import LibraryError
 from seedgrid.diffusion.backend import Placement
+from seedgrid.library import Library
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
-from seedgrid.web.actions.form import Asked
+from seedgrid.web.actions.form import FormPayload
 from seedgrid.web.actions.library import LibraryActions
 from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.serializers.answers import PageUpdate
@@ -17,7 +21,7 @@ from seedgrid.web.state.page_state import PageState
 from seedgrid.web.state.snapshot import Snapshots
 from seedgrid.web.state.visitor_libraries import OneLibrary, VisitorLibraries
 
-ASKED = Asked(prompt="a red fox", seeds="5-6", steps="1", size="64x64")
+ASKED = FormPayload(prompt="a red fox", seeds="5-6", steps="1", size="64x64")
 ANNA, BERT = (PageState(visitor=letter * 32).to_browser() for letter in "ab")
 
 
@@ -67,14 +71,125 @@ def test_a_picture_of_any_visitor_is_found_by_its_id(tmp_path: Path) -> None:
     assert libraries.family("f" * 32, scope="work") == ()
 
 
-def test_the_library_of_a_visitor_who_stays_away_is_deleted(tmp_path: Path) -> None:
+class Clock:
+    """A clock that a test turns."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def visitor(number: int) -> str:
+    return f"{number:032x}"
+
+
+def num_descriptors() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def test_the_library_of_a_visitor_who_stays_away_is_deleted(tmp_path: Path, clock: Clock) -> None:
     """The next visit of anybody sweeps it; who comes back begins anew."""
-    libraries = VisitorLibraries(tmp_path, away_s=0.0)
-    folder = libraries.of("a" * 32).folder
-    assert folder.is_dir()
+    libraries = VisitorLibraries(tmp_path, away_s=60.0, clock=clock)
+    library = libraries.of("a" * 32)
+    entry = library.add(make_picture())
+    assert library.folder.is_dir()
+    clock.now_s = 61.0
     libraries.of("b" * 32)
-    assert not folder.exists()
-    assert libraries.of("a" * 32).folder == folder
+    assert not library.folder.exists()
+    assert libraries.file_of(entry.id) is None
+    again = library.add(make_picture(seed=9))
+    assert libraries.of("a" * 32).get(again.id) == again
+    assert libraries.file_of(again.id) == again.path
+
+
+def test_who_only_looks_opens_no_library(tmp_path: Path) -> None:
+    """Forged ids once took a descriptor, a folder and half a megabyte each."""
+    libraries = VisitorLibraries(tmp_path)
+    assert libraries.of(visitor(0)).works().works == ()
+    before = num_descriptors()
+    for number in range(1, 500):
+        assert libraries.of(visitor(number)).work("0" * 32) == ()
+    assert num_descriptors() <= before + 1
+    assert [folder.name for folder in tmp_path.iterdir()] == ["nobody"]
+
+
+def test_a_library_opens_with_its_first_picture_from_many_threads(tmp_path: Path) -> None:
+    """A visitor's first clicks may come at once; all of their pictures are in one library."""
+    libraries = VisitorLibraries(tmp_path)
+    pictures = [make_picture(seed=seed) for seed in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        entries = list(
+            pool.map(lambda each: libraries.of(visitor(each.recipe.seed % 2)).add(each), pictures)
+        )
+    for number in range(2):
+        kept = libraries.of(visitor(number)).search("").entries
+        assert {entry.recipe.seed % 2 for entry in kept} == {number}
+        assert len(kept) == 4
+    assert all(libraries.file_of(entry.id) == entry.path for entry in entries)
+
+
+def test_idle_libraries_let_go_of_their_descriptors(tmp_path: Path, clock: Clock) -> None:
+    """At most so many stay open; the others open again when they are looked into."""
+    libraries = VisitorLibraries(tmp_path, max_open=2, clock=clock)
+    entries = []
+    for number in range(12):
+        clock.now_s += 60.0
+        entries.append(libraries.of(visitor(number)).add(make_picture(seed=number)))
+        if number == 3:
+            before = num_descriptors()
+    assert num_descriptors() <= before
+    assert libraries.of(visitor(0)).get(entries[0].id) == entries[0]
+    libraries.of(visitor(0)).add(make_picture(seed=99))
+
+
+def fill(libraries: VisitorLibraries, *, count: int) -> None:
+    for number in range(count):
+        libraries.of(visitor(number)).add(make_picture(seed=number))
+
+
+@pytest.mark.parametrize("bounds", [{"max_visitors": 3}, {"max_bytes": 6_000}])
+def test_libraries_are_bounded_together(
+    tmp_path: Path, clock: Clock, bounds: dict[str, int]
+) -> None:
+    """A new one waits for the one that was left alone longest, and for nobody who is there."""
+    libraries = VisitorLibraries(tmp_path, clock=clock, **bounds)
+    with pytest.raises(LibraryError) as caught:
+        fill(libraries, count=20)
+    assert caught.value.code == "visitors_full"
+    num_kept = len([folder for folder in tmp_path.iterdir() if folder.name != "nobody"])
+    assert 1 <= num_kept <= 3
+    with pytest.raises(LibraryError):
+        libraries.of(visitor(50)).check_room([])
+    clock.now_s = 3600.0
+    libraries.of(visitor(1)).works()
+    kept = libraries.of(visitor(50)).add(make_picture())
+    assert libraries.file_of(kept.id) == kept.path
+    assert not (tmp_path / visitor(0)).exists()
+    assert (num_kept == 1) or (tmp_path / visitor(1)).exists()
+
+
+def test_a_picture_is_found_by_one_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An unknown id once opened the libraries of all visitors: 1.3 s with a thousand."""
+    libraries = VisitorLibraries(tmp_path)
+    entries = [libraries.of(visitor(n)).add(make_picture(seed=n)) for n in range(5)]
+    looks: list[str] = []
+    file_of = Library.file_of
+
+    def counted(library: Library, picture_id: str) -> Path | None:
+        looks.append(picture_id)
+        return file_of(library, picture_id)
+
+    monkeypatch.setattr(Library, "file_of", counted)
+    assert libraries.file_of(entries[3].id) == entries[3].path
+    assert libraries.file_of("f" * 32) is None
+    assert looks == [entries[3].id]
 
 
 @pytest.mark.parametrize("visitor", ["a" * 32, "b" * 32])

@@ -82,6 +82,11 @@ def doctor(
                 say_table(name, value)
             else:
                 say(f"{name:<22} {value}")
+    if report["portable"] != "holds":
+        complain(
+            "Portable arithmetic gives other bits here: portable pictures made here are wrong."
+        )
+        raise typer.Exit(1)
     if not report["reproduces"]:
         complain("Painting one picture twice gave different bits: see `determinism` above.")
         raise typer.Exit(1)
@@ -131,6 +136,14 @@ def _free_gb(folder: str) -> float | None:
     return round(shutil.disk_usage(folder).free / 1e9, 1)
 
 
+def _portable_self_test() -> str:
+    """Compare this machine's portable arithmetic with the hashes that never change."""
+    from seedgrid.diffusion.portable.selftest import check
+
+    wrong = check()
+    return f"DIFFERENT: {', '.join(wrong)}" if wrong else "holds"
+
+
 def _test_one_picture(model: str | None, device: str) -> dict[str, Any]:
     """Paint one picture twice in a library of its own, and compare the bits."""
     placement = Placement(device=device, previews=False)
@@ -159,6 +172,7 @@ def _test_one_picture(model: str | None, device: str) -> dict[str, Any]:
             "precision": passport.precision,
             "determinism": passport.determinism,
             "attention": passport.attention,
+            "portable": _portable_self_test(),
             "self_test_s": round(elapsed_s, 2),
             "reproduces": pictures[0].entry.pixels_sha256 == pictures[1].entry.pixels_sha256,
         }

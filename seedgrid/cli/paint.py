@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import Annotated, Final
 
 import typer
@@ -17,6 +12,7 @@ from seedgrid.cli.output import RunLine, complain, picture_row, say, say_json
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError
 from seedgrid.core.events import Cancelled, Failed, Finished, Missed
+from seedgrid.core.interrupts import first_stops
 from seedgrid.core.notices import Notice
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.diffusion.probe_results import lock_notice
@@ -110,9 +106,9 @@ def _follow(run: Run, out: Path | None, *, as_json: bool) -> None:
 
     Raises:
         SeedGridError: What made the run fail.
-        typer.Exit: 130 when it was stopped.
+        typer.Exit: 130 when it was stopped, 143 by SIGTERM.
     """
-    with _stop_on_interrupt(run), RunLine(run) as progress:
+    with first_stops(run.cancel) as interrupts, RunLine(run) as progress:
         for event in run.events():
             progress.show(event)
             if isinstance(event, Finished):
@@ -124,7 +120,7 @@ def _follow(run: Run, out: Path | None, *, as_json: bool) -> None:
         _tell_of_lock(run)
     if isinstance(event, Cancelled):
         complain(f"Stopped: {len(run.finished)} of {len(run.jobs)} pictures are kept.")
-        raise typer.Exit(130)
+        raise typer.Exit(interrupts.exit_code)
     if isinstance(event, Failed):
         raise event.error
 
@@ -172,28 +168,9 @@ def _write_sheet(run: Run, out: Path | None, rows: int | None = None) -> None:
 
     from seedgrid.export import sheets
     from seedgrid.formats import png
-    from seedgrid.storage.files import write_atomically
+    from seedgrid.storage.files import open_atomically
 
     entries = [run.finished[cell] for cell in range(len(run.jobs))]
-    images = [Image.fromarray(png.read_pixels(entry.path)) for entry in entries]
-    if rows is None:
-        sheet = sheets.make_sheet(images)
-    else:
-        sheet = sheets.make_grid(images, rows, len(images) // rows)
-    write_atomically(out / f"sheet-{entries[0].lineage.round_id[:12]}.png", sheets.encode(sheet))
-
-
-@contextmanager
-def _stop_on_interrupt(run: Run) -> Iterator[None]:
-    """Let the first Ctrl+C stop the run and keep what is finished; the second one ends at once."""
-
-    def stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 (signal's signature)
-        if run.cancelled:
-            os._exit(130)  # What was announced is safe already; a busy model cannot be waited for.
-        run.cancel()
-
-    previous = signal.signal(signal.SIGINT, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, previous)
+    images = (Image.fromarray(png.read_pixels(entry.path)) for entry in entries)
+    with open_atomically(out / f"sheet-{entries[0].lineage.round_id[:12]}.png") as file:
+        sheets.write_grid(file, images, count=len(entries), rows=rows)

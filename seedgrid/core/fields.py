@@ -286,6 +286,16 @@ FIELDS: Final = (
         help="Choose number format, scheduler and steps for speed.",
     ),
     Field(
+        name="portable",
+        belongs="recipe",
+        fills=("portable",),
+        value_type=bool,
+        default=False,
+        write=_yes,
+        help="The same picture, to the last bit, on every machine (slower).",
+        in_link=True,
+    ),
+    Field(
         name="width",
         belongs="recipe",
         fills=("lock_width",),

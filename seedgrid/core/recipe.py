@@ -38,6 +38,7 @@ the end of a part is rounded otherwise; recipes that were made so are still pain
 
 DType = Literal["float32", "bfloat16", "float16"]
 Determinism = Literal["off", "seeded", "strict"]
+Arithmetic = Literal["native", "portable-1"]
 Seed = Annotated[int, Field(ge=0, le=MAX_SEED)]
 Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 # C0 controls but tab and newline, and DEL: text that databases and tokenizers choke on.
@@ -94,6 +95,8 @@ class Recipe(Value):
         scheduler: The name people know, for example `"DPM++ 2M Karras"` (models/schedulers.py).
         lock_width: W, the number of cells of the batch the picture is computed in.
         noise_mix: Applied in order to the noise of `seed`.
+        arithmetic: `"portable-1"` gives the same bits on every machine (docs/portable.md);
+            `"native"`, which is not written down, those of the machine's own kernels.
         compiled: In recipes from before the first release only: they are shown, not painted.
     """
 
@@ -112,6 +115,7 @@ class Recipe(Value):
     determinism: Determinism
     loras: tuple[Lora, ...] = ()
     noise_mix: tuple[NoiseShare, ...] = ()
+    arithmetic: Arithmetic = "native"
     compiled: bool = False
 
     @model_serializer(mode="wrap")
@@ -120,7 +124,14 @@ class Recipe(Value):
         data: dict[str, object] = write(self)
         if not self.compiled:
             data.pop("compiled", None)
+        if not self.is_portable:
+            data.pop("arithmetic", None)
         return data
+
+    @property
+    def is_portable(self) -> bool:
+        """Whether the picture has the same bits on every machine."""
+        return self.arithmetic != "native"
 
     @property
     def id(self) -> str:

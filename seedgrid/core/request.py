@@ -34,6 +34,7 @@ class Request:
 
     Attributes:
         seeds: One picture for each.
+        portable: Whether the pictures shall have the same bits on every machine; in float32.
         model: Which model, as `seedgrid.models.registry.find` understands it; None is the default.
     """
 
@@ -51,6 +52,7 @@ class Request:
     determinism: str | None = None
     loras: tuple[Lora, ...] = ()
     noise_mix: tuple[NoiseShare, ...] = ()
+    portable: bool = False
 
 
 def resolve(request: Request, card: ModelCard) -> tuple[Recipe, ...]:
@@ -72,10 +74,19 @@ def resolve(request: Request, card: ModelCard) -> tuple[Recipe, ...]:
         if row.check is not None
         for name, value in row.filled(row.check(row.of(request), card)).items()
     }
+    if request.portable:
+        settings |= _portable(request)
     base = Recipe(seed=0, model=card.ref, loras=request.loras, **settings)
     if not request.seeds:
         raise InputError("seed_text", field="seeds", value="")
     return tuple(base.model_copy(update={"seed": check_seed(seed)}) for seed in request.seeds)
+
+
+def _portable(request: Request) -> dict[str, str]:
+    """Portable arithmetic is that of float32; half-precision files are read as that."""
+    if request.dtype not in (None, "float32"):
+        raise InputError("portable_dtype", field="dtype", value=request.dtype)
+    return {"arithmetic": "portable-1", "dtype": "float32"}
 
 
 def ask_again(recipe: Recipe) -> Request:
@@ -84,6 +95,7 @@ def ask_again(recipe: Recipe) -> Request:
     same = {field.name for field in fields(Request)} & set(type(recipe).model_fields) - {"model"}
     return Request(
         seeds=(recipe.seed,),
+        portable=recipe.is_portable,
         model=model.id if model.revision == "local" else f"{model.id}@{model.revision}",
         **{name: getattr(recipe, name) for name in same},
     )
@@ -117,7 +129,7 @@ def refine(
     )
 
 
-def neighbours(parent: Recipe, seeds: Sequence[int], *, weight: float) -> tuple[Recipe, ...]:
+def noise_variations(parent: Recipe, seeds: Sequence[int], *, weight: float) -> tuple[Recipe, ...]:
     """Go a little way from a recipe's noise towards that of other seeds, and keep everything else.
 
     Args:

@@ -17,6 +17,7 @@ from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Recipe
 from seedgrid.diffusion.backend import Watch
 from seedgrid.diffusion.pipeline_cache import Loaded
+from seedgrid.diffusion.portable import native
 from seedgrid.diffusion.previews import StepState
 
 
@@ -66,7 +67,8 @@ def follow(
         state = _state(scheduler, recipe, loaded, (model_output, float(timestep), sample))
 
         def previews() -> tuple[Pixels, ...]:
-            return loaded.preview(state, recipe.width, recipe.height)[:num_pictures]
+            with native():  # Previews are no part of the picture.
+                return loaded.preview(state, recipe.width, recipe.height)[:num_pictures]
 
         watch.step(number, total, previews)
         if watch.cancelled:

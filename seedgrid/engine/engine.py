@@ -3,29 +3,36 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import logging
 import threading
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, Self, TypeVar
 
 from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import RunError, SeedGridError
-from seedgrid.core.events import Cancelled
+from seedgrid.core.events import Failed
 from seedgrid.core.notices import Notice
 from seedgrid.core.plan import Job
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.backend import Backend, Placement, even_threads
-from seedgrid.engine.fair_queue import FairQueue
+from seedgrid.engine.admission import UNBOUNDED, Asker, Bounds, Speeds, Waiting, admit
+from seedgrid.engine.fair_queue import Errand, FairQueue
 from seedgrid.engine.run import Run
 from seedgrid.engine.store import Store
-from seedgrid.engine.worker import Worker
+from seedgrid.engine.watchdog import Loss, Patience, Watchdog
+from seedgrid.engine.worker import Strays, Worker
 
 logger = logging.getLogger(__name__)
 
 _NUM_KEPT: Final = 64
+_MAX_STRAYS: Final = 2
+"""Each holds a model; when one more does not come back, the engine is lost."""
+_LONG: Final = 10
+"""An errand may take so many times as long as its pictures were estimated to."""
 
 Result = TypeVar("Result")
 
@@ -44,6 +51,15 @@ class Warmth:
     error: SeedGridError | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Borrowed:
+    """An errand that somebody asked for, and what is painted for it."""
+
+    future: Future[Any]
+    asker: Asker
+    recipes: tuple[Recipe, ...]
+
+
 class Engine:
     """Makes pictures, one run at a time, in turns between owners. Safe to use from any thread.
 
@@ -52,6 +68,9 @@ class Engine:
         library: Where pictures go unless a run names another place.
         placement: Where to compute.
         runs_per_owner: How many runs one owner may have waiting or running.
+        bounds: What strangers may ask for beside.
+        patience: How long the engine's thread may stay away.
+        on_lost: Called when no thread can be trusted to come back any more: end the process.
     """
 
     def __init__(
@@ -61,6 +80,9 @@ class Engine:
         *,
         placement: Placement | None = None,
         runs_per_owner: int = 2,
+        bounds: Bounds = UNBOUNDED,
+        patience: Patience = Patience(),  # noqa: B008 - frozen
+        on_lost: Callable[[], None] | None = None,
     ) -> None:
         self.library = library
         self._backend = backend
@@ -69,9 +91,15 @@ class Engine:
         self._runs: dict[str, Run] = {}
         self._lock = threading.Lock()
         self._warmth = Warmth()
-        self._borrowed: list[Future[Any]] = []
+        self._bounds = bounds
+        self._speeds = Speeds()
+        self._borrowed: list[_Borrowed] = []
         self._queue = FairQueue()
-        self._worker = Worker(backend, self._queue)
+        self._patience = patience
+        self._on_lost = on_lost
+        self._why_closed = "engine_closed"
+        self._strays = Strays()
+        self._worker = self._new_worker()
         atexit.register(self.close)
 
     def __enter__(self) -> Self:
@@ -98,6 +126,7 @@ class Engine:
         jobs: Sequence[Job],
         *,
         owner: str,
+        address: str = "",
         fresh: bool = False,
         library: Store | None = None,
         placement: Placement | None = None,
@@ -108,21 +137,25 @@ class Engine:
         Args:
             jobs: At least one; their recipes may differ in everything.
             owner: Who asks: a browser session, for example. Owners take turns.
+            address: Where from; empty for one's own machine.
             fresh: Compute even what the library remembers.
             library: Where the pictures go; the engine's own by default.
             placement: Where to compute; the engine's own by default.
             notices: What whoever asked should know of the jobs.
 
         Raises:
-            RunError: `too_many_runs` for this owner, or `engine_closed`.
+            RunError: `too_many_runs`, `too_many_here` or `queue_full`; or `engine_closed`.
+            InputError: `run_large` or `run_long`: more than anybody may ask for.
             LibraryError: The library has no room for so many pictures.
         """
         if not jobs:
             raise ValueError("a run needs at least one job")
         (library or self.library).check_room(job.recipe for job in jobs)
+        recipes = [job.recipe for job in jobs]
         run = Run(
             jobs,
             owner=owner,
+            address=address,
             library=library or self.library,
             placement=_locked(placement) if placement else self._placement,
             fresh=fresh,
@@ -130,11 +163,9 @@ class Engine:
             on_cancel=self._on_cancel,
         )
         with self._lock:
-            active = [r for r in self._runs.values() if r.owner == owner and _counts(r)]
-            if len(active) >= self._runs_per_owner:
-                raise RunError("too_many_runs", limit=self._runs_per_owner)
+            self._admit(Asker(owner=owner, address=address), recipes)
             if not self._queue.put(run):
-                raise RunError("engine_closed")
+                raise RunError(self._why_closed)
             self._runs[run.id] = run
             self._forget_old_runs()
         return run
@@ -144,30 +175,51 @@ class Engine:
         with self._lock:
             return self._runs.get(run_id)
 
-    def borrow(self, task: Callable[[Backend], Result]) -> Future[Result]:
+    def borrow(
+        self,
+        task: Callable[[Backend], Result],
+        *,
+        owner: str = "",
+        address: str = "",
+        recipes: Sequence[Recipe] = (),
+    ) -> Future[Result]:
         """Have the engine's own thread do something with the backend, between two runs.
+
+        Args:
+            task: What to do.
+            owner: Who asks, as in `submit`; empty for the program itself, which is not counted.
+            address: Where from, as in `submit`.
+            recipes: What will be painted.
 
         Returns:
             What the task returns or raises; it is cancelled when the engine closes before.
 
         Raises:
-            RunError: `engine_closed`.
+            SeedGridError: As `submit`.
         """
         future: Future[Result] = Future()
 
-        def errand() -> None:
+        def do() -> None:
             if not future.set_running_or_notify_cancel():
                 return
             try:
                 future.set_result(task(self._backend))
-            except Exception as error:  # noqa: BLE001 (the thread's edge: the future raises it)
+            except BaseException as error:  # noqa: BLE001 (the thread's edge: the future raises it)
                 future.set_exception(error)
 
+        def fail(error: RunError) -> None:
+            with contextlib.suppress(InvalidStateError):
+                future.set_exception(error)
+
+        asker = Asker(owner=owner, address=address)
         with self._lock:
-            if not self._queue.put_errand(errand):
-                raise RunError("engine_closed")
-            self._borrowed = [other for other in self._borrowed if not other.done()]
-            self._borrowed.append(future)
+            self._borrowed = [other for other in self._borrowed if not other.future.done()]
+            if owner:
+                self._admit(asker, recipes)
+            extra_s = _LONG * self._speeds.estimate_s(recipes)
+            if not self._queue.put_errand(Errand(do=do, fail=fail, owner=owner, extra_s=extra_s)):
+                raise RunError(self._why_closed)
+            self._borrowed.append(_Borrowed(future=future, asker=asker, recipes=tuple(recipes)))
         return future
 
     def warm(self, model: str | None = None) -> None:
@@ -178,7 +230,11 @@ class Engine:
         """
         recipe = _any_recipe(self._backend.card(model))
         self._warmth = Warmth(state="loading", model=recipe.model.id)
-        self._queue.put_errand(lambda: self._warm_up(recipe))
+
+        def fail(error: RunError) -> None:
+            self._warmth = Warmth(state="failed", model=recipe.model.id, error=error)
+
+        self._queue.put_errand(Errand(do=lambda: self._warm_up(recipe), fail=fail))
 
     @property
     def warmth(self) -> Warmth:
@@ -186,21 +242,77 @@ class Engine:
         return self._warmth
 
     def close(self) -> None:
-        """Stop all runs within one step, save what is finished, let go of the models."""
-        for run in self._queue.close():
-            run.announce(Cancelled(elapsed_s=0.0))
+        """Stop all runs within one step, save what is finished, let go of the models.
+
+        A backend that does not come back is left behind, after the engine's patience.
+        """
+        self._worker.abandon_waiting(self._queue.close())
         with self._lock:
             runs = tuple(self._runs.values())
+            worker = self._worker
+            worker.is_closing = True
         for run in runs:
             run.cancel()
-        self._worker.join()
-        for future in self._borrowed:
-            future.cancel()
+        worker.gone.wait()
+        for each in self._borrowed:
+            each.future.cancel()
         atexit.unregister(self.close)
+
+    def _new_worker(self) -> Worker:
+        worker = Worker(self._backend, self._queue, self._speeds, self._strays)
+        Watchdog(worker, self._patience, lambda loss: self._go_on_without(worker, loss))
+        return worker
+
+    def _go_on_without(self, worker: Worker, loss: Loss) -> None:
+        """Give up a thread, and start another one with a backend of its own."""
+        logger.error("the engine's thread is lost (%s)", loss)
+        worker.give_up(RunError(loss))
+        with self._lock:
+            if worker.is_closing:
+                return
+            if self._strays.num_away <= _MAX_STRAYS:
+                self._backend = self._backend.renewed()
+                self._worker = self._new_worker()
+                return
+        self._end(RunError("engine_lost"))
+
+    def _end(self, error: RunError) -> None:
+        """Tell everybody that nothing more will be painted."""
+        self._why_closed = error.code
+        for run in self._queue.close():
+            run.conclude(Failed(error=error))
+        for each in self._borrowed:
+            if each.future.set_running_or_notify_cancel():
+                each.future.set_exception(error)
+        if self._on_lost is not None:
+            self._on_lost()
 
     def _on_cancel(self, run: Run) -> None:
         if self._queue.remove(run):
-            run.announce(Cancelled(elapsed_s=0.0))
+            self._worker.abandon(run)
+
+    def _admit(self, asker: Asker, recipes: Sequence[Recipe]) -> None:
+        admit(
+            asker,
+            recipes,
+            [*self._active_runs(), *self._active_errands()],
+            wanted_s=self._speeds.estimate_s(recipes),
+            runs_per_owner=self._runs_per_owner,
+            bounds=self._bounds,
+        )
+
+    def _active_runs(self) -> Iterator[Waiting]:
+        for run in self._runs.values():
+            if _counts(run):
+                left = [job.recipe for cell, job in enumerate(run.jobs) if cell not in run.finished]
+                asker = Asker(owner=run.owner, address=run.address)
+                yield Waiting(asker=asker, left_s=self._speeds.estimate_s(left))
+
+    def _active_errands(self) -> Iterator[Waiting]:
+        for each in self._borrowed:
+            if each.asker.owner and not each.future.done():
+                left_s = self._speeds.estimate_s(each.recipes)
+                yield Waiting(asker=each.asker, left_s=left_s)
 
     def _warm_up(self, recipe: Recipe) -> None:
         name = recipe.model.id

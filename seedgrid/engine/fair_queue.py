@@ -1,6 +1,7 @@
 """Who is next: owners take turns, and everybody who waits is told the position.
 
-Errands (loading ahead, verifying) wait beside the runs; while both wait, they take turns.
+Errands (loading ahead, verifying) wait beside the runs, by owner as well; while both wait, they
+take turns. A run that was begun may be put back, so that others come between two of its batches.
 """
 
 from __future__ import annotations
@@ -8,92 +9,155 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from itertools import zip_longest
+from typing import Generic, TypeVar
 
+from seedgrid.core.errors import RunError
 from seedgrid.core.events import Queued
 from seedgrid.engine.run import Run
 
-Errand = Callable[[], None]
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Errand:
+    """Something else than pictures, to be done by the engine's own thread.
+
+    Attributes:
+        do: Does it; raises nothing that anybody waits for.
+        fail: Tells whoever waits that the engine's thread is lost.
+        owner: Whose turn it takes; the engine's own has none.
+        extra_s: How much longer than a run it may be without a sign of life.
+    """
+
+    do: Callable[[], None]
+    fail: Callable[[RunError], None] = field(default=lambda error: None)  # noqa: ARG005
+    owner: str = ""
+    extra_s: float = 0.0
+
+
+Item = TypeVar("Item", Run, Errand)
+
+
+class _Turns(Generic[Item]):
+    """Items by owner, the next owner first. Guarded by whoever holds it."""
+
+    def __init__(self) -> None:
+        self._by_owner: OrderedDict[str, deque[Item]] = OrderedDict()
+
+    def __bool__(self) -> bool:
+        return bool(self._by_owner)
+
+    def put(self, item: Item) -> None:
+        self._by_owner.setdefault(item.owner, deque()).append(item)
+
+    def put_back(self, item: Item) -> None:
+        """Before what its owner has waiting, after all other owners."""
+        self._by_owner.setdefault(item.owner, deque()).appendleft(item)
+        self._by_owner.move_to_end(item.owner)
+
+    def take(self) -> Item:
+        owner, items = next(iter(self._by_owner.items()))
+        item = items.popleft()
+        self._by_owner.move_to_end(owner)
+        self._tidy(owner)
+        return item
+
+    def remove(self, item: Item) -> bool:
+        items = self._by_owner.get(item.owner)
+        if items is None or item not in items:
+            return False
+        items.remove(item)
+        self._tidy(item.owner)
+        return True
+
+    def others_than(self, owner: str) -> bool:
+        return any(other != owner for other in self._by_owner)
+
+    def in_order(self) -> tuple[Item, ...]:
+        rounds = zip_longest(*self._by_owner.values())
+        return tuple(item for turn in rounds for item in turn if item is not None)
+
+    def clear(self) -> None:
+        self._by_owner.clear()
+
+    def _tidy(self, owner: str) -> None:
+        if not self._by_owner[owner]:
+            del self._by_owner[owner]
 
 
 class FairQueue:
-    """Runs by owner. All methods may be called from any thread."""
+    """Runs and errands. All methods may be called from any thread."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._by_owner: OrderedDict[str, deque[Run]] = OrderedDict()  # the next owner first
+        self._runs: _Turns[Run] = _Turns()
+        self._errands: _Turns[Errand] = _Turns()
         self._positions: dict[str, int] = {}
-        self._errands: deque[Errand] = deque()
         self._owes_an_errand = False
         self._closed = False
 
     def put(self, run: Run) -> bool:
         """Let a run wait for its turn; False when the queue is closed."""
-        with self._changed:
-            if self._closed:
-                return False
-            self._by_owner.setdefault(run.owner, deque()).append(run)
-            self._tell_positions()
-            self._changed.notify_all()
-            return True
+        return self._wait(self._runs.put, run)
+
+    def put_back(self, run: Run) -> bool:
+        """Let a run that was begun wait for its next turn; False when the queue is closed."""
+        return self._wait(self._runs.put_back, run)
 
     def put_errand(self, errand: Errand) -> bool:
         """Let an errand wait for its turn; False when the queue is closed."""
-        with self._changed:
-            if self._closed:
-                return False
-            self._errands.append(errand)
-            self._changed.notify_all()
-            return True
+        return self._wait(self._errands.put, errand)
 
     def take(self) -> Run | Errand | None:
         """Wait for the next run or errand and take it out; None when the queue is closed."""
         with self._changed:
-            self._changed.wait_for(lambda: self._by_owner or self._errands or self._closed)
+            self._changed.wait_for(lambda: self._runs or self._errands or self._closed)
             if self._closed:
                 return None
-            if self._errands and (self._owes_an_errand or not self._by_owner):
+            if self._errands and (self._owes_an_errand or not self._runs):
                 self._owes_an_errand = False
-                return self._errands.popleft()
+                return self._errands.take()
             self._owes_an_errand = True
-            owner, runs = next(iter(self._by_owner.items()))
-            run = runs.popleft()
-            self._by_owner.move_to_end(owner)
-            self._forget(run)
+            run = self._runs.take()
+            self._positions.pop(run.id, None)
+            self._tell_positions()
             return run
+
+    def others_wait(self, run: Run) -> bool:
+        """Tell whether anybody but a run's owner waits for a turn, or an errand does."""
+        with self._changed:
+            return bool(self._errands) or self._runs.others_than(run.owner)
 
     def remove(self, run: Run) -> bool:
         """Take a run out of the queue; False when it does not wait there (any more)."""
         with self._changed:
-            runs = self._by_owner.get(run.owner, ())
-            if run not in runs:
-                return False
-            self._by_owner[run.owner].remove(run)
-            self._forget(run)
-            return True
+            is_there = self._runs.remove(run)
+            if is_there:
+                self._positions.pop(run.id, None)
+                self._tell_positions()
+            return is_there
 
     def close(self) -> tuple[Run, ...]:
         """Take nothing more and give nothing more; return the runs that were waiting."""
         with self._changed:
-            waiting = self._in_order()
+            waiting = self._runs.in_order()
             self._closed = True
-            self._by_owner.clear()
+            self._runs.clear()
             self._errands.clear()
             self._changed.notify_all()
             return waiting
 
-    def _forget(self, run: Run) -> None:
-        if not self._by_owner[run.owner]:
-            del self._by_owner[run.owner]
-        self._positions.pop(run.id, None)
-        self._tell_positions()
-
-    def _in_order(self) -> tuple[Run, ...]:
-        rounds = zip_longest(*self._by_owner.values())
-        return tuple(run for turn in rounds for run in turn if run is not None)
+    def _wait(self, put: Callable[[Item], None], item: Item) -> bool:
+        with self._changed:
+            if self._closed:
+                return False
+            put(item)
+            self._tell_positions()
+            self._changed.notify_all()
+            return True
 
     def _tell_positions(self) -> None:
-        for position, run in enumerate(self._in_order()):
+        for position, run in enumerate(self._runs.in_order()):
             if self._positions.get(run.id) != position:
                 self._positions[run.id] = position
                 run.announce(Queued(position=position))

@@ -6,6 +6,7 @@ run goes on without them. Knows nothing of who computes.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal
@@ -39,6 +40,7 @@ class Run:
     Attributes:
         id: 32 hexadecimal digits that nobody can guess.
         owner: Who asked; owners take turns.
+        address: Where from; empty for one's own machine.
         jobs: In the order of their cells.
         library: Where the pictures go.
         placement: Where to compute.
@@ -51,6 +53,7 @@ class Run:
         jobs: Sequence[Job],
         *,
         owner: str,
+        address: str = "",
         library: Store,
         placement: Placement,
         fresh: bool,
@@ -59,6 +62,7 @@ class Run:
     ) -> None:
         self.id = new_id()
         self.owner = owner
+        self.address = address
         self.jobs = tuple(jobs)
         self.library = library
         self.placement = placement
@@ -70,6 +74,7 @@ class Run:
         self._log: list[tuple[int, Event]] = []  # (number, event), numbers rising, with gaps
         self._next_number = 0
         self._finished: dict[int, Entry] = {}
+        self._listeners: list[Callable[[], None]] = []
         self._state: State = "queued"
 
     def __repr__(self) -> str:
@@ -198,6 +203,20 @@ class Run:
             raise RunCancelled("run_cancelled")
         return tuple(self._finished[cell] for cell in range(len(self.jobs)))
 
+    def when_changed(self, listener: Callable[[], None]) -> None:
+        """Call somebody after every event, on the thread that announces it, and once at the start.
+
+        For those who must not hold a thread while they wait; it should return at once.
+        """
+        with self._changed:
+            self._listeners.append(listener)
+        listener()
+
+    def no_longer(self, listener: Callable[[], None]) -> None:
+        """Call somebody no more."""
+        with self._changed, contextlib.suppress(ValueError):
+            self._listeners.remove(listener)
+
     def announce(self, *events: Event) -> None:
         """Tell all watchers, of several events at once. For the engine only.
 
@@ -205,9 +224,22 @@ class Run:
             RuntimeError: The run has ended: nothing may follow the last event.
         """
         with self._changed:
-            for event in events:
-                self._note(event)
-            self._changed.notify_all()
+            listeners = self._tell(events)
+        for listener in listeners:
+            listener()
+
+    def conclude(self, event: Event) -> None:
+        """Tell all watchers of the end, unless they know of one. For the engine only."""
+        with self._changed:
+            listeners = () if self.has_ended else self._tell([event])
+        for listener in listeners:
+            listener()
+
+    def _tell(self, events: Sequence[Event]) -> tuple[Callable[[], None], ...]:
+        for event in events:
+            self._note(event)
+        self._changed.notify_all()
+        return tuple(self._listeners)
 
     def _note(self, event: Event) -> None:
         if self.has_ended:

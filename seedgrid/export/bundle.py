@@ -175,6 +175,7 @@ def _batch(entries: Sequence[Entry]) -> dict[str, Any]:
         "model": recipe.model.id,
         "revision": recipe.model.revision if names.is_hub_id(recipe.model.id) else None,
         "dtype": recipe.dtype,
+        "arithmetic": recipe.arithmetic,
         "lock_width": recipe.lock_width,
         "width": recipe.width,
         "height": recipe.height,

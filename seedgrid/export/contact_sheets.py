@@ -8,13 +8,13 @@ prompts on all seeds are a matrix, everything else is a grid.
 
 from __future__ import annotations
 
-import io
 import math
 import re
 from collections.abc import Sequence
+from functools import partial
 from itertools import takewhile
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from PIL import Image
 from PIL.PdfParser import PdfBinary, encode_text
@@ -23,9 +23,9 @@ from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError, PictureError
 from seedgrid.core.plain import one_line
 from seedgrid.export import sheets
-from seedgrid.export.labels import Block, Cell, draw
+from seedgrid.export.labels import Block, Cell, Page, lay_out
 from seedgrid.formats import png
-from seedgrid.storage.files import write_atomically
+from seedgrid.storage.files import open_atomically
 
 _PAGE_RATIO: Final = math.sqrt(2)
 _PDF_DPI: Final = 144
@@ -49,26 +49,15 @@ def write_sheet(entries: Sequence[Entry], path: Path) -> None:
     if suffix not in (".png", ".pdf"):
         raise InputError("sheet_suffix", field="sheet", value=path.name)
     pages = make_pages(entries, as_pages=suffix == ".pdf")
-    buffer = io.BytesIO()
-    if suffix == ".pdf":
-        title = one_line(entries[0].recipe.prompt, limit=_MAX_TITLE)
-        pages[0].save(
-            buffer,
-            "PDF",
-            save_all=True,
-            append_images=pages[1:],
-            resolution=_PDF_DPI,
-            # In hexadecimal, where no byte can end the text or be taken for the end of a line.
-            title=PdfBinary(encode_text(title)) if title else None,
-            producer="SeedGrid",
-        )
-    else:
-        buffer.write(sheets.encode(pages[0]))
-    write_atomically(path, buffer.getvalue())
+    with open_atomically(path) as file:
+        if suffix == ".pdf":
+            _write_pdf(file, pages, title=one_line(entries[0].recipe.prompt, limit=_MAX_TITLE))
+        else:
+            sheets.write_png(file, pages[0].width, pages[0].height, pages[0].images())
 
 
-def make_pages(entries: Sequence[Entry], *, as_pages: bool = False) -> list[Image.Image]:
-    """Draw pictures with their labels.
+def make_pages(entries: Sequence[Entry], *, as_pages: bool = False) -> list[Page]:
+    """Lay out pictures with their labels; each is opened only when its row is drawn.
 
     Args:
         entries: At least one.
@@ -80,9 +69,19 @@ def make_pages(entries: Sequence[Entry], *, as_pages: bool = False) -> list[Imag
     if not entries:
         raise InputError("export_nothing", field="picture")
     blocks, columns = _lay_out(entries)
-    first = draw(blocks[:1], columns=columns)[0]
-    height = round(first.width * _PAGE_RATIO) if as_pages else None
-    return draw(blocks, columns=columns, page_height=height)
+    width = lay_out(blocks[:1], columns=columns)[0].width
+    height = round(width * _PAGE_RATIO) if as_pages else None
+    return lay_out(blocks, columns=columns, page_height=height)
+
+
+def _write_pdf(file: BinaryIO, pages: Sequence[Page], *, title: str) -> None:
+    """Append page after page, so that one alone is in memory."""
+    # In hexadecimal, where no byte can end the text or be taken for the end of a line.
+    said = {"title": PdfBinary(encode_text(title))} if title else {}
+    for page in pages:
+        first = page is pages[0]
+        image = page.image()
+        image.save(file, "PDF", append=not first, resolution=_PDF_DPI, producer="SeedGrid", **said)
 
 
 def is_matrix(entries: Sequence[Entry]) -> bool:
@@ -147,11 +146,15 @@ def _matrix(entries: Sequence[Entry]) -> list[Block]:
 
 def _cell(entry: Entry, change: str, *, chosen: bool = False) -> Cell:
     caption = f"seed {entry.recipe.seed}" + (f" · {change.strip(' ,')}" if change else "")
+    return Cell(open=partial(_open, entry.path), caption=caption, chosen=chosen)
+
+
+def _open(path: Path) -> Image.Image | None:
+    """Decode a picture; None when its file is gone or damaged."""
     try:
-        image = Image.fromarray(png.read_pixels(entry.path))
+        return Image.fromarray(png.read_pixels(path))
     except PictureError:
-        return Cell(image=None, caption=f"{caption} (missing)", chosen=chosen)
-    return Cell(image=image, caption=caption, chosen=chosen)
+        return None
 
 
 def _common_words(entries: Sequence[Entry]) -> str:

@@ -1,15 +1,17 @@
 """Pictures with words under them, laid out on pages: headings, rows of cells, captions.
 
-Knows Pillow and nothing of recipes or of the library.
+A page is drawn band by band, and a picture is opened when its row is drawn: memory holds one row,
+whatever the number of pictures. Knows Pillow and nothing of recipes or of the library.
 
-    pages = draw([Block(heading="a red fox", cells=(Cell(image=image, caption="seed 7"),))])
+    pages = lay_out([Block(heading="a red fox", cells=(Cell(open=load, caption="seed 7"),))])
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from PIL import Image, ImageDraw, ImageFont
@@ -24,6 +26,7 @@ _GAP: Final = 12
 _LINE: Final = 20
 _TEXT_PX: Final = 15
 _HEADING_PX: Final = 18
+_HEADING_LINE: Final = 24
 _CAPTION_LINES: Final = 2
 _HEADING_LINES: Final = 3
 _PAPER: Final = "#ffffff"
@@ -51,11 +54,11 @@ class Cell:
     """One picture with its caption.
 
     Attributes:
-        image: None draws an empty frame: the picture is missing.
+        open: Gives the picture when it is drawn; None draws an empty frame: it is missing.
         chosen: Draws a coloured frame: the artist went on from here.
     """
 
-    image: Image.Image | None
+    open: Callable[[], Image.Image | None]
     caption: str
     chosen: bool = False
 
@@ -68,68 +71,113 @@ class Block:
     cells: tuple[Cell, ...]
 
 
-def draw(
-    blocks: Sequence[Block], *, columns: int, page_height: int | None = None
-) -> list[Image.Image]:
-    """Draw blocks one under the other.
+@dataclass(frozen=True, kw_only=True)
+class Band:
+    """A part of a page from its left to its right edge, drawn when it is asked for."""
+
+    height: int
+    draw: Callable[[], Image.Image]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """What is one under the other."""
+
+    width: int
+    bands: tuple[Band, ...]
+
+    @property
+    def height(self) -> int:
+        """In pixels."""
+        return sum(band.height for band in self.bands)
+
+    def images(self) -> Iterator[Image.Image]:
+        """Draw it, a band at a time, from the top: RGB."""
+        return (band.draw() for band in self.bands)
+
+    def image(self) -> Image.Image:
+        """Draw it as one RGB image."""
+        page = Image.new("RGB", (self.width, self.height), _PAPER)
+        top = 0
+        for band in self.images():
+            page.paste(band, (0, top))
+            top += band.height
+        return page
+
+
+def lay_out(blocks: Sequence[Block], *, columns: int, page_height: int | None = None) -> list[Page]:
+    """Lay out blocks one under the other; nothing is drawn yet.
 
     Args:
         blocks: At least one.
         columns: Cells in a row.
-        page_height: A new page begins before a block that would go beyond it; None is one page.
+        page_height: A new page begins before a block that would go beyond it, or before a row of
+            a block that is higher than a page; None is one page.
 
     Returns:
-        RGB pages of equal width, each as high as what is on it.
+        Pages of equal width, each as high as what is on it.
     """
     width = 2 * _MARGIN + columns * CELL_PX + (columns - 1) * _GAP
-    drawn = [_draw_block(block, columns, width) for block in blocks]
-    pages: list[list[Image.Image]] = [[]]
-    limit = min(page_height or MAX_PAGE_PX, MAX_PAGE_PX)
-    for part in drawn:
-        if pages[-1] and 2 * _MARGIN + sum(p.height for p in pages[-1]) + part.height > limit:
+    limit = min(page_height or MAX_PAGE_PX, MAX_PAGE_PX) - 2 * _MARGIN
+    pages: list[list[Band]] = [[]]
+    for block in blocks:
+        bands = _bands(block, columns, width)
+        if _height(bands) <= limit < _height(pages[-1]) + _height(bands):
             pages.append([])
-        pages[-1].append(part)
-    return [_stack(parts, width) for parts in pages]
+        for band in bands:
+            if pages[-1] and _height(pages[-1]) + band.height > limit:
+                pages.append([])
+            pages[-1].append(band)
+    margin = Band(height=_MARGIN, draw=partial(Image.new, "RGB", (width, _MARGIN), _PAPER))
+    return [Page(width=width, bands=(margin, *bands, margin)) for bands in pages]
 
 
-def _stack(parts: Sequence[Image.Image], width: int) -> Image.Image:
-    page = Image.new("RGB", (width, 2 * _MARGIN + sum(part.height for part in parts)), _PAPER)
-    top = _MARGIN
-    for part in parts:
-        page.paste(part, (0, top))
-        top += part.height
-    return page
+def _height(bands: Sequence[Band]) -> int:
+    return sum(band.height for band in bands)
 
 
-def _draw_block(block: Block, columns: int, width: int) -> Image.Image:
-    heading = wrap(block.heading, _HEADING_PX, width - 2 * _MARGIN, _HEADING_LINES)
-    num_rows = -(-len(block.cells) // columns)
-    row_height = CELL_PX + _CAPTION_LINES * _LINE + _GAP
-    top = len(heading) * (_LINE + 4) + _GAP
-    image = Image.new("RGB", (width, top + num_rows * row_height + _GAP), _PAPER)
+def _bands(block: Block, columns: int, width: int) -> list[Band]:
+    lines = wrap(block.heading, _HEADING_PX, width - 2 * _MARGIN, _HEADING_LINES)
+    height = len(lines) * _HEADING_LINE + _GAP
+    bands = [Band(height=height, draw=partial(_draw_heading, lines, (width, height)))]
+    for start in range(0, len(block.cells), columns):
+        cells, is_last = block.cells[start : start + columns], start + columns >= len(block.cells)
+        row_height = CELL_PX + _CAPTION_LINES * _LINE + _GAP + (_GAP if is_last else 0)
+        draw = partial(_draw_row, cells, (width, row_height))
+        bands.append(Band(height=row_height, draw=draw))
+    return bands
+
+
+def _draw_heading(lines: Sequence[str], size: tuple[int, int]) -> Image.Image:
+    image = Image.new("RGB", size, _PAPER)
     pencil = ImageDraw.Draw(image)
-    for number, line in enumerate(heading):
-        _write(pencil, (_MARGIN, number * (_LINE + 4)), line, _HEADING_PX)
-    for index, cell in enumerate(block.cells):
-        left = _MARGIN + index % columns * (CELL_PX + _GAP)
-        _draw_cell(image, pencil, cell, left, top + index // columns * row_height)
+    for number, line in enumerate(lines):
+        _write(pencil, (_MARGIN, number * _HEADING_LINE), line, _HEADING_PX)
     return image
 
 
-def _draw_cell(
-    image: Image.Image, pencil: ImageDraw.ImageDraw, cell: Cell, left: int, top: int
-) -> None:
-    frame = (left, top, left + CELL_PX - 1, top + CELL_PX - 1)
-    if cell.image is None:
+def _draw_row(cells: Sequence[Cell], size: tuple[int, int]) -> Image.Image:
+    image = Image.new("RGB", size, _PAPER)
+    for index, cell in enumerate(cells):
+        _draw_cell(image, cell, _MARGIN + index * (CELL_PX + _GAP))
+    return image
+
+
+def _draw_cell(image: Image.Image, cell: Cell, left: int) -> None:
+    pencil = ImageDraw.Draw(image)
+    frame = (left, 0, left + CELL_PX - 1, CELL_PX - 1)
+    picture = cell.open()
+    caption = cell.caption
+    if picture is None:
+        caption += " (missing)"
         pencil.rectangle(frame, outline=_FAINT)
     else:
-        small = _fitted(cell.image)
-        place = (left + (CELL_PX - small.width) // 2, top + (CELL_PX - small.height) // 2)
-        image.paste(small, place)
+        small = _fitted(picture)
+        image.paste(small, (left + (CELL_PX - small.width) // 2, (CELL_PX - small.height) // 2))
     if cell.chosen:
         pencil.rectangle(frame, outline=_CHOSEN, width=4)
-    for number, line in enumerate(wrap(cell.caption, _TEXT_PX, CELL_PX, _CAPTION_LINES)):
-        _write(pencil, (left, top + CELL_PX + 2 + number * _LINE), line, _TEXT_PX)
+    for number, line in enumerate(wrap(caption, _TEXT_PX, CELL_PX, _CAPTION_LINES)):
+        _write(pencil, (left, CELL_PX + 2 + number * _LINE), line, _TEXT_PX)
 
 
 def _fitted(image: Image.Image) -> Image.Image:

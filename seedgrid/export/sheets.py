@@ -1,61 +1,81 @@
-"""Sheets: several pictures in one, side by side.
+"""Sheets: several pictures in one PNG file, written band by band, so that few are in memory.
 
 Knows Pillow and nothing of recipes or of the library.
+
+    with path.open("wb") as file:
+        write_grid(file, (Image.open(each) for each in paths), count=4)
 """
 
 from __future__ import annotations
 
 import io
 import math
-from collections.abc import Sequence
+import struct
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from PIL import Image
-from PIL.PngImagePlugin import PngInfo
 
 from seedgrid.core.errors import PictureError
 from seedgrid.formats import png
 
 _SOFTWARE: Final = "SeedGrid sheet"
+_SIGNATURE: Final = b"\x89PNG\r\n\x1a\n"
+_COMPRESS_LEVEL: Final = 1
 
 
-def make_grid(images: Sequence[Image.Image], rows: int, columns: int) -> Image.Image:
-    """Paste images of one size into rows and columns, as diffusers' `make_image_grid` does.
+def write_grid(
+    file: BinaryIO, images: Iterable[Image.Image], *, count: int, rows: int | None = None
+) -> None:
+    """Write images of one size in rows and columns, as diffusers' `make_image_grid` does.
 
     Args:
-        images: At most `rows * columns`, row by row, all of the first one's size.
-        rows: From the top.
-        columns: From the left.
-
-    Returns:
-        RGB; cells without a picture stay black.
-
-    Raises:
-        ValueError: There are more images than cells, or none.
+        file: Takes the PNG.
+        images: Row by row, all of the first one's size; made when they are taken.
+        count: How many, at least one; cells without a picture stay black.
+        rows: From the top; by default as square as can be: four make 2x2, five to nine 3 columns.
     """
-    if not 0 < len(images) <= rows * columns:
-        raise ValueError(f"{len(images)} images do not fit {rows} x {columns} cells")
+    columns = count // rows if rows else math.isqrt(count - 1) + 1
+    num_rows = -(-count // columns)
+    taken = iter(images)
+    first = next(taken)
+    width, height = columns * first.width, first.height
+    taken = chain([first], taken)
+    bands = (_row(islice(taken, columns), (width, height)) for _ in range(num_rows))
+    write_png(file, width, num_rows * height, bands)
+
+
+def make_sheet(images: Sequence[Image.Image]) -> Image.Image:
+    """Return images of one size in one, as `write_grid` writes them; at least one."""
+    columns = math.isqrt(len(images) - 1) + 1
     width, height = images[0].size
-    sheet = Image.new("RGB", (columns * width, rows * height))
+    sheet = Image.new("RGB", (columns * width, -(-len(images) // columns) * height))
     for index, image in enumerate(images):
         sheet.paste(image, (index % columns * width, index // columns * height))
     return sheet
 
 
-def make_sheet(images: Sequence[Image.Image]) -> Image.Image:
-    """Paste images of one size as square as can be: four make 2x2, five to nine 3 columns."""
-    columns = math.isqrt(len(images) - 1) + 1 if images else 1
-    return make_grid(images, -(-len(images) // columns), columns)
+def write_png(file: BinaryIO, width: int, height: int, bands: Iterable[Image.Image]) -> None:
+    """Write a PNG file that `is_sheet` knows again.
 
-
-def encode(sheet: Image.Image) -> bytes:
-    """Write a sheet as a PNG file that `is_sheet` knows again."""
-    texts = PngInfo()
-    texts.add_text("Software", _SOFTWARE)
-    buffer = io.BytesIO()
-    sheet.save(buffer, "PNG", pnginfo=texts, compress_level=1)
-    return buffer.getvalue()
+    Args:
+        file: Takes it.
+        width: In pixels.
+        height: Of all bands together.
+        bands: RGB, each `width` wide, from the top.
+    """
+    file.write(_SIGNATURE)
+    _chunk(file, b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
+    _chunk(file, b"tEXt", b"Software\0" + _SOFTWARE.encode("latin-1"))
+    packer = zlib.compressobj(_COMPRESS_LEVEL)
+    for band in bands:
+        if packed := packer.compress(_with_filters(band)):
+            _chunk(file, b"IDAT", packed)
+    _chunk(file, b"IDAT", packer.flush())
+    _chunk(file, b"IEND", b"")
 
 
 def is_sheet(path: Path) -> bool:
@@ -64,3 +84,25 @@ def is_sheet(path: Path) -> bool:
         return png.read_texts(path).get("Software") == _SOFTWARE
     except PictureError:
         return False
+
+
+def _row(images: Iterable[Image.Image], size: tuple[int, int]) -> Image.Image:
+    row = Image.new("RGB", size)
+    for index, image in enumerate(images):
+        row.paste(image, (index * image.width, 0))
+    return row
+
+
+def _with_filters(band: Image.Image) -> bytes:
+    """Return the rows of a band as PNG has them: each behind the number of its filter, none."""
+    data, stride = band.tobytes(), 3 * band.width
+    rows: Iterator[bytes] = (data[at : at + stride] for at in range(0, len(data), stride))
+    with io.BytesIO() as filtered:
+        for row in rows:
+            filtered.write(b"\0" + row)
+        return filtered.getvalue()
+
+
+def _chunk(file: BinaryIO, kind: bytes, data: bytes) -> None:
+    file.write(struct.pack(">I", len(data)) + kind + data)
+    file.write(struct.pack(">I", zlib.crc32(kind + data)))

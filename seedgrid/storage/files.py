@@ -61,7 +61,7 @@ def open_atomically(path: Path, *, temporary_folder: Path | None = None) -> Iter
     temporary = (temporary_folder or path.parent) / name
     with refusals(path):
         try:
-            with temporary.open("xb") as file:
+            with temporary.open("x+b") as file:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())

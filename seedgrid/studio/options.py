@@ -38,6 +38,7 @@ class Settings(TypedDict, total=False):
     dtype: str | None
     lock_width: int | None
     determinism: str | None
+    portable: bool
 
 
 class RunOptions(TypedDict, total=False):
@@ -45,12 +46,14 @@ class RunOptions(TypedDict, total=False):
 
     Attributes:
         owner: Owners take turns: each visitor of the page is one.
+        address: Where from they ask, as the server sees it.
         library: Where the pictures go, and where those are that are gone on from.
         placement: Where to compute.
         fresh: Compute even what the library remembers.
     """
 
     owner: str
+    address: str
     library: Library
     placement: Placement
     fresh: bool

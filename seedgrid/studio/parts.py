@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
@@ -16,7 +17,7 @@ from seedgrid.core.entry import Entry
 from seedgrid.core.recipe import Recipe
 from seedgrid.diffusion.backend import Backend, Placement, Unwatched, Watch
 from seedgrid.diffusion.probe_results import ProbeReport
-from seedgrid.engine import Engine, Run, Warmth
+from seedgrid.engine import UNBOUNDED, Bounds, Engine, Run, Warmth
 from seedgrid.pictures import StudioPicture, read_entry
 from seedgrid.studio.options import AnyPicture, is_id
 
@@ -39,6 +40,8 @@ class Parts:
         backend: What paints; by default diffusers.
         placement: Where to compute, in full; `device` alone by default, without previews.
         runs_per_owner: How many runs each visitor of the page may have waiting or running.
+        bounds: What strangers may ask for beside.
+        on_lost: Called when the engine is lost for good: the process should end.
     """
 
     def __init__(
@@ -50,6 +53,8 @@ class Parts:
         backend: Backend | None = None,
         placement: Placement | None = None,
         runs_per_owner: int = _RUNS,
+        bounds: Bounds = UNBOUNDED,
+        on_lost: Callable[[], None] | None = None,
     ) -> None:
         self.model = model or default_model()
         self.library_folder = Path(library or default_library()).expanduser().absolute()
@@ -59,6 +64,8 @@ class Parts:
         self._library: Library | None = None
         self._engine: Engine | None = None
         self._runs_per_owner = runs_per_owner
+        self._bounds = bounds
+        self._on_lost = on_lost
         self._probe_watch = Unwatched()
 
     def __enter__(self) -> Self:
@@ -97,6 +104,8 @@ class Parts:
                     self.library,
                     placement=self._placement,
                     runs_per_owner=self._runs_per_owner,
+                    bounds=self._bounds,
+                    on_lost=self._on_lost,
                 )
             return self._engine
 
@@ -130,16 +139,27 @@ class Parts:
         """Return a run that goes on or that ended not long ago."""
         return self.engine.run(run_id)
 
-    def verify(self, claim: Claim, watch: Watch | None = None) -> Future[Verdict]:
+    def verify(
+        self, claim: Claim, watch: Watch | None = None, *, owner: str = "", address: str = ""
+    ) -> Future[Verdict]:
         """Run a picture's recipe again between two runs, and compare.
 
+        Args:
+            claim: The picture and what it says of itself.
+            watch: Follows it, and may stop it.
+            owner: Who asks: it counts as a run of theirs.
+            address: Where from, as in `RunOptions`.
+
         Raises:
-            RunError: `engine_closed`.
+            SeedGridError: As `Engine.submit`.
         """
         from seedgrid.verify import verify
 
         return self.engine.borrow(
-            lambda backend: verify([claim], backend, watch=watch or Unwatched())[0]
+            lambda backend: verify([claim], backend, watch=watch or Unwatched())[0],
+            owner=owner,
+            address=address,
+            recipes=(claim.recipe,),
         )
 
     def probe(self, recipe: Recipe, placement: Placement) -> Future[ProbeReport | None]:

@@ -167,7 +167,7 @@ class Studio(Parts):
         """
         parent = self.find(picture, options.get("library"))
         seeds = [draw_seed() for _ in range(_NUM_VARIATIONS)]
-        recipes = requests.neighbours(parent.recipe, seeds, weight=weight)
+        recipes = requests.noise_variations(parent.recipe, seeds, weight=weight)
         return self._go_on(self._joined(picture, parent, options), recipes, options)
 
     def start_again(
@@ -234,6 +234,7 @@ class Studio(Parts):
         run = self.engine.submit(
             jobs,
             owner=options.get("owner", _OWNER),
+            address=options.get("address", ""),
             fresh=options.get("fresh", False),
             library=options.get("library"),
             placement=options.get("placement"),

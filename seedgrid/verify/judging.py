@@ -108,8 +108,9 @@ def judge(claim: Claim, pixels: Outcome, painted: Painted) -> Verdict:
     comparison = compare_pixels(claim.pixels, pixels)
     word, reasons = _word(claim, pixels, comparison, painted)
     if word != "identical":
+        is_portable = claim.recipe.is_portable  # Then no passport matters.
         reasons = (
-            *passport_differences(claim.passport, painted.passport),
+            *(() if is_portable else passport_differences(claim.passport, painted.passport)),
             *reasons,
             *_place(comparison),
             *([reason("fragile")] if painted.is_fragile else []),
@@ -138,6 +139,8 @@ def _word(
         return "altered", forgery
     if comparison.is_identical:
         return "identical", ()
+    if claim.recipe.is_portable:
+        return "altered", (reason("portable_differs"),)
     if painted.doubt:
         return "drifted", (reason(painted.doubt),)
     return _excused(claim.passport, painted.passport, comparison)

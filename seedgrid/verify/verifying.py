@@ -146,6 +146,9 @@ def _paint(batch: Sequence[Claim], backend: Backend, placement: Placement, watch
     recipes: list[Recipe] = [claim.recipe for claim in batch]
     then = batch[0].passport
     passport = backend.prepare(recipes[0], placement)
+    if recipes[0].is_portable:  # One answer everywhere: there is nothing to restore.
+        pictures = backend.paint(recipes, placement, watch)
+        return Painted(pictures=pictures, passport=passport, reasons=(), is_fragile=False)
     limits = limits_of(then, passport)
     else_than_usual = _restored(backend, recipes[0], placement, passport)
     if limits.environment is None:
@@ -181,7 +184,7 @@ def _doubted(
     """
     if isinstance(backend, Rehasher):
         backend.rehash(recipe.model)
-    if not isinstance(backend, Prober):
+    if recipe.is_portable or not isinstance(backend, Prober):
         return painted
     report = backend.probe(recipe, placement, watch)
     if report.holds:

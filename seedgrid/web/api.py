@@ -10,22 +10,27 @@ Each gives the PNG files as they are on disk and a record of each, with the fiel
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 import gradio as gr
+from anyio import to_thread
 from gradio.processing_utils import save_file_to_cache
 from gradio.utils import get_upload_folder
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import SeedGridError
 from seedgrid.core.prompts import GUIDE_SUFFIXES
+from seedgrid.diffusion.backend import Unwatched
 from seedgrid.engine import Run
 from seedgrid.formats import png
 from seedgrid.studio import Studio
 from seedgrid.verify import read_claim
-from seedgrid.web.actions.form import Asked, check_count, read_request
+from seedgrid.web.actions.form import FormPayload, check_count, read_request
+from seedgrid.web.server.uploads import taken_in
+from seedgrid.web.server.waiting import ended, network_of
 
 Record = dict[str, Any]
 Answer = tuple[list[tuple[str, str]], list[Record]]
@@ -45,7 +50,7 @@ class Api:
     def __init__(self, studio: Studio) -> None:
         self._studio = studio
 
-    def grid(
+    async def grid(
         self,
         prompt: str,
         seeds: str = "0-3",
@@ -76,7 +81,7 @@ class Api:
         Returns:
             The PNG files with their seeds, and a record of each.
         """
-        asked = Asked(
+        asked = FormPayload(
             prompt=prompt,
             seeds=seeds,
             negative=negative,
@@ -89,11 +94,11 @@ class Api:
 
         def start() -> Run:
             wanted = read_request(asked)
-            return self._studio.start_grid(wanted, turbo=turbo, owner=_owner(request))
+            return self._studio.start_grid(wanted, turbo=turbo, **_asker(request))
 
-        return _answer(start)
+        return await _answer(start)
 
-    def refine(
+    async def refine(
         self,
         picture_id: str,
         vary: list[str] | None = None,
@@ -114,24 +119,31 @@ class Api:
             parent = self._studio.library.get(picture_id)
             suffixes = vary or GUIDE_SUFFIXES
             check_count(len(suffixes), field="vary")
-            return self._studio.start_refine(parent, suffixes, owner=_owner(request))
+            return self._studio.start_refine(parent, suffixes, **_asker(request))
 
-        return _answer(start)
+        return await _answer(start)
 
-    def verify(self, picture: str) -> Record:
+    async def verify(self, picture: str, request: gr.Request | None = None) -> Record:
         """Run the recipe in a SeedGrid PNG again and compare.
 
         Args:
             picture: The file.
+            request: Who asks; Gradio fills it in.
 
         Returns:
             verdict, max_abs_diff, psnr_db, differing_pixels and reasons, as the command prints.
         """
+        watch = Unwatched()
         try:
-            claim = read_claim(Path(picture))
-            verdict = self._studio.verify(claim).result().as_json()
+            claim = await to_thread.run_sync(read_claim, Path(picture))
+            future = self._studio.verify(claim, watch, **_asker(request))
+            found = await asyncio.wrap_future(future)
+            verdict = found.as_json()
         except SeedGridError as error:
             raise gr.Error(str(error), print_exception=False) from error
+        finally:
+            watch.cancelled = True  # Who has gone waits for nothing.
+            taken_in(Path(picture))
         del verdict["path"]  # Gradio's client would take it for a file to fetch.
         return verdict
 
@@ -148,6 +160,8 @@ class Api:
             record = png.read(Path(picture))
         except SeedGridError as error:
             raise gr.Error(str(error), print_exception=False) from error
+        finally:
+            taken_in(Path(picture))
         return {
             "recipe_id": record.recipe.id,
             "recipe": record.recipe.model_dump(mode="json"),
@@ -182,12 +196,16 @@ def _publish(
     )
 
 
-def _answer(start: Callable[[], Run]) -> Answer:
+async def _answer(start: Callable[[], Run]) -> Answer:
+    """Start a run and wait for it; threads are for the moments in which something is done."""
     try:
-        entries = start().result()
+        run = await to_thread.run_sync(start)
+        await ended(run)
+        entries = run.result()
     except SeedGridError as error:
         raise gr.Error(str(error), print_exception=False) from error
-    return [_file(entry) for entry in entries], [_record(entry) for entry in entries]
+    files = await to_thread.run_sync(lambda: [_file(entry) for entry in entries])
+    return files, [_record(entry) for entry in entries]
 
 
 def _file(entry: Entry) -> tuple[str, str]:
@@ -207,6 +225,14 @@ def _record(entry: Entry) -> Record:
     }
 
 
-def _owner(request: gr.Request | None) -> str:
+class _Asker(TypedDict):
+    owner: str
+    address: str
+
+
+def _asker(request: gr.Request | None) -> _Asker:
     """Turns are taken between API users as between visitors."""
-    return f"{_API_OWNER}-{request.session_hash if request else ''}"
+    if request is None:
+        return _Asker(owner=_API_OWNER, address="")
+    address = network_of(request.client.host if request.client else None)
+    return _Asker(owner=f"{_API_OWNER}-{request.session_hash or address}", address=address)

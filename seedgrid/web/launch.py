@@ -6,8 +6,10 @@ module is imported.
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
+import shutil
 import socket
 import sys
 import tempfile
@@ -15,21 +17,29 @@ import threading
 from pathlib import Path
 from typing import Any, Final
 
+from seedgrid.core.variables import is_public, number, trusted_proxies, whole_number
+
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")  # read once, when gradio is imported
+# Uvicorn would believe whatever a peer on this machine says of where it comes from.
+os.environ.setdefault("FORWARDED_ALLOW_IPS", trusted_proxies())
 
 from seedgrid.web.server.gradio_import import quickly
 
 with quickly():
     import gradio as gr
+    from gradio.utils import get_upload_folder
 
-    from seedgrid.core.errors import InputError, SeedGridError
+    from seedgrid.core.errors import InputError, RunError, SeedGridError
+    from seedgrid.core.interrupts import first_stops
     from seedgrid.core.plain import one_line
     from seedgrid.diffusion.backend import Backend, Placement
+    from seedgrid.engine import Bounds
     from seedgrid.locales import locales
     from seedgrid.studio import Studio, default_model
     from seedgrid.web.components.theme import make_theme
     from seedgrid.web.page import Answers, build_app, make_answers, make_i18n
     from seedgrid.web.server import app
+    from seedgrid.web.server.uploads import UploadBounds
     from seedgrid.web.state.visitor_libraries import VisitorLibraries
 
 logger = logging.getLogger("seedgrid")
@@ -38,7 +48,9 @@ HOST: Final = "127.0.0.1"
 PORT: Final = 7860
 _MAX_FILE_SIZE: Final = "64mb"
 _MAX_THREADS: Final = 80
-_RUNS_PER_VISITOR: Final = 2
+_POLL_S: Final = 0.5
+_EXIT_LOST: Final = 70
+"""Of a process whose engine no longer comes back: EX_SOFTWARE of sysexits.h."""
 
 
 def main(
@@ -66,9 +78,13 @@ def main(
     if lang not in languages():
         choices = ", ".join(languages())
         raise InputError("language_unknown", field="lang", value=lang, choices=choices)
-    with _make_studio(model, library, backend) as studio:
+    _keep_uploads_apart()
+    if is_public():
+        answers = _public_answers(model, backend)
+    else:
+        answers = make_answers(_make_studio(model, library, backend))
+    with answers.studio as studio:
         language = None if lang == "auto" else lang
-        answers = make_answers(studio)
         demo = build_app(answers, language=language)
         free = find_port(host, port)
         if port and free != port:
@@ -77,7 +93,13 @@ def main(
         demo.launch(server_name=host, server_port=free, prevent_thread_lock=True, **options)
         say(f"SeedGrid is at {demo.local_url}")
         threading.Thread(target=warm, args=(studio,), name="seedgrid-warm", daemon=True).start()
-        demo.block_thread()
+        stopped = threading.Event()
+        with first_stops(stopped.set):
+            while not stopped.wait(_POLL_S):  # A wait without an end hears no Ctrl+C on Windows.
+                pass
+            say("Stopping; what is finished is kept. Again ends at once.")
+            studio.close()
+            demo.close(verbose=False)
 
 
 def launch_options(answers: Answers, *, language: str | None, host: str | None) -> dict[str, Any]:
@@ -92,7 +114,12 @@ def launch_options(answers: Answers, *, language: str | None, host: str | None) 
     return {
         "app_kwargs": {
             "routes": app.routes(answers.libraries, answers.handlers.follow),
-            "middleware": app.middleware(language=language, hosts=hosts),
+            "middleware": app.middleware(
+                language=language,
+                hosts=hosts,
+                uploads=Path(get_upload_folder()),
+                bounds=_upload_bounds(),
+            ),
         },
         "i18n": make_i18n(),
         "theme": make_theme(),
@@ -127,12 +154,9 @@ def find_port(host: str, port: int) -> int:
 
 
 def build_space() -> tuple[gr.Blocks, Answers]:
-    """Build the page of a Space; each visitor's library is deleted when they stay away."""
-    from seedgrid.diffusion.installed import InstalledBackend
-
-    folder = Path(tempfile.mkdtemp(prefix="seedgrid-"))
-    studio = _make_studio(None, folder / "api", InstalledBackend(default_model()))
-    answers = make_answers(studio, VisitorLibraries(folder / "visitors"))
+    """Build the page of a Space."""
+    _keep_uploads_apart()
+    answers = _public_answers(None, None)
     return build_app(answers), answers
 
 
@@ -149,22 +173,78 @@ def languages() -> tuple[str, ...]:
     return ("auto", *locales())
 
 
+def give_up() -> None:
+    """End the process whose engine is lost; a supervisor sees the exit code and starts it anew."""
+    say(f"error: {RunError('engine_lost')}")
+    os._exit(_EXIT_LOST)  # No thread that hangs can keep it from this.
+
+
 def say(line: str) -> None:
     """Tell the person at the terminal."""
     sys.stderr.write(f"{one_line(line)}\n")
     sys.stderr.flush()
 
 
+def _public_answers(model: str | None, backend: Backend | None) -> Answers:
+    """Put together a page for strangers: a library for each, deleted when they stay away."""
+    from seedgrid.diffusion.installed import InstalledBackend
+
+    folder = Path(tempfile.mkdtemp(prefix="seedgrid-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    painter = backend or InstalledBackend(model or default_model())
+    studio = _make_studio(model, folder / "api", painter)
+    libraries = VisitorLibraries(
+        folder / "visitors",
+        max_visitors=whole_number("SEEDGRID_MAX_VISITORS", is_public=True),
+        max_bytes=_megabytes("SEEDGRID_MAX_VISITORS_MB"),
+    )
+    return make_answers(studio, libraries)
+
+
 def _make_studio(
     model: str | None, library: str | Path | None, backend: Backend | None = None
 ) -> Studio:
+    public = is_public()
+    bounds = Bounds(
+        queue_s=number("SEEDGRID_MAX_QUEUE_S", is_public=public),
+        run_s=number("SEEDGRID_MAX_RUN_S", is_public=public),
+        run_megapixel_steps=number("SEEDGRID_MAX_MEGAPIXEL_STEPS", is_public=public),
+        runs_per_address=whole_number("SEEDGRID_MAX_RUNS_PER_ADDRESS", is_public=public),
+    )
+    runs_per_owner = whole_number("SEEDGRID_MAX_RUNS_PER_VISITOR", is_public=public)
     return Studio(
         model,
         library,
         backend=backend,
         placement=Placement(),
-        runs_per_owner=_RUNS_PER_VISITOR,
+        runs_per_owner=runs_per_owner or sys.maxsize,
+        bounds=bounds,
+        on_lost=give_up,
     )
+
+
+def _keep_uploads_apart() -> None:
+    """Give Gradio a folder of this program's own for uploads, so that it can be tidied.
+
+    Before the page is built: every component asks once where it is.
+    """
+    if "GRADIO_TEMP_DIR" not in os.environ:
+        folder = tempfile.mkdtemp(prefix="seedgrid-uploads-")
+        os.environ["GRADIO_TEMP_DIR"] = folder
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+
+
+def _upload_bounds() -> UploadBounds:
+    return UploadBounds(
+        request=_megabytes("SEEDGRID_MAX_UPLOAD_MB"),
+        together=_megabytes("SEEDGRID_MAX_UPLOADS_MB"),
+        address=_megabytes("SEEDGRID_MAX_UPLOADS_MB_PER_ADDRESS"),
+    )
+
+
+def _megabytes(name: str) -> float | None:
+    found = number(name, is_public=is_public())
+    return None if found is None else found * 1e6
 
 
 def _known_hosts(host: str) -> list[str]:

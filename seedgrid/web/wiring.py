@@ -8,7 +8,7 @@ what takes long is the engine's, and has a fair queue there.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -18,11 +18,12 @@ from seedgrid.core.errors import SeedGridError
 from seedgrid.core.fields import AUTO, ON_PAGE, Field
 from seedgrid.core.request import STRONG, SUBTLE
 from seedgrid.web.actions.checks import Checks
-from seedgrid.web.actions.form import read_asked, read_varied
+from seedgrid.web.actions.form import read_form, read_round
 from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.components.layout import View
 from seedgrid.web.serializers import stage
 from seedgrid.web.serializers.answers import PageUpdate
+from seedgrid.web.server.waiting import network_of
 from seedgrid.web.state.model_options import Offer
 from seedgrid.web.state.page_state import read_page_state
 from seedgrid.web.texts import choose_language, say, word
@@ -72,23 +73,25 @@ def _wire_rounds(view: View, handlers: Handlers, demo: gr.Blocks) -> None:
     def on_load(kept: object) -> Updates:
         return updates(handlers.on_load(kept))
 
-    def on_generate(kept: object, payload: object) -> Updates:
-        return updates(handlers.on_generate(read_asked(payload), kept))
+    def on_generate(kept: object, payload: object, request: gr.Request) -> Updates:
+        return updates(handlers.on_generate(read_form(payload), kept, address_of(request)))
 
-    def on_refine(kept: object, payload: object) -> Updates:
-        return updates(handlers.on_refine(read_varied(payload), kept))
+    def on_refine(kept: object, payload: object, request: gr.Request) -> Updates:
+        return updates(handlers.on_refine(read_round(payload), kept, address_of(request)))
 
-    def on_subtle(kept: object, payload: object) -> Updates:
-        return updates(handlers.on_variations(SUBTLE, read_varied(payload), kept))
+    def on_subtle(kept: object, payload: object, request: gr.Request) -> Updates:
+        varied, address = read_round(payload), address_of(request)
+        return updates(handlers.on_variations(SUBTLE, varied, kept, address))
 
-    def on_strong(kept: object, payload: object) -> Updates:
-        return updates(handlers.on_variations(STRONG, read_varied(payload), kept))
+    def on_strong(kept: object, payload: object, request: gr.Request) -> Updates:
+        varied, address = read_round(payload), address_of(request)
+        return updates(handlers.on_variations(STRONG, varied, kept, address))
 
     def on_back(kept: object) -> Updates:
         return updates(handlers.on_back(kept))
 
-    def on_again(kept: object) -> Updates:
-        return updates(handlers.on_again(kept))
+    def on_again(kept: object, request: gr.Request) -> Updates:
+        return updates(handlers.on_again(kept, address_of(request)))
 
     def on_go(kept: object, event: gr.EventData) -> Updates:
         return updates(handlers.on_go(event._data.get("round"), kept))
@@ -136,6 +139,7 @@ def _wire_card(view: View, handlers: Handlers, checks: Checks) -> None:
 
     def on_stop(kept: object) -> None:
         handlers.on_stop(kept)
+        checks.stop(read_page_state(kept).visitor)
 
     def on_pick(kept: object, event: gr.EventData) -> Updates:
         return _card(handlers.on_pick(event._data.get("id"), kept))
@@ -144,8 +148,10 @@ def _wire_card(view: View, handlers: Handlers, checks: Checks) -> None:
         data = event._data
         return _card(handlers.on_favourite(data.get("id"), data.get("favourite"), kept))
 
-    def on_verify(kept: object) -> Iterator[object]:
-        yield from checks.on_verify(read_page_state(kept).picked, kept)
+    async def on_verify(kept: object, request: gr.Request) -> AsyncIterator[object]:
+        picked, address = read_page_state(kept).picked, address_of(request)
+        async for news in checks.on_verify(picked, kept, address):
+            yield news
 
     card = [view.status, view.card.picked]
     view.card.verify.click(on_verify, view.state, view.card.verdict, js=_PICK_JS, **_QUEUED)
@@ -225,6 +231,11 @@ def updates(update: PageUpdate) -> Updates:
 
 def _card(update: PageUpdate) -> Updates:
     return or_skip(update.status), or_skip(update.picked)
+
+
+def address_of(request: gr.Request) -> str:
+    """Where from somebody asks; behind a proxy what the proxy says, where it is trusted."""
+    return network_of(request.client.host if request.client else None)
 
 
 def or_skip(value: object) -> object:

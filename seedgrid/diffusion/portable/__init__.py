@@ -8,8 +8,8 @@ docs/portable.md is the definition, `portable` computes by it. Knows nothing of 
         pipeline(...)
 """
 
-from seedgrid.diffusion.portable.mode import portable
+from seedgrid.diffusion.portable.mode import native, portable
 
 VERSION = "portable-1"
 
-__all__ = ["VERSION", "portable"]
+__all__ = ["VERSION", "native", "portable"]

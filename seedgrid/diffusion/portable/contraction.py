@@ -2,7 +2,7 @@
 
 Both operands are rounded to grids (grids.py), their products are summed exactly in float64, and the
 sum is rounded to float32 once; then the bias is added in float32. Since exact sums have no order,
-how a sum is computed (which library, blocks, tiles, threads; `WAYS`) cannot show in a bit.
+how a sum is computed (which library, way, blocks, tiles, threads) cannot show in a bit.
 
 Every row of the left operand (a token; a sample, in a convolution) and every output of the right
 one has a grid of its own, so a result never depends on its neighbours in the batch.
@@ -11,9 +11,11 @@ one has a grid of its own, so a result never depends on its neighbours in the ba
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import torch
 
+from seedgrid.diffusion.portable import winograd
 from seedgrid.diffusion.portable.grids import MAX_TERMS, anchor, largest, rounded
 from seedgrid.diffusion.portable.weights import SHELF, Ready, make_ready
 from seedgrid.diffusion.portable.windows import Windows, convolve
@@ -97,31 +99,61 @@ def convolution(
     Returns:
         float32, shape (n, outputs, …).
     """
-    num_outputs, depth, *kernel = weights.shape
-    ready = SHELF.get(
-        weights,
-        lambda: make_ready(
-            weights.detach().reshape(groups, num_outputs // groups, depth, -1)
-        ).for_rounded_maps(),
-    )
     windows = Windows(
-        kernel=(kernel[0], kernel[1]),
+        kernel=(weights.shape[2], weights.shape[3]),
         stride=(stride[0], stride[1]),
         padding=(padding[0], padding[1]),
         dilation=(dilation[0], dilation[1]),
     )
-    numbers = _rounded_maps(inputs, ready)
-    return add_bias(
-        convolve(numbers, ready.matrix.flatten(2), windows),
-        None if bias is None else bias.view(1, -1, 1, 1),
-    )
+    kernel = SHELF.get(weights, lambda: _make_kernel(weights.detach(), groups))
+    numbers = _rounded_maps(inputs, kernel.balance)
+    if kernel.is_transformed and winograd.serves(inputs, windows):
+        sums = winograd.convolve(numbers, kernel.matrix)
+    else:
+        matrix = kernel.matrix
+        if kernel.is_transformed:
+            matrix = _plain_kernel(make_ready(_grouped(weights.detach(), groups)))
+        sums = convolve(numbers, matrix, windows)
+    return add_bias(sums, None if bias is None else bias.view(1, -1, 1, 1))
 
 
-def _rounded_maps(inputs: torch.Tensor, ready: Ready) -> torch.Tensor:
+@dataclass(frozen=True, kw_only=True)
+class _Kernel:
+    """Weights of a convolution whose inputs are rounded, but not multiplied by the balance.
+
+    Attributes:
+        balance: As of `Ready`.
+        matrix: float64, the balance multiplied back in: (groups, outputs, inputs, taps), or
+            Winograd's (16, outputs, inputs).
+        is_transformed: Which of both.
+    """
+
+    balance: torch.Tensor
+    matrix: torch.Tensor
+    is_transformed: bool
+
+
+def _make_kernel(weights: torch.Tensor, groups: int) -> _Kernel:
+    ready = make_ready(_grouped(weights, groups))
+    transformed = winograd.transformed_weights(ready, (weights.shape[2], weights.shape[3]))
+    if transformed is None:
+        return _Kernel(balance=ready.balance, matrix=_plain_kernel(ready), is_transformed=False)
+    return _Kernel(balance=ready.balance, matrix=transformed * ready.balance, is_transformed=True)
+
+
+def _grouped(weights: torch.Tensor, groups: int) -> torch.Tensor:
+    return weights.reshape(groups, len(weights) // groups, weights.shape[1], -1)
+
+
+def _plain_kernel(ready: Ready) -> torch.Tensor:
+    return ready.matrix * ready.balance[:, None, :, None]
+
+
+def _rounded_maps(inputs: torch.Tensor, balance: torch.Tensor) -> torch.Tensor:
     """Round each sample's groups of channels to one grid, measured in what they contribute."""
-    groups, depth = ready.balance.shape
+    groups, depth = balance.shape
     maps = inputs.contiguous().view(len(inputs), groups, depth, -1)
-    balance = ready.balance.view(1, groups, depth, 1)
-    contributed = largest(maps, 3) * balance
-    anchors = anchor(largest(contributed, 2)) / balance
+    contribution = balance.view(1, groups, depth, 1)
+    contributed = largest(maps, 3) * contribution
+    anchors = anchor(largest(contributed, 2)) / contribution
     return rounded(maps, anchors).view(inputs.shape)

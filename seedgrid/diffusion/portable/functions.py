@@ -160,7 +160,7 @@ def atan(x: Any) -> Doubles:
         y = y / (1.0 + np.sqrt(1.0 + y * y))
     value = _polynomial(y * y, _ATAN) * y * 4.0
     value = np.where(is_steep, PI / 2.0 - value, value)
-    return np.where(x < 0, -value, value)
+    return np.asarray(np.where(x < 0, -value, value))
 
 
 def acos(x: Any) -> Doubles:
@@ -184,10 +184,10 @@ def _fixed_power(x: Doubles, y: float) -> Doubles:
     if y == 0.5:
         return sqrt(x)
     if y == -0.5:
-        return 1.0 / sqrt(x)
+        return np.asarray(1.0 / sqrt(x))
     if y == int(y) and abs(y) <= 8:
         product = np.ones_like(x)
         for _ in range(abs(int(y))):
             product = product * x
-        return 1.0 / product if y < 0 else product
+        return np.asarray(1.0 / product if y < 0 else product)
     return np.where((x == 0) & (y > 0), 0.0, exp(log(x) * y))

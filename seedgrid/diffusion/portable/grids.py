@@ -19,6 +19,9 @@ MAX_TERMS: Final = 1 << 15
 SMALLEST: Final = 2.0**-100
 """Magnitudes below count as this one: no grid's step is a subnormal number."""
 
+STEP: Final = 2.0**-18
+"""Of a grid, times the power of two below its largest magnitude."""
+
 _EXPONENT_BITS: Final = 0x7F800000
 _HALF_GRID: Final = 48.0
 

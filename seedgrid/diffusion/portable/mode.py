@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
+import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
@@ -56,7 +57,7 @@ class _Operations(TorchDispatchMode):
     """Meets every operation that is left."""
 
     def __init__(self, seen: Seen | None) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call] # torch has not annotated it
         self._seen = seen
 
     def __torch_dispatch__(
@@ -90,6 +91,13 @@ def rule_for(name: str) -> Rule | None:
 
 
 @contextmanager
+def native() -> Iterator[None]:
+    """Let torch compute as it does in a block within `portable`; changes nothing outside one."""
+    with torch._C.DisableTorchFunction(), _disable_current_modes():
+        yield
+
+
+@contextmanager
 def portable(seen: Seen | None = None) -> Iterator[None]:
     """Compute by portable arithmetic in the block; make schedulers inside it, too.
 
@@ -99,5 +107,7 @@ def portable(seen: Seen | None = None) -> Iterator[None]:
     Raises:
         RunError: `portable_refused`, out of the block, by the name of what has no rule.
     """
-    with torch.no_grad(), portable_tables(), _Functions(seen), _Operations(seen):
+    # Infinities are no fault in tables; torch does not warn of them either.
+    quiet = np.errstate(all="ignore")
+    with torch.no_grad(), quiet, portable_tables(), _Functions(seen), _Operations(seen):
         yield

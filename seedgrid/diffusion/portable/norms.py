@@ -26,7 +26,7 @@ def _moments_of(rows: torch.Tensor, eps: float) -> Moments:
 
 def square_root(x: torch.Tensor) -> torch.Tensor:
     """Return float64 square roots, rounded correctly, which not every build of torch does."""
-    return torch.from_numpy(np.sqrt(x.cpu().numpy())).to(x.device)
+    return torch.from_numpy(np.asarray(np.sqrt(x.cpu().numpy()))).to(x.device)
 
 
 def group_norm(

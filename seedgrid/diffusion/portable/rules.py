@@ -22,145 +22,25 @@ from seedgrid.diffusion.portable.refusal import refusal
 from seedgrid.diffusion.portable.sums import folded, moved_last
 
 Rule = Callable[..., Any]
+TensorRule = Callable[..., torch.Tensor]
 
-EXACT: Final = frozenset(
-    [
-        "view",
-        "_unsafe_view",
-        "reshape",
-        "expand",
-        "permute",
-        "transpose",
-        "t",
-        "unsqueeze",
-        "squeeze",
-        "select",
-        "slice",
-        "split",
-        "split_with_sizes",
-        "unbind",
-        "cat",
-        "stack",
-        "clone",
-        "alias",
-        "detach",
-        "detach_",
-        "_to_copy",
-        "copy_",
-        "copy",
-        "lift_fresh",
-        "lift_fresh_copy",
-        "repeat",
-        "flip",
-        "roll",
-        "index",
-        "embedding",
-        "gather",
-        "index_select",
-        "constant_pad_nd",
-        "upsample_nearest1d",
-        "upsample_nearest2d",
-        "upsample_nearest3d",
-        "_local_scalar_dense",
-        "full",
-        "full_like",
-        "ones",
-        "zeros",
-        "empty",
-        "empty_like",
-        "new_ones",
-        "new_zeros",
-        "new_full",
-        "new_empty",
-        "ones_like",
-        "zeros_like",
-        "scalar_tensor",
-        "fill_",
-        "zero_",
-        "where",
-        "masked_fill",
-        "masked_fill_",
-        "eq",
-        "ne",
-        "lt",
-        "le",
-        "gt",
-        "ge",
-        "eq_",
-        "logical_not",
-        "logical_and",
-        "logical_or",
-        "logical_xor",
-        "bitwise_and",
-        "bitwise_or",
-        "bitwise_not",
-        "bitwise_xor",
-        "all",
-        "any",
-        "argmax",
-        "argmin",
-        "nonzero",
-        "searchsorted",
-        "isnan",
-        "isinf",
-        "isfinite",
-        "tril",
-        "triu",
-        "tril_",
-        "triu_",
-        "diagonal",
-        "unfold",
-        "as_strided",
-        "select_scatter",
-        "slice_scatter",
-        "empty_strided",
-        "new_empty_strided",
-        "resize_",
-        "set_",
-        "abs",
-        "abs_",
-        "neg",
-        "neg_",
-        "floor",
-        "floor_",
-        "ceil",
-        "ceil_",
-        "round",
-        "round_",
-        "trunc",
-        "mul",
-        "mul_",
-        "rand",
-        "random_",
-        "sign",
-        "__and__",
-        "__or__",
-        "__xor__",
-        "__lshift__",
-        "__rshift__",
-        "bitwise_left_shift",
-        "bitwise_right_shift",
-        "_reshape_alias",
-        "pixel_shuffle",
-        "pixel_unshuffle",
-        "equal",
-        "is_same_size",
-        "index_put",
-        "index_put_",
-        "_index_put_impl_",
-        "index_copy",
-        "index_copy_",
-        "scatter",
-        "scatter_",
-        "max",
-        "min",
-        "_linalg_check_errors",
-        "repeat_interleave",
-        "channel_shuffle",
-        "reflection_pad2d",
-        "replication_pad2d",
-    ]
-)
+_EXACT_WORDS: Final = """
+    view _unsafe_view reshape expand permute transpose t unsqueeze squeeze select slice split
+    split_with_sizes unbind cat stack clone alias detach detach_ _to_copy copy_ copy lift_fresh
+    lift_fresh_copy repeat flip roll index embedding gather index_select constant_pad_nd
+    upsample_nearest1d upsample_nearest2d upsample_nearest3d _local_scalar_dense full full_like
+    ones zeros empty empty_like new_ones new_zeros new_full new_empty ones_like zeros_like
+    scalar_tensor fill_ zero_ where masked_fill masked_fill_ eq ne lt le gt ge eq_ logical_not
+    logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_not bitwise_xor all any
+    argmax argmin nonzero searchsorted isnan isinf isfinite tril triu tril_ triu_ diagonal unfold
+    as_strided select_scatter slice_scatter empty_strided new_empty_strided resize_ set_ abs abs_
+    neg neg_ floor floor_ ceil ceil_ round round_ trunc mul mul_ rand random_ sign __and__ __or__
+    __xor__ __lshift__ __rshift__ bitwise_left_shift bitwise_right_shift _reshape_alias
+    pixel_shuffle pixel_unshuffle equal is_same_size index_put index_put_ _index_put_impl_
+    index_copy index_copy_ scatter scatter_ max min _linalg_check_errors repeat_interleave
+    channel_shuffle reflection_pad2d replication_pad2d
+"""
+EXACT: Final = frozenset(_EXACT_WORDS.split())
 """Operations that give the same bits everywhere as torch computes them."""
 
 RULES: Final[dict[str, Rule]] = {}
@@ -179,7 +59,7 @@ def _is_float(value: Any) -> bool:
     return isinstance(value, torch.Tensor) and value.is_floating_point()
 
 
-def _in_doubles(function: Callable[..., Any]) -> Rule:
+def _in_doubles(function: Callable[..., Any]) -> TensorRule:
     """Make a rule of a function of functions.py: float64, rounded once to the tensor's type."""
 
     def compute(x: torch.Tensor, *rest: Any) -> torch.Tensor:
@@ -190,7 +70,7 @@ def _in_doubles(function: Callable[..., Any]) -> Rule:
     return compute
 
 
-def _in_floats(function: activations.Function) -> Rule:
+def _in_floats(function: activations.Function) -> TensorRule:
     """Make a rule of a function of activations.py: float32 in, float32 out."""
 
     def compute(x: torch.Tensor) -> torch.Tensor:
@@ -280,19 +160,20 @@ for _name in ("clamp", "clamp_min", "clamp_max", "maximum", "minimum", "amax", "
 
 @_rule("addcmul")
 def _addcmul(x: torch.Tensor, a: Any, b: Any, *, value: float = 1) -> torch.Tensor:
-    term = a * b
+    term: torch.Tensor = a * b
     return x + (term if value == 1 else term * value)
 
 
 @_rule("addcdiv")
 def _addcdiv(x: torch.Tensor, a: Any, b: Any, *, value: float = 1) -> torch.Tensor:
-    term = a / b
+    term: torch.Tensor = a / b
     return x + (term if value == 1 else term * value)
 
 
 @_rule("lerp")
 def _lerp(start: torch.Tensor, end: torch.Tensor, weight: Any) -> torch.Tensor:
-    return start + (end - start) * weight
+    step: torch.Tensor = (end - start) * weight
+    return start + step
 
 
 def _dims(x: torch.Tensor, dim: Any) -> list[int]:

@@ -39,91 +39,19 @@ _OWN: Final[dict[str, Callable[..., Any]]] = {
 }
 _SQUARES: Final = {"square": 2.0}
 # One IEEE operation a number, or none at all.
-_EXACT_UFUNCS: Final = frozenset(
-    [
-        "add",
-        "subtract",
-        "multiply",
-        "divide",
-        "negative",
-        "positive",
-        "absolute",
-        "fabs",
-        "floor",
-        "ceil",
-        "rint",
-        "trunc",
-        "maximum",
-        "minimum",
-        "greater",
-        "greater_equal",
-        "less",
-        "less_equal",
-        "equal",
-        "not_equal",
-        "logical_and",
-        "logical_or",
-        "logical_not",
-        "isnan",
-        "isinf",
-        "isfinite",
-        "sign",
-        "copysign",
-        "bitwise_and",
-        "clip",
-    ]
-)
-_EXACT_FUNCTIONS: Final = frozenset(
-    [
-        "arange",
-        "array",
-        "asarray",
-        "concatenate",
-        "flip",
-        "tile",
-        "repeat",
-        "stack",
-        "newaxis",
-        "clip",
-        "round",
-        "zeros",
-        "ones",
-        "full",
-        "zeros_like",
-        "ones_like",
-        "empty",
-        "full_like",
-        "linspace",
-        "append",
-        "where",
-        "searchsorted",
-        "ndarray",
-        "float32",
-        "float64",
-        "int64",
-        "int32",
-        "dtype",
-        "inf",
-        "nan",
-        "pi",
-        "integer",
-        "floating",
-        "prod",
-        "cumsum",
-        "ndim",
-        "shape",
-        "isscalar",
-        "expand_dims",
-        "squeeze",
-        "atleast_1d",
-        "roll",
-        "argmin",
-        "argmax",
-        "diff",
-        "bool_",
-        "isclose",
-    ]
-)
+_EXACT_UFUNCS_WORDS: Final = """
+    add subtract multiply divide negative positive absolute fabs floor ceil rint trunc maximum
+    minimum greater greater_equal less less_equal equal not_equal logical_and logical_or
+    logical_not isnan isinf isfinite sign copysign bitwise_and clip
+"""
+_EXACT_UFUNCS: Final = frozenset(_EXACT_UFUNCS_WORDS.split())
+_EXACT_FUNCTIONS_WORDS: Final = """
+    arange array asarray concatenate flip tile repeat stack newaxis clip round zeros ones full
+    zeros_like ones_like empty full_like linspace append where searchsorted ndarray float32
+    float64 int64 int32 dtype inf nan pi integer floating prod cumsum ndim shape isscalar
+    expand_dims squeeze atleast_1d roll argmin argmax diff bool_ isclose
+"""
+_EXACT_FUNCTIONS: Final = frozenset(_EXACT_FUNCTIONS_WORDS.split())
 _MATH_OWN: Final[dict[str, Callable[..., Any]]] = {
     "exp": functions.exp,
     "expm1": functions.expm1,
@@ -136,26 +64,10 @@ _MATH_OWN: Final[dict[str, Callable[..., Any]]] = {
     "acos": functions.acos,
     "pow": functions.power,
 }
-_MATH_EXACT: Final = frozenset(
-    [
-        "sqrt",
-        "pi",
-        "e",
-        "inf",
-        "nan",
-        "fabs",
-        "copysign",
-        "floor",
-        "ceil",
-        "trunc",
-        "isnan",
-        "isinf",
-        "isfinite",
-        "gcd",
-        "lcm",
-        "comb",
-    ]
-)
+_MATH_EXACT_WORDS: Final = """
+    sqrt pi e inf nan fabs copysign floor ceil trunc isnan isinf isfinite gcd lcm comb
+"""
+_MATH_EXACT: Final = frozenset(_MATH_EXACT_WORDS.split())
 
 
 class PortableArray(np.ndarray):

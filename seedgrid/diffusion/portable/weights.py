@@ -12,11 +12,11 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol, TypeVar, cast
 
 import torch
 
-from seedgrid.diffusion.portable.grids import anchor, largest, power_below, rounded
+from seedgrid.diffusion.portable.grids import STEP, anchor, largest, power_below, rounded
 
 MAX_KEPT_BYTES: Final = 384 * 1024**2
 _BALANCE_LIMITS: Final = (2.0**-60, 2.0**20)
@@ -31,15 +31,12 @@ class Ready:
             multiplied by.
         matrix: float64, shape (groups, outputs, inputs, taps): rounded while divided by the
             balance.
+        steps: float64, shape (groups, outputs): of each output's grid.
     """
 
     balance: torch.Tensor
     matrix: torch.Tensor
-
-    def for_rounded_maps(self) -> Ready:
-        """Multiply the balance back in, for inputs that were not multiplied but rounded alike."""
-        balance = self.balance[:, None, :, None]
-        return Ready(balance=self.balance, matrix=self.matrix * balance)
+    steps: torch.Tensor
 
 
 def make_ready(weights: torch.Tensor) -> Ready:
@@ -50,8 +47,24 @@ def make_ready(weights: torch.Tensor) -> Ready:
     """
     balance = power_below(largest(weights, (1, 3))).clamp_(*_BALANCE_LIMITS)
     balanced = weights / balance
-    matrix = rounded(balanced, anchor(largest(balanced, (2, 3))))
-    return Ready(balance=balance.flatten(1), matrix=matrix.to(torch.float64))
+    magnitudes = largest(balanced, (2, 3))
+    return Ready(
+        balance=balance.flatten(1),
+        matrix=rounded(balanced, anchor(magnitudes)).to(torch.float64),
+        steps=(power_below(magnitudes) * STEP).flatten(1).to(torch.float64),
+    )
+
+
+Prepared = TypeVar("Prepared", bound="HasMatrix")
+
+
+class HasMatrix(Protocol):
+    """Something made of weights, most of which is one matrix."""
+
+    @property
+    def matrix(self) -> torch.Tensor:
+        """Its numbers."""
+        ...
 
 
 class WeightShelf:
@@ -62,7 +75,7 @@ class WeightShelf:
         self._num_bytes = 0
         self._max_bytes = max_bytes
 
-    def get(self, owner: torch.Tensor, make: Callable[[], Ready]) -> Ready:
+    def get(self, owner: torch.Tensor, make: Callable[[], Prepared]) -> Prepared:
         """Return what was made of a parameter, or make it.
 
         Args:
@@ -73,8 +86,8 @@ class WeightShelf:
             return make()
         state = (owner.data_ptr(), owner._version)
         found = self._kept.get(id(owner))
-        if found is not None and found[:2] == state and isinstance(found[2], Ready):
-            return found[2]
+        if found is not None and found[:2] == state:
+            return cast("Prepared", found[2])
         ready = make()
         size = ready.matrix.numel() * ready.matrix.element_size()
         if self._num_bytes + size <= self._max_bytes:

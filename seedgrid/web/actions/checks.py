@@ -5,12 +5,15 @@ The work is lent to the engine's own thread between two runs. Knows no component
 
 from __future__ import annotations
 
+import asyncio
 import threading
-from collections.abc import Iterator
-from concurrent.futures import TimeoutError as StillAtWork
+from collections.abc import AsyncIterator, Callable
 from typing import Any, Final
 
-from seedgrid.core.errors import LibraryError, SeedGridError
+from anyio import to_thread
+
+from seedgrid.core.entry import Entry
+from seedgrid.core.errors import LibraryError, RunCancelled, SeedGridError
 from seedgrid.diffusion.backend import PreviewMaker
 from seedgrid.studio import Studio
 from seedgrid.verify import Claim, Reason, Verdict, difference_picture, read_claim
@@ -27,39 +30,55 @@ class Checks:
     def __init__(self, studio: Studio, libraries: Libraries) -> None:
         self._studio = studio
         self._libraries = libraries
+        self._going: dict[str, set[_VerifyWatch]] = {}  # by visitor
 
-    def on_verify(self, picture_id: object, kept: object) -> Iterator[stage.Json]:
-        """Verify a picture: first how far it is, at the end the verdict."""
+    async def on_verify(
+        self, picture_id: object, kept: object, address: str = ""
+    ) -> AsyncIterator[stage.Json]:
+        """Verify a picture: first how far it is, at the end the verdict. No thread waits for it."""
         state = read_page_state(kept)
         base = {"id": str(picture_id)}
         try:
-            entry = self._libraries.of(state.visitor).get(str(picture_id))
-            if entry.lost:
-                raise LibraryError("picture_lost", value=entry.id)
-            for news in self._verify(read_claim(entry.path)):
+            entry, claim = await to_thread.run_sync(self._claim, state.visitor, str(picture_id))
+            async for news in self._verify(claim, state.visitor, address):
                 if news.pop("confirms", False) and not entry.checked:
-                    self._libraries.of(state.visitor).confirm(entry.id)
+                    await to_thread.run_sync(self._libraries.of(state.visitor).confirm, entry.id)
                 yield base | news
         except SeedGridError as error:
             yield base | {"error": stage.complain(state.epoch, error)}
 
-    def _verify(self, claim: Claim) -> Iterator[stage.Json]:
+    def stop(self, visitor: str) -> None:
+        """Stop what a visitor has verified, waiting or working; whoever looks on is told."""
+        for watch in tuple(self._going.get(visitor, ())):
+            watch.stop()
+
+    def _claim(self, visitor: str, picture_id: str) -> tuple[Entry, Claim]:
+        entry = self._libraries.of(visitor).get(picture_id)
+        if entry.lost:
+            raise LibraryError("picture_lost", value=entry.id)
+        return entry, read_claim(entry.path)
+
+    async def _verify(self, claim: Claim, visitor: str, address: str) -> AsyncIterator[stage.Json]:
         watch = _VerifyWatch()
-        future = self._studio.verify(claim, watch)
+        future = self._studio.verify(claim, watch, owner=visitor, address=address)
+        watch.when_stopped(future.cancel)
+        self._going.setdefault(visitor, set()).add(watch)
+        waited = asyncio.wrap_future(future)
         said: stage.Json = {}
         try:
-            while True:
+            while not waited.done():
                 if said != watch.news():
                     said = watch.news()
                     yield said
-                try:
-                    verdict = future.result(_POLL_S)
-                except StillAtWork:
-                    continue
-                break
+                await asyncio.wait({waited}, timeout=_POLL_S)
         finally:
             watch.stop()
-        yield _shown(claim, verdict)
+            self._going[visitor].discard(watch)
+            if not self._going[visitor]:
+                del self._going[visitor]
+        if waited.cancelled():
+            raise RunCancelled("run_cancelled")
+        yield await to_thread.run_sync(_shown, claim, waited.result())
 
 
 class _VerifyWatch:
@@ -68,6 +87,11 @@ class _VerifyWatch:
     def __init__(self) -> None:
         self._stopped = threading.Event()
         self._step = (0, 0)
+        self._on_stop: Callable[[], object] = lambda: None
+
+    def when_stopped(self, on_stop: Callable[[], object]) -> None:
+        """Call this when it is to be stopped, for what has not begun yet."""
+        self._on_stop = on_stop
 
     @property
     def cancelled(self) -> bool:
@@ -81,6 +105,7 @@ class _VerifyWatch:
 
     def stop(self) -> None:
         self._stopped.set()
+        self._on_stop()
 
     def news(self) -> stage.Json:
         number, total = self._step

@@ -35,12 +35,12 @@ _ON_CARD: Any = _texts(_PLACED)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked(_ON_PAGE):  # type: ignore[misc] # see _texts
+class FormPayload(_ON_PAGE):  # type: ignore[misc] # see _texts
     """What the fields of the page (`core.fields.ON_PAGE`) show when the button is pressed."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Varied(_ON_CARD):  # type: ignore[misc] # see _texts
+class RoundPayload(_ON_CARD):  # type: ignore[misc] # see _texts
     """What a round around the picked picture is told, and where it is to be computed.
 
     Attributes:
@@ -50,32 +50,32 @@ class Varied(_ON_CARD):  # type: ignore[misc] # see _texts
     vary: tuple[str, ...] = ()
 
 
-_ASKED: Final = TypeAdapter(Asked)
-_VARIED: Final = TypeAdapter(Varied)
+_FORM: Final = TypeAdapter(FormPayload)
+_ROUND: Final = TypeAdapter(RoundPayload)
 
 
-def read_asked(payload: object) -> Asked:
+def read_form(payload: object) -> FormPayload:
     """Read what the browser says its fields show; nothing of a payload that is not ours.
 
     Args:
-        payload: A JSON object; a field that is not in it stays as it is in `Asked`.
+        payload: A JSON object; a field that is not in it stays as it is in `FormPayload`.
     """
     try:
-        return _ASKED.validate_json(str(payload))
+        return _FORM.validate_json(str(payload))
     except ValidationError:
-        return Asked()
+        return FormPayload()
 
 
-def read_varied(payload: object) -> Varied:
-    """Read what a round around the picked picture is told; as `read_asked` does."""
+def read_round(payload: object) -> RoundPayload:
+    """Read what a round around the picked picture is told; as `read_form` does."""
     try:
-        varied = _VARIED.validate_json(str(payload))
+        varied = _ROUND.validate_json(str(payload))
     except ValidationError:
-        return Varied()
-    return varied if len(varied.vary) <= NUM_VARIATIONS else Varied()
+        return RoundPayload()
+    return varied if len(varied.vary) <= NUM_VARIATIONS else RoundPayload()
 
 
-def read_request(asked: Asked) -> Request:
+def read_request(asked: FormPayload) -> Request:
     """Read the fields that make a picture what it is.
 
     Raises:
@@ -84,12 +84,12 @@ def read_request(asked: Asked) -> Request:
     return Request(**_filled([row for row in ON_PAGE if row.belongs == "recipe"], asked))
 
 
-def read_placement(said: Asked | Varied) -> dict[str, Any]:
+def read_placement(said: FormPayload | RoundPayload) -> dict[str, Any]:
     """Return what the fields change of the studio's placement: where it is to be computed."""
     return _filled(_PLACED, said)
 
 
-def read_prompts(asked: Asked, request: Request) -> tuple[str, ...]:
+def read_prompts(asked: FormPayload, request: Request) -> tuple[str, ...]:
     """Return the prompt and those that are to be painted beside it, each once.
 
     Raises:
@@ -121,7 +121,7 @@ def check_count(num_pictures: int, *, field: str) -> None:
         raise InputError("pictures_count", field=field, value=num_pictures, limit=limit)
 
 
-def _filled(rows: Sequence[Field], said: Asked | Varied) -> dict[str, Any]:
+def _filled(rows: Sequence[Field], said: FormPayload | RoundPayload) -> dict[str, Any]:
     settings: dict[str, Any] = {}
     for row in rows:
         shown = getattr(said, row.name)

@@ -6,7 +6,6 @@ place in its work through a `Snapshot`.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +24,7 @@ from seedgrid.library.take_in import Taken, take_in
 from seedgrid.studio import Studio
 from seedgrid.web.serializers import pictures, stage
 from seedgrid.web.serializers.answers import PageUpdate
+from seedgrid.web.server.uploads import taken_in
 from seedgrid.web.state.page_state import PageState, read_page_state
 from seedgrid.web.state.snapshot import Snapshot, Snapshots
 
@@ -151,7 +151,8 @@ class LibraryActions:
             epoch = here.state.move().epoch
             return PageUpdate(), Filled(status=stage.complain(epoch, error, field="drop"))
         finally:
-            _forget(files)
+            for file in files:
+                taken_in(Path(file))
         return self._taken(taken, here)
 
     def on_link(self, query: str, kept: object) -> Filled:
@@ -219,14 +220,3 @@ def _show(here: Snapshot, entry: Entry) -> PageUpdate:
     lineage = entry.lineage
     moved = here.moved(work=lineage.work_id, round=lineage.round_id, picked=entry.id)
     return moved.show()
-
-
-def _forget(files: Sequence[str]) -> None:
-    """Delete what Gradio put aside for an upload; the library has its own copy.
-
-    The path came from a browser: never more than that file goes, and its folder when it is empty.
-    """
-    for file in files:
-        with contextlib.suppress(OSError):
-            Path(file).unlink()
-            Path(file).parent.rmdir()

@@ -15,7 +15,13 @@ from seedgrid.core.errors import SeedGridError
 from seedgrid.core.events import Event, Finished, Loading, Noise, Started, Step, Terminal
 from seedgrid.engine import Run
 from seedgrid.studio import RunOptions, Studio
-from seedgrid.web.actions.form import Asked, Varied, read_placement, read_prompts, read_request
+from seedgrid.web.actions.form import (
+    FormPayload,
+    RoundPayload,
+    read_placement,
+    read_prompts,
+    read_request,
+)
 from seedgrid.web.serializers import stage
 from seedgrid.web.serializers.answers import PageUpdate, Progress
 from seedgrid.web.state.model_options import Offer, offer
@@ -47,45 +53,47 @@ class Handlers:
             here = here.moved(work=None, round=None, picked=None, run=None)
         return here.show()
 
-    def on_generate(self, asked: Asked, kept: object) -> PageUpdate:
+    def on_generate(self, asked: FormPayload, kept: object, address: str = "") -> PageUpdate:
         """Start a new work: one prompt or several, each on every seed."""
         here = self._look(kept)
         try:
             request = read_request(asked)
             prompts = read_prompts(asked, request)
-            options = self._options(here, asked)
+            options = self._options(here, asked, address)
             run = self._studio.start_grid(request, prompts, turbo=asked.turbo, **options)
         except SeedGridError as error:
             return _refuse(here, error)
         return self._show_run(here, run)
 
-    def on_refine(self, varied: Varied, kept: object) -> PageUpdate:
+    def on_refine(self, varied: RoundPayload, kept: object, address: str = "") -> PageUpdate:
         """Start a round on the picked picture's seed: its prompt with each suffix."""
         here = self._look(kept)
         try:
             picked = here.picked()
             if picked is None:
                 return PageUpdate()
-            options = self._options(here, varied)
+            options = self._options(here, varied, address)
             run = self._studio.start_refine(picked, varied.vary, **options)
         except SeedGridError as error:
             return _refuse(here, error)
         return self._show_run(here, run)
 
-    def on_variations(self, weight: float, varied: Varied, kept: object) -> PageUpdate:
+    def on_variations(
+        self, weight: float, varied: RoundPayload, kept: object, address: str = ""
+    ) -> PageUpdate:
         """Start a round around the picked picture's noise: its words stay as they are."""
         here = self._look(kept)
         try:
             picked = here.picked()
             if picked is None:
                 return PageUpdate()
-            options = self._options(here, varied)
+            options = self._options(here, varied, address)
             run = self._studio.start_variations(picked, weight=weight, **options)
         except SeedGridError as error:
             return _refuse(here, error)
         return self._show_run(here, run)
 
-    def on_again(self, kept: object) -> PageUpdate:
+    def on_again(self, kept: object, address: str = "") -> PageUpdate:
         """Make the round on the stage once more, though the library remembers its pictures."""
         here = self._look(kept)
         if here.round is None:
@@ -93,17 +101,17 @@ class Handlers:
         parent = here.find(here.round.parent_id)
         try:
             run = self._studio.start_again(
-                here.round.entries, parent, **self._options(here, Varied())
+                here.round.entries, parent, **self._options(here, RoundPayload(), address)
             )
         except SeedGridError as error:
             return _refuse(here, error)
         return self._show_run(here, run)
 
     def on_stop(self, kept: object) -> None:
-        """Ask this browser's run to stop; whoever follows it sees it end."""
-        run = self._look(kept).run
-        if run is not None:
-            run.cancel()
+        """Ask this browser's run to stop; whoever follows it sees it end, and cannot end it."""
+        here = self._look(kept)
+        if here.run is not None and here.run.owner == here.state.visitor:
+            here.run.cancel()
 
     def on_pick(self, picture_id: object, kept: object) -> PageUpdate:
         """Put a picture into the card; without one, the parent of the round if it has any."""
@@ -203,9 +211,12 @@ class Handlers:
     def _look(self, kept: object) -> Snapshot:
         return self._snapshots.of(read_page_state(kept))
 
-    def _options(self, here: Snapshot, said: Asked | Varied) -> RunOptions:
+    def _options(
+        self, here: Snapshot, said: FormPayload | RoundPayload, address: str
+    ) -> RunOptions:
         return RunOptions(
             owner=here.state.visitor,
+            address=address,
             library=here.library,
             placement=replace(self._studio.placement, **read_placement(said)),
         )

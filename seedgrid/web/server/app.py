@@ -20,13 +20,13 @@ from urllib.parse import urlsplit
 
 from PIL import Image
 from starlette.background import BackgroundTask
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import FileResponse, PlainTextResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import SeedGridError
@@ -34,8 +34,12 @@ from seedgrid.core.fields import ON_PAGE
 from seedgrid.export.bundle import script, write_bundle
 from seedgrid.export.contact_sheets import write_sheet
 from seedgrid.storage.assets import assets_folder
+from seedgrid.web.server.headers import SPACE_FRAMES, SecurityHeaders
 from seedgrid.web.server.limits import BoundedBody
+from seedgrid.web.server.packed import Packed
+from seedgrid.web.server.page_head import PageHead
 from seedgrid.web.server.stream import Follow, follow_route
+from seedgrid.web.server.uploads import UploadBounds, UploadGate
 from seedgrid.web.state.visitor_libraries import Libraries
 from seedgrid.web.texts import page_languages, page_texts
 
@@ -125,22 +129,29 @@ def routes(libraries: Libraries, follow: Follow) -> list[Route]:
     ]
 
 
-def middleware(*, language: str | None, hosts: list[str] | None) -> list[Middleware]:
+def middleware(
+    *, language: str | None, hosts: list[str] | None, uploads: Path, bounds: UploadBounds
+) -> list[Middleware]:
     """Return what stands before Gradio.
 
     Args:
         language: The page's language, whatever the browser says; None leaves it to the browser.
         hosts: The names under which this machine may be asked, against DNS rebinding; None on a
             Space, where the proxy looks after that and the page is shown in a frame.
+        uploads: Where Gradio puts uploads.
+        bounds: What may be uploaded.
     """
-    head = page_head(language)
-    always = [Middleware(BoundedBody), Middleware(PageHead, head=head)]
-    if hosts is None:
-        return always
+    head, frames = page_head(language), SPACE_FRAMES if hosts is None else ""
+    guards = [] if hosts is None else [Middleware(SameSite)]
+    names = [] if hosts is None else [Middleware(TrustedHostMiddleware, allowed_hosts=hosts)]
     return [
-        Middleware(TrustedHostMiddleware, allowed_hosts=hosts),
-        Middleware(SameSite),
-        *always,
+        Middleware(SecurityHeaders, frames=frames),
+        *names,
+        *guards,
+        Middleware(BoundedBody),
+        Middleware(UploadGate, folder=uploads, bounds=bounds),
+        Middleware(PageHead, head=head, frames=frames),
+        Middleware(Packed),
     ]
 
 
@@ -167,37 +178,6 @@ def page_head(language: str | None) -> str:
     )
 
 
-class PageHead:
-    """Puts our head first in the page's own: Gradio adds `head=` only after it chose a language."""
-
-    def __init__(self, app: ASGIApp, head: str) -> None:
-        self._app = app
-        self._head = head.encode()
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request; only the page itself is changed."""
-        if scope["type"] != "http" or scope["path"] != "/" or scope["method"] != "GET":
-            await self._app(scope, receive, send)
-            return
-        start: Message | None = None
-        body = b""
-
-        async def hold(message: Message) -> None:
-            nonlocal start, body
-            if message["type"] == "http.response.start":
-                start = message
-                return
-            body += message.get("body", b"")
-            if message.get("more_body") or start is None:
-                return
-            page = body.replace(b"<head>", b"<head>\n" + self._head, 1)
-            MutableHeaders(scope=start)["Content-Length"] = str(len(page))
-            await send(start)
-            await send({"type": "http.response.body", "body": page})
-
-        await self._app(scope, receive, hold)
-
-
 class SameSite:
     """Refuses what another site's page sends here: an upload needs no preflight."""
 
@@ -214,16 +194,7 @@ class SameSite:
                 )
                 await refusal(scope, receive, send)
                 return
-
-        async def harden(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                headers.setdefault("X-Content-Type-Options", "nosniff")
-                headers.setdefault("X-Frame-Options", "SAMEORIGIN")
-                headers.setdefault("Referrer-Policy", "same-origin")
-            await send(message)
-
-        await self._app(scope, receive, harden)
+        await self._app(scope, receive, send)
 
 
 def _is_foreign(headers: Headers) -> bool:

@@ -1,7 +1,8 @@
 """BoundedBody: refuses a request that is larger than anything the page or the API ever sends.
 
-Gradio reads a JSON body into memory before it looks at it. Uploads are left to Gradio, which counts
-them while they arrive (`max_file_size`). Knows nothing of components.
+Gradio reads a JSON body into memory and builds it before it looks at it. Here it is counted while
+it arrives and looked through as text. The one route that takes files is exempt: its body goes to
+the disk piece by piece, counted by `uploads.UploadGate`. Knows nothing of components.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ from typing import Final
 
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from seedgrid.web.server.json_bounds import problem
 
 MAX_BODY_BYTES: Final = 2_000_000
-_UPLOAD: Final = "/upload"
+UPLOAD_ROUTE: Final = "/gradio_api/upload"
 _WITHOUT_BODY: Final = ("GET", "HEAD", "OPTIONS")
 
 
@@ -25,18 +28,63 @@ class BoundedBody:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it: 413 for too much, 411 when it does not say how much."""
-        refusal = _refusal(scope) if scope["type"] == "http" else None
-        await (refusal or self._app)(scope, receive, send)
+        if scope["type"] != "http" or scope["method"] in _WITHOUT_BODY or is_upload(scope):
+            await self._app(scope, receive, send)
+            return
+        refusal = _refusal(Headers(scope=scope))
+        body = b""
+        if refusal is None:
+            body = await _read(receive)
+            said = problem(body)
+            refusal = None if said is None else _too_much(said)
+        if refusal is not None:
+            await refusal(scope, receive, send)
+            return
+        await self._app(scope, _replaying(body, receive), send)
 
 
-def _refusal(scope: Scope) -> PlainTextResponse | None:
-    if scope["method"] in _WITHOUT_BODY or scope["path"].endswith(_UPLOAD):
-        return None
-    headers = Headers(scope=scope)
+def is_upload(scope: Scope) -> bool:
+    """Tell whether this is a request to the one route that takes files, as the router sees it."""
+    return str(scope["method"]) == "POST" and route_path(scope) == UPLOAD_ROUTE
+
+
+def route_path(scope: Scope) -> str:
+    """Return the path that the router compares: percent signs read, a proxy's prefix taken off."""
+    path, root = str(scope["path"]), str(scope.get("root_path", "")).rstrip("/")
+    return path.removeprefix(root) if path.startswith(f"{root}/") else path
+
+
+def _refusal(headers: Headers) -> PlainTextResponse | None:
     length = headers.get("content-length", "0")
-    if "transfer-encoding" in headers or not (length.isascii() and length.isdigit()):
+    is_number = length.isascii() and length.isdigit() and len(length) < 20
+    if "transfer-encoding" in headers or not is_number:
         return PlainTextResponse("say how long the request is", status_code=411)
     if int(length) > MAX_BODY_BYTES:
-        limit = f"at most {MAX_BODY_BYTES:,} bytes"
-        return PlainTextResponse(f"the request is too large: {limit}", status_code=413)
+        return _too_much(f"more than {MAX_BODY_BYTES:,} bytes")
     return None
+
+
+def _too_much(said: str) -> PlainTextResponse:
+    return PlainTextResponse(f"the request is too large: {said}", status_code=413)
+
+
+async def _read(receive: Receive) -> bytes:
+    """Read the body; the server below stops at the length that the request named."""
+    parts: list[bytes] = []
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            return b"".join(parts)
+        parts.append(message.get("body", b""))
+        if not message.get("more_body"):
+            return b"".join(parts)
+
+
+def _replaying(body: bytes, receive: Receive) -> Receive:
+    """Give the body that was read, then whatever comes after it."""
+    waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replay() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return replay

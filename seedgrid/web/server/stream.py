@@ -7,6 +7,7 @@ processors that paint; one line of JSON costs a tenth of that. Knows no componen
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from functools import lru_cache
 from typing import Final
@@ -17,9 +18,12 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
 from seedgrid.web.serializers.answers import Progress
+from seedgrid.web.server.waiting import network_of
 
 MAX_FOLLOWERS: Final = 400
 """Each holds a thread that sleeps."""
+MAX_FOLLOWERS_OF_ONE: Final = 150
+"""From one address, so that nobody holds all of them."""
 
 Follow = Callable[[object], Iterator[Progress]]
 """What tells how the run of a page goes: `Handlers.follow`."""
@@ -30,15 +34,28 @@ _HEARTBEAT: Final = ": still here\n\n"
 
 def follow_route(follow: Follow) -> Callable[[Request], Awaitable[Response]]:
     """Return what answers a page state with the news of its run."""
+    following: Counter[str] = Counter()
+
+    async def counted(news: AsyncIterator[str], address: str) -> AsyncIterator[str]:
+        following[address] += 1
+        try:
+            async for each in news:
+                yield each
+        finally:
+            following[address] -= 1
+            if not following[address]:
+                del following[address]
 
     async def answer(request: Request) -> Response:
+        address = network_of(request.client.host if request.client else None)
+        if following[address] >= MAX_FOLLOWERS_OF_ONE:
+            return PlainTextResponse("too many pages follow from here", status_code=429)
         try:
             state = await request.json()
         except (ValueError, RecursionError):
             return PlainTextResponse("a page state is a JSON object", status_code=400)
-        return StreamingResponse(
-            _lines(follow(state)), media_type="text/event-stream", headers=_HEADERS
-        )
+        news = counted(_lines(follow(state)), address)
+        return StreamingResponse(news, media_type="text/event-stream", headers=_HEADERS)
 
     return answer
 

@@ -1,27 +1,36 @@
 """Whose pictures are whose: one library for the person at this machine, or one a visitor.
 
-On a public Space each visitor has a library of their own that is deleted when they have been away
-for a while; here at home there is one, and it is kept. Knows no component.
+On a public Space each visitor has a library of their own that is made with their first picture and
+deleted when they have been away for a while; here at home there is one, and it is kept. Knows no
+component.
 """
 
 from __future__ import annotations
 
+import math
 import shutil
 import threading
 import time
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
+from weakref import WeakValueDictionary
 
 from seedgrid.core.entry import Entry
-from seedgrid.core.errors import InputError
+from seedgrid.core.errors import InputError, LibraryError
 from seedgrid.studio import Studio
 
 if TYPE_CHECKING:
     from seedgrid.library import Library
+    from seedgrid.library.late import LateLibrary
 
 AWAY_S: Final = 6 * 3600.0
+_LEFT_ALONE_S: Final = 1800.0
+"""Nobody's pictures are deleted for somebody else's before they were left alone so long."""
+_IDLE_S: Final = 30.0
+"""Longer than anything that is done with a library in one go."""
 
 
 class Libraries(Protocol):
@@ -63,61 +72,159 @@ class OneLibrary:
         return _family(self._studio.library, picture_id, scope)
 
 
-@dataclass
+@dataclass(eq=False)
 class _Visit:
-    library: Library
-    used_at_s: float = field(default_factory=time.monotonic)
+    """A visitor who has pictures."""
+
+    library: LateLibrary
+    used_at_s: float
+    pictures: set[str] = field(default_factory=set)
+    num_bytes: int = 0
+    is_closed: bool = False
 
 
 class VisitorLibraries:
     """A library for each visitor, in a folder of its own, deleted when they stay away.
 
+    It is made with the visitor's first picture. Where all of them together are too many or too
+    large, those go first that were left alone longest; without any, a new one is refused.
+
     Args:
         folder: Holds the libraries.
         away_s: How long a visitor may be away.
+        max_visitors: How many may have pictures at once; None is any number.
+        max_bytes: How large all their pictures may be together; None is any size.
+        max_open: How many libraries keep their descriptors, those just used apart.
+        clock: Seconds; tests have their own.
     """
 
-    def __init__(self, folder: Path, *, away_s: float = AWAY_S) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        away_s: float = AWAY_S,
+        max_visitors: int | None = None,
+        max_bytes: float | None = None,
+        max_open: int = 32,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._folder = folder
         self._away_s = away_s
-        self._lock = threading.Lock()
-        self._visits: dict[str, _Visit] = {}
+        self._max_visitors = max_visitors
+        self._max_bytes = max_bytes
+        self._max_open = max_open
+        self._clock = clock
+        self._lock = threading.RLock()
+        self._empty: Library | None = None
+        self._held: WeakValueDictionary[str, LateLibrary] = WeakValueDictionary()
+        self._visits: OrderedDict[str, _Visit] = OrderedDict()  # the one used last at the end
+        self._owners: dict[str, str] = {}  # of every picture, by its id
 
     def of(self, visitor: str) -> Library:
-        """Return the visitor's library, a new one at the first visit."""
+        """Return the visitor's library; it costs nothing before their first picture."""
         with self._lock:
             self._forget_who_is_away()
-            visit = self._visits.get(visitor)
-            if visit is None:
-                from seedgrid.library import Library
-
-                visit = _Visit(Library(self._folder / visitor))
-                self._visits[visitor] = visit
-            visit.used_at_s = time.monotonic()
-            return visit.library
+            visit = self._used(visitor)
+            if visit is not None:
+                return visit.library
+            library = self._held.get(visitor)
+            if library is None:
+                library = self._held[visitor] = self._late(visitor)
+            return library
 
     def file_of(self, picture_id: str) -> Path | None:
-        """Look for a picture's file in all of them, the one used last first."""
-        with self._lock:
-            visits = sorted(self._visits.values(), key=lambda visit: -visit.used_at_s)
-        found = (visit.library.file_of(picture_id) for visit in visits)
-        return next((path for path in found if path is not None), None)
+        """Return where a picture's file is: one look, however many visitors there are."""
+        library = self._library_with(picture_id)
+        return None if library is None else library.file_of(picture_id)
 
     def family(self, picture_id: str, *, scope: str) -> tuple[Entry, ...]:
-        """Look for the pictures in all of them."""
-        found = (_family(library, picture_id, scope) for library in self._libraries())
-        return next((entries for entries in found if entries), ())
+        """Return the pictures of the same round or work."""
+        library = self._library_with(picture_id)
+        return () if library is None else _family(library, picture_id, scope)
 
-    def _libraries(self) -> list[Library]:
+    def _library_with(self, picture_id: str) -> Library | None:
         with self._lock:
-            return [visit.library for visit in self._visits.values()]
+            visit = self._used(self._owners.get(picture_id, ""))
+            return None if visit is None else visit.library
+
+    def _late(self, visitor: str) -> LateLibrary:
+        from seedgrid.library import Library
+        from seedgrid.library.late import LateLibrary
+
+        if self._empty is None:
+            self._empty = Library(self._folder / "nobody")
+        return LateLibrary(
+            self._folder / visitor,
+            empty=self._empty,
+            on_open=lambda _: self._admit(visitor),
+            on_add=lambda library, entries, size: self._note(visitor, library, entries, size),
+        )
+
+    def _admit(self, visitor: str) -> None:
+        """Make room for a visitor's first picture.
+
+        Raises:
+            LibraryError: `visitors_full`.
+        """
+        with self._lock:
+            while visitor not in self._visits and self._is_full():
+                oldest, visit = next(iter(self._visits.items()))
+                wait_s = visit.used_at_s + _LEFT_ALONE_S - self._clock()
+                if wait_s > 0:
+                    raise LibraryError("visitors_full", minutes=math.ceil(wait_s / 60))
+                self._delete(oldest)
+
+    def _is_full(self) -> bool:
+        num_bytes = sum(visit.num_bytes for visit in self._visits.values())
+        is_large = self._max_bytes is not None and num_bytes >= self._max_bytes
+        is_many = self._max_visitors is not None and len(self._visits) >= self._max_visitors
+        return is_large or is_many
+
+    def _note(
+        self, visitor: str, library: LateLibrary, entries: Sequence[Entry], num_bytes: int
+    ) -> None:
+        """Remember whose pictures these are."""
+        with self._lock:
+            visit = self._visits.get(visitor)
+            if visit is None:
+                visit = self._visits[visitor] = _Visit(library, self._clock())
+            new = {entry.id for entry in entries} - visit.pictures
+            visit.pictures |= new
+            visit.num_bytes += num_bytes if new else 0
+            self._owners.update(dict.fromkeys(new, visitor))
+            self._used(visitor)
+            self._close_idle()
+
+    def _used(self, visitor: str) -> _Visit | None:
+        visit = self._visits.get(visitor)
+        if visit is not None:
+            visit.used_at_s, visit.is_closed = self._clock(), False
+            self._visits.move_to_end(visitor)
+        return visit
+
+    def _close_idle(self) -> None:
+        """Let go of the descriptors of those that were not used for a moment."""
+        is_open = [visit for visit in self._visits.values() if not visit.is_closed]
+        for visit in is_open[: max(0, len(is_open) - self._max_open)]:
+            if self._clock() - visit.used_at_s >= _IDLE_S:
+                visit.library.close()
+                visit.is_closed = True
 
     def _forget_who_is_away(self) -> None:
-        limit_s = time.monotonic() - self._away_s
-        for visitor in [v for v, visit in self._visits.items() if visit.used_at_s < limit_s]:
-            library = self._visits.pop(visitor).library
-            library.close()
-            shutil.rmtree(library.folder, ignore_errors=True)
+        limit_s = self._clock() - self._away_s
+        while self._visits:
+            visitor, visit = next(iter(self._visits.items()))
+            if visit.used_at_s >= limit_s:
+                return
+            self._delete(visitor)
+
+    def _delete(self, visitor: str) -> None:
+        visit = self._visits.pop(visitor)
+        self._held.pop(visitor, None)
+        for picture_id in visit.pictures:
+            self._owners.pop(picture_id, None)
+        visit.library.forget()
+        shutil.rmtree(visit.library.folder, ignore_errors=True)
 
 
 def _find(library: Library, picture_id: str) -> Entry | None:

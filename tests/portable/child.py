@@ -1,6 +1,6 @@
 """Compute portably in another process, under whatever limits its environment sets.
 
-python -m tests.portable_child MODEL…      prints one JSON object: names and hashes
+python -m tests.portable child MODEL…      prints one JSON object: names and hashes
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import diffusers
 import pipelines
@@ -21,10 +21,11 @@ import torch
 from seedgrid.core.errors import RunError
 from seedgrid.diffusion.portable import portable
 from seedgrid.diffusion.portable.cases import numbers
+from seedgrid.diffusion.portable.golden import FAMILIES, GRID, SCHEDULERS
 from seedgrid.diffusion.portable.selftest import check, digest, grid_digest
 from seedgrid.models.schedulers import TABLE, make_scheduler, min_steps
 
-BUNDLED = Path(__file__).parent.parent / "assets" / "model"
+BUNDLED = Path(__file__).parent.parent.parent / "assets" / "model"
 STEPS = 4
 
 
@@ -92,12 +93,18 @@ def everything(models: list[str]) -> dict[str, str]:
     found |= {f"scheduler {name}": scheduler_digest(name) for name in TABLE}
     found["grid"] = grid_digest(bundled())
     for name in models:
-        print(name, file=sys.stderr)
         found[name] = digest(paint(pipelines.build(name), name, (3, 4)))
     return found
 
 
-if __name__ == "__main__":
+def expected(models: list[str]) -> dict[str, str]:
+    """Return the golden hashes of `everything`."""
+    wanted = {f"scheduler {name}": value for name, value in SCHEDULERS.items()}
+    return wanted | {"grid": GRID} | {name: FAMILIES[name] for name in models}
+
+
+def main(models: list[str]) -> None:
+    """Print all hashes as one line of JSON; what libraries print goes to standard error."""
     with contextlib.redirect_stdout(sys.stderr):
-        result = everything(sys.argv[1:])
-    print(json.dumps(result))
+        found = everything(models)
+    sys.stdout.write(json.dumps(found) + "\n")

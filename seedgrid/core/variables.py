@@ -1,0 +1,214 @@
+"""Every environment variable that SeedGrid reads, in one table: names, meanings, defaults.
+
+docs/operations.md is written from it (`python -m seedgrid.core.variables`), and a test reads the
+source for variables that are missing here. Knows nothing of who uses them.
+
+    number("SEEDGRID_MAX_QUEUE_S", is_public=True)  # 1800.0
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from typing import Final
+
+from seedgrid.core.errors import InputError
+
+_YES: Final = ("1", "true", "yes", "on")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variable:
+    """One environment variable.
+
+    Attributes:
+        what: What it means, in a sentence.
+        home: What holds on one's own machine when it is not set; empty is nothing.
+        public: What holds on a public page; None is the same.
+    """
+
+    name: str
+    what: str
+    home: str = ""
+    public: str | None = None
+
+    def default(self, *, is_public: bool) -> str:
+        """Return what holds when it is not set."""
+        return self.public if is_public and self.public is not None else self.home
+
+
+# The proxies of a Space have private addresses; a loopback peer is nobody's until somebody says so.
+_PRIVATE_NETWORKS: Final = "10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,100.64.0.0/10"
+
+VARIABLES: Final = (
+    Variable(
+        name="SEEDGRID_MODEL",
+        what="The model when none is named: `bundled`, a folder, a hub id or a .safetensors file.",
+        home="bundled",
+    ),
+    Variable(
+        name="SEEDGRID_LIBRARY",
+        what="The folder that keeps the pictures.",
+        home="the system's place for user data",
+        public="a temporary folder",
+    ),
+    Variable(name="SEEDGRID_MODELS", what="Folders with models of your own, separated like PATH."),
+    Variable(
+        name="SEEDGRID_BUNDLED",
+        what="Where the bundled model is, when it is not in the package.",
+        home="in the package",
+    ),
+    Variable(
+        name="SEEDGRID_CACHE",
+        what="Where digests, probe results and other things are kept that can be made again.",
+        home="the system's place for caches",
+    ),
+    Variable(
+        name="SEEDGRID_PUBLIC",
+        what=(
+            "`1` makes the page a public one: a library for each visitor, deleted when they stay"
+            " away, installed models only, and the bounds below."
+        ),
+        home="0",
+        public="1 on a Space",
+    ),
+    Variable(
+        name="SEEDGRID_MAX_QUEUE_S",
+        what="All that waits or runs, in estimated seconds; what would be more is refused.",
+        public="1800",
+    ),
+    Variable(
+        name="SEEDGRID_MAX_RUN_S",
+        what="One request, in estimated seconds, measured by model and size.",
+        public="600",
+    ),
+    Variable(
+        name="SEEDGRID_MAX_MEGAPIXEL_STEPS",
+        what="One request: pixels times steps times pictures, in millions.",
+        public="2000",
+    ),
+    Variable(
+        name="SEEDGRID_MAX_RUNS_PER_VISITOR",
+        what="What one visitor may have waiting or running, verifying too.",
+        home="2",
+        public="2",
+    ),
+    Variable(
+        name="SEEDGRID_MAX_RUNS_PER_ADDRESS",
+        what="What one address may have waiting or running, whatever ids it chooses.",
+        public="6",
+    ),
+    Variable(
+        name="SEEDGRID_MAX_VISITORS",
+        what="How many visitors may have pictures at once.",
+        public="1000",
+    ),
+    Variable(
+        name="SEEDGRID_MAX_VISITORS_MB",
+        what="How large the pictures of all visitors may be together, in megabytes.",
+        public="4000",
+    ),
+    Variable(
+        name="SEEDGRID_MAX_UPLOAD_MB",
+        what="One upload, with all its files, in megabytes.",
+        home="1000",
+        public="64",
+    ),
+    Variable(
+        name="SEEDGRID_MAX_UPLOADS_MB",
+        what="All uploads that lie on the disk together, in megabytes.",
+        public="1000",
+    ),
+    Variable(
+        name="SEEDGRID_MAX_UPLOADS_MB_PER_ADDRESS",
+        what="What one address may upload in an hour, in megabytes.",
+        public="256",
+    ),
+    Variable(
+        name="SPACE_ID",
+        what="Set by Hugging Face: the page is a Space and public.",
+    ),
+    Variable(
+        name="FORWARDED_ALLOW_IPS",
+        what=(
+            "Proxies whose X-Forwarded-For is believed: addresses and networks, separated by"
+            " commas (uvicorn reads it)."
+        ),
+        home="nobody",
+        public=_PRIVATE_NETWORKS + " on a Space, else nobody",
+    ),
+    Variable(
+        name="GRADIO_TEMP_DIR",
+        what="Where uploads lie until they are taken in; on a public page nothing stays an hour.",
+        home="a temporary folder of the program's own",
+    ),
+    Variable(name="GRADIO_ANALYTICS_ENABLED", what="Gradio's reports to its makers.", home="False"),
+    Variable(
+        name="CUBLAS_WORKSPACE_CONFIG",
+        what="What makes CUDA's matrix products the same every time; strict determinism sets it.",
+        home=":16:8",
+    ),
+    Variable(
+        name="ATEN_CPU_CAPABILITY",
+        what="Limits the processor's instructions in torch; verify sets it to repeat a picture.",
+    ),
+    Variable(name="ONEDNN_MAX_CPU_ISA", what="The same in oneDNN."),
+    Variable(name="DNNL_MAX_CPU_ISA", what="The same, by its older name."),
+    Variable(name="MKL_ENABLE_INSTRUCTIONS", what="The same in MKL."),
+    Variable(name="MKL_CBWR", what="The same in MKL, by branch."),
+)
+
+_BY_NAME: Final = {variable.name: variable for variable in VARIABLES}
+
+
+def is_public() -> bool:
+    """Tell whether strangers use this page: a Space, or where `SEEDGRID_PUBLIC` says so."""
+    return "SPACE_ID" in os.environ or os.environ.get("SEEDGRID_PUBLIC", "").lower() in _YES
+
+
+def number(name: str, *, is_public: bool) -> float | None:
+    """Return a bound from the environment, or its default; None is no bound.
+
+    Args:
+        name: One of `VARIABLES`.
+        is_public: Which default holds.
+
+    Raises:
+        InputError: `variable_number`: it is set to something that is no number above 0.
+    """
+    text = os.environ.get(name, "").strip() or _BY_NAME[name].default(is_public=is_public)
+    if not text or text.lower() == "none":
+        return None
+    try:
+        found = float(text)
+    except ValueError:
+        found = 0.0
+    if not 0 < found < float("inf"):
+        raise InputError("variable_number", field=name, value=text[:40])
+    return found
+
+
+def whole_number(name: str, *, is_public: bool) -> int | None:
+    """Return a bound that counts things, as `number` does; at least 1."""
+    found = number(name, is_public=is_public)
+    return None if found is None else max(1, int(found))
+
+
+def trusted_proxies() -> str:
+    """Return what uvicorn is told of proxies when nobody set it: a Space's own, else none."""
+    return _PRIVATE_NETWORKS if "SPACE_ID" in os.environ else ""
+
+
+def as_table() -> str:
+    """Return the table of docs/operations.md."""
+    lines = ["| variable | what it is | at home | on a public page |", "|---|---|---|---|"]
+    for each in VARIABLES:
+        public = each.home if each.public is None else each.public
+        cells = (f"`{each.name}`", each.what, each.home or "–", public or "–")
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(as_table() + "\n")

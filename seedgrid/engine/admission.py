@@ -1,0 +1,160 @@
+"""Admission: who may still have something waiting, and how long it all will take.
+
+What it takes is measured: each batch that is painted teaches the speed of its model at its size.
+Where nothing is known yet, another size or another model stands in, and at first a guess.
+Knows nothing of queues, threads or screens.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from seedgrid.core.errors import InputError, RunError
+from seedgrid.core.recipe import Recipe
+
+_GUESS_S: Final = 1e-6
+"""Seconds for one pixel at one step before anything was painted: a quarter second at 512x512."""
+_NEWEST: Final = 0.3
+"""How much of a speed the newest batch decides: machines are busy at times."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bounds:
+    """What strangers may ask for; None bounds nothing, as on one's own machine.
+
+    Attributes:
+        queue_s: Everything that waits or runs, in estimated seconds.
+        run_s: One request, in estimated seconds.
+        run_megapixel_steps: One request: pixels times steps times pictures, in millions.
+        runs_per_address: How much one address may have waiting or running, whoever it says it is.
+    """
+
+    queue_s: float | None = None
+    run_s: float | None = None
+    run_megapixel_steps: float | None = None
+    runs_per_address: int | None = None
+
+
+UNBOUNDED: Final = Bounds()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asker:
+    """Who asks for something.
+
+    Attributes:
+        owner: Owners take turns: a browser session, for example, by an id that it chose itself.
+        address: Where from, as the server saw it; empty for one's own machine.
+    """
+
+    owner: str
+    address: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Waiting:
+    """Something that waits or runs.
+
+    Attributes:
+        left_s: What is left of it, in estimated seconds.
+    """
+
+    asker: Asker
+    left_s: float
+
+
+def admit(
+    asker: Asker,
+    recipes: Sequence[Recipe],
+    active: Sequence[Waiting],
+    *,
+    wanted_s: float,
+    runs_per_owner: int,
+    bounds: Bounds,
+) -> None:
+    """Let a request in, or say why not and how long to wait.
+
+    Args:
+        asker: Who asks.
+        recipes: What for.
+        active: All that waits or runs.
+        wanted_s: How long it will take.
+        runs_per_owner: How much one owner may have waiting or running.
+        bounds: What strangers may ask for.
+
+    Raises:
+        InputError: `run_large`: it is too much at any time.
+        RunError: `too_many_runs`, `too_many_here` or `queue_full`: it is too much now.
+    """
+    _check_size(recipes, wanted_s, bounds)
+    if sum(each.asker.owner == asker.owner for each in active) >= runs_per_owner:
+        raise RunError("too_many_runs", limit=runs_per_owner)
+    here = [each for each in active if each.asker.address == asker.address]
+    if bounds.runs_per_address is not None and len(here) >= bounds.runs_per_address:
+        wait_s = _whole_seconds(min(each.left_s for each in here))
+        raise RunError("too_many_here", limit=bounds.runs_per_address, seconds=wait_s)
+    queue_s = sum(each.left_s for each in active)
+    if bounds.queue_s is not None and queue_s + wanted_s > bounds.queue_s:
+        wait_s = _whole_seconds(queue_s + wanted_s - bounds.queue_s)
+        raise RunError("queue_full", value=_whole_seconds(queue_s), seconds=wait_s)
+
+
+def _check_size(recipes: Sequence[Recipe], wanted_s: float, bounds: Bounds) -> None:
+    work = sum(pixel_steps(recipe) for recipe in recipes) / 1e6
+    if bounds.run_megapixel_steps is not None and work > bounds.run_megapixel_steps:
+        value, limit = f"{work:,.0f}", f"{bounds.run_megapixel_steps:,.0f}"
+        raise InputError("run_large", field="seeds", value=value, limit=limit)
+    limits = [each for each in (bounds.run_s, bounds.queue_s) if each is not None]
+    if limits and wanted_s > min(limits):
+        value, limit = str(_whole_seconds(wanted_s)), str(_whole_seconds(min(limits)))
+        raise InputError("run_long", field="seeds", value=value, limit=limit)
+
+
+def pixel_steps(recipe: Recipe) -> int:
+    """Return how many pixels are painted how often for one picture."""
+    return recipe.width * recipe.height * recipe.num_inference_steps
+
+
+class Speeds:
+    """How long a pixel takes at one step, by model and size. Written by one thread only."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, int, int], float] = {}
+
+    def note(self, recipe: Recipe, elapsed_s: float) -> None:
+        """Learn from a batch that was painted; one of full width, whatever is wanted of it."""
+        speed = elapsed_s / (recipe.lock_width * pixel_steps(recipe))
+        key = _key(recipe)
+        before = self._known.get(key, speed)
+        self._known[key] = before + _NEWEST * (speed - before)
+
+    def estimate_s(self, recipes: Iterable[Recipe]) -> float:
+        """Return how long pictures of these recipes will take, in their locked batches."""
+        counts: dict[str, tuple[Recipe, int]] = {}
+        for recipe in recipes:
+            key = recipe.batch_key
+            counts[key] = (recipe, counts.get(key, (recipe, 0))[1] + 1)
+        return sum(self._batches_s(recipe, count) for recipe, count in counts.values())
+
+    def _batches_s(self, recipe: Recipe, count: int) -> float:
+        num_painted = math.ceil(count / recipe.lock_width) * recipe.lock_width
+        return num_painted * pixel_steps(recipe) * self._speed(recipe)
+
+    def _speed(self, recipe: Recipe) -> float:
+        known = self._known.copy()
+        exact = known.get(_key(recipe))
+        if exact is not None:
+            return exact
+        alike = [speed for key, speed in known.items() if key[0] == recipe.model.id]
+        return max(alike or known.values(), default=_GUESS_S)
+
+
+def _key(recipe: Recipe) -> tuple[str, int, int]:
+    return recipe.model.id, recipe.width, recipe.height
+
+
+def _whole_seconds(seconds: float) -> int:
+    return max(1, math.ceil(seconds))

@@ -1,0 +1,108 @@
+"""LateLibrary: a library whose folder is made with its first picture.
+
+Who only looks costs no folder, no database and no descriptor: until then it answers as another,
+empty library does. For the many visitors of a public page.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from seedgrid.core.entry import Entry
+from seedgrid.core.picture import Lineage, Picture
+from seedgrid.core.recipe import Recipe
+from seedgrid.formats import png
+from seedgrid.library import opening
+from seedgrid.library.reader import LibraryReader
+from seedgrid.library.storage import File, LibraryStorage
+from seedgrid.library.store import BUSY_TIMEOUT_S, Library
+
+_OPENING = threading.Lock()
+"""Alembic keeps its state in modules: no two threads may migrate at once."""
+
+
+class LateLibrary(Library):
+    """Made without touching the disk. Safe from any thread, also after `close`.
+
+    Args:
+        folder: Made with the first picture.
+        empty: Answers until then; never written to.
+        on_open: Called before it is made; what it raises keeps it from being made.
+        on_add: Told of every picture that was added, and of the bytes of its file.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        empty: Library,
+        on_open: Callable[[LateLibrary], None],
+        on_add: Callable[[LateLibrary, Sequence[Entry], int], None],
+    ) -> None:
+        LibraryReader.__init__(self, empty._storage)
+        self.folder = folder
+        self.notices = ()
+        self._just_added = {}
+        self._empty = empty
+        self._on_open = on_open
+        self._on_add = on_add
+        self._is_made = False
+
+    def check_room(self, recipes: Iterable[Recipe]) -> None:
+        """Make sure that pictures of these recipes will find room.
+
+        Raises:
+            LibraryError: They will not, or the library may not be made.
+        """
+        self._empty.check_room(recipes)
+        if not self._is_made:
+            self._on_open(self)
+
+    def close(self) -> None:
+        """Let go of descriptors; the next look takes new ones."""
+        if self._is_made:
+            super().close()
+
+    def forget(self) -> None:
+        """Begin anew: its folder is about to be deleted."""
+        with _OPENING:
+            self.close()
+            self._storage, self._just_added, self._is_made = self._empty._storage, {}, False
+
+    def add_together(self, pictures: Sequence[Picture]) -> tuple[Entry, ...]:
+        """Keep a few pictures, as `Library` does; the first make the folder."""
+        self._make()
+        return super().add_together(pictures)
+
+    def add_png(self, data: bytes) -> Entry:
+        """Keep a PNG file, as `Library` does; what is none of ours makes no folder."""
+        png.read_checked(data)
+        self._make()
+        return super().add_png(data)
+
+    def add_again(self, *copies: tuple[Entry, Lineage]) -> tuple[Entry, ...]:
+        """Keep the same pixels at other places, as `Library` does."""
+        self._make()
+        return super().add_again(*copies)
+
+    def _add(self, *files: File) -> tuple[Entry, ...]:
+        entries = super()._add(*files)
+        self._on_add(self, entries, sum(len(data) for data, _ in files))
+        return entries
+
+    def _make(self) -> None:
+        if self._is_made:
+            return
+        self._on_open(self)  # It may have others forget theirs, so not while we hold the lock.
+        with _OPENING:
+            self._make_once()
+
+    def _make_once(self) -> None:
+        if self._is_made:
+            return
+        storage = LibraryStorage.at(self.folder, timeout_s=BUSY_TIMEOUT_S)
+        opening.open_storage(storage)
+        self._storage = storage
+        self._is_made = True

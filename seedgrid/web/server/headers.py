@@ -1,0 +1,102 @@
+"""What a browser is told to refuse: foreign scripts, foreign frames, guesses at a file's kind.
+
+The page's policy names the hash of every script that stands in it. Two things Gradio 6 does not
+do without: it makes functions from texts (`unsafe-eval`: the templates of gr.HTML and every `js=`)
+and writes styles into elements (`unsafe-inline` for styles alone). Everything else the server
+sends may run nothing at all, an uploaded file included.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from typing import Final
+
+from starlette.datastructures import MutableHeaders
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from seedgrid.web.server.limits import route_path
+
+CLOSED: Final = (
+    "/gradio_api/dev/",
+    "/gradio_api/vibe-",
+    "/gradio_api/undo-vibe-edit",
+    "/gradio_api/process_recording",
+    "/gradio_api/profiling/",
+    "/gradio_api/proxy=",
+    "/gradio_api/deep_link",
+    "/gradio_api/stream/",
+)
+"""What Gradio serves for other programs than this one."""
+
+SPACE_FRAMES: Final = "https://huggingface.co https://*.hf.space"
+_NOTHING: Final = "default-src 'none'; frame-ancestors 'none'"
+_INLINE_SCRIPT: Final = re.compile(rb"<script(?![^>]*\ssrc=)[^>]*>(.*?)</script>", re.DOTALL)
+
+
+class SecurityHeaders:
+    """Stands before everything else; what an answer says for itself stays.
+
+    Args:
+        app: What comes after it.
+        frames: Whose pages may show this one in a frame, beside its own.
+    """
+
+    def __init__(self, app: ASGIApp, frames: str = "") -> None:
+        self._app = app
+        self._frames = frames
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request; what is closed is not there."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def harden(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers.setdefault("X-Content-Type-Options", "nosniff")
+                headers.setdefault("Referrer-Policy", "same-origin")
+                headers.setdefault("Content-Security-Policy", _NOTHING)
+                if not self._frames:
+                    headers.setdefault("X-Frame-Options", "SAMEORIGIN")
+            await send(message)
+
+        app = _NOT_THERE if route_path(scope).startswith(CLOSED) else self._app
+        await app(scope, receive, harden)
+
+
+def page_policy(page: bytes, *, frames: str) -> str:
+    """Return the policy of a page: its own inline scripts by their hashes, no others.
+
+    Args:
+        page: The whole HTML.
+        frames: As in `SecurityHeaders`.
+    """
+    hashes = " ".join(sorted({_hash(script) for script in _INLINE_SCRIPT.findall(page)}))
+    return "; ".join(
+        (
+            "default-src 'none'",
+            f"script-src 'self' 'unsafe-eval' {hashes}",
+            "style-src 'self' 'unsafe-inline'",
+            "img-src 'self' data: blob:",
+            "font-src 'self' data:",
+            "connect-src 'self'",
+            "media-src 'self' blob:",
+            "worker-src 'self' blob:",
+            "manifest-src 'self'",
+            "object-src 'none'",
+            "base-uri 'self'",
+            "form-action 'self'",
+            f"frame-ancestors 'self' {frames}".strip(),
+        )
+    )
+
+
+def _hash(script: bytes) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script).digest()).decode()}'"
+
+
+_NOT_THERE: Final = PlainTextResponse("there is no such address", status_code=404)

@@ -1,0 +1,45 @@
+"""How deep and how many-valued a JSON text is, told before anything of it is built.
+
+A megabyte of `{},{},…` becomes hundreds of megabytes of Python objects, and a deep nest ends the
+reader's stack. One pass over the bytes says so beforehand. Knows nothing of requests.
+
+    problem(b"[" * 100_000)  # "nested deeper than 32"
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+MAX_DEPTH: Final = 32
+MAX_VALUES: Final = 10_000
+MAX_DIGITS: Final = 400
+"""Reading a number takes the square of its digits; no float that is finite has more before `.`."""
+
+_BRACKETS: Final = b"[]{}"
+_NO_BRACKETS: Final = bytes(set(range(256)) - set(_BRACKETS))
+# No two branches begin alike, so the time is in proportion to the length.
+_STRINGS: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"?+', re.DOTALL)
+_LONG_NUMBER: Final = re.compile(rb"(?<![0-9])[0-9]{%d}" % (MAX_DIGITS + 1))
+
+
+def problem(text: bytes) -> str | None:
+    """Say what is too much about a JSON text, if anything is; bad JSON is left to its reader.
+
+    Args:
+        text: UTF-8; what else it may be is treated as if it were.
+    """
+    bare = _STRINGS.sub(b" ", text)
+    if _LONG_NUMBER.search(bare):
+        return f"a number of more than {MAX_DIGITS} digits"
+    # Each value but the first of all follows a comma or an opening bracket.
+    if bare.count(b",") + bare.count(b"[") + bare.count(b"{") >= MAX_VALUES:
+        return f"more than {MAX_VALUES:,} values"
+    depth = 0
+    for bracket in bare.translate(None, _NO_BRACKETS):
+        depth += 1 if bracket in b"[{" else -1
+        if depth > MAX_DEPTH:
+            return f"nested deeper than {MAX_DEPTH}"
+        if depth < 0:
+            return None
+    return None

@@ -1,0 +1,74 @@
+"""PageHead: the page as it is sent: Gradio's, with our head in it, made once and then remembered.
+
+Gradio renders its page anew for every visitor, on one thread of the interpreter after the other:
+a hundred first visitors at once waited seconds for it. It is the same for all who ask for it
+under the same name.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from typing import Final
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from seedgrid.web.server.headers import page_policy
+from seedgrid.web.server.limits import route_path
+from seedgrid.web.server.packed import Answer, pack, whole
+
+_NUM_KEPT: Final = 16
+_NAMES: Final = ("host", "x-forwarded-host", "x-forwarded-proto", "x-gradio-server")
+"""Headers from which Gradio makes the page's own address."""
+
+
+class PageHead:
+    """Puts our head first in the page's own: Gradio adds `head=` only after it chose a language.
+
+    Args:
+        app: What comes after it.
+        head: What is put there.
+        frames: Whose pages may show this one in a frame.
+    """
+
+    def __init__(self, app: ASGIApp, head: str, frames: str = "") -> None:
+        self._app = app
+        self._head = head.encode()
+        self._frames = frames
+        self._kept: OrderedDict[tuple[str, ...], Answer] = OrderedDict()
+        self._making = asyncio.Lock()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request; only the page itself is changed."""
+        is_page = scope["type"] == "http" and scope["method"] == "GET" and route_path(scope) == "/"
+        if not is_page:
+            await self._app(scope, receive, send)
+            return
+        answer = await self._answer(scope, receive)
+        await answer.send(scope, send)
+
+    async def _answer(self, scope: Scope, receive: Receive) -> Answer:
+        """Return the page for this name; who asks for it while it is made waits for it."""
+        headers = Headers(scope=scope)
+        names = (headers.get(name, "") for name in _NAMES)
+        key = (scope["scheme"], scope.get("root_path", ""), *names)
+        async with self._making:
+            answer = self._kept.get(key)
+            if answer is None:
+                # What a link says is for the browser; Gradio makes nothing of it.
+                answer = await self._make({**scope, "query_string": b""}, receive)
+                if answer.start["status"] == 200:
+                    self._kept[key] = answer
+                    if len(self._kept) > _NUM_KEPT:
+                        self._kept.popitem(last=False)
+            else:
+                self._kept.move_to_end(key)
+            return answer
+
+    async def _make(self, scope: Scope, receive: Receive) -> Answer:
+        start, body = await whole(self._app, scope, receive)
+        page = body.replace(b"<head>", b"<head>\n" + self._head, 1)
+        headers = MutableHeaders(scope=start)
+        headers["Content-Security-Policy"] = page_policy(page, frames=self._frames)
+        return await pack(start, page)

@@ -1,0 +1,148 @@
+"""UploadGate: bounds what is uploaded, by request, by address and together, and tidies up.
+
+Gradio writes an upload to the disk before anybody looks at it, and forgets what was broken off.
+What is taken in is deleted at once; what nobody took in goes after an hour. Knows no component.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from anyio import to_thread
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from seedgrid.web.server.limits import is_upload
+from seedgrid.web.server.waiting import network_of
+
+HOUR_S: Final = 3600.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class UploadBounds:
+    """In bytes; None bounds nothing.
+
+    Attributes:
+        request: One upload, with all its files.
+        together: All that lies on the disk.
+        address: What one address may upload in an hour.
+    """
+
+    request: float | None = None
+    together: float | None = None
+    address: float | None = None
+
+
+class UploadGate:
+    """Stands before Gradio.
+
+    Args:
+        app: What comes after it.
+        folder: Where Gradio puts uploads; nothing else is in it.
+        bounds: What is let in.
+        clock: Seconds; tests have their own.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        folder: Path,
+        bounds: UploadBounds,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._app = app
+        self._folder = folder
+        self._bounds = bounds
+        self._clock = clock
+        self._recent: deque[tuple[float, str, int]] = deque()  # when, where from, bytes
+        self._arriving = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or refuse an upload: 411, 413, 429 or 507, and when to try again."""
+        if scope["type"] != "http" or not is_upload(scope):
+            await self._app(scope, receive, send)
+            return
+        length = _length(Headers(scope=scope))
+        # No more than that can come: the server below stops reading there.
+        refusal = await self._refusal(length, network_of((scope.get("client") or ("",))[0]))
+        if refusal is not None or length is None:
+            await (refusal or _refuse(411, "say how long the upload is"))(scope, receive, send)
+            return
+        self._arriving += length
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            self._arriving -= length
+
+    async def _refusal(self, length: int | None, address: str) -> PlainTextResponse | None:
+        if length is None:
+            return _refuse(411, "say how long the upload is")
+        bounds = self._bounds
+        if bounds.request is not None and length > bounds.request:
+            return _refuse(413, f"an upload may have {bounds.request / 1e6:,.0f} MB")
+        now_s = self._clock()
+        while self._recent and self._recent[0][0] < now_s - HOUR_S:
+            self._recent.popleft()
+        own = [each for each in self._recent if each[1] == address]
+        if bounds.address is not None and sum(size for *_, size in own) + length > bounds.address:
+            wait_s = own[0][0] + HOUR_S - now_s if own else HOUR_S
+            said = f"{bounds.address / 1e6:,.0f} MB an hour may be uploaded from one place"
+            return _refuse(429, said, wait_s=wait_s)
+        if bounds.together is not None:
+            lying = await to_thread.run_sync(sweep, self._folder, now_s)
+            if lying + self._arriving + length > bounds.together:
+                return _refuse(507, "there is no room for uploads at the moment", wait_s=60.0)
+        self._recent.append((now_s, address, length))
+        return None
+
+
+def sweep(folder: Path, now_s: float) -> int:
+    """Delete what nobody took in for an hour; return how many bytes still lie there."""
+    total = 0
+    for root, folders, files in os.walk(folder, topdown=False):
+        for name in files:
+            path = Path(root) / name
+            with contextlib.suppress(OSError):
+                status = path.stat()
+                if status.st_mtime < now_s - HOUR_S:
+                    path.unlink()
+                else:
+                    total += status.st_size
+        for name in folders:
+            with contextlib.suppress(OSError):
+                _remove_old_folder(Path(root) / name, now_s)
+    return total
+
+
+def taken_in(path: Path) -> None:
+    """Delete an upload that was read; never more than its file, and its folder when it is empty."""
+    with contextlib.suppress(OSError):
+        path.unlink()
+        path.parent.rmdir()
+
+
+def _remove_old_folder(folder: Path, now_s: float) -> None:
+    if folder.stat().st_mtime < now_s - HOUR_S:
+        folder.rmdir()
+
+
+def _length(headers: Headers) -> int | None:
+    length = headers.get("content-length", "")
+    is_number = length.isascii() and length.isdigit() and len(length) < 20
+    return int(length) if is_number and "transfer-encoding" not in headers else None
+
+
+def _refuse(status: int, said: str, *, wait_s: float | None = None) -> PlainTextResponse:
+    headers = {}
+    if wait_s is not None:
+        headers["Retry-After"] = str(max(1, round(wait_s)))
+        said += f": try again in {max(1, round(wait_s / 60))} minutes"
+    return PlainTextResponse(said, status_code=status, headers=headers)

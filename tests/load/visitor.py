@@ -1,0 +1,155 @@
+"""One visitor of the page: opens it, generates, follows, looks at pictures, marks favourites.
+
+Every prompt holds a word that is the visitor's own: a picture without it is a mix-up.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import secrets
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+
+from seedgrid.formats import png
+
+
+@dataclass
+class Tally:
+    """What visitors met; each has its own.
+
+    Attributes:
+        elapsed_s: How long answers took, by what was asked for.
+        refused: How often the page asked to wait.
+    """
+
+    elapsed_s: dict[str, list[float]] = field(default_factory=dict)
+    num_pictures: int = 0
+    refused: int = 0
+    mix_ups: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+
+class Page:
+    """The events of the page, by what is clicked."""
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        ids = {part["id"]: part["props"].get("elem_id") for part in config["components"]}
+        self._events = {
+            (ids.get(target), event): each["id"]
+            for each in reversed(config["dependencies"])
+            for target, event in each["targets"]
+        }
+
+    def number(self, elem_id: str | None, event: str) -> int:
+        """Return the event's number; None is the page itself."""
+        return int(self._events[elem_id, event])
+
+
+class Visitor:
+    """Clicks until it is told to stop."""
+
+    def __init__(self, address: str, page: Page, seed: int) -> None:
+        self.tally = Tally()
+        self._page = page
+        self._random = random.Random(seed)  # noqa: S311 (a crowd, no secret)
+        self._word = f"visitor{secrets.token_hex(4)}"
+        self._session = secrets.token_hex(5)
+        self._client = httpx.Client(base_url=address, timeout=60.0)
+        self._state: dict[str, Any] = {}
+        self._pictures: list[str] = []
+
+    def live(self, until_s: float) -> None:
+        """Do one thing after the other until this time; what goes wrong is noted."""
+        self._try(self._open)
+        while time.monotonic() < until_s:
+            action = self._random.choice((self._generate, *[self._click] * 4, self._look))
+            self._try(action)
+            time.sleep(self._random.uniform(0.2, 1.5))
+        self._client.close()
+
+    def _try(self, action: Any) -> None:
+        try:
+            action()
+        except (httpx.HTTPError, KeyError, ValueError) as error:
+            self.tally.errors.append(f"{action.__name__}: {type(error).__name__} {error}"[:200])
+
+    def _open(self) -> None:
+        with self._timed("open"):
+            self._client.get("/").raise_for_status()
+        state, _ = self._event(None, "load", [self._state])
+        self._state = state
+
+    def _generate(self) -> None:
+        first = self._random.randrange(2**20)
+        asked = {"prompt": f"a fox, {self._word}", "seeds": f"{first}-{first + 3}", "size": "64x64"}
+        with self._timed("generate"):
+            state, letter = self._event(
+                "sg-generate", "click", [self._state, json.dumps(asked | {"steps": "3"})]
+            )
+        if not isinstance(state, dict) or "visitor" not in state:
+            self.tally.refused += 1
+            return
+        self._state = state
+        cells = self._follow() or json.loads(letter)["stage"]["cells"]
+        self._pictures = [cell["id"] for cell in cells if cell.get("id")]
+        for cell in cells:
+            if cell.get("id"):
+                self._check(cell["id"])
+
+    def _follow(self) -> list[dict[str, Any]]:
+        cells: list[dict[str, Any]] = []
+        with self._client.stream("POST", "/seedgrid/follow", json=self._state) as news:
+            for line in news.iter_lines():
+                if line.startswith("data: "):
+                    cells = json.loads(line[6:]).get("stage", {}).get("cells", cells)
+        return cells
+
+    def _check(self, picture_id: str) -> None:
+        with self._timed("picture"):
+            data = self._client.get(f"/seedgrid/pictures/{picture_id}.png").raise_for_status()
+        self.tally.num_pictures += 1
+        prompt = png.read(data.content).recipe.prompt
+        if self._word not in prompt:
+            self.tally.mix_ups.append(f"{self._word} was shown {prompt!r}")
+
+    def _click(self) -> None:
+        if not self._pictures:
+            return
+        picture = {"id": self._random.choice(self._pictures)}
+        kind, elem, data = self._random.choice(
+            (
+                ("pick", "sg-stage", picture),
+                ("favourite", "sg-picked", picture | {"favourite": True}),
+            )
+        )
+        with self._timed("click"):
+            self._event(elem, kind, [self._state], data)
+
+    def _look(self) -> None:
+        if self._pictures:
+            with self._timed("thumb"):
+                path = f"/seedgrid/thumbs/{self._random.choice(self._pictures)}.jpg"
+                self._client.get(path).raise_for_status()
+
+    def _event(
+        self, elem_id: str | None, event: str, data: list[Any], event_data: object = None
+    ) -> tuple[Any, Any]:
+        number = self._page.number(elem_id, event)
+        body = {"fn_index": number, "data": data, "session_hash": self._session}
+        answer = self._client.post(
+            "/gradio_api/run/predict", json=body | {"event_data": event_data}
+        )
+        first, second, *_ = answer.raise_for_status().json()["data"]
+        return first, second
+
+    @contextmanager
+    def _timed(self, what: str) -> Iterator[None]:
+        start_s = time.perf_counter()
+        yield
+        self.tally.elapsed_s.setdefault(what, []).append(time.perf_counter() - start_s)

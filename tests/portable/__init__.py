@@ -1,0 +1,1 @@
+"""Portable arithmetic in other processes and on emulated processors."""

@@ -1,0 +1,20 @@
+"""Compute portably elsewhere.
+
+python -m tests.portable child MODEL…       in this environment; prints names and hashes
+python -m tests.portable emulate PROCESSOR  on an emulated one: nehalem, haswell or arm64
+"""
+
+from __future__ import annotations
+
+import sys
+
+if __name__ == "__main__":
+    command, *rest = sys.argv[1:]
+    if command == "child":
+        from tests.portable.child import main
+
+        main(rest)
+    else:
+        from tests.portable.emulate import main as emulate
+
+        sys.exit(emulate(rest))

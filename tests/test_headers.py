@@ -1,0 +1,184 @@
+"""What browsers are told to refuse, and what is not there; the page is made once."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import anyio
+import brotli
+import httpx
+import pytest
+from serving import serve
+from starlette.responses import HTMLResponse, Response
+from starlette.types import Message, Receive, Scope, Send
+
+from seedgrid.storage.assets import assets_folder
+from seedgrid.web.server.headers import CLOSED, SPACE_FRAMES, SecurityHeaders, page_policy
+from seedgrid.web.server.packed import Packed
+from seedgrid.web.server.page_head import PageHead
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with serve(tmp_path_factory.mktemp("library")) as address:
+        yield address
+
+
+def test_every_answer_is_hardened(address: str) -> None:
+    """The page names its own scripts; nothing else the server sends may run any."""
+    for path in (
+        "",
+        "config",
+        "theme.css",
+        "seedgrid/assets/base.js",
+        "gradio_api/info",
+        "nowhere",
+    ):
+        headers = httpx.get(address + path).headers
+        assert headers["x-content-type-options"] == "nosniff", path
+        assert headers["referrer-policy"] == "same-origin", path
+        assert headers["x-frame-options"] == "SAMEORIGIN", path
+        policy = headers["content-security-policy"]
+        assert "default-src 'none'" in policy, path
+        assert ("script-src" in policy) == (path == ""), path
+
+
+def test_the_policy_names_every_script_of_the_page(address: str) -> None:
+    """Each by the hash of its text; `unsafe-inline` is for styles only."""
+    answer = httpx.get(address)
+    policy = answer.headers["content-security-policy"]
+    scripts = re.findall(r"<script(?![^>]*\ssrc=)[^>]*>(.*?)</script>", answer.text, re.DOTALL)
+    assert len(scripts) > 2
+    for script in scripts:
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in policy
+    directives = dict(part.strip().split(" ", 1) for part in policy.split(";"))
+    assert "'unsafe-inline'" not in directives["script-src"]
+    assert directives["frame-ancestors"] == "'self'"
+    assert directives["object-src"] == "'none'"
+
+
+@pytest.mark.parametrize("path", CLOSED)
+def test_what_gradio_serves_for_others_is_not_there(address: str, path: str) -> None:
+    """`dev/reload` streams for ever to whoever asks."""
+    for method in ("GET", "POST"):
+        url = f"{address.rstrip('/')}{path}reload"
+        assert httpx.request(method, url, timeout=5.0).status_code == 404
+
+
+def test_a_space_may_be_shown_by_hugging_face_only() -> None:
+    """The page stands in a frame there."""
+    assert page_policy(b"", frames=SPACE_FRAMES).endswith(f"frame-ancestors 'self' {SPACE_FRAMES}")
+    headers = dict(_get(SecurityHeaders(_page, frames=SPACE_FRAMES), "/x")[0])
+    assert b"x-frame-options" not in headers
+
+
+renders = 0
+
+
+async def _page(scope: Scope, receive: Receive, send: Send) -> None:
+    global renders
+    renders += 1
+    await anyio.sleep(0.01)
+    await HTMLResponse("<head></head><script>1</script>")(scope, receive, send)
+
+
+def _get(app: object, path: str, host: bytes = b"a") -> tuple[list[tuple[bytes, bytes]], bytes]:
+    return anyio.run(_got, app, path, host)
+
+
+async def _got(
+    app: object, path: str, host: bytes, encoding: bytes = b""
+) -> tuple[list[tuple[bytes, bytes]], bytes]:
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "GET", "path": path, "scheme": "http", "query_string": b""}
+    headers = [(b"host", host), (b"accept-encoding", encoding)]
+    await app(scope | {"headers": headers}, receive, send)  # type: ignore[operator]
+    return sent[0]["headers"], sent[1]["body"]
+
+
+def test_the_page_is_made_once_for_all_who_come_at_once() -> None:
+    """A hundred first visitors waited seconds for Gradio to render it a hundred times."""
+    global renders
+    renders = 0
+    page = PageHead(_page, head="<meta>")
+
+    async def crowd() -> list[bytes]:
+        answers: list[bytes] = []
+
+        async def come(number: int) -> None:
+            answers.append((await _got(page, "/", b"a" if number % 2 else b"b"))[1])
+
+        async with anyio.create_task_group() as group:
+            for number in range(100):
+                group.start_soon(come, number)
+        return answers
+
+    answers = anyio.run(crowd)
+    assert set(answers) == {b"<head>\n<meta></head><script>1</script>"}
+    assert renders == 2, "one for each name under which it was asked for"
+
+
+def test_the_page_is_the_same_for_every_query(address: str) -> None:
+    """What a link says is read by the browser and sent to the page's own events."""
+    with ThreadPoolExecutor(8) as pool:
+        paths = ["", "?__lang=ko", "?prompt=a+fox&seeds=1", "?deep_link=x"] * 4
+        pages = set(pool.map(lambda path: httpx.get(address + path).text, paths))
+    assert len(pages) == 1
+
+
+def test_nobody_is_believed_about_where_they_come_from(tmp_path: Path) -> None:
+    """A forged X-Forwarded-For makes no new address of a peer that is no trusted proxy."""
+    with serve(
+        tmp_path, public={"SEEDGRID_MAX_RUNS_PER_ADDRESS": "2"}, step_delay_s=0.5
+    ) as address:
+        body = {"data": ["a slow fox", "0-3", "", "100", "", "64x64", "", "", False]}
+        for number in range(3):
+            forged = {"X-Forwarded-For": f"198.51.100.{number}"}
+            url = f"{address}gradio_api/call/grid"
+            event = httpx.post(url, json=body, headers=forged).json()["event_id"]
+        with httpx.stream("GET", f"{url}/{event}", timeout=20.0) as news:
+            said = "".join(news.iter_text())
+    assert "from your network" in said
+
+
+async def _script(scope: Scope, receive: Receive, send: Send) -> None:
+    global renders
+    renders += 1
+    await Response("let a = 1;" * 100, media_type="text/javascript")(scope, receive, send)
+
+
+def test_a_script_is_packed_once() -> None:
+    """Gradio packed two megabytes anew for every first visitor, before it answered anybody else."""
+    global renders
+    renders = 0
+    packed = Packed(_script)
+    plain = [_get(packed, "/assets/index-1.js") for _ in range(5)]
+    assert {body for _, body in plain} == {b"let a = 1;" * 100}
+    short = anyio.run(_got, packed, "/assets/index-1.js", b"a", b"gzip, br")
+    assert brotli.decompress(short[1]) == b"let a = 1;" * 100
+    assert dict(short[0])[b"content-encoding"] == b"br"
+    assert renders == 1
+    _get(packed, "/seedgrid/pictures/1.png")
+    assert renders == 2
+
+
+def test_what_is_packed_is_what_was_there(address: str) -> None:
+    """A browser gets the very script, in a fraction of its size."""
+    url = f"{address}seedgrid/assets/base.js"
+    script = Path(assets_folder() / "base.js").read_bytes()
+    for encoding in ("br", "gzip", "identity"):
+        answer = httpx.get(url, headers={"Accept-Encoding": encoding})
+        assert answer.content == script

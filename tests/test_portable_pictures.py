@@ -1,0 +1,129 @@
+"""Portable pictures: the recipe says so, the batch does not matter, and nothing excuses another."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command import SMALL, rows
+from painting import PLACEMENT, SilentWatch, paint, recipes_for
+from pictures import make_recipe
+
+from seedgrid.cli import main
+from seedgrid.core.errors import InputError
+from seedgrid.core.picture import pixels_sha256
+from seedgrid.core.recipe import NoiseShare, Passport, Recipe, canonical_json
+from seedgrid.core.request import Request, resolve
+from seedgrid.diffusion.diffusers_backend import DiffusersBackend
+from seedgrid.diffusion.portable.rules import RULES
+from seedgrid.formats.links import link_query, read_link
+from seedgrid.testing.fake import FakeBackend
+from seedgrid.verify import Claim, verify
+
+
+@pytest.fixture(scope="module")
+def real() -> Iterator[DiffusersBackend]:
+    backend = DiffusersBackend()
+    yield backend
+    backend.close()
+
+
+@pytest.fixture(scope="module")
+def recipes(real: DiffusersBackend, model_folder: Callable[[str], Path]) -> tuple[Recipe, ...]:
+    """Four portable recipes of a small pipeline, one of them with two seeds' noise."""
+    four = recipes_for(real, model_folder("sd"), portable=True, scheduler="Euler a")
+    mixed = four[1].replace(noise_mix=(NoiseShare(seed=9, weight=0.3),))
+    return (four[0], mixed, *four[2:])
+
+
+def claim_of(recipe: Recipe, pixels: np.ndarray, **changes: object) -> Claim:
+    """Claim that a recipe made these pixels, under a passport of another machine."""
+    passport = Passport(torch="2.10.0", device="cpu", threads=3, cpu_capability="DEFAULT")
+    fields = {
+        "name": "picture",
+        "recipe": recipe,
+        "passport": passport,
+        "pixels": pixels,
+        "pixels_sha256": pixels_sha256(pixels),
+    }
+    return Claim(**(fields | changes))
+
+
+def test_native_recipes_keep_their_ids() -> None:
+    """No word means native: the JSON of a recipe is what it always was."""
+    native = make_recipe()
+    portable = native.replace(arithmetic="portable-1")
+    assert "arithmetic" not in json.loads(canonical_json(native))
+    assert json.loads(canonical_json(portable))["arithmetic"] == "portable-1"
+    assert native.id != portable.id
+
+
+def test_portable_means_float32(backend: FakeBackend) -> None:
+    """A half-precision model is read as float32; another format by name is a contradiction."""
+    card = replace(backend.card(None), dtype="bfloat16")
+    (recipe,) = resolve(Request(prompt="a fox", seeds=(1,), portable=True), card)
+    assert (recipe.dtype, recipe.is_portable) == ("float32", True)
+    with pytest.raises(InputError) as refused:
+        resolve(Request(prompt="a fox", portable=True, dtype="bfloat16"), card)
+    assert refused.value.code == "portable_dtype"
+
+
+def test_link_says_it() -> None:
+    """A shared link fills the switch in."""
+    request = read_link(link_query(make_recipe().replace(arithmetic="portable-1")))
+    assert request is not None
+    assert request.portable
+    with pytest.raises(InputError):
+        read_link("prompt=fox&portable=9")
+
+
+@pytest.mark.usefixtures("fake", "library_folder")
+@pytest.mark.parametrize("command", [["grid", "a fox"], ["matrix", "a fox"]])
+def test_command_line_says_it(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """`--portable` reaches the recipe."""
+    assert main([*command, "--seeds", "5", "--portable", "--json", *SMALL]) == 0
+    (row,) = rows(capsys.readouterr().out)
+    main(["show", row["path"], "--json"])
+    (shown,) = rows(capsys.readouterr().out)
+    assert shown["recipe"]["arithmetic"] == "portable-1"
+
+
+def test_picture_does_not_depend_on_its_batch(
+    real: DiffusersBackend, recipes: tuple[Recipe, ...]
+) -> None:
+    """Four together, two the other way round, one alone with previews: the same pixels."""
+    together = paint(real, recipes)
+    turned = paint(real, (recipes[3], recipes[1]))
+    assert np.array_equal(turned[0], together[3])
+    assert np.array_equal(turned[1], together[1])
+    watch = SilentWatch(with_previews=True)
+    (alone,) = real.paint(recipes[1:2], PLACEMENT, watch)
+    assert np.array_equal(alone, together[1])
+    assert len(watch.previews) == recipes[0].num_inference_steps
+
+
+def test_verify_knows_no_excuse(real: DiffusersBackend, recipes: tuple[Recipe, ...]) -> None:
+    """Identical whatever the passport says; one changed number is an alteration, not a rounding."""
+    pictures = paint(real, recipes[:2])
+    edited = pictures[1].copy()
+    edited[0, 0, 0] ^= 1
+    claims = (claim_of(recipes[0], pictures[0]), claim_of(recipes[1], edited))
+    same, other = verify(claims, real)
+    assert (same.verdict, same.reasons) == ("identical", ())
+    assert other.verdict == "altered"
+    assert [reason.code for reason in other.reasons] == ["portable_differs", "where"]
+
+
+def test_verify_names_the_operation_that_has_no_rule(
+    real: DiffusersBackend, recipes: tuple[Recipe, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another release of a library may call what version 1 does not define."""
+    monkeypatch.delitem(RULES, "silu")
+    pixels = np.zeros((recipes[0].height, recipes[0].width, 3), np.uint8)
+    (verdict,) = verify([claim_of(recipes[0], pixels)], real)
+    assert verdict.verdict == "impossible"
+    assert "aten::silu" in str(verdict.reasons[0])

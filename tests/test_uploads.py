@@ -1,0 +1,113 @@
+"""Uploads are bounded by request, by address and together, and do not stay."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import anyio
+import httpx
+import pytest
+from gradio_client import Client, handle_file
+from serving import serve
+from starlette.responses import PlainTextResponse
+from starlette.types import Message, Receive, Scope, Send
+
+from seedgrid.web.server.limits import UPLOAD_ROUTE
+from seedgrid.web.server.uploads import HOUR_S, UploadBounds, UploadGate, sweep
+
+
+class Gate:
+    """The gate before a server that writes every upload into a file."""
+
+    def __init__(self, folder: Path, **bounds: float) -> None:
+        self.now_s = 10 * HOUR_S
+        self.folder = folder
+        self._gate = UploadGate(self._write, folder, UploadBounds(**bounds), lambda: self.now_s)
+
+    async def _write(self, scope: Scope, receive: Receive, send: Send) -> None:
+        size = int(dict(scope["headers"])[b"content-length"])
+        path = self.folder / f"{len(list(self.folder.iterdir()))}.png"
+        path.write_bytes(b"0" * size)
+        os.utime(path, (self.now_s, self.now_s))
+        await PlainTextResponse("there")(scope, receive, send)
+
+    def upload(self, size: int | None, address: str = "192.0.2.7") -> int:
+        sent: list[Message] = []
+
+        async def receive() -> Message:
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def send(message: Message) -> None:
+            sent.append(message)
+
+        headers = [] if size is None else [(b"content-length", str(size).encode())]
+        scope = {"type": "http", "method": "POST", "path": UPLOAD_ROUTE, "client": (address, 1)}
+        anyio.run(self._gate, scope | {"headers": headers}, receive, send)
+        headers = dict(sent[0]["headers"])
+        assert (b"retry-after" in headers) == (sent[0]["status"] in (429, 507))
+        return int(sent[0]["status"])
+
+
+def test_one_upload_is_bounded(tmp_path: Path) -> None:
+    """By what it says of itself: the server reads no more than that."""
+    gate = Gate(tmp_path, request=100)
+    assert [gate.upload(size) for size in (100, 101, None)] == [200, 413, 411]
+
+
+def test_one_address_is_bounded_by_the_hour(tmp_path: Path) -> None:
+    """Others go on, and so does the same one an hour later; refusals do not count."""
+    gate = Gate(tmp_path, address=250)
+    assert [gate.upload(100) for _ in range(4)] == [200, 200, 429, 429]
+    assert gate.upload(100, "192.0.2.8") == 200
+    assert gate.upload(40) == 200
+    gate.now_s += HOUR_S + 1
+    assert gate.upload(100) == 200
+
+
+def test_all_uploads_together_are_bounded(tmp_path: Path) -> None:
+    """By what lies on the disk; what nobody took in for an hour makes room."""
+    gate = Gate(tmp_path, together=250)
+    assert [gate.upload(100, f"192.0.2.{n}") for n in range(4)] == [200, 200, 507, 507]
+    next(tmp_path.iterdir()).unlink()
+    assert gate.upload(100) == 200
+    gate.now_s += HOUR_S + 1
+    assert gate.upload(100) == 200
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_the_sweep_leaves_what_is_new(tmp_path: Path) -> None:
+    """Old files go, and the folders that they leave empty."""
+    for name in ("old", "new"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.png").write_bytes(b"12345")
+    for path in (tmp_path / "old" / "a.png", tmp_path / "old"):
+        os.utime(path, (0, 0))
+    now_s = (tmp_path / "new").stat().st_mtime
+    assert sweep(tmp_path, now_s) == 5
+    os.utime(tmp_path / "old", (0, 0))
+    assert sweep(tmp_path, now_s) == 5
+    assert [path.name for path in tmp_path.iterdir()] == ["new"]
+
+
+@pytest.fixture
+def uploads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    folder = tmp_path / "uploads"
+    monkeypatch.setenv("GRADIO_TEMP_DIR", str(folder))
+    monkeypatch.setenv("SEEDGRID_MAX_UPLOAD_MB", "1")
+    return folder
+
+
+def test_an_upload_is_deleted_when_it_was_read(uploads: Path, tmp_path: Path) -> None:
+    """The API looks into a file once; nothing of it stays on the server."""
+    with serve(tmp_path / "library") as address:
+        client = Client(address, verbose=False)
+        pictures, _ = client.predict("a red fox", "1", steps="1", api_name="/grid")
+        mine = tmp_path / "mine.png"
+        mine.write_bytes(Path(pictures[0]["image"]).read_bytes())
+        assert client.predict(handle_file(str(mine)), api_name="/verify")["verdict"] == "identical"
+        client.predict(handle_file(str(mine)), api_name="/recipe")
+        assert list(uploads.rglob("mine.png")) == []
+        large = {"files": ("x.png", b"0" * 1_100_000, "image/png")}
+        assert httpx.post(f"{address}gradio_api/upload", files=large).status_code == 413

@@ -1,0 +1,116 @@
+"""Waiting holds no thread, only an owner stops a run, and an address is what the server saw."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+
+import httpx
+import pytest
+from gradio_client import Client, handle_file
+from serving import serve
+from stores import MakeRecipes, MemoryStore
+
+from seedgrid.core.plan import plan_grid
+from seedgrid.diffusion.backend import Placement
+from seedgrid.engine import Engine
+from seedgrid.studio import Studio
+from seedgrid.testing.fake import FakeBackend
+from seedgrid.web.actions.checks import Checks
+from seedgrid.web.actions.form import FormPayload
+from seedgrid.web.actions.painting import Handlers
+from seedgrid.web.server.waiting import ended, network_of
+from seedgrid.web.state.page_state import PageState
+from seedgrid.web.state.snapshot import Snapshots
+from seedgrid.web.state.visitor_libraries import OneLibrary
+
+SOON_S = 20.0
+MANY = 100
+"""More than the server has threads for events."""
+
+
+def test_many_calls_that_wait_leave_threads_for_a_click(tmp_path: Path) -> None:
+    """With 90 callers of /grid nobody's click was answered any more."""
+    with serve(tmp_path, step_delay_s=0.2) as address:
+        client = Client(address, verbose=False)
+        pictures, _ = client.predict("a red fox", "1", steps="1", api_name="/grid")
+        body = {"data": ["a slow fox", "0-3", "", "150", "", "", "", "", False]}
+        for _ in range(MANY):
+            answer = httpx.post(f"{address}gradio_api/call/grid", json=body, timeout=SOON_S)
+            assert answer.status_code == 200
+        job = client.submit(handle_file(pictures[0]["image"]), api_name="/recipe")
+        assert job.result(timeout=SOON_S)["recipe"]["prompt"] == "a red fox"
+
+
+def test_waiting_for_a_run_takes_no_thread(make_recipes: MakeRecipes) -> None:
+    """As many waiters as one likes, told by the thread that paints."""
+    with Engine(FakeBackend(step_delay_s=0.05), MemoryStore()) as engine:
+        run = engine.submit(plan_grid(make_recipes(steps=10)), owner="me")
+
+        async def wait() -> int:
+            waiters = [asyncio.create_task(ended(run)) for _ in range(200)]
+            await asyncio.sleep(0)
+            count = threading.active_count()
+            await asyncio.wait_for(asyncio.gather(*waiters), SOON_S)
+            await ended(run)
+            return count
+
+        before = threading.active_count()
+        assert asyncio.run(wait()) <= before
+        assert run.state == "done"
+
+
+def test_a_run_is_stopped_by_its_owner_only(tmp_path: Path) -> None:
+    """Who was sent the page of another may watch a run and not end it."""
+    backend = FakeBackend(step_delay_s=0.02)
+    with Studio(library=tmp_path, backend=backend, placement=Placement()) as studio:
+        handlers = Handlers(studio, Snapshots(studio, OneLibrary(studio)))
+        asked = FormPayload(prompt="a red fox", seeds="5", steps="100", size="64x64")
+        shown = handlers.on_generate(asked, PageState(visitor="a" * 32).to_browser())
+        assert shown.state is not None
+        run = studio.run(shown.state.run or "")
+        assert run is not None
+        handlers.on_stop(shown.state.model_copy(update={"visitor": "b" * 32}).to_browser())
+        assert not run.cancelled
+        handlers.on_stop(shown.state.to_browser())
+        assert run.cancelled
+
+
+def test_a_check_is_stopped_like_a_run(tmp_path: Path) -> None:
+    """Stop ends what is verified, and another visitor's stop does not."""
+    me, kept = "a" * 32, PageState(visitor="a" * 32).to_browser()
+    backend = FakeBackend()
+    with Studio(library=tmp_path, backend=backend, placement=Placement()) as studio:
+        (picture,) = studio.grid("a fox", 1, num_inference_steps=150, width=64, height=64)
+        backend._step_delay_s = 0.05
+        checks = Checks(studio, OneLibrary(studio))
+
+        async def verify() -> list[object]:
+            said = []
+            async for news in checks.on_verify(picture.id, kept):
+                said.append(news)
+                checks.stop("b" * 32)
+                if len(said) == 3:
+                    checks.stop(me)
+            return said
+
+        last = asyncio.run(asyncio.wait_for(verify(), SOON_S))[-1]
+    assert isinstance(last, dict)
+    assert last["error"]["key"] == "error_run_cancelled"
+
+
+@pytest.mark.parametrize(
+    ("address", "network"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("2001:db8:1:2:aaaa::1", "2001:db8:1:2::/64"),
+        ("2001:db8:1:2:bbbb::2", "2001:db8:1:2::/64"),
+        ("testclient", "testclient"),
+        (None, ""),
+    ],
+)
+def test_an_address_is_a_household(address: str | None, network: str) -> None:
+    """IPv6 gives every household so many addresses that each call could have its own."""
+    assert network_of(address) == network
