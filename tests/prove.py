@@ -43,8 +43,8 @@ Written by `python tests/prove.py`; do not edit by hand.
 
 **4**: no leak was found at width 4, in float32 and in bfloat16: through eight steps and the
 decoding, a picture's bits did not depend on its slot, on neighbours whose latents and words were
-NaN or large, or on the padding. **·**: not offered, because the scheduler does not fit the family. Anything else
-would say where the lock does not hold.
+NaN or large, or on the padding. **·**: not offered, because the scheduler does not fit the
+family. Anything else would say where the lock does not hold.
 
 Every draw, the first and each later one, comes from the picture's own CPU generator.
 

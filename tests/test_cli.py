@@ -34,6 +34,17 @@ def test_a_grid_as_json(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.usefixtures("fake")
+def test_random_seeds_are_written_down(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each picture says the seed that was drawn for it, and is made again from that."""
+    assert main(["grid", "a fox", "--seeds", "random", "--json", *SMALL]) == 0
+    drawn = rows(capsys.readouterr().out)
+    assert len({row["seed"] for row in drawn}) == 4
+    assert main(["grid", "a fox", "--seeds", str(drawn[2]["seed"]), "--json", *SMALL]) == 0
+    (again,) = rows(capsys.readouterr().out)
+    assert again["recipe_id"] == drawn[2]["recipe_id"]
+
+
+@pytest.mark.usefixtures("fake")
 def test_out_holds_copies_and_the_sheet(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """`path` is the copy; the 2x2 sheet lies beside the copies; nothing unfinished is left."""
     out = tmp_path / "deep" / "out"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import get_type_hints
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pictures import make_recipe
 from typer.main import get_command
@@ -85,6 +85,7 @@ def test_numbers_that_other_tools_write_have_a_range() -> None:
     assert all(row.value_type in (int, float) and row.low < row.high < 1e9 for row in rows)
 
 
+@settings(deadline=None)
 @given(
     guidance=st.floats(0, 30).map(lambda value: value + 0.0),
     steps=st.integers(1, 100),

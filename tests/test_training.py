@@ -271,13 +271,14 @@ def test_the_whole_training_runs_and_goes_on_where_it_stood(
 ) -> None:
     """All steps at their smallest, in order, end in a folder that diffusers loads."""
     pytest.importorskip("skia", reason="drawing needs requirements-training.txt")
-    from training import dataset, decoder, denoiser, export, polish, resampling
+    from training import dataset, decoder, denoiser, export, polish, reading, resampling
     from training.places import work_dir
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(dataset, "SHARD_SIZE", 40)
     monkeypatch.setattr(dataset, "FIT_PICTURES", 40)
     monkeypatch.setattr(resampling, "SHARD_SIZE", 2)
+    monkeypatch.setattr(reading, "NUM_SAMPLES", 256)
     assert work_dir().is_relative_to(tmp_path)
 
     dataset.draw_shards(0, 2)

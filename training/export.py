@@ -10,7 +10,8 @@ from diffusers import StableDiffusionPipeline
 
 from training import denoiser, polish
 from training.decoder import load_autoencoder
-from training.networks import make_scheduler
+from training.networks import Denoiser, make_scheduler
+from training.reading import is_sharpened, sharpen_reading
 from training.tokenizer import tokenizer
 from training.words import (
     COLORS,
@@ -24,7 +25,7 @@ from training.words import (
 )
 
 DEFAULTS = {
-    "num_inference_steps": 10,
+    "num_inference_steps": 3,
     "guidance_scale": 2.0,
     "scheduler": "DDIM",
     "width": 256,
@@ -32,14 +33,24 @@ DEFAULTS = {
 }
 
 
+SHARPENING_SEED = 5
+
+
+def _networks() -> Denoiser:
+    """The last checkpoint's weights, polished where they were, or untrained networks."""
+    if polish.checkpoint_path().exists():
+        return polish.load_polished()
+    if not denoiser.checkpoint_path().exists():
+        return denoiser.build().eval()
+    trained = denoiser.load_ema()
+    if not is_sharpened(trained):
+        sharpen_reading(trained, torch.Generator().manual_seed(SHARPENING_SEED))
+    return trained
+
+
 def build_pipeline() -> StableDiffusionPipeline:
     """The pipeline from the last checkpoints, or from untrained networks where there are none."""
-    if polish.checkpoint_path().exists():
-        networks = polish.load_polished()
-    elif denoiser.checkpoint_path().exists():
-        networks = denoiser.load_ema()
-    else:
-        networks = denoiser.build().eval()
+    networks = _networks()
     return StableDiffusionPipeline(
         vae=load_autoencoder(),
         text_encoder=networks.text_encoder,

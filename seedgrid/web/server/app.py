@@ -58,6 +58,7 @@ SCRIPTS: Final = (
     "library.js",
     "zoom.js",
     "drop.js",
+    "names.js",
     "keys.js",
 )
 _STYLES: Final = ("page.css", "panel.css", "library.css", "overlay.css")
