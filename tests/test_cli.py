@@ -30,6 +30,7 @@ def test_a_grid_as_json(capsys: pytest.CaptureFixture[str]) -> None:
         assert row["pixels_sha256"] == record.pixels_sha256
         assert (row["prompt"], row["picture_id"]) == ("a fox", record.lineage.picture_id)
         assert row["library_path"] == row["path"]
+        assert row["lock"] == "not tested here"
     assert printed.err == ""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import shutil
 from collections.abc import Callable
@@ -80,6 +81,7 @@ def test_the_noise_that_is_shown_is_the_noise_that_is_used(
     drawn_by: list[torch.Tensor] = []  # The picture's own noise, then that of its mix.
     original = type(loaded.pipeline).prepare_latents
 
+    @functools.wraps(original)  # How noise is mixed goes by the names of its arguments.
     def prepare_latents(*args: Any, **kwargs: Any) -> Any:
         drawn = original(*args, **kwargs)
         latents = drawn[0] if isinstance(drawn, tuple) else drawn

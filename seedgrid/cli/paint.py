@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -18,6 +18,9 @@ from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.diffusion.probe_results import lock_notice
 from seedgrid.engine import Run
 from seedgrid.studio import Studio
+
+_LOCKS: Final = {"": "tested here", "lock_untested": "not tested here", "lock_leaks": "leaks here"}
+"""What a line of JSON says of the lock, by the notice that there is."""
 
 
 @options.with_fields()
@@ -113,7 +116,8 @@ def _follow(run: Run, out: Path | None, *, as_json: bool) -> None:
                     _print_picture(event, out, as_json=as_json)
             if isinstance(event, Missed):
                 complain(f"Seed {run.jobs[event.cell].recipe.seed}: {event.error}")
-    _tell_of_lock(run)
+    if not as_json:
+        _tell_of_lock(run)
     if isinstance(event, Cancelled):
         complain(f"Stopped: {len(run.finished)} of {len(run.jobs)} pictures are kept.")
         raise typer.Exit(interrupts.exit_code)
@@ -138,7 +142,9 @@ def _print_picture(event: Finished, out: Path | None, *, as_json: bool) -> None:
     entry = event.entry
     path = _copy(entry, out) if out is not None else entry.path
     if as_json:
-        say_json(picture_row(entry, path) | {"remembered": event.remembered})
+        lock = lock_notice(entry.recipe, entry.passport)
+        said = {"remembered": event.remembered, "lock": _LOCKS[lock.code if lock else ""]}
+        say_json(picture_row(entry, path) | said)
     else:
         say(f"{path}  seed {entry.recipe.seed}  {' '.join(entry.recipe.prompt.split())}")
     if event.is_uniform:

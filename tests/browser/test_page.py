@@ -118,6 +118,24 @@ def test_a_question_mark_lists_the_keys(page: Page) -> None:
     expect(page.locator("#sg-help")).to_have_count(0)
 
 
+def test_the_next_four_seeds_follow_those_of_the_field(page: Page) -> None:
+    """0-3, then 4-7; the field says so."""
+    before = generate(page)
+    page.click("#sg-next")
+    wait_for_new_round(page, before)
+    assert seeds_shown(page) == ["4", "5", "6", "7"]
+    expect(seeds(page)).to_have_value("4-7")
+
+
+def test_the_die_draws_new_seeds_and_writes_them_down(page: Page) -> None:
+    """As many as there were, each in the field and on its picture."""
+    before = generate(page)
+    page.click("#sg-roll")
+    wait_for_new_round(page, before)
+    assert seeds(page).input_value().split(", ") == seeds_shown(page)
+    assert len(set(seeds_shown(page))) == 4
+
+
 def test_letters_typed_into_a_field_are_letters(page: Page) -> None:
     """R, B, Z, F and digits in the prompt press nothing."""
     generate(page)

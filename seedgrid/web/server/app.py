@@ -58,6 +58,7 @@ SCRIPTS: Final = (
     "library.js",
     "zoom.js",
     "drop.js",
+    "roll.js",
     "names.js",
     "keys.js",
 )
