@@ -174,7 +174,6 @@ def paint_plain(case: Case, folder: Path, card: Any, pipelines: dict[str, Any]) 
     first = recipes[0]
     name = f"{case.family} {case.dtype}"
     if name not in pipelines:
-        pipelines.clear()
         pipeline: Any = DiffusionPipeline.from_pretrained(folder, dtype=getattr(torch, case.dtype))
         pipeline.set_progress_bar_config(disable=True)
         pipelines[name] = (pipeline, dict(pipeline.scheduler.config))
@@ -206,9 +205,11 @@ def _digest(pictures: Any) -> str:
 def work(folder: Path, role: str, until: float) -> None:
     """Be one of the two processes: go through the cases from where it was left."""
     from seedgrid.diffusion.diffusers_backend import DiffusersBackend
+    from seedgrid.models import registry
 
-    backend = DiffusersBackend()
-    cards = {name: backend.card(str(folder / "models" / name)) for name in FAMILIES}
+    # One backend a family and format: all these small models stay loaded.
+    backends: dict[tuple[str, str], DiffusersBackend] = {}
+    cards = {name: registry.find(str(folder / "models" / name)).card for name in FAMILIES}
     path = folder / f"{role}.jsonl"
     done = set(_read(path))
     pipelines: dict[str, Any] = {}
@@ -221,6 +222,7 @@ def work(folder: Path, role: str, until: float) -> None:
             card = cards[case.family]
             try:
                 if role == "ours":
+                    backend = backends.setdefault((case.family, case.dtype), DiffusersBackend())
                     found = paint_ours(case, backend, card)
                 else:
                     models = folder / "models" / case.family

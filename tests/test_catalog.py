@@ -219,6 +219,11 @@ def huge_header(path: Path) -> None:
     path.write_bytes(struct.pack("<Q", 2**40) + b"{}")
 
 
+def deep_header(path: Path) -> None:
+    text = b'{"a":' * 100_000
+    path.write_bytes(struct.pack("<Q", len(text)) + text)
+
+
 def renamed_pickle(path: Path) -> None:
     path.write_bytes(b"\x80\x04\x95\x10\x00\x00\x00\x00\x00\x00\x00cos\nsystem\n.")
 
@@ -228,7 +233,7 @@ def remove(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "damage", [truncate, empty, lfs_pointer, huge_header, renamed_pickle, remove]
+    "damage", [truncate, empty, lfs_pointer, huge_header, deep_header, renamed_pickle, remove]
 )
 def test_damaged_weights_are_refused(folder: Path, damage: Callable[[Path], None]) -> None:
     """A cut download, a placeholder or a disguised file is found before it is loaded."""

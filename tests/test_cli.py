@@ -30,7 +30,19 @@ def test_a_grid_as_json(capsys: pytest.CaptureFixture[str]) -> None:
         assert row["pixels_sha256"] == record.pixels_sha256
         assert (row["prompt"], row["picture_id"]) == ("a fox", record.lineage.picture_id)
         assert row["library_path"] == row["path"]
+        assert row["lock"] == "not tested here"
     assert printed.err == ""
+
+
+@pytest.mark.usefixtures("fake")
+def test_random_seeds_are_written_down(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each picture says the seed that was drawn for it, and is made again from that."""
+    assert main(["grid", "a fox", "--seeds", "random", "--json", *SMALL]) == 0
+    drawn = rows(capsys.readouterr().out)
+    assert len({row["seed"] for row in drawn}) == 4
+    assert main(["grid", "a fox", "--seeds", str(drawn[2]["seed"]), "--json", *SMALL]) == 0
+    (again,) = rows(capsys.readouterr().out)
+    assert again["recipe_id"] == drawn[2]["recipe_id"]
 
 
 @pytest.mark.usefixtures("fake")

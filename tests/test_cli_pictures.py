@@ -115,7 +115,7 @@ def test_verify_says_what_became_of_pictures(
     path.write_bytes(_with_one_pixel_changed(path))
     assert main(["verify", str(path), grid[1]["picture_id"]]) == 1
     words = capsys.readouterr().out.split()
-    assert (words[0], "identical" in words) == ("drifted", True)
+    assert (words[0], "identical" in words) == ("altered", True)
 
 
 def _with_one_pixel_changed(path: Path) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import shutil
 from collections.abc import Callable
@@ -12,6 +13,7 @@ import numpy as np
 import pipelines
 import pytest
 import torch
+from diffusers import AutoencoderKL, StableDiffusionPipeline
 from painting import PLACEMENT, SilentWatch, one_thread, paint, recipes_for
 from PIL import Image
 from safetensors.torch import load_file, save_file
@@ -79,6 +81,7 @@ def test_the_noise_that_is_shown_is_the_noise_that_is_used(
     drawn_by: list[torch.Tensor] = []  # The picture's own noise, then that of its mix.
     original = type(loaded.pipeline).prepare_latents
 
+    @functools.wraps(original)  # How noise is mixed goes by the names of its arguments.
     def prepare_latents(*args: Any, **kwargs: Any) -> Any:
         drawn = original(*args, **kwargs)
         latents = drawn[0] if isinstance(drawn, tuple) else drawn
@@ -385,6 +388,39 @@ def test_out_of_memory_is_an_error_with_advice_and_the_next_run_works(
             paint(backend, recipes)
     assert caught.value.code == "memory_full"
     assert len(paint(backend, recipes)) == 4
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"),
+    [
+        (StableDiffusionPipeline, "encode_prompt"),
+        (StableDiffusionPipeline, "from_pretrained"),
+        (AutoencoderKL, "decode"),
+    ],
+    ids=["words", "loading", "decoding"],
+)
+def test_memory_that_is_full_once_is_given_back_and_the_very_picture_comes(
+    backend: DiffusersBackend,
+    model_folder: Callable[[str], Path],
+    monkeypatch: pytest.MonkeyPatch,
+    owner: type,
+    name: str,
+) -> None:
+    """Everything is let go of and tried again as it was: the bits are those of an easy run."""
+    recipes = recipes_for(backend, model_folder("sd"))
+    easy = paint(backend, recipes)
+    true, times = getattr(owner, name), []
+
+    def full_once(*arguments: object, **named: object) -> object:
+        times.append(name)
+        if len(times) == 1:
+            torch.empty(1 << 60, dtype=torch.uint8)  # Really asks the allocator for an exabyte.
+        return true(*arguments, **named)
+
+    backend.close()
+    monkeypatch.setattr(owner, name, full_once)
+    np.testing.assert_array_equal(paint(backend, recipes), easy)
+    assert len(times) > 1
 
 
 def test_a_configuration_that_does_not_fit_its_weights_is_a_damaged_model(

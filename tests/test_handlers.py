@@ -303,6 +303,20 @@ def test_bad_input_is_named_at_its_field_and_loses_nothing(
     assert painter.calls == []
 
 
+def test_random_seeds_are_drawn_once_for_all_prompts(
+    handlers: Handlers, painter: FakeBackend
+) -> None:
+    """The field was read twice: once for the request, once to count; words then had other seeds."""
+    grid(handlers, replace(ASKED, seeds="random", more_prompts="a moon"))
+    painted = {recipe for call in painter.calls for recipe in call.recipes}
+    seeds = {
+        recipe.prompt: {one.seed for one in painted if one.prompt == recipe.prompt}
+        for recipe in painted
+    }
+    assert seeds[ASKED.prompt] == seeds["a moon"]
+    assert len(seeds["a moon"]) == 4
+
+
 def test_a_table_has_no_more_cells_than_a_run_may(handlers: Handlers, painter: FakeBackend) -> None:
     """Prompts times seeds are counted, not each alone."""
     asked = replace(ASKED, seeds="0-99", more_prompts="one\ntwo")

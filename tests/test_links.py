@@ -9,7 +9,7 @@ from pictures import make_recipe
 
 from seedgrid.core.errors import InputError
 from seedgrid.core.mixes import read_mix, write_mix
-from seedgrid.core.recipe import ModelRef, NoiseShare
+from seedgrid.core.recipe import LOCK_WIDTHS, ModelRef, NoiseShare
 from seedgrid.core.request import Request, resolve
 from seedgrid.formats.links import link_query, read_link
 from seedgrid.testing.fake import FAKE_CARD
@@ -29,7 +29,7 @@ SHARES = st.builds(
     negative=WORDS,
     seed=st.integers(0, 2**32 - 1),
     guidance=st.floats(0, 30).map(lambda value: value + 0.0),
-    lock_width=st.integers(1, 16),
+    lock_width=st.sampled_from(LOCK_WIDTHS),
     dtype=st.sampled_from(["float32", "bfloat16", "float16"]),
     mix=st.lists(SHARES, max_size=20),
 )

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -17,11 +12,15 @@ from seedgrid.cli.output import RunLine, complain, picture_row, say, say_json
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError
 from seedgrid.core.events import Cancelled, Failed, Finished, Missed
+from seedgrid.core.interrupts import first_stops
 from seedgrid.core.notices import Notice
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.diffusion.probe_results import lock_notice
 from seedgrid.engine import Run
 from seedgrid.studio import Studio
+
+_LOCKS: Final = {"": "tested here", "lock_untested": "not tested here", "lock_leaks": "leaks here"}
+"""What a line of JSON says of the lock, by the notice that there is."""
 
 
 @options.with_fields()
@@ -107,9 +106,9 @@ def _follow(run: Run, out: Path | None, *, as_json: bool) -> None:
 
     Raises:
         SeedGridError: What made the run fail.
-        typer.Exit: 130 when it was stopped.
+        typer.Exit: 130 when it was stopped, 143 by SIGTERM.
     """
-    with _stop_on_interrupt(run), RunLine(run) as progress:
+    with first_stops(run.cancel) as interrupts, RunLine(run) as progress:
         for event in run.events():
             progress.show(event)
             if isinstance(event, Finished):
@@ -117,10 +116,11 @@ def _follow(run: Run, out: Path | None, *, as_json: bool) -> None:
                     _print_picture(event, out, as_json=as_json)
             if isinstance(event, Missed):
                 complain(f"Seed {run.jobs[event.cell].recipe.seed}: {event.error}")
-    _tell_of_lock(run)
+    if not as_json:
+        _tell_of_lock(run)
     if isinstance(event, Cancelled):
         complain(f"Stopped: {len(run.finished)} of {len(run.jobs)} pictures are kept.")
-        raise typer.Exit(130)
+        raise typer.Exit(interrupts.exit_code)
     if isinstance(event, Failed):
         raise event.error
 
@@ -142,7 +142,9 @@ def _print_picture(event: Finished, out: Path | None, *, as_json: bool) -> None:
     entry = event.entry
     path = _copy(entry, out) if out is not None else entry.path
     if as_json:
-        say_json(picture_row(entry, path) | {"remembered": event.remembered})
+        lock = lock_notice(entry.recipe, entry.passport)
+        said = {"remembered": event.remembered, "lock": _LOCKS[lock.code if lock else ""]}
+        say_json(picture_row(entry, path) | said)
     else:
         say(f"{path}  seed {entry.recipe.seed}  {' '.join(entry.recipe.prompt.split())}")
     if event.is_uniform:
@@ -172,19 +174,3 @@ def _write_sheet(run: Run, out: Path | None, rows: int | None = None) -> None:
     images = (Image.fromarray(png.read_pixels(entry.path)) for entry in entries)
     with open_atomically(out / f"sheet-{entries[0].lineage.round_id[:12]}.png") as file:
         sheets.write_grid(file, images, count=len(entries), rows=rows)
-
-
-@contextmanager
-def _stop_on_interrupt(run: Run) -> Iterator[None]:
-    """Let the first Ctrl+C stop the run and keep what is finished; the second one ends at once."""
-
-    def stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 (signal's signature)
-        if run.cancelled:
-            os._exit(130)  # What was announced is safe already; a busy model cannot be waited for.
-        run.cancel()
-
-    previous = signal.signal(signal.SIGINT, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, previous)

@@ -14,6 +14,7 @@ from seedgrid.cli import bench, check, keep, look, machine, page, paint, share
 from seedgrid.cli.output import complain
 from seedgrid.core import logs
 from seedgrid.core.errors import SeedGridError
+from seedgrid.core.interrupts import first_stops, interrupt
 from seedgrid.diffusion.process import tune_process
 
 # Typer carries a copy of click since 0.25 and uses the real one before; this is either's class.
@@ -67,7 +68,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command = typer.main.get_command(app)
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        code = command.main(args=words, prog_name="seedgrid", standalone_mode=False)
+        with first_stops(interrupt) as interrupts:
+            code = command.main(args=words, prog_name="seedgrid", standalone_mode=False)
     except SeedGridError as error:
         complain(str(error))
         return error.exit_code
@@ -76,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     except (KeyboardInterrupt, typer.Abort):
         complain("Stopped.")
-        return 130
+        return interrupts.exit_code
     except BrokenPipeError:
         # The reader of our output has gone; Python would complain once more at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -149,3 +149,10 @@ class Backend(Protocol):
     def close(self) -> None:
         """Let go of models and memory."""
         ...
+
+    def renewed(self) -> Backend:
+        """Return another one like this that shares nothing with it, when this does not come back.
+
+        The one call beside `card` that comes from another thread.
+        """
+        ...

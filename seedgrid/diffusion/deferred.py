@@ -57,6 +57,10 @@ class DeferredBackend:
         if self._backend is not None:
             self._backend.close()
 
+    def renewed(self) -> DeferredBackend:
+        """Return another one with a model of its own."""
+        return DeferredBackend()
+
     def _painter(self) -> DiffusersBackend:
         if self._backend is None:
             with large_import():

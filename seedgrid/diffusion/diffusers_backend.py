@@ -37,6 +37,7 @@ from seedgrid.diffusion.devices import empty_cache
 from seedgrid.diffusion.environment import current_passport
 from seedgrid.diffusion.foreign_errors import foreign_reason
 from seedgrid.diffusion.generators import fresh_generators
+from seedgrid.diffusion.memory import is_memory_error, within_memory
 from seedgrid.diffusion.noise_mix import mixed_noise
 from seedgrid.diffusion.pipeline_cache import Loaded, PipelineCache, quiet_diffusers
 from seedgrid.diffusion.portable import portable
@@ -76,10 +77,14 @@ class DiffusersBackend:
 
     def prepare(self, recipe: Recipe, placement: Placement) -> Passport:
         """Load what the recipe needs and say under which passport it would be computed."""
-        with _scope(recipe, placement):
-            loaded = self._pipelines.get(recipe, placement)
-            _check_settings(recipe, loaded)
-            return current_passport(loaded.device, placement)
+
+        def prepare() -> Passport:
+            with _scope(recipe, placement):
+                loaded = self._pipelines.get(recipe, placement)
+                _check_settings(recipe, loaded)
+                return current_passport(loaded.device, placement)
+
+        return within_memory(prepare, self._let_go, recipe, placement.device)
 
     def is_ready(self, recipe: Recipe, placement: Placement) -> bool:
         """Tell whether the model is loaded already."""
@@ -92,20 +97,9 @@ class DiffusersBackend:
         first = recipes[0]
         if len(recipes) > first.lock_width or any(r.batch_key != first.batch_key for r in recipes):
             raise ValueError("a batch holds at most lock_width recipes of one batch_key")
-        with _scope(first, placement):
-            loaded = self._pipelines.get(first, placement)
-            _check_settings(first, loaded)
-            watch.noise(lambda: loaded.preview.of_noise(recipes))
-            pictures: dict[int, Outcome] = {}
-            context = _context(first, loaded, placement)
-            # Shortcuts were proven bit for bit with torch's own arithmetic only.
-            shortcuts = () if first.is_portable else self._accelerators
-            with all_used_by(loaded.pipeline, shortcuts, context):
-                for places in _calls(recipes, loaded):
-                    part = [recipes[place] for place in places]
-                    called = self._call(part, loaded, watch)
-                    pictures |= zip(places, _outcomes(part, called), strict=True)
-            return tuple(pictures[place] for place in range(len(recipes)))
+        return within_memory(
+            lambda: self._paint(recipes, placement, watch), self._let_go, first, placement.device
+        )
 
     def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport:
         """Tell whether the lock holds for recipes like this one, here; remembered by passport.
@@ -119,7 +113,12 @@ class DiffusersBackend:
         passport = self.prepare(recipe, placement)
         report = recall_report(recipe, passport)
         if report is None:
-            report = self._run_probe(recipe, placement, watch)
+            report = within_memory(
+                lambda: self._run_probe(recipe, placement, watch),
+                self._let_go,
+                recipe,
+                placement.device,
+            )
             keep_report(recipe, passport, report)
         if replace(placement, device="auto", previews=True) == Placement():
             advise(recipe, report)
@@ -137,6 +136,10 @@ class DiffusersBackend:
         """Let go of models and memory."""
         self._let_go()
 
+    def renewed(self) -> DiffusersBackend:
+        """Return another one with a model of its own."""
+        return DiffusersBackend()
+
     def load(self, recipe: Recipe, placement: Placement) -> Any:
         """Return the diffusers pipeline that paints a recipe; who changes it changes pictures.
 
@@ -147,10 +150,30 @@ class DiffusersBackend:
         with _scope(recipe, placement):
             return self._pipelines.get(recipe, placement).pipeline
 
+    def _paint(
+        self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
+    ) -> tuple[Outcome, ...]:
+        first = recipes[0]
+        with _scope(first, placement):
+            loaded = self._pipelines.get(first, placement)
+            _check_settings(first, loaded)
+            watch.noise(lambda: loaded.preview.of_noise(recipes))
+            pictures: dict[int, Outcome] = {}
+            context = _context(first, loaded, placement)
+            # Shortcuts were proven bit for bit with torch's own arithmetic only.
+            shortcuts = () if first.is_portable else self._accelerators
+            with all_used_by(loaded.pipeline, shortcuts, context):
+                for places in _calls(recipes, loaded):
+                    part = [recipes[place] for place in places]
+                    called = self._call(part, loaded, watch)
+                    pictures |= zip(places, _outcomes(part, called), strict=True)
+            return tuple(pictures[place] for place in range(len(recipes)))
+
     def _let_go(self) -> None:
         self._pipelines.clear()
         self._accelerators = make_accelerators()
         gc.collect()
+        empty_cache()
 
     def _run_probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport:
         with _scope(recipe, placement):
@@ -181,26 +204,11 @@ class DiffusersBackend:
         try:
             with portable() if recipes[0].is_portable else nullcontext():
                 return _call_pipeline(recipes, loaded, watch, probe)
-        except (torch.OutOfMemoryError, MemoryError):
-            pass
         except _REFUSALS as error:
-            if "can't allocate memory" not in str(error):
-                reason = foreign_reason(error)
-                if reason is None:
-                    raise
-                raise _refusal(error, reason) from error
-        # Only out here, where the exception and the tensors its traceback holds are gone, can the
-        # memory be given back (https://github.com/pytorch/pytorch/issues/18853).
-        self._let_go()
-        empty_cache()
-        first = recipes[0]
-        raise RunError(
-            "memory_full",
-            width=first.width,
-            height=first.height,
-            lock_width=first.lock_width,
-            device=str(loaded.device),
-        )
+            reason = None if is_memory_error(error) else foreign_reason(error)
+            if reason is None:
+                raise
+            raise _refusal(error, reason) from error
 
 
 def _context(recipe: Recipe, loaded: Loaded, placement: Placement) -> str:

@@ -21,7 +21,7 @@ from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.devices import device_name
 
 # Libraries read them once, at their start; what is set later is not in force.
-_LIMITS_AT_START: Final = instruction_limits.accepted(os.environ)
+_LIMITS_AT_START: Final = instruction_limits.in_force(os.environ)
 
 
 def current_passport(device: torch.device, placement: Placement) -> Passport:

@@ -36,3 +36,7 @@ class InstalledBackend(DeferredBackend):
             choices = ", ".join(sorted(offered | {registry.BUNDLED}))
             raise ModelError("model_not_offered", value=model[:80], choices=choices)
         return super().card(model)
+
+    def renewed(self) -> InstalledBackend:
+        """Return another one that offers the same."""
+        return InstalledBackend(self._own)

@@ -29,10 +29,22 @@ _VALUES: Final[dict[str, re.Pattern[str]]] = {
     # How many threads there really are: GCC's libgomp asks these, whatever torch is told.
     "OMP_DYNAMIC": re.compile(r"true|false|0|1", re.IGNORECASE | re.ASCII),
     "OMP_THREAD_LIMIT": re.compile(r"[0-9]{1,6}", re.ASCII),
+    # Which attention diffusers' newer models take: those that are in torch; others fetch code.
+    "DIFFUSERS_ATTN_BACKEND": re.compile(r"native|_native_(?:math|flash|efficient|cudnn)|flex"),
 }
 
 NAMES: Final = tuple(_VALUES)
 """The variables that limit what a CPU's libraries use: its vector instructions, its threads."""
+
+
+def in_force(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the limits of an environment, also those that no library's manual knows.
+
+    What is set changes bits, or may, whatever it is; only what is `accepted` is ever set again.
+    """
+    known = accepted(environment)
+    found = {name: environment[name] for name in NAMES if name in environment}
+    return {name: known.get(name, f"other: {value!a:.60}") for name, value in found.items()}
 
 
 def accepted(limits: Mapping[str, object]) -> dict[str, str]:

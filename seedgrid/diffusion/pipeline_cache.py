@@ -22,6 +22,7 @@ from seedgrid.core.recipe import Recipe
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.devices import empty_cache, pick_device, place, torch_dtype
 from seedgrid.diffusion.foreign_errors import foreign_reason
+from seedgrid.diffusion.memory import is_memory_error
 from seedgrid.diffusion.previews import Preview, make_preview
 from seedgrid.models import registry
 from seedgrid.models.files import ModelFiles
@@ -94,7 +95,7 @@ def _load(recipe: Recipe, placement: Placement) -> Loaded:
             pipeline = _read_pipeline(files, torch_dtype(recipe.dtype))
     except (OSError, ValueError, RuntimeError, TypeError, KeyError, AttributeError) as error:
         # What a damaged or contradictory configuration makes diffusers raise is not documented.
-        reason = foreign_reason(error)
+        reason = None if is_memory_error(error) else foreign_reason(error)
         if reason is None:
             raise
         raise ModelError("model_damaged", value=recipe.model.id, file=reason) from error

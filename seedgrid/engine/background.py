@@ -30,7 +30,7 @@ class TaskThread:
         def settle() -> None:
             try:
                 future.set_result(task())
-            except Exception as error:  # noqa: BLE001 (the thread's edge: it is raised by the future)
+            except BaseException as error:  # noqa: BLE001 (the thread's edge: it is raised by the future)
                 future.set_exception(error)
 
         self._tasks.put(settle)

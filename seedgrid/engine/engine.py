@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, Self, TypeVar
 
 from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import RunError, SeedGridError
+from seedgrid.core.events import Failed
 from seedgrid.core.notices import Notice
 from seedgrid.core.plan import Job
 from seedgrid.core.recipe import Recipe
@@ -21,11 +23,16 @@ from seedgrid.engine.admission import UNBOUNDED, Asker, Bounds, Speeds, Waiting,
 from seedgrid.engine.fair_queue import Errand, FairQueue
 from seedgrid.engine.run import Run
 from seedgrid.engine.store import Store
-from seedgrid.engine.worker import Worker
+from seedgrid.engine.watchdog import Loss, Patience, Watchdog
+from seedgrid.engine.worker import Strays, Worker
 
 logger = logging.getLogger(__name__)
 
 _NUM_KEPT: Final = 64
+_MAX_STRAYS: Final = 2
+"""Each holds a model; when one more does not come back, the engine is lost."""
+_LONG: Final = 10
+"""An errand may take so many times as long as its pictures were estimated to."""
 
 Result = TypeVar("Result")
 
@@ -62,6 +69,8 @@ class Engine:
         placement: Where to compute.
         runs_per_owner: How many runs one owner may have waiting or running.
         bounds: What strangers may ask for beside.
+        patience: How long the engine's thread may stay away.
+        on_lost: Called when no thread can be trusted to come back any more: end the process.
     """
 
     def __init__(
@@ -72,6 +81,8 @@ class Engine:
         placement: Placement | None = None,
         runs_per_owner: int = 2,
         bounds: Bounds = UNBOUNDED,
+        patience: Patience = Patience(),  # noqa: B008 - frozen
+        on_lost: Callable[[], None] | None = None,
     ) -> None:
         self.library = library
         self._backend = backend
@@ -84,7 +95,11 @@ class Engine:
         self._speeds = Speeds()
         self._borrowed: list[_Borrowed] = []
         self._queue = FairQueue()
-        self._worker = Worker(backend, self._queue, self._speeds)
+        self._patience = patience
+        self._on_lost = on_lost
+        self._why_closed = "engine_closed"
+        self._strays = Strays()
+        self._worker = self._new_worker()
         atexit.register(self.close)
 
     def __enter__(self) -> Self:
@@ -150,7 +165,7 @@ class Engine:
         with self._lock:
             self._admit(Asker(owner=owner, address=address), recipes)
             if not self._queue.put(run):
-                raise RunError("engine_closed")
+                raise RunError(self._why_closed)
             self._runs[run.id] = run
             self._forget_old_runs()
         return run
@@ -189,7 +204,11 @@ class Engine:
                 return
             try:
                 future.set_result(task(self._backend))
-            except Exception as error:  # noqa: BLE001 (the thread's edge: the future raises it)
+            except BaseException as error:  # noqa: BLE001 (the thread's edge: the future raises it)
+                future.set_exception(error)
+
+        def fail(error: RunError) -> None:
+            with contextlib.suppress(InvalidStateError):
                 future.set_exception(error)
 
         asker = Asker(owner=owner, address=address)
@@ -197,8 +216,9 @@ class Engine:
             self._borrowed = [other for other in self._borrowed if not other.future.done()]
             if owner:
                 self._admit(asker, recipes)
-            if not self._queue.put_errand(Errand(do=do, owner=owner)):
-                raise RunError("engine_closed")
+            extra_s = _LONG * self._speeds.estimate_s(recipes)
+            if not self._queue.put_errand(Errand(do=do, fail=fail, owner=owner, extra_s=extra_s)):
+                raise RunError(self._why_closed)
             self._borrowed.append(_Borrowed(future=future, asker=asker, recipes=tuple(recipes)))
         return future
 
@@ -210,7 +230,11 @@ class Engine:
         """
         recipe = _any_recipe(self._backend.card(model))
         self._warmth = Warmth(state="loading", model=recipe.model.id)
-        self._queue.put_errand(Errand(do=lambda: self._warm_up(recipe)))
+
+        def fail(error: RunError) -> None:
+            self._warmth = Warmth(state="failed", model=recipe.model.id, error=error)
+
+        self._queue.put_errand(Errand(do=lambda: self._warm_up(recipe), fail=fail))
 
     @property
     def warmth(self) -> Warmth:
@@ -218,16 +242,50 @@ class Engine:
         return self._warmth
 
     def close(self) -> None:
-        """Stop all runs within one step, save what is finished, let go of the models."""
+        """Stop all runs within one step, save what is finished, let go of the models.
+
+        A backend that does not come back is left behind, after the engine's patience.
+        """
         self._worker.abandon_waiting(self._queue.close())
         with self._lock:
             runs = tuple(self._runs.values())
+            worker = self._worker
+            worker.is_closing = True
         for run in runs:
             run.cancel()
-        self._worker.join()
+        worker.gone.wait()
         for each in self._borrowed:
             each.future.cancel()
         atexit.unregister(self.close)
+
+    def _new_worker(self) -> Worker:
+        worker = Worker(self._backend, self._queue, self._speeds, self._strays)
+        Watchdog(worker, self._patience, lambda loss: self._go_on_without(worker, loss))
+        return worker
+
+    def _go_on_without(self, worker: Worker, loss: Loss) -> None:
+        """Give up a thread, and start another one with a backend of its own."""
+        logger.error("the engine's thread is lost (%s)", loss)
+        worker.give_up(RunError(loss))
+        with self._lock:
+            if worker.is_closing:
+                return
+            if self._strays.num_away <= _MAX_STRAYS:
+                self._backend = self._backend.renewed()
+                self._worker = self._new_worker()
+                return
+        self._end(RunError("engine_lost"))
+
+    def _end(self, error: RunError) -> None:
+        """Tell everybody that nothing more will be painted."""
+        self._why_closed = error.code
+        for run in self._queue.close():
+            run.conclude(Failed(error=error))
+        for each in self._borrowed:
+            if each.future.set_running_or_notify_cancel():
+                each.future.set_exception(error)
+        if self._on_lost is not None:
+            self._on_lost()
 
     def _on_cancel(self, run: Run) -> None:
         if self._queue.remove(run):

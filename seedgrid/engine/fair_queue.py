@@ -9,10 +9,11 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Generic, TypeVar
 
+from seedgrid.core.errors import RunError
 from seedgrid.core.events import Queued
 from seedgrid.engine.run import Run
 
@@ -22,11 +23,16 @@ class Errand:
     """Something else than pictures, to be done by the engine's own thread.
 
     Attributes:
+        do: Does it; raises nothing that anybody waits for.
+        fail: Tells whoever waits that the engine's thread is lost.
         owner: Whose turn it takes; the engine's own has none.
+        extra_s: How much longer than a run it may be without a sign of life.
     """
 
     do: Callable[[], None]
+    fail: Callable[[RunError], None] = field(default=lambda error: None)  # noqa: ARG005
     owner: str = ""
+    extra_s: float = 0.0
 
 
 Item = TypeVar("Item", Run, Errand)

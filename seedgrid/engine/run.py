@@ -224,12 +224,22 @@ class Run:
             RuntimeError: The run has ended: nothing may follow the last event.
         """
         with self._changed:
-            for event in events:
-                self._note(event)
-            self._changed.notify_all()
-            listeners = tuple(self._listeners)
+            listeners = self._tell(events)
         for listener in listeners:
             listener()
+
+    def conclude(self, event: Event) -> None:
+        """Tell all watchers of the end, unless they know of one. For the engine only."""
+        with self._changed:
+            listeners = () if self.has_ended else self._tell([event])
+        for listener in listeners:
+            listener()
+
+    def _tell(self, events: Sequence[Event]) -> tuple[Callable[[], None], ...]:
+        for event in events:
+            self._note(event)
+        self._changed.notify_all()
+        return tuple(self._listeners)
 
     def _note(self, event: Event) -> None:
         if self.has_ended:

@@ -2,11 +2,12 @@
 
 Saving goes on in a second thread beside the next batch; a picture is announced only when it is
 safe on disk. A long run gives way between two batches when others wait. Whatever goes wrong ends
-the run, never the worker.
+the run, never the worker; a thread that does not come back from the backend is given up.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import time
@@ -16,38 +17,52 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from seedgrid.core.entry import Entry
-from seedgrid.core.errors import LibraryError, RunCancelled, RunError, SeedGridError
+import numpy as np
+
+from seedgrid.core.errors import RunCancelled, RunError, SeedGridError
 from seedgrid.core.events import (
     Cancelled,
     Done,
     Event,
     Failed,
-    Finished,
     Loading,
     Missed,
-    Noise,
     Started,
-    Step,
 )
-from seedgrid.core.picture import Picture, Pixels
+from seedgrid.core.picture import Pixels
 from seedgrid.core.plan import Job
 from seedgrid.core.recipe import Passport, Recipe
-from seedgrid.diffusion.backend import Backend, Outcome, PreviewMaker
+from seedgrid.diffusion.backend import Backend, Outcome
 from seedgrid.engine.admission import Speeds
 from seedgrid.engine.background import TaskThread
-from seedgrid.engine.fair_queue import FairQueue
+from seedgrid.engine.fair_queue import Errand, FairQueue
 from seedgrid.engine.run import Run
+from seedgrid.engine.saving import SAVED_TOGETHER, save, save_again, wait_for
+from seedgrid.engine.watchdog import Pulse
+from seedgrid.engine.watching import BatchWatch
 
 logger = logging.getLogger(__name__)
 
 Cells = tuple[int, ...]
 
-_SAVED_TOGETHER: Final = 4
-"""Pictures go into the library in one transaction: the disk is waited for once, not four times."""
 
+_SAVING_S: Final = 10.0
+"""How long what was painted may take to be saved before a run is told that its thread is lost."""
 
 Batches = Generator[None, bool | None, None]
+
+
+class Strays:
+    """The threads that were given up.
+
+    Attributes:
+        num_away: How many have not come back from the backend.
+        num_back: How many have; their backend put process-wide switches back as it returned.
+    """
+
+    def __init__(self) -> None:
+        self.num_away = 0
+        self.num_back = 0
 
 
 @dataclass
@@ -68,7 +83,7 @@ class _Turn:
         try:
             self.batches.close()
         finally:
-            self.run.announce(Cancelled(elapsed_s=self.worked_s))
+            self.run.conclude(Cancelled(elapsed_s=self.worked_s))
 
 
 class Worker:
@@ -78,32 +93,50 @@ class Worker:
         backend: Touched by this thread only.
         queue: Who is next.
         speeds: Learns from every batch.
+        strays: The threads that were given up before.
+
+    Attributes:
+        pulse: Its signs of life.
+        gone: Set when the thread has ended, or was given up.
+        is_closing: Whether the queue was closed: it should end.
     """
 
-    def __init__(self, backend: Backend, queue: FairQueue, speeds: Speeds) -> None:
+    def __init__(
+        self, backend: Backend, queue: FairQueue, speeds: Speeds, strays: Strays | None = None
+    ) -> None:
+        self.pulse = Pulse()
+        self.gone = threading.Event()
+        self.is_closing = False
         self._backend = backend
         self._queue = queue
         self._speeds = speeds
+        self._strays = strays or Strays()
+        self._is_given_up = False
         self._guard = threading.Lock()
-        self._is_closing = False
+        self._has_ended = False
         self._begun: dict[str, _Turn] = {}  # runs that wait between two batches, by id
         self._saver = TaskThread("seedgrid-saver")
         self._thread = threading.Thread(target=self._work, name="seedgrid-worker", daemon=True)
         self._thread.start()
 
-    def join(self) -> None:
-        """Wait until the thread has ended; the queue must be closed before."""
-        self._thread.join()
+    def is_alive(self) -> bool:
+        """Tell whether the thread is there."""
+        return self._thread.is_alive()
+
+    def is_stopping(self) -> bool:
+        """Tell whether the thread was asked to come back from what it does."""
+        task = self.pulse.task
+        return self.is_closing or (isinstance(task, Run) and task.cancelled)
 
     def abandon(self, run: Run) -> None:
         """End a run that was cancelled while it waited; what it had painted is saved before."""
         with self._guard:
             turn = self._begun.pop(run.id, None)
-            if turn is not None and not self._is_closing:
+            if turn is not None and not self._has_ended:
                 self._saver.submit(turn.abandon)
                 return
         if turn is None:
-            run.announce(Cancelled(elapsed_s=0.0))
+            run.conclude(Cancelled(elapsed_s=0.0))
         else:
             self._saver.close()  # What it had painted is saved by now.
             turn.abandon()
@@ -113,20 +146,81 @@ class Worker:
         with self._guard:
             unbegun = [run for run in runs if run.id not in self._begun]
         for run in unbegun:
-            run.announce(Cancelled(elapsed_s=0.0))
+            run.conclude(Cancelled(elapsed_s=0.0))
+
+    def give_up(self, error: RunError) -> None:
+        """Go on without a thread that is dead or does not come back; whoever waits for it is told.
+
+        When it comes back after all, it lets go of its backend and ends.
+        """
+        task = self.pulse.task
+        self._is_given_up = True
+        if self.is_alive():
+            self._strays.num_away += 1
+        # Behind what is still being saved, unless it is the disk that does not come back.
+        with contextlib.suppress(TimeoutError):
+            self._saver.submit(lambda: None).result(_SAVING_S)
+        if isinstance(task, Run):
+            stopped = Cancelled(elapsed_s=0.0)
+            task.conclude(stopped if task.cancelled else Failed(error=error))
+            task.cancel()
+        elif isinstance(task, Errand):
+            task.fail(error)
+        if self.is_closing:
+            for turn in tuple(self._begun.values()):
+                turn.run.conclude(Cancelled(elapsed_s=turn.worked_s))
+        self.gone.set()
 
     def _work(self) -> None:
-        while (item := self._queue.take()) is not None:
-            if isinstance(item, Run):
-                self._take_turn(item)
-            else:
-                item.do()
-        with self._guard:
-            self._is_closing = True
-            for turn in self._begun.values():
-                self._saver.submit(turn.abandon)
-        self._saver.close()
-        self._backend.close()
+        while not self._is_given_up:
+            try:
+                if not self._do_next():
+                    break
+            except BaseException as error:
+                # SystemExit and the like mean nothing here: who waits must hear of the end.
+                if not self._is_given_up:
+                    logger.exception("the engine's thread goes on after an error")
+                    self._tell_failure(error)
+        self._let_go()
+
+    def _do_next(self) -> bool:
+        self.pulse.begin(None)
+        item = self._queue.take()
+        if item is None:
+            return False
+        if isinstance(item, Run):
+            self.pulse.begin(item)
+            self._take_turn(item)
+        else:
+            self.pulse.begin(item, extra_s=item.extra_s)
+            item.do()
+        return True
+
+    def _tell_failure(self, error: BaseException) -> None:
+        task = self.pulse.task
+        reason = RunError("run_unexpected", reason=_in_words(error))
+        if isinstance(task, Run):
+            task.conclude(Failed(error=reason))
+        elif isinstance(task, Errand):
+            task.fail(reason)
+
+    def _let_go(self) -> None:
+        if self._is_given_up:
+            self._strays.num_away -= 1
+            self._strays.num_back += 1
+            logger.warning("a thread that was given up has come back")
+        try:
+            with self._guard:
+                self._has_ended = True
+                for turn in self._begun.values():
+                    if not self._is_given_up:
+                        self._saver.submit(turn.abandon)
+            self._saver.close()
+            self._backend.close()
+        except Exception:
+            logger.exception("the backend could not be closed")
+        finally:
+            self.gone.set()
 
     def _take_turn(self, run: Run) -> None:
         """Paint until the run has come to its one end, or somebody else waits."""
@@ -140,15 +234,16 @@ class Worker:
             event = Cancelled(elapsed_s=turn.worked_s + time.monotonic() - start_s)
         except SeedGridError as error:
             event = Failed(error=error)
-        except Exception as error:
-            logger.exception("a run failed unexpectedly")
+        except BaseException as error:
+            if not self._is_given_up:
+                logger.exception("a run failed unexpectedly")
             event = Failed(error=RunError("run_unexpected", reason=_in_words(error)))
         else:
             turn.worked_s += time.monotonic() - start_s
             if not is_done:
                 return
             event = Done(elapsed_s=turn.worked_s)
-        run.announce(event)
+        run.conclude(event)
 
     def _paint_on(self, run: Run, turn: _Turn, *, is_new: bool) -> bool:
         """Paint batch after batch; False when the run waits for its next turn."""
@@ -176,7 +271,10 @@ class Worker:
         try:
             for cells in _same_setting(run.jobs):
                 passport = self._prepare(run, run.jobs[cells[0]].recipe)
-                unknown = self._recall(run, cells, passport, saving)
+                left = tuple(
+                    cell for cell in cells if cell not in run.finished and cell not in run.missed
+                )
+                unknown = self._recall(run, left, passport, saving)
                 width = run.jobs[cells[0]].recipe.lock_width
                 for start in range(0, len(unknown), width):
                     if has_painted and (yield):
@@ -185,9 +283,9 @@ class Worker:
                     painted = _painted(run, batch, self._paint(run, batch))
                     has_painted = True
                     before, saving = saving, self._save(run, painted, passport)
-                    _wait_for(before)  # Memory holds two batches at most.
+                    wait_for(before)  # Memory holds two batches at most.
         finally:
-            _wait_for(saving)
+            wait_for(saving)
         for error in run.missed.values():
             raise error
 
@@ -197,7 +295,10 @@ class Worker:
         backend, placement = self._backend, run.placement
         if not backend.is_ready(recipe, placement):
             run.announce(Loading(model=recipe.model.id))
-        return backend.prepare(recipe, placement)
+            self.pulse.beat(is_loading=True)
+        passport = backend.prepare(recipe, placement)
+        self.pulse.beat()
+        return passport
 
     def _recall(
         self, run: Run, cells: Cells, passport: Passport, saving: list[Future[None]]
@@ -210,9 +311,9 @@ class Worker:
         known = [
             (cell, found[recipe_id]) for cell, recipe_id in wanted.items() if recipe_id in found
         ]
-        for start in range(0, len(known), _SAVED_TOGETHER):
-            some = known[start : start + _SAVED_TOGETHER]
-            saving.append(self._saver.submit(partial(_save_again, run, some)))
+        for start in range(0, len(known), SAVED_TOGETHER):
+            some = known[start : start + SAVED_TOGETHER]
+            saving.append(self._saver.submit(partial(save_again, run, some)))
         return tuple(cell for cell, recipe_id in wanted.items() if recipe_id not in found)
 
     def _paint(self, run: Run, cells: Cells) -> tuple[Outcome, ...]:
@@ -220,42 +321,25 @@ class Worker:
             raise RunCancelled("run_cancelled")
         run.announce(Started(cells=cells))
         recipes = [run.jobs[cell].recipe for cell in cells]
-        watch = _BatchWatch(run, cells, has_previews=run.placement.previews)
-        start_s = time.monotonic()
-        pictures = self._backend.paint(recipes, run.placement, watch)
-        self._speeds.note(recipes[0], time.monotonic() - start_s)
-        return pictures
+        watch = BatchWatch(run, cells, self.pulse, has_previews=run.placement.previews)
+        while True:
+            num_back, start_s = self._strays.num_back, time.monotonic()
+            pictures = self._backend.paint(recipes, run.placement, watch)
+            self.pulse.beat()
+            self._speeds.note(recipes[0], time.monotonic() - start_s)
+            # A thread that came back meanwhile put its own switches in place of this batch's.
+            if num_back == self._strays.num_back:
+                return pictures
 
     def _save(
         self, run: Run, painted: Sequence[tuple[int, Pixels]], passport: Passport
     ) -> list[Future[None]]:
         return [
             self._saver.submit(
-                partial(_save, run, painted[start : start + _SAVED_TOGETHER], passport)
+                partial(save, run, painted[start : start + SAVED_TOGETHER], passport)
             )
-            for start in range(0, len(painted), _SAVED_TOGETHER)
+            for start in range(0, len(painted), SAVED_TOGETHER)
         ]
-
-
-class _BatchWatch:
-    """Follows one batch for the run it belongs to."""
-
-    def __init__(self, run: Run, cells: Cells, *, has_previews: bool) -> None:
-        self._run = run
-        self._cells = cells
-        self._has_previews = has_previews
-
-    @property
-    def cancelled(self) -> bool:
-        return self._run.cancelled
-
-    def noise(self, previews: PreviewMaker) -> None:
-        if self._has_previews:
-            self._run.announce(Noise(cells=self._cells, previews=previews()))
-
-    def step(self, number: int, total: int, previews: PreviewMaker) -> None:
-        shown = previews() if self._has_previews else ()
-        self._run.announce(Step(cells=self._cells, number=number, total=total, previews=shown))
 
 
 def _same_setting(jobs: Sequence[Job]) -> tuple[Cells, ...]:
@@ -268,72 +352,26 @@ def _same_setting(jobs: Sequence[Job]) -> tuple[Cells, ...]:
 
 def _painted(run: Run, cells: Cells, outcomes: Sequence[Outcome]) -> list[tuple[int, Pixels]]:
     """Return the pictures that came out, by cell; tell at once of those that did not."""
-    pairs = list(zip(cells, outcomes, strict=True))
+    pairs = [
+        (cell, _checked(outcome, run.jobs[cell].recipe))
+        for cell, outcome in zip(cells, outcomes, strict=True)
+    ]
     missed = [(cell, error) for cell, error in pairs if isinstance(error, RunError)]
     run.announce(*(Missed(cell=cell, error=error) for cell, error in missed))
     return [(cell, pixels) for cell, pixels in pairs if not isinstance(pixels, RunError)]
 
 
-def _is_uniform(pixels: Pixels) -> bool:
-    return bool((pixels == pixels[0, 0]).all())
+def _checked(outcome: Outcome, recipe: Recipe) -> Outcome:
+    """Return what came out, or an error for what is no picture of this recipe."""
+    if isinstance(outcome, RunError):
+        return outcome
+    shape = (recipe.height, recipe.width, 3)
+    if outcome.shape == shape and outcome.dtype == np.uint8:
+        return outcome
+    came = f"{outcome.dtype} {'x'.join(map(str, outcome.shape))}"
+    return RunError("picture_shape", value=came, wanted=f"uint8 {'x'.join(map(str, shape))}")
 
 
-def _save(run: Run, painted: Sequence[tuple[int, Pixels]], passport: Passport) -> None:
-    """Save a few pictures together; on a full disk each that finds room."""
-    pictures = {
-        cell: Picture(
-            pixels=pixels,
-            recipe=run.jobs[cell].recipe,
-            passport=passport,
-            lineage=run.jobs[cell].lineage,
-        )
-        for cell, pixels in painted
-    }
-    try:
-        entries = run.library.add_together(list(pictures.values()))
-    except LibraryError as error:
-        if error.code != "disk_full" or len(painted) == 1:
-            raise
-        _save_one_by_one(run, painted, passport)
-    else:
-        finished = zip(pictures, entries, strict=True)
-        run.announce(
-            *(
-                Finished(cell=cell, entry=entry, is_uniform=_is_uniform(pictures[cell].pixels))
-                for cell, entry in finished
-            )
-        )
-
-
-def _save_one_by_one(run: Run, painted: Sequence[tuple[int, Pixels]], passport: Passport) -> None:
-    errors: list[LibraryError] = []
-    for one in painted:
-        try:
-            _save(run, [one], passport)
-        except LibraryError as error:
-            errors.append(error)
-    if errors:
-        raise errors[0]
-
-
-def _save_again(run: Run, known: Sequence[tuple[int, Entry]]) -> None:
-    copies = [(entry, run.jobs[cell].lineage) for cell, entry in known]
-    entries = run.library.add_again(*copies)
-    run.announce(
-        *(
-            Finished(cell=cell, entry=entry, remembered=True)
-            for (cell, _), entry in zip(known, entries, strict=True)
-        )
-    )
-
-
-def _wait_for(saving: Sequence[Future[None]]) -> None:
-    """Wait until all are settled, then raise the first error there is."""
-    errors = [error for future in saving if (error := future.exception()) is not None]
-    if errors:
-        raise errors[0]
-
-
-def _in_words(error: Exception) -> str:
+def _in_words(error: BaseException) -> str:
     words = str(error).strip().splitlines()
     return f"{type(error).__name__}: {words[0][:200]}" if words else type(error).__name__

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final
 
@@ -29,6 +31,15 @@ _LOCKED: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 _READ_ONLY: Final = frozenset({sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH})
 
 
+Mend = Callable[[bool], None]
+
+_File = tuple[int, int]
+"""Device and number of a file: another one under the same name has others."""
+
+_ALEMBIC: Final = threading.Lock()
+"""Alembic keeps what it works on in globals: two migrations at once took each other's."""
+
+
 class Database:
     """One SQLite file, shared by threads and by processes.
 
@@ -44,6 +55,34 @@ class Database:
         event.listen(self._writer, "connect", _prepare)
         event.listen(self._writer, "begin", _begin)
         self._reader = self._writer.execution_options(seedgrid_reads=True)
+        self._mend: Mend | None = None
+        self._guard: AbstractContextManager[bool] = threading.RLock()
+        self._mender = 0
+        self._file: _File | None = None
+        self._is_damaged = False
+
+    def mends_with(self, mend: Mend, guard: AbstractContextManager[bool]) -> None:
+        """Look before each transaction whether the file is still the one that was opened.
+
+        A file that was deleted or replaced lives on for those who have it open: they would read
+        ghosts, and what they write would be lost.
+
+        Args:
+            mend: Makes the database usable again, or raises; told whether its file is damaged.
+            guard: Held by the one thread that mends.
+        """
+        self._mend, self._guard, self._file = mend, guard, _file_at(self.path)
+
+    @contextlib.contextmanager
+    def made_anew(self) -> Iterator[None]:
+        """Let this thread put another file in place of the database; the caller holds the guard."""
+        outer, self._mender = self._mender, threading.get_ident()
+        try:
+            self._writer.dispose()
+            yield
+            self._file, self._is_damaged = _file_at(self.path), False
+        finally:
+            self._mender = outer
 
     @contextlib.contextmanager
     def reads(self) -> Iterator[sa.Connection]:
@@ -52,7 +91,7 @@ class Database:
         Raises:
             LibraryError: The database refuses.
         """
-        with self._refusals(), self._reader.begin() as connection:
+        with self._transaction(self._reader) as connection:
             yield connection
 
     @contextlib.contextmanager
@@ -62,7 +101,7 @@ class Database:
         Raises:
             LibraryError: The database refuses; nothing of the transaction happened.
         """
-        with self._refusals(), self._writer.begin() as connection:
+        with self._transaction(self._writer) as connection:
             yield connection
 
     def version(self) -> str | None:
@@ -100,7 +139,8 @@ class Database:
         config.set_main_option("path_separator", "os")
         config.attributes["connection"] = connection
         try:
-            command.upgrade(config, version)
+            with _ALEMBIC:
+                command.upgrade(config, version)
         except util.CommandError as error:
             raise LibraryError("library_newer", value=str(self.path)) from error
 
@@ -109,13 +149,60 @@ class Database:
         self._writer.dispose()
 
     @contextlib.contextmanager
+    def _transaction(self, engine: sa.Engine) -> Iterator[sa.Connection]:
+        self._make_sure()
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(self._refusals())
+            try:
+                connection = stack.enter_context(engine.begin())
+            except sa.exc.DatabaseError as error:
+                self._note(error)
+                if not (self._is_damaged and self._may_mend()):
+                    raise
+                self._make_sure()
+                connection = stack.enter_context(engine.begin())
+            yield connection
+
+    def _may_mend(self) -> bool:
+        return self._mend is not None and self._mender != threading.get_ident()
+
+    def _note(self, error: sa.exc.DBAPIError) -> LibraryError:
+        """Translate an error; after damage the next transaction begins with mending."""
+        translated = _translated(error, self.path)
+        if translated.code == "library_damaged":
+            self._is_damaged = True
+        return translated
+
+    def _is_well(self) -> bool:
+        is_known = self._file is not None and self._file == _file_at(self.path)
+        return is_known and not self._is_damaged
+
+    def _make_sure(self) -> None:
+        """Have the database made again when its file is gone, replaced or damaged."""
+        if self._mend is None or self._is_well() or not self._may_mend():
+            return
+        with self._guard:
+            if not self._is_well():
+                with self.made_anew():
+                    self._mend(self._is_damaged)
+
+    @contextlib.contextmanager
     def _refusals(self) -> Iterator[None]:
         try:
             yield
         except sa.exc.DBAPIError as error:
-            raise _translated(error, self.path) from error
+            raise self._note(error) from error
         except sa.exc.TimeoutError as error:
             raise LibraryError("library_locked", value=str(self.path)) from error
+
+
+def _file_at(path: Path) -> _File | None:
+    # By its name only: to open and close a file here would end SQLite's own locks on it.
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return (found.st_dev, found.st_ino) if found.st_size else None
 
 
 def _prepare(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
@@ -131,6 +218,9 @@ def _prepare(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
 def _begin(connection: sa.Connection) -> None:
     only_reads = connection.get_execution_options().get("seedgrid_reads", False)
     connection.exec_driver_sql("BEGIN" if only_reads else "BEGIN IMMEDIATE")
+    if only_reads:
+        # A deferred BEGIN does not look at the file; what is no database should show here.
+        connection.exec_driver_sql("PRAGMA schema_version")
 
 
 def _translated(error: sa.exc.DBAPIError, path: Path) -> LibraryError:

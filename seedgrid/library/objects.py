@@ -123,6 +123,9 @@ class Objects:
         """
         with self._guard:
             with refusals(self._sessions):
+                if self._session is not None and not self._session[0].is_dir():
+                    self._session[1].release(force=True)  # Somebody deleted the whole library.
+                    self._session = None
                 while self._session is None:
                     self._session = self._try_session()
             return self._session[0]

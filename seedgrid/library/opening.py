@@ -44,6 +44,22 @@ def open_storage(storage: LibraryStorage) -> tuple[Notice, ...]:
     return tuple(notices)
 
 
+def open_again(storage: LibraryStorage, *, is_damaged: bool) -> tuple[Notice, ...]:
+    """Make a library usable whose files were deleted, replaced or overwritten while it was open.
+
+    Raises:
+        LibraryError: As `open_storage`.
+    """
+    make_folder(storage.folder)
+    storage.forget_secret()
+    if is_damaged:
+        with storage.held():
+            notice = rebuild(storage)
+        _log.warning("%s", notice)
+        return (notice,)
+    return open_storage(storage)
+
+
 def rebuild(storage: LibraryStorage) -> Notice:
     """Move the database aside and make it again from the PNG files and the marks.
 
@@ -52,7 +68,11 @@ def rebuild(storage: LibraryStorage) -> Notice:
     Raises:
         LibraryError: The folder refuses; the next start tries again.
     """
-    storage.database.close()
+    with storage.database.made_anew():
+        return _rebuilt(storage)
+
+
+def _rebuilt(storage: LibraryStorage) -> Notice:
     for name in ("library.db", "library.db-journal", "library.db-wal", "library.db-shm"):
         storage.set_aside(storage.folder / name)
     history = storage.marks.read()

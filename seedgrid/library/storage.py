@@ -75,6 +75,10 @@ class LibraryStorage:
         """What tells this library's own pictures from those of others."""
         return Secret(self.folder / "library.secret", self.held)
 
+    def forget_secret(self) -> None:
+        """Read it anew when it is needed: its file may be another one."""
+        vars(self).pop("secret", None)
+
     def read(self, row: sa.RowMapping) -> Entry:
         """Turn a row of `ENTRIES` into an entry.
 

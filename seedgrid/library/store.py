@@ -25,7 +25,7 @@ from seedgrid.library.checkup import Report
 from seedgrid.library.reader import LibraryReader
 from seedgrid.library.storage import File, LibraryStorage, in_threads
 from seedgrid.library.tables import DamagedRowError
-from seedgrid.storage.files import check_room
+from seedgrid.storage.files import check_room, make_folder
 
 BUSY_TIMEOUT_S: Final = 30.0
 
@@ -55,6 +55,7 @@ class Library(LibraryReader):
         self._just_added: dict[str, Path] = {}
         try:
             self.notices = opening.open_storage(storage)
+            storage.database.mends_with(self._reopen, storage.guard)
         except BaseException:
             self._left_a_trace = True
             self.close()
@@ -85,6 +86,7 @@ class Library(LibraryReader):
         Raises:
             LibraryError: `disk_low`, with what is wanted and what is free.
         """
+        make_folder(self.folder)  # It may have been deleted; the pictures will make it again.
         sizes = [3 * recipe.width * recipe.height + _BESIDE_PIXELS for recipe in recipes]
         check_room(self.folder, sum(sizes))
 
@@ -224,6 +226,11 @@ class Library(LibraryReader):
             return self.get(picture_id).path
         except InputError:
             return None
+
+    def _reopen(self, is_damaged: bool) -> None:
+        """Make again what somebody deleted, replaced or overwrote while we had it open."""
+        self._just_added = {}
+        self.notices += opening.open_again(self._storage, is_damaged=is_damaged)
 
     def _add(self, *files: File) -> tuple[Entry, ...]:
         with self._traced():

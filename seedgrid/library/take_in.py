@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 import os
 import zipfile
-import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +23,7 @@ from seedgrid.formats import exif, png
 from seedgrid.formats.importers.foreign import read_foreign
 from seedgrid.formats.importers.imported import Imported
 from seedgrid.formats.png_chunks import MAX_FILE_BYTES
+from seedgrid.library.zip_members import MemberError, Members
 
 if TYPE_CHECKING:
     from seedgrid.library import Library
@@ -124,25 +124,22 @@ def _keep(library: Library, name: str, data: bytes, record: png.PngRecord) -> Ta
 
 def _take_bundle(library: Library, path: Path) -> Iterator[Taken]:
     try:
-        with zipfile.ZipFile(path) as bundle:
-            members = [member for member in bundle.infolist() if not member.is_dir()]
+        with Members(path) as members:
             if len(members) > MAX_MEMBERS:
                 raise InputError("bundle_large", field="picture", value=path.name)
-            yield from _take_members(library, path, bundle, members)
-    except (zipfile.BadZipFile, OSError, NotImplementedError) as error:
+            yield from _take_members(library, path, members)
+    except (zipfile.BadZipFile, OSError) as error:
         raise PictureError("bundle_damaged", value=path.name, reason=str(error)) from error
 
 
-def _take_members(
-    library: Library, path: Path, bundle: zipfile.ZipFile, members: list[zipfile.ZipInfo]
-) -> Iterator[Taken]:
+def _take_members(library: Library, path: Path, members: Members) -> Iterator[Taken]:
     room = MAX_UNPACKED_BYTES
-    for member in members:
-        if not member.filename.lower().endswith(_SUFFIXES):
+    for number, member in members.names():
+        if not member.lower().endswith(_SUFFIXES):
             continue
-        name = f"{path.name}: {member.filename[:200]}"
+        name = f"{path.name}: {member[:200]}"
         try:
-            data = _unpacked(bundle, member, path)
+            data = _unpacked(members, number, path)
         except InputError as error:
             yield Taken(name=name, error=error)
             continue
@@ -152,15 +149,11 @@ def _take_members(
         yield _take_one(library, name, data)
 
 
-def _unpacked(bundle: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path) -> bytes:
+def _unpacked(members: Members, number: int, path: Path) -> bytes:
     """Read a member whatever size it claims: never more than one picture may have."""
     try:
-        with bundle.open(member) as file:
-            data = file.read(MAX_FILE_BYTES + 1)
-    except (zipfile.BadZipFile, OSError, EOFError, zlib.error) as error:
-        raise PictureError("bundle_damaged", value=path.name, reason=str(error)) from error
-    except (RuntimeError, NotImplementedError) as error:
-        # zipfile raises these for a password and for an unknown way of packing.
+        data = members.read(number, MAX_FILE_BYTES + 1)
+    except MemberError as error:
         raise PictureError("bundle_damaged", value=path.name, reason=str(error)) from error
     if len(data) > MAX_FILE_BYTES:
         raise PictureError("picture_large", value=f"over {len(data) // 2**20} MB", limit="64 MB")

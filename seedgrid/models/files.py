@@ -137,7 +137,15 @@ def read_header(path: Path, shown: str) -> dict[str, Any]:
             header = json.loads(file.read(length))
         header.pop("__metadata__", None)
         end = max((entry["data_offsets"][1] for entry in header.values()), default=0)
-    except (OSError, struct.error, ValueError, AttributeError, KeyError, TypeError) as error:
+    except (
+        OSError,
+        struct.error,
+        ValueError,
+        LookupError,
+        AttributeError,
+        TypeError,
+        RecursionError,
+    ) as error:
         raise ModelError("model_damaged", value=shown, file=path.name) from error
     if end != size - 8 - length:
         raise ModelError("model_damaged", value=shown, file=path.name)

@@ -33,6 +33,9 @@ BUNDLED: Final = "bundled"
 _PLACES: Final = "places"
 _WANTED: Final = re.compile(r"[a-z0-9_]+/[^/]+\.(?:json|txt|model|safetensors)")
 
+_ASK_S: Final = 20.0
+"""How long the hub may take to say what a model consists of."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Model:
@@ -166,16 +169,18 @@ def download(hub_id: str) -> Model:
         ModelError: `model_name`, or `download_failed` with the reason.
     """
     from huggingface_hub import HfApi, snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
     name, revision = _hub_name(hub_id)
     if name is None:
         raise ModelError("model_name", value=hub_id[:80])
     try:
-        there = HfApi().list_repo_files(name, revision=revision)
+        # Asked once: listing a repository tries again and again where there is no network.
+        siblings = HfApi().model_info(name, revision=revision, timeout=_ASK_S).siblings or ()
+        there = [sibling.rfilename for sibling in siblings]
         snapshot_download(name, revision=revision, allow_patterns=files_to_fetch(there))
-    except (OSError, ValueError, HfHubHTTPError, HFValidationError) as error:
-        reason = str(error).split("\n")[0][:200]
+    except Exception as error:
+        # Whatever library the hub's client speaks HTTP with, its errors are no types of ours.
+        reason = str(error).strip().split("\n")[0][:200] or type(error).__name__
         raise ModelError("download_failed", value=hub_id, reason=reason) from error
     return _find_in_hub_cache(name, revision)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
@@ -40,6 +41,7 @@ class Parts:
         placement: Where to compute, in full; `device` alone by default, without previews.
         runs_per_owner: How many runs each visitor of the page may have waiting or running.
         bounds: What strangers may ask for beside.
+        on_lost: Called when the engine is lost for good: the process should end.
     """
 
     def __init__(
@@ -52,6 +54,7 @@ class Parts:
         placement: Placement | None = None,
         runs_per_owner: int = _RUNS,
         bounds: Bounds = UNBOUNDED,
+        on_lost: Callable[[], None] | None = None,
     ) -> None:
         self.model = model or default_model()
         self.library_folder = Path(library or default_library()).expanduser().absolute()
@@ -62,6 +65,7 @@ class Parts:
         self._engine: Engine | None = None
         self._runs_per_owner = runs_per_owner
         self._bounds = bounds
+        self._on_lost = on_lost
         self._probe_watch = Unwatched()
 
     def __enter__(self) -> Self:
@@ -101,6 +105,7 @@ class Parts:
                     placement=self._placement,
                     runs_per_owner=self._runs_per_owner,
                     bounds=self._bounds,
+                    on_lost=self._on_lost,
                 )
             return self._engine
 

@@ -10,6 +10,7 @@ records its calls, can be slow, and can fail on request.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import threading
 import time
@@ -17,7 +18,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,7 +60,7 @@ class Fault:
     """
 
     step: int = 1
-    error: Exception | None = None
+    error: BaseException | None = None
     cell: int | None = None
 
 
@@ -170,6 +171,12 @@ class FakeBackend:
     def close(self) -> None:
         """Remember that it was called."""
         self.closed = True
+
+    def renewed(self) -> Self:
+        """Return another one that has loaded nothing; its calls and faults are the same lists."""
+        other = copy.copy(self)
+        other._loaded = False
+        return other
 
 
 class _Canvas:

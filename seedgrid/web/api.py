@@ -23,6 +23,7 @@ from gradio.utils import get_upload_folder
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import SeedGridError
 from seedgrid.core.prompts import GUIDE_SUFFIXES
+from seedgrid.diffusion.backend import Unwatched
 from seedgrid.engine import Run
 from seedgrid.formats import png
 from seedgrid.studio import Studio
@@ -132,13 +133,16 @@ class Api:
         Returns:
             verdict, max_abs_diff, psnr_db, differing_pixels and reasons, as the command prints.
         """
+        watch = Unwatched()
         try:
             claim = await to_thread.run_sync(read_claim, Path(picture))
-            found = await asyncio.wrap_future(self._studio.verify(claim, **_asker(request)))
+            future = self._studio.verify(claim, watch, **_asker(request))
+            found = await asyncio.wrap_future(future)
             verdict = found.as_json()
         except SeedGridError as error:
             raise gr.Error(str(error), print_exception=False) from error
         finally:
+            watch.cancelled = True  # Who has gone waits for nothing.
             taken_in(Path(picture))
         del verdict["path"]  # Gradio's client would take it for a file to fetch.
         return verdict

@@ -29,7 +29,8 @@ with quickly():
     import gradio as gr
     from gradio.utils import get_upload_folder
 
-    from seedgrid.core.errors import InputError, SeedGridError
+    from seedgrid.core.errors import InputError, RunError, SeedGridError
+    from seedgrid.core.interrupts import first_stops
     from seedgrid.core.plain import one_line
     from seedgrid.diffusion.backend import Backend, Placement
     from seedgrid.engine import Bounds
@@ -47,6 +48,9 @@ HOST: Final = "127.0.0.1"
 PORT: Final = 7860
 _MAX_FILE_SIZE: Final = "64mb"
 _MAX_THREADS: Final = 80
+_POLL_S: Final = 0.5
+_EXIT_LOST: Final = 70
+"""Of a process whose engine no longer comes back: EX_SOFTWARE of sysexits.h."""
 
 
 def main(
@@ -89,7 +93,18 @@ def main(
         demo.launch(server_name=host, server_port=free, prevent_thread_lock=True, **options)
         say(f"SeedGrid is at {demo.local_url}")
         threading.Thread(target=warm, args=(studio,), name="seedgrid-warm", daemon=True).start()
-        demo.block_thread()
+        wait_until_stopped(demo, studio)
+
+
+def wait_until_stopped(demo: gr.Blocks, studio: Studio) -> None:
+    """Wait for Ctrl+C or SIGTERM, then stop what runs and keep what is finished."""
+    stopped = threading.Event()
+    with first_stops(stopped.set):
+        while not stopped.wait(_POLL_S):  # A wait without an end hears no Ctrl+C on Windows.
+            pass
+        say("Stopping; what is finished is kept. Again ends at once.")
+        studio.close()
+        demo.close(verbose=False)
 
 
 def launch_options(answers: Answers, *, language: str | None, host: str | None) -> dict[str, Any]:
@@ -163,6 +178,12 @@ def languages() -> tuple[str, ...]:
     return ("auto", *locales())
 
 
+def give_up() -> None:
+    """End the process whose engine is lost; a supervisor sees the exit code and starts it anew."""
+    say(f"error: {RunError('engine_lost')}")
+    os._exit(_EXIT_LOST)  # No thread that hangs can keep it from this.
+
+
 def say(line: str) -> None:
     """Tell the person at the terminal."""
     sys.stderr.write(f"{one_line(line)}\n")
@@ -203,6 +224,7 @@ def _make_studio(
         placement=Placement(),
         runs_per_owner=runs_per_owner or sys.maxsize,
         bounds=bounds,
+        on_lost=give_up,
     )
 
 

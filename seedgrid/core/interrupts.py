@@ -1,0 +1,79 @@
+"""Interrupts: the first Ctrl+C or SIGTERM stops the work, the second one ends the process at once.
+
+with first_stops(run.cancel) as interrupts:
+...
+if interrupts.number: ...
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Final
+
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+
+
+class Interrupts:
+    """What came so far.
+
+    Attributes:
+        number: Of the first signal; 0 when none came.
+    """
+
+    def __init__(self) -> None:
+        self.number = 0
+
+    @property
+    def exit_code(self) -> int:
+        """What a shell expects of a process that was interrupted: 130 or 143."""
+        return 128 + (self.number or signal.SIGINT)
+
+
+_nested: list[Interrupts] = []
+"""Blocks inside one another agree which signal is the second."""
+
+
+@contextmanager
+def first_stops(stop: Callable[[], None]) -> Iterator[Interrupts]:
+    """Call somebody at the first signal inside the block; the second one ends the process.
+
+    What was announced as finished is safe on disk already, and a busy model cannot be waited for.
+    Outside the main thread, which alone may have handlers, nothing is done.
+
+    Args:
+        stop: Called on the main thread, between two of its instructions; it may raise.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield Interrupts()
+        return
+
+    interrupts = _nested[-1] if _nested else Interrupts()
+
+    def handle(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 (signal's signature)
+        if interrupts.number:
+            os._exit(128 + number)
+        interrupts.number = number
+        stop()
+
+    previous = {number: signal.signal(number, handle) for number in _SIGNALS}
+    _nested.append(interrupts)
+    try:
+        yield interrupts
+    finally:
+        _nested.pop()
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+def interrupt() -> None:
+    """Leave the main thread's work as Python does at Ctrl+C.
+
+    Raises:
+        KeyboardInterrupt: Always.
+    """
+    raise KeyboardInterrupt

@@ -1,0 +1,64 @@
+"""Out of memory: what else is held is given back, and the work is tried once more, as it was.
+
+The settings stay the same, so the bits do: nothing is sliced, tiled or narrowed in secret. Knows
+nothing of pipelines.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+import torch
+
+from seedgrid.core.errors import RunError
+from seedgrid.core.recipe import Recipe
+
+logger = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+
+_SAID: Final = ("can't allocate memory", "not enough memory", "out of memory")
+"""By torch's allocators, as plain RuntimeErrors, on Linux and macOS, Windows, and some devices."""
+
+
+def is_memory_error(error: BaseException) -> bool:
+    """Tell whether an error means that memory was full, whoever raised it."""
+    if isinstance(error, torch.OutOfMemoryError | MemoryError):
+        return True
+    return isinstance(error, RuntimeError) and any(words in str(error) for words in _SAID)
+
+
+def within_memory(
+    work: Callable[[], Result], give_back: Callable[[], None], recipe: Recipe, device: str
+) -> Result:
+    """Do something, once more after giving memory back if it did not fit.
+
+    Args:
+        work: May be done twice.
+        give_back: Lets go of everything that can be made again.
+        recipe: What is painted, for the advice.
+        device: Where, for the advice.
+
+    Raises:
+        RunError: `memory_full`: it does not fit with nothing else there either.
+    """
+    for is_last in (False, True):
+        try:
+            return work()
+        except Exception as error:
+            if not is_memory_error(error):
+                raise
+        # Only out here, where the exception and the tensors its traceback holds are gone, can the
+        # memory be given back (https://github.com/pytorch/pytorch/issues/18853).
+        give_back()
+        if not is_last:
+            logger.warning("memory is full: all models are let go of, and it is tried once more")
+    raise RunError(
+        "memory_full",
+        width=recipe.width,
+        height=recipe.height,
+        lock_width=recipe.lock_width,
+        device=device,
+    )

@@ -1,0 +1,43 @@
+"""Watching: what the backend tells of a batch, to the run and to the watchdog."""
+
+from __future__ import annotations
+
+from seedgrid.core.errors import RunCancelled
+from seedgrid.core.events import Noise, Step
+from seedgrid.diffusion.backend import PreviewMaker
+from seedgrid.engine.run import Run
+from seedgrid.engine.watchdog import Pulse
+
+
+class BatchWatch:
+    """Follows one batch for the run it belongs to."""
+
+    def __init__(
+        self, run: Run, cells: tuple[int, ...], pulse: Pulse, *, has_previews: bool
+    ) -> None:
+        self._run = run
+        self._cells = cells
+        self._pulse = pulse
+        self._has_previews = has_previews
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the run was asked to stop."""
+        return self._run.cancelled
+
+    def noise(self, previews: PreviewMaker) -> None:
+        """Announce the beginning."""
+        self._live()
+        if self._has_previews:
+            self._run.announce(Noise(cells=self._cells, previews=previews()))
+
+    def step(self, number: int, total: int, previews: PreviewMaker) -> None:
+        """Announce a step."""
+        self._live()
+        shown = previews() if self._has_previews else ()
+        self._run.announce(Step(cells=self._cells, number=number, total=total, previews=shown))
+
+    def _live(self) -> None:
+        self._pulse.beat()
+        if self._run.has_ended:  # its thread was given up, and comes back now
+            raise RunCancelled("run_cancelled")
