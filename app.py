@@ -29,6 +29,7 @@ from seedgrid.web.launch import (
     launch_options,
     main,
     say,
+    wait_until_stopped,
     warm,
 )
 
@@ -50,7 +51,9 @@ if "SPACE_ID" in os.environ:
         target=warm, args=(_answers.studio,), name="seedgrid-warm", daemon=True
     ).start()
     if __name__ == "__main__":
-        demo.launch(**launch_options(_answers, language=None, host=None))
+        options = launch_options(_answers, language=None, host=None)
+        demo.launch(prevent_thread_lock=True, **options)
+        wait_until_stopped(demo, _answers.studio)
 elif __name__ == "__main__":
     logs.set_up()
     try:

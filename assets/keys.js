@@ -1,7 +1,8 @@
-/* Keys: Ctrl+Enter generate, 1-4 pick, R refine, B back, Z zoom, F favourite, Esc stop. While one
-   types, only Ctrl+Enter and Esc count. Every key clicks what a mouse would click. */
+/* Keys: Ctrl+Enter generate, 1-4 pick, R refine, B back, Z zoom, F favourite, Esc stop, ? their list.
+   While one types, only Ctrl+Enter and Esc count, and Enter in a variation, which refines. Every key
+   clicks what a mouse would click. */
 (() => {
-  const { byId } = SeedGrid;
+  const { byId, make, text } = SeedGrid;
   const press = (id) => {
     const button = byId(id);
     if (button && !button.disabled) button.click();
@@ -11,6 +12,7 @@
     b: () => press("sg-back"),
     z: () => press("sg-zoom"),
     f: () => favourite(),
+    "?": () => help(),
   };
 
   /** Mark what is ringed, also when the card does not show it yet: a hand is quicker than a server. */
@@ -21,16 +23,33 @@
     else if (triesLeft) setTimeout(() => favourite(triesLeft - 1), 50);
   }
 
+  /** Every key and what it does. */
+  function help() {
+    const { keys } = SeedGrid;
+    const rows = [["1 – 4", text("pick_title")], ...keys.map(([, , shown, key]) => [shown, text(key)])];
+    const list = rows.flatMap(([key, what]) => [
+      make("dt", {}, make("kbd", { text: key })),
+      make("dd", { text: what }),
+    ]);
+    const title = make("h2", { id: "sg-help-title", text: text("help_title") });
+    const dialog = SeedGrid.overlay("help", make("section", {}, title, make("dl", {}, ...list)));
+    dialog.id = "sg-help";
+    dialog.setAttribute("aria-labelledby", title.id);
+  }
+
   function isTyping(target) {
     return target.closest?.("input, textarea, select, [contenteditable='true']") !== null;
   }
 
   document.addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+    const isVarying = Boolean(event.target.closest?.("#sg-variations"));
+    const isSent = event.ctrlKey || event.metaKey || isVarying;
+    if (event.key === "Enter" && isSent && !event.isComposing) {
       event.preventDefault();
       event.stopPropagation();
       document.activeElement?.blur(); // the next key picks a picture
-      if (!document.documentElement.classList.contains("sg-busy")) press("sg-generate");
+      const isBusy = document.documentElement.classList.contains("sg-busy");
+      if (!isBusy) press(isVarying ? "sg-refine" : "sg-generate");
       return;
     }
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;

@@ -1,4 +1,5 @@
-/* The overlays: one picture as large as the window, and one picture against its parent. */
+/* The overlays: one picture as large as the window, one picture against its parent, and for others
+   (the list of keys) whatever they hand over. */
 (() => {
   const { make, text, icon, image, words, pictureUrl, thumbUrl, byId } = SeedGrid;
 
@@ -23,6 +24,7 @@
     dialog.focus();
     return dialog;
   }
+  SeedGrid.overlay = open;
 
   /** Show a cell of the stage as large as it fits; without an index the picked one, or the first. */
   SeedGrid.zoom = (index) => {

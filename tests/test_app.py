@@ -106,7 +106,7 @@ def test_the_api_verifies(client: Client, tmp_path: Path) -> None:
         image.putpixel((3, 3), (1, 2, 3))
         image.save(tmp_path / "edited.png", pnginfo=texts)
     edited = client.predict(handle_file(str(tmp_path / "edited.png")), api_name="/verify")
-    assert edited["verdict"] == "drifted"
+    assert edited["verdict"] == "altered"
     assert edited["differing_pixels"] == 1
 
 

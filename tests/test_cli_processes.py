@@ -89,9 +89,22 @@ def test_ctrl_c_keeps_what_is_finished(
     rest, complaint = slow_grid.communicate(timeout=30)
     assert slow_grid.returncode == 130
     assert rest == ""
-    assert complaint == "seedgrid: Stopped: 4 of 8 pictures are kept.\n"
+    assert complaint.splitlines()[-1] == "seedgrid: Stopped: 4 of 8 pictures are kept."
     with Library(library_folder) as kept:
         assert {e.id for e in kept.search().entries} == {row["picture_id"] for row in first}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM")
+def test_sigterm_keeps_what_is_finished(slow_grid: subprocess.Popen[str]) -> None:
+    """A system that shuts down stops a grid as Ctrl+C does, with an exit code of its own."""
+    assert slow_grid.stdout is not None
+    for _ in range(4):
+        slow_grid.stdout.readline()
+    slow_grid.send_signal(signal.SIGTERM)
+    _, complaint = slow_grid.communicate(timeout=30)
+    assert slow_grid.returncode == 143
+    assert "pictures are kept." in complaint
+    assert "Traceback" not in complaint
 
 
 def test_a_reader_that_leaves_is_no_traceback(slow_grid: subprocess.Popen[str]) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,15 +14,17 @@ import numpy as np
 import pytest
 from command import SMALL, rows
 from painting import PLACEMENT, SilentWatch, paint, recipes_for
-from pictures import make_recipe
+from pictures import make_lineage, make_recipe
+from test_export import as_entry
 
 from seedgrid.cli import main
 from seedgrid.core.errors import InputError
-from seedgrid.core.picture import pixels_sha256
+from seedgrid.core.picture import Picture, pixels_sha256
 from seedgrid.core.recipe import NoiseShare, Passport, Recipe, canonical_json
 from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.diffusion.portable.rules import RULES
+from seedgrid.export import bundle as export
 from seedgrid.formats.links import link_query, read_link
 from seedgrid.testing.fake import FakeBackend
 from seedgrid.verify import Claim, verify
@@ -116,6 +121,34 @@ def test_verify_knows_no_excuse(real: DiffusersBackend, recipes: tuple[Recipe, .
     assert (same.verdict, same.reasons) == ("identical", ())
     assert other.verdict == "altered"
     assert [reason.code for reason in other.reasons] == ["portable_differs", "where"]
+
+
+def test_the_script_of_a_portable_picture_says_that_it_needs_seedgrid(
+    real: DiffusersBackend,
+    recipes: tuple[Recipe, ...],
+    model_folder: Callable[[str], Path],
+    tmp_path: Path,
+) -> None:
+    """With it, any width and any threads give the pictures again; without, one sentence."""
+    entries = []
+    for recipe, pixels in zip(recipes[:2], paint(real, recipes[:2]), strict=True):
+        picture = Picture(
+            pixels=pixels, recipe=recipe, passport=Passport(device="cpu"), lineage=make_lineage()
+        )
+        entries.append(as_entry(picture))
+    path = tmp_path / "reproduce.py"
+    path.write_text(export.script(entries), encoding="utf-8")
+    command = [sys.executable, str(path), "--model", str(model_folder("sd"))]
+    root = str(Path(__file__).parent.parent)
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, env=os.environ | {"PYTHONPATH": root}
+    )
+    assert done.stdout.endswith("all identical\n"), done.stderr
+    driver = f"import sys, runpy; sys.modules['seedgrid'] = None; runpy.run_path({str(path)!r})"
+    alone = subprocess.run(
+        [sys.executable, "-c", driver], capture_output=True, text=True, check=False
+    )
+    assert "needs SeedGrid" in alone.stderr
 
 
 def test_verify_names_the_operation_that_has_no_rule(

@@ -34,8 +34,8 @@ class Interrupts:
         return 128 + (self.number or signal.SIGINT)
 
 
-_interrupts = Interrupts()
-"""Of the process: handlers that follow one another must agree which signal is the second."""
+_nested: list[Interrupts] = []
+"""Blocks inside one another agree which signal is the second."""
 
 
 @contextmanager
@@ -52,16 +52,20 @@ def first_stops(stop: Callable[[], None]) -> Iterator[Interrupts]:
         yield Interrupts()
         return
 
+    interrupts = _nested[-1] if _nested else Interrupts()
+
     def handle(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 (signal's signature)
-        if _interrupts.number:
+        if interrupts.number:
             os._exit(128 + number)
-        _interrupts.number = number
+        interrupts.number = number
         stop()
 
     previous = {number: signal.signal(number, handle) for number in _SIGNALS}
+    _nested.append(interrupts)
     try:
-        yield _interrupts
+        yield interrupts
     finally:
+        _nested.pop()
         for number, handler in previous.items():
             signal.signal(number, handler)
 

@@ -33,6 +33,18 @@ from seedgrid.storage.files import open_atomically
 
 _TEMPLATE: Final = "reproduce_template.txt"
 _DATA_MARK: Final = "# <data>\n"
+_ARITHMETIC_MARK: Final = "# <arithmetic>\n"
+# A portable picture's arithmetic is SeedGrid's own. A copy of it in every script would be a second
+# definition; its versions never change, so any later SeedGrid will do.
+_PORTABLE_IMPORT: Final = """\
+try:
+    from seedgrid.diffusion.portable import portable
+except ImportError:
+    sys.exit("These pictures are portable: making them again needs SeedGrid.")
+ARITHMETIC["portable-1"] = portable
+"""
+_NEEDED: Final = "nothing of SeedGrid"
+_NEEDED_IF_PORTABLE: Final = "and SeedGrid, for these pictures are portable"
 # With the oldest releases that SeedGrid computes with: a picture that claims an older one was not
 # made by it, and old ones have known holes.
 _REQUIRED: Final = {"torch": "2.8", "diffusers": "0.42", "transformers": "4.51"}
@@ -74,7 +86,10 @@ def script(entries: Sequence[Entry]) -> str:
         _check(entry)
     template = resources.files("seedgrid.export").joinpath(_TEMPLATE).read_text(encoding="utf-8")
     head, tail = template.split(_DATA_MARK)
+    is_portable = any(entry.recipe.is_portable for entry in entries)
     head = head.replace("SEEDGRID_VERSION", seedgrid.__version__)
+    head = head.replace("NEEDED_OF_SEEDGRID", _NEEDED_IF_PORTABLE if is_portable else _NEEDED)
+    tail = tail.replace(_ARITHMETIC_MARK, _PORTABLE_IMPORT if is_portable else "")
     batches = pformat([_batch(group) for group in _groups(entries)], width=96, sort_dicts=False)
     return f"{head}BATCHES = {batches}\n{tail}"
 

@@ -75,13 +75,17 @@ def make_pages(entries: Sequence[Entry], *, as_pages: bool = False) -> list[Page
 
 
 def _write_pdf(file: BinaryIO, pages: Sequence[Page], *, title: str) -> None:
-    """Append page after page, so that one alone is in memory."""
+    """Append page after page, so that one alone is in memory.
+
+    What is said of the whole is said with the last page: Pillow reads it again at every page, and
+    does not write back what it has read.
+    """
     # In hexadecimal, where no byte can end the text or be taken for the end of a line.
-    said = {"title": PdfBinary(encode_text(title))} if title else {}
+    said = {"title": PdfBinary(encode_text(title)) if title else None, "producer": "SeedGrid"}
     for page in pages:
-        first = page is pages[0]
-        image = page.image()
-        image.save(file, "PDF", append=not first, resolution=_PDF_DPI, producer="SeedGrid", **said)
+        info = said if page is pages[-1] else {"title": None}
+        append = page is not pages[0]
+        page.image().save(file, "PDF", append=append, resolution=_PDF_DPI, **info)
 
 
 def is_matrix(entries: Sequence[Entry]) -> bool:

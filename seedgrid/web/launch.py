@@ -93,13 +93,18 @@ def main(
         demo.launch(server_name=host, server_port=free, prevent_thread_lock=True, **options)
         say(f"SeedGrid is at {demo.local_url}")
         threading.Thread(target=warm, args=(studio,), name="seedgrid-warm", daemon=True).start()
-        stopped = threading.Event()
-        with first_stops(stopped.set):
-            while not stopped.wait(_POLL_S):  # A wait without an end hears no Ctrl+C on Windows.
-                pass
-            say("Stopping; what is finished is kept. Again ends at once.")
-            studio.close()
-            demo.close(verbose=False)
+        wait_until_stopped(demo, studio)
+
+
+def wait_until_stopped(demo: gr.Blocks, studio: Studio) -> None:
+    """Wait for Ctrl+C or SIGTERM, then stop what runs and keep what is finished."""
+    stopped = threading.Event()
+    with first_stops(stopped.set):
+        while not stopped.wait(_POLL_S):  # A wait without an end hears no Ctrl+C on Windows.
+            pass
+        say("Stopping; what is finished is kept. Again ends at once.")
+        studio.close()
+        demo.close(verbose=False)
 
 
 def launch_options(answers: Answers, *, language: str | None, host: str | None) -> dict[str, Any]:

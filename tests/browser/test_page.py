@@ -21,6 +21,7 @@ from steps import (
     seeds_shown,
     set_steps,
     status,
+    variation,
     wait_for_new_round,
     wait_until_done,
 )
@@ -84,6 +85,55 @@ def test_the_keyboard_alone_is_enough(page: Page) -> None:
     wait_until_done(page)
     page.locator("body").press("b")
     expect(cell(page, 0)).to_have_attribute("data-picture-id", first[0])
+
+
+@pytest.mark.parametrize("key", ["Enter", "Control+Enter"])
+def test_enter_in_a_variation_refines(page: Page, key: str) -> None:
+    """Whoever types words for a variation means this picture: its seed, the new words."""
+    generate(page)
+    before = ids(page)
+    cell(page, 2).click()
+    expect(page.locator("#sg-refine")).to_be_enabled()
+    variation(page, 1).fill(", at dusk")
+    variation(page, 1).press(key)
+    wait_for_new_round(page, before)
+    assert set(seeds_shown(page)) == {"2"}
+
+
+def test_fields_without_a_label_have_a_name(page: Page) -> None:
+    """A screen reader says what each field is, and which key a button has."""
+    expect(prompt(page)).to_have_accessible_name("Prompt")
+    expect(page.locator("#sg-seeds").locator("input, textarea")).to_have_accessible_name("Seeds")
+    for number in range(1, 5):
+        expect(variation(page, number)).to_have_accessible_name(f"Variation {number}")
+    expect(page.locator("#sg-refine")).to_have_attribute("aria-keyshortcuts", "R")
+
+
+def test_a_question_mark_lists_the_keys(page: Page) -> None:
+    """Nobody has to guess them; Esc closes the list."""
+    page.locator("body").press("?")
+    expect(page.locator("#sg-help")).to_contain_text("Refine this seed")
+    expect(page.locator("#sg-help kbd")).to_have_count(8)
+    page.keyboard.press("Escape")
+    expect(page.locator("#sg-help")).to_have_count(0)
+
+
+def test_the_next_four_seeds_follow_those_of_the_field(page: Page) -> None:
+    """0-3, then 4-7; the field says so."""
+    before = generate(page)
+    page.click("#sg-next")
+    wait_for_new_round(page, before)
+    assert seeds_shown(page) == ["4", "5", "6", "7"]
+    expect(seeds(page)).to_have_value("4-7")
+
+
+def test_the_die_draws_new_seeds_and_writes_them_down(page: Page) -> None:
+    """As many as there were, each in the field and on its picture."""
+    before = generate(page)
+    page.click("#sg-roll")
+    wait_for_new_round(page, before)
+    assert seeds(page).input_value().split(", ") == seeds_shown(page)
+    assert len(set(seeds_shown(page))) == 4
 
 
 def test_letters_typed_into_a_field_are_letters(page: Page) -> None:

@@ -8,7 +8,6 @@ number and order, so the composition that a seed stands for stays.
 from __future__ import annotations
 
 import math
-import weakref
 from collections.abc import Sequence
 from typing import Final
 
@@ -21,7 +20,9 @@ from seedgrid.diffusion.portable.functions import Doubles
 BLOCK: Final = 16
 """From this many numbers on, torch draws all of them at once, in blocks of this size."""
 
-_spare: weakref.WeakKeyDictionary[torch.Generator, float] = weakref.WeakKeyDictionary()
+_MAX_SPARE: Final = 64
+_spare: dict[int, tuple[bytes, float]] = {}
+"""By a generator's id: the number that is left, and the generator's state since."""
 
 
 def normal(shape: Sequence[int], generator: torch.Generator) -> torch.Tensor:
@@ -61,12 +62,29 @@ def _one_by_one(count: int, generator: torch.Generator) -> Doubles:
     """Fewer than 16: pairs from two uniform float64 numbers; a second one that is left is kept."""
     values: list[float] = []
     while len(values) < count:
-        if generator in _spare:
-            values.append(_spare.pop(generator))
+        spare = _take_spare(generator)
+        if spare is not None:
+            values.append(spare)
             continue
         angle, share = torch.rand(2, generator=generator, dtype=torch.float64).tolist()
         radius = float(functions.sqrt(functions.log(np.float64(1.0 - share)) * -2.0))
         turn = 2.0 * functions.PI * angle
         values.append(radius * float(functions.cos(turn)))
-        _spare[generator] = radius * float(functions.sin(turn))
+        _keep_spare(generator, radius * float(functions.sin(turn)))
     return np.array(values)
+
+
+def _keep_spare(generator: torch.Generator, value: float) -> None:
+    while len(_spare) >= _MAX_SPARE:
+        del _spare[next(iter(_spare))]
+    _spare[id(generator)] = (_state(generator), value)
+
+
+def _take_spare(generator: torch.Generator) -> float | None:
+    """Return what is left from the last pair, if the generator was not drawn from or set since."""
+    state, value = _spare.pop(id(generator), (b"", 0.0))
+    return value if state == _state(generator) else None
+
+
+def _state(generator: torch.Generator) -> bytes:
+    return generator.get_state().numpy().tobytes()

@@ -113,6 +113,8 @@ def build_view(i18n: gr.I18n) -> View:
                 with gr.Row(elem_id="sg-below"):
                     status = _script({"epoch": 0, "key": None}, "sg-status", _STATUS_JS)
                     again = _quiet_button(i18n("again"), "sg-again")
+                    _quiet_button(i18n("next_seeds"), "sg-next")
+                    _quiet_button(i18n("new_seeds"), "sg-roll")
             with gr.Column(elem_id="sg-panel"):
                 card = _build_card(i18n)
                 settings = build_settings(i18n)

@@ -58,6 +58,8 @@ SCRIPTS: Final = (
     "library.js",
     "zoom.js",
     "drop.js",
+    "roll.js",
+    "names.js",
     "keys.js",
 )
 _STYLES: Final = ("page.css", "panel.css", "library.css", "overlay.css")

@@ -1,0 +1,98 @@
+"""Exact sums have no order: every way to a convolution or a product gives the same bits."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+from seedgrid.diffusion.portable import contraction, portable, windows, winograd
+from seedgrid.diffusion.portable.cases import numbers
+from seedgrid.diffusion.portable.grids import anchor, largest, rounded
+from seedgrid.diffusion.portable.weights import WeightShelf, make_ready
+from seedgrid.diffusion.portable.windows import Windows
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def quiet(*shape: int) -> torch.Tensor:
+    """Numbers with few large ones, as trained weights are."""
+    return sum((numbers(*shape, seed=seed) for seed in range(7)), torch.zeros(shape))
+
+
+def convolved(maps: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+    return contraction.convolution(maps, weights, None, (1, 1), (1, 1), (1, 1), 1)
+
+
+def test_winograds_way_and_windows_give_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sixteen products for thirty-six, and not one bit of difference."""
+    maps, weights = numbers(2, 96, 8, 6, seed=9), quiet(96, 96, 3, 3)
+    quick = contraction._make_kernel(weights, 1)
+    assert quick.is_transformed
+    by_winograd = convolved(maps, weights)
+    monkeypatch.setattr(winograd, "MIN_CHANNELS", 10**6)
+    assert torch.equal(convolved(maps, weights), by_winograd)
+
+
+def test_winograds_way_is_not_taken_where_nothing_proves_it_exact() -> None:
+    """Weights that are all as large as the largest could fill the 53 bits."""
+    weights = torch.ones(96, 640, 3, 3) * 1.9
+    assert winograd.transformed_weights(make_ready(weights.reshape(1, 96, 640, 9)), (3, 3)) is None
+
+
+@pytest.mark.parametrize("tile_bytes", [1, 5000, 60_000, 1 << 30])
+@pytest.mark.parametrize("stride", [1, 2])
+def test_tiles_of_any_size_give_the_same_bits(
+    tile_bytes: int, stride: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a map is cut changes the speed only."""
+    maps, matrix = numbers(3, 4, 9, 7), numbers(1, 5, 4, 9).to(torch.float64)
+    walk = Windows(kernel=(3, 3), stride=(stride, stride), padding=(1, 1))
+    maps = rounded(maps, anchor(largest(maps, (1, 2, 3))))
+    whole = windows.convolve(maps, matrix, walk)
+    monkeypatch.setattr(windows, "TILE_BYTES", tile_bytes)
+    assert torch.equal(windows.convolve(maps, matrix, walk), whole)
+
+
+def test_sum_that_is_too_long_is_cut_at_the_same_places() -> None:
+    """40,000 terms: two blocks, each exact, added in order."""
+    left, right = (numbers(2, 40_000, seed=seed).to(torch.float64) for seed in (1, 2))
+    first = (left[:, :32_768] * right[:, :32_768]).sum(1)
+    second = (left[:, 32_768:] * right[:, 32_768:]).sum(1)
+    product = contraction.exact_product(left, right.t())
+    assert torch.equal(product.diagonal(), first + second)
+
+
+def test_weights_that_change_are_made_ready_anew() -> None:
+    """A weight written over in place is another weight."""
+    layer = torch.nn.Linear(8, 4)
+    inputs = numbers(3, 8)
+    with portable():
+        before = layer(inputs)
+        layer.weight.mul_(2.0)
+        assert torch.equal(layer(inputs), copy.deepcopy(layer)(inputs))
+        assert not torch.equal(layer(inputs), before)
+
+
+def test_shelf_forgets_weights_with_their_parameter_and_never_holds_too_much() -> None:
+    """Memory is bounded: what does not fit is made anew."""
+    shelf = WeightShelf(max_bytes=8 * 12)
+    small = torch.nn.Parameter(numbers(3, 4))
+    large = torch.nn.Parameter(numbers(30, 40))
+
+    def ready(weights: torch.Tensor) -> object:
+        return shelf.get(weights, lambda: make_ready(weights.detach()[None, :, :, None]))
+
+    assert ready(small) is ready(small)
+    assert ready(large) is not ready(large)
+    del small
+    other = torch.nn.Parameter(numbers(3, 4, seed=2))
+    assert ready(other) is ready(other)
