@@ -191,14 +191,22 @@ def paint_plain(case: Case, folder: Path, card: Any, pipelines: dict[str, Any]) 
     torch.set_num_threads(case.threads)
     generators = [torch.Generator("cpu").manual_seed(recipe.seed) for recipe in recipes]
     images = pipeline(**arguments, generator=generators).images
-    array = (images.permute(0, 2, 3, 1).float().numpy() * 255).round().astype(np.uint8)
-    return {"plain": _digest(array)}
+    array = images.permute(0, 2, 3, 1).float().numpy()
+    return {
+        "plain": _digest(
+            (picture * 255).round().astype(np.uint8)
+            if np.isfinite(picture).all()
+            else "picture_nan"
+            for picture in array
+        )
+    }
 
 
 def _digest(pictures: Any) -> str:
     digest = hashlib.sha256()
     for picture in pictures:
-        digest.update(picture.tobytes() if hasattr(picture, "tobytes") else str(picture).encode())
+        code = getattr(picture, "code", picture)  # Why there is none, where there is none.
+        digest.update(picture.tobytes() if hasattr(picture, "tobytes") else str(code).encode())
     return digest.hexdigest()
 
 

@@ -26,7 +26,7 @@ from seedgrid.web.state.page_state import PageState
 from seedgrid.web.state.visitor_libraries import OneLibrary
 
 ME = PageState(visitor="0" * 32).to_browser()
-SOON_S = 20.0
+SOON_S = 120.0
 
 
 class ProbingBackend(FakeBackend):

@@ -18,7 +18,7 @@ from seedgrid.engine import Bounds, Engine
 from seedgrid.engine.admission import Speeds
 from seedgrid.testing.fake import FakeBackend
 
-SOON_S = 20.0
+SOON_S = 120.0
 
 
 class Gated(FakeBackend):

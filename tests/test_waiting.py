@@ -25,7 +25,7 @@ from seedgrid.web.state.page_state import PageState
 from seedgrid.web.state.snapshot import Snapshots
 from seedgrid.web.state.visitor_libraries import OneLibrary
 
-SOON_S = 20.0
+SOON_S = 120.0
 MANY = 100
 """More than the server has threads for events."""
 
