@@ -172,6 +172,15 @@ def test_noise_is_torchs_but_for_the_last_bits(shape: tuple[int, ...]) -> None:
     assert torch.equal(mine.get_state()[:5000], theirs.get_state()[:5000])
 
 
+def test_spare_number_waits_while_others_are_drawn() -> None:
+    """An odd number of small draws, a large one, a small one: in torch's own order."""
+    mine, theirs = (torch.Generator("cpu").manual_seed(9) for _ in range(2))
+    for count in (3, 40, 1, 2):
+        torch.testing.assert_close(
+            normal((count,), mine), torch.randn(count, generator=theirs), atol=4e-6, rtol=0
+        )
+
+
 def test_unknown_operation_is_refused_by_its_name() -> None:
     """What has no rule gives no picture that could pass for a portable one."""
     with pytest.raises(RunError, match="aten::special_bessel_j0") as refused, portable():

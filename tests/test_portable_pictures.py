@@ -74,6 +74,14 @@ def test_portable_means_float32(backend: FakeBackend) -> None:
     assert (recipe.dtype, recipe.is_portable) == ("float32", True)
     with pytest.raises(InputError) as refused:
         resolve(Request(prompt="a fox", portable=True, dtype="bfloat16"), card)
+
+
+def test_a_scheduler_that_differed_elsewhere_is_refused(backend: FakeBackend) -> None:
+    """What was seen to differ between machines is not promised to be the same."""
+    card = replace(backend.card("fake"), schedulers=("DPM2", "DPM2 a"), scheduler="DPM2 a")
+    assert resolve(Request(prompt="a fox", portable=True), card)[0].is_portable
+    with pytest.raises(InputError, match="DPM2 was not the same"):
+        resolve(Request(prompt="a fox", portable=True, scheduler="DPM2"), card)
     assert refused.value.code == "portable_dtype"
 
 

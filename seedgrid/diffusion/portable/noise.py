@@ -21,8 +21,8 @@ BLOCK: Final = 16
 """From this many numbers on, torch draws all of them at once, in blocks of this size."""
 
 _MAX_SPARE: Final = 64
-_spare: dict[int, tuple[bytes, float]] = {}
-"""By a generator's id: the number that is left, and the generator's state since."""
+_spare: dict[int, tuple[torch.Generator, float]] = {}
+"""By a generator's id: the number that is left. The generator is held, so no other has its id."""
 
 
 def normal(shape: Sequence[int], generator: torch.Generator) -> torch.Tensor:
@@ -77,14 +77,10 @@ def _one_by_one(count: int, generator: torch.Generator) -> Doubles:
 def _keep_spare(generator: torch.Generator, value: float) -> None:
     while len(_spare) >= _MAX_SPARE:
         del _spare[next(iter(_spare))]
-    _spare[id(generator)] = (_state(generator), value)
+    _spare[id(generator)] = (generator, value)
 
 
 def _take_spare(generator: torch.Generator) -> float | None:
-    """Return what is left from the last pair, if the generator was not drawn from or set since."""
-    state, value = _spare.pop(id(generator), (b"", 0.0))
-    return value if state == _state(generator) else None
-
-
-def _state(generator: torch.Generator) -> bytes:
-    return generator.get_state().numpy().tobytes()
+    """Return what is left from the last pair, however much was drawn otherwise since."""
+    _, value = _spare.pop(id(generator), (generator, None))
+    return value
