@@ -25,7 +25,7 @@ from training.words import (
 )
 
 DEFAULTS = {
-    "num_inference_steps": 3,
+    "num_inference_steps": 4,
     "guidance_scale": 2.0,
     "scheduler": "DDIM",
     "width": 256,
