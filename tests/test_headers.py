@@ -141,17 +141,15 @@ def test_the_page_is_the_same_for_every_query(address: str) -> None:
 
 def test_nobody_is_believed_about_where_they_come_from(tmp_path: Path) -> None:
     """A forged X-Forwarded-For makes no new address of a peer that is no trusted proxy."""
-    with serve(
-        tmp_path, public={"SEEDGRID_MAX_RUNS_PER_ADDRESS": "2"}, step_delay_s=0.5
-    ) as address:
-        body = {"data": ["a slow fox", "0-3", "", "100", "", "64x64", "", "", False]}
-        for number in range(3):
-            forged = {"X-Forwarded-For": f"198.51.100.{number}"}
-            url = f"{address}gradio_api/call/grid"
-            event = httpx.post(url, json=body, headers=forged).json()["event_id"]
-        with httpx.stream("GET", f"{url}/{event}", timeout=20.0) as news:
-            said = "".join(news.iter_text())
-    assert "from your network" in said
+    public = {"SEEDGRID_MAX_RUNS_PER_ADDRESS": "2"}
+    with serve(tmp_path, public=public, step_delay_s=0.2) as address:
+        url = f"{address}gradio_api/call/grid"
+        body = {"data": ["a slow fox", "0-3", "", "20", "", "64x64", "", "", False]}
+        forged = [{"X-Forwarded-For": f"198.51.100.{number}"} for number in range(3)]
+        events = [httpx.post(url, json=body, headers=each).json()["event_id"] for each in forged]
+        said = [httpx.get(f"{url}/{event}", timeout=60.0).text for event in events]
+    # They start on threads of their own: any of the three may be the one who is last.
+    assert sum("from your network" in each for each in said) == 1
 
 
 async def _script(scope: Scope, receive: Receive, send: Send) -> None:
