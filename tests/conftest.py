@@ -84,3 +84,11 @@ def fake(backend: FakeBackend, monkeypatch: pytest.MonkeyPatch) -> FakeBackend:
     """Let studios paint with it instead of loading a model."""
     monkeypatch.setattr("seedgrid.diffusion.deferred.DeferredBackend", lambda: backend)
     return backend
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let the browser's tests come last: Playwright keeps an event loop in the main thread.
+
+    While that runs, nobody else there can start one; and the quick tests tell more the sooner.
+    """
+    items.sort(key=lambda item: "browser" in item.path.parts)

@@ -13,6 +13,7 @@ import pytest
 import torch
 from painting import PLACEMENT, SilentWatch, paint, recipes_for
 
+from seedgrid.diffusion.accel import text_cache
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.deferred import DeferredBackend
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
@@ -129,11 +130,13 @@ def test_the_memory_forgets_the_oldest(model_folder: Callable[[str], Path]) -> N
     folder = model_folder("sd")
     recipes = recipes_for(backend, folder)
     paint(backend, recipes)
-    one_row = max(row.num_bytes for row in backend._texts._rows.values())
-    backend._texts.clear()
-    backend._texts._max_bytes = 4 * one_row
+    (texts,) = (each for each in backend._accelerators if isinstance(each, text_cache.Accelerator))
+    one_row = max(row.num_bytes for row in texts._rows.values())
+    texts._rows.clear()
+    texts._num_bytes = 0
+    texts._max_bytes = 4 * one_row
     paint(backend, recipes)
-    assert len(backend._texts._rows) == 4
+    assert len(texts._rows) == 4
     with counted(backend) as counts:
         paint(backend, recipes)
     assert encodings(counts) > 0

@@ -54,6 +54,8 @@ def _compiled(call: ast.Call, path: Path) -> re.Pattern[str]:
     module = importlib.import_module(name)
     expression = ast.Expression(call.args[0])
     pattern = eval(compile(expression, str(path), "eval"), vars(module))  # noqa: S307 (our source)
+    if isinstance(pattern, bytes):
+        pattern = pattern.decode("latin-1")
     flags = re.RegexFlag(0)
     for word in ("IGNORECASE", "DOTALL", "ASCII", "re.I"):
         if word in ast.unparse(call):
