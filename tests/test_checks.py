@@ -150,7 +150,7 @@ def test_a_probe_makes_way(studio: Studio, backend: ProbingBackend) -> None:
     )
     first.result(SOON_S)
     blocker = studio.start_grid(
-        Request(prompt="busy", seeds=(1,), width=64, height=64, num_inference_steps=30)
+        Request(prompt="busy", seeds=(1,), width=64, height=64, num_inference_steps=150)
     )
     badge.consider(first)
     studio.start_grid(Request(prompt="me too", seeds=(2,), width=64, height=64), owner="api")

@@ -364,6 +364,7 @@ WRITES = {
     "seedgrid/diffusion/accel/spinning.py": {"os.environ['GOMP_SPINCOUNT'] = SPIN_COUNT"},
     "seedgrid/diffusion/determinism.py": {"os.environ[CUBLAS_VARIABLE] = CUBLAS_VALUE"},
     "seedgrid/web/launch.py": {
+        "os.environ.setdefault('FORWARDED_ALLOW_IPS', trusted_proxies())",
         "os.environ.setdefault('GRADIO_ANALYTICS_ENABLED', 'False')",
         "os.environ['GRADIO_TEMP_DIR'] = folder",  # made by this process
     },

@@ -246,7 +246,7 @@ def test_a_file_that_is_gone_leaves_a_quiet_mark(open_page: OpenPage, tmp_path: 
 def test_a_server_that_was_started_again_is_told_of(browser: Browser, tmp_path: Path) -> None:
     """The run went with its server: the page says so by itself, and paints again."""
     page = browser.new_page()  # its console may complain: the server is away
-    with serve(tmp_path, step_delay_s=0.5) as address:
+    with serve(tmp_path, step_delay_s=0.5, crash=True) as address:
         port = int(address.rstrip("/").rpartition(":")[2])
         page.goto(address)
         page.click("#sg-generate")
