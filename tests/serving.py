@@ -31,9 +31,8 @@ def serve(
     real: bool = False,
     port: int = 0,
     public: Mapping[str, str] | None = None,
-    crash: bool = False,
 ) -> Iterator[str]:
-    """Start the page and give its address; stop it afterwards, or let it crash.
+    """Start the page and give its address; stop it afterwards.
 
     Args:
         library: Where the pictures go.
@@ -80,7 +79,7 @@ def serve_process(
             drain.start()
             yield line.removeprefix("SeedGrid is at ").strip(), process.pid
         finally:
-            (process.kill if crash else process.terminate)()
+            process.terminate()
             process.wait()
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from serving import serve
+from serving import serve, serve_process
 from steps import (
     CELLS,
     PICTURES,
@@ -246,11 +248,12 @@ def test_a_file_that_is_gone_leaves_a_quiet_mark(open_page: OpenPage, tmp_path: 
 def test_a_server_that_was_started_again_is_told_of(browser: Browser, tmp_path: Path) -> None:
     """The run went with its server: the page says so by itself, and paints again."""
     page = browser.new_page()  # its console may complain: the server is away
-    with serve(tmp_path, step_delay_s=0.5, crash=True) as address:
+    with serve_process(tmp_path, step_delay_s=0.5) as (address, process):
         port = int(address.rstrip("/").rpartition(":")[2])
         page.goto(address)
         page.click("#sg-generate")
         expect(cell(page, 0)).to_have_attribute("data-state", "painting")
+        os.kill(process, signal.SIGKILL)
     expect(status(page)).to_contain_text("does not answer")
     with serve(tmp_path, port=port):
         expect(status(page)).to_contain_text("started anew")
