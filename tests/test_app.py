@@ -22,6 +22,7 @@ from seedgrid.core.errors import InputError, ModelError
 from seedgrid.core.request import Request, resolve
 from seedgrid.core.turbo import quicken
 from seedgrid.diffusion.installed import InstalledBackend
+from seedgrid.diffusion.processor import has_fast_bfloat16
 from seedgrid.formats import png
 from seedgrid.library import Library
 from seedgrid.models.registry import bundled_folder
@@ -76,7 +77,9 @@ def test_the_api_takes_turbo(client: Client) -> None:
     """The recipe says what it took for what was left open."""
     _, records = client.predict("a fast fox", "1", turbo=True, api_name="/grid")
     request = Request(prompt="a fast fox", seeds=(1,))
-    quick = resolve(request, quicken(FAKE_CARD, request))[0]
+    quick = resolve(
+        request, quicken(FAKE_CARD, request, has_fast_bfloat16=has_fast_bfloat16("auto"))
+    )[0]
     assert records[0]["recipe"] == quick.model_dump(mode="json")
 
 

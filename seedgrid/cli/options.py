@@ -13,7 +13,8 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from seedgrid.core.fields import OPTIONS, Field, field
+from seedgrid.core.field import Field
+from seedgrid.core.fields import OPTIONS, field
 from seedgrid.core.request import Request
 from seedgrid.core.seeds import parse_seeds
 from seedgrid.diffusion.backend import Placement

@@ -12,7 +12,8 @@ from typing import Any, Final
 from pydantic import TypeAdapter, ValidationError
 
 from seedgrid.core.errors import InputError
-from seedgrid.core.fields import ON_PAGE, Field
+from seedgrid.core.field import Field
+from seedgrid.core.fields import ON_PAGE
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.core.request import Request
 from seedgrid.core.seeds import MAX_SEEDS_AT_ONCE

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 from seedgrid.core.card import ModelCard
 from seedgrid.core.fields import ON_PAGE
-from seedgrid.core.request import Request, ask_again, resolve
-from seedgrid.core.turbo import quicken
+from seedgrid.core.request import Request, ask_again
 from seedgrid.studio import Studio
 
 
@@ -44,21 +43,15 @@ def offer(studio: Studio, model: str | None, *, turbo: bool = False) -> Offer:
         ModelError: The model is not there, is damaged, or is not safe to load.
     """
     card = studio.card(model or None)
+    request = Request(prompt="a picture", seeds=(0,), model=model or None)
     of_card = {row.name: tuple(row.choices(card)) for row in ON_PAGE if row.choices}
     of_machine = {"model": _models(studio), "device": _devices(studio)}
     return Offer(
         card=card,
         choices=of_card | of_machine,
         chosen={"model": card.ref.id},
-        answers=_answers(card, studio.placement.device if turbo else None),
+        answers=ask_again(studio.resolve(request, turbo=turbo)[0]),
     )
-
-
-def _answers(card: ModelCard, turbo_device: str | None) -> Request:
-    """What a model answers for what was left open; with turbo, for speed on a device."""
-    request = Request(prompt="a picture", seeds=(0,))
-    quick = card if turbo_device is None else quicken(card, request, device=turbo_device)
-    return ask_again(resolve(request, quick)[0])
 
 
 def _models(studio: Studio) -> tuple[str, ...]:
