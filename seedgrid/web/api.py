@@ -136,8 +136,8 @@ class Api:
         watch = Unwatched()
         try:
             claim = await to_thread.run_sync(read_claim, Path(picture))
-            future = self._studio.verify(claim, watch, **_asker(request))
-            found = await asyncio.wrap_future(future)
+            future = self._studio.verify([claim], watch, **_asker(request))
+            (found,) = await asyncio.wrap_future(future)
             verdict = found.as_json()
         except SeedGridError as error:
             raise gr.Error(str(error), print_exception=False) from error
