@@ -68,7 +68,7 @@ def test_a_quick_recipe() -> None:
 def test_what_was_said_stays() -> None:
     """Turbo answers open questions only."""
     said = Request(prompt="a", dtype="float32", scheduler="DDIM", num_inference_steps=9)
-    assert (quickly(said),) == resolve(said, CARD)
+    assert quickly(said) == resolve(said, CARD)[0]
     steps = dataclasses.replace(said, scheduler=None)
     assert quickly(steps).num_inference_steps == 9
     scheduler = dataclasses.replace(said, num_inference_steps=None)

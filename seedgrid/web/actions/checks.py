@@ -78,7 +78,8 @@ class Checks:
                 del self._going[visitor]
         if waited.cancelled():
             raise RunCancelled("run_cancelled")
-        yield await to_thread.run_sync(_shown, claim, *waited.result())
+        (verdict,) = waited.result()
+        yield await to_thread.run_sync(_shown, claim, verdict)
 
 
 class _VerifyWatch:
