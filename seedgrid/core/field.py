@@ -68,16 +68,18 @@ class Field:
         """Its component's id on the page, without `sg-`; errors name it so."""
         return self.name.replace("_", "-")
 
-    def value(self, text: str) -> Any:  # noqa: ANN401 (each field has its own type)
-        """Read what was typed on the page.
+    def value(self, said: Any) -> Any:  # noqa: ANN401 (each field has its own type)
+        """Read what was typed or switched.
 
         Returns:
-            The value; None when it is left open.
+            The value; None when it is left open, as by a blank text or a switch that is off.
 
         Raises:
             InputError: It cannot be, by this field.
         """
-        return self.read(text) if self.reads_blank or text.strip() else None
+        if isinstance(said, str):
+            return self.read(said) if self.reads_blank or said.strip() else None
+        return None if said is False else said
 
     def of(self, request: object) -> Any:  # noqa: ANN401 (same)
         """Return its value in a request: several attributes are a tuple, as in a size."""

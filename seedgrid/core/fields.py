@@ -9,8 +9,9 @@ The page's form and what fills it in, the options of the command line, links, im
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import Final, get_args
+from typing import Any, Final, get_args
 
 from seedgrid.core import checks
 from seedgrid.core.field import Field
@@ -212,6 +213,7 @@ FIELDS: Final = (
         value_type=int,
         low=1,
         high=max(LOCK_WIDTHS),
+        read=checks.parse_lock_width,
         check=checks.check_lock_width,
         help="Lock width, the cells of a batch: 1, 2, 4, 8 or 16.",
         in_link=True,
@@ -222,6 +224,22 @@ FIELDS: Final = (
 ON_PAGE: Final = tuple(row for row in FIELDS if row.widget)
 OPTIONS: Final = tuple(row for row in FIELDS if row.help)
 IN_LINKS: Final = tuple(row for row in FIELDS if row.in_link)
+
+
+def read_fields(rows: Iterable[Field], said: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the attributes of a request or a placement that were said.
+
+    Args:
+        rows: The fields that count.
+        said: What was typed or switched, by the names of fields; absent and None are left open.
+
+    Raises:
+        InputError: The first thing that cannot be read, by its field.
+    """
+    filled: dict[str, Any] = {}
+    for row in rows:
+        filled |= row.filled(row.value(said.get(row.name)))
+    return filled
 
 
 def field(name: str) -> Field:
