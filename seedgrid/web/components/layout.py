@@ -35,6 +35,7 @@ _LIBRARY_JS: Final = (
 )
 _STATUS_JS: Final = "SeedGrid.status({element, props, watch})"
 _VERDICT_JS: Final = "SeedGrid.verdict({element, props, watch})"
+_FOURS_JS: Final = "SeedGrid.fours({element})"
 _EXPORT_JS: Final = "SeedGrid.exports({element})"
 _HINTS_JS: Final = "SeedGrid.hints({element, props, watch})"
 _BRAND_HTML: Final = (
@@ -170,6 +171,7 @@ def _build_card(i18n: gr.I18n) -> Card:
     with gr.Column(elem_id="sg-card"):
         picked = _script(no_picture(), "sg-picked", _PICKED_JS)
         vary = _build_variations(i18n)
+        _script({}, "sg-fours", _FOURS_JS)
         refine = gr.Button(i18n("refine"), elem_id="sg-refine", variant="primary")
         with gr.Row(elem_id="sg-around"):
             subtle = _quiet_button(i18n("subtle"), "sg-subtle")

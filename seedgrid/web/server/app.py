@@ -52,6 +52,7 @@ SCRIPTS: Final = (
     "picked.js",
     "verdict.js",
     "exports.js",
+    "fours.js",
     "status.js",
     "hints.js",
     "card_grid.js",
