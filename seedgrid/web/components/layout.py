@@ -21,7 +21,10 @@ GUIDE_SEEDS: Final = str(field("seeds").default)
 
 # The scripts are files under assets/; these lines only hand them the component. Each custom event
 # must be named in quotes here, or Gradio does not know it.
-_PAYLOAD_JS: Final = "SeedGrid.payload({props, watch})"
+_PAYLOAD_JS: Final = (
+    "SeedGrid.payload({props, watch, arrive: (data) => trigger('arrive', data),"
+    " choose: (data) => trigger('choose', data)})"
+)
 _STAGE_JS: Final = "SeedGrid.stage({element, props, watch, pick: (data) => trigger('pick', data)})"
 _RAIL_JS: Final = "SeedGrid.rail({element, props, watch, go: (data) => trigger('go', data)})"
 _PICKED_JS: Final = (
