@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -40,6 +41,9 @@ class Field:
         help: What `--help` says; empty when it is no option.
         metavar: What `--help` shows for its value.
         in_link: Whether a link holds it, and a dropped picture or a link fills it in.
+        varies: How its value looks in one variation of a refinement, as in `steps 8`; None where
+            a variation cannot set it.
+        keeps_noise: Whether a variation must leave it alone: it decides the noise itself.
         imported: Whether it is a number that other tools' pictures hold (`imported.Found`).
     """
 
@@ -62,6 +66,8 @@ class Field:
     metavar: str | None = None
     in_link: bool = False
     imported: bool = False
+    varies: re.Pattern[str] | None = None
+    keeps_noise: bool = False
 
     @property
     def id(self) -> str:

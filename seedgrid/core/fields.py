@@ -9,6 +9,7 @@ The page's form and what fills it in, the options of the command line, links, im
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, Final, get_args
@@ -28,6 +29,15 @@ from seedgrid.core.seeds import format_seeds, parse_seeds
 
 AUTO: Final = "auto"
 """What a list offers first: as the model's card says."""
+
+
+NUMBER: Final = re.compile(r"[-+]?[\d.]++(?:,\d++)?")
+NAME: Final = re.compile(r"[^\s,;]++")
+LINE: Final = re.compile(r"[^,;]++")
+TEXT: Final = re.compile(r"[^;]++")
+SEEDS: Final = re.compile(r"\d[\d-]*+")
+SIZE: Final = re.compile(r"\d[\dx×]*+")
+"""What a value looks like behind the name of its field, in a variation."""
 
 
 def _auto_is_open(text: str) -> str | None:
@@ -63,6 +73,8 @@ FIELDS: Final = (
         reads_blank=True,
         widget="bar",
         in_link=True,
+        varies=SEEDS,
+        keeps_noise=True,
     ),
     Field(
         name="negative",
@@ -75,6 +87,7 @@ FIELDS: Final = (
         widget="words",
         help="What the picture should not show.",
         in_link=True,
+        varies=TEXT,
     ),
     Field(name="more_prompts", belongs="run", widget="lines"),
     Field(
@@ -102,6 +115,7 @@ FIELDS: Final = (
         help="Steps of the denoiser.",
         imported=True,
         in_link=True,
+        varies=NUMBER,
     ),
     Field(
         name="guidance",
@@ -117,6 +131,7 @@ FIELDS: Final = (
         help=f"How closely to follow the words; 0 to {MAX_GUIDANCE:g}.",
         imported=True,
         in_link=True,
+        varies=NUMBER,
     ),
     Field(
         name="size",
@@ -132,6 +147,8 @@ FIELDS: Final = (
         help="For example 512x768.",
         metavar="WxH",
         in_link=True,
+        varies=SIZE,
+        keeps_noise=True,
     ),
     Field(
         name="scheduler",
@@ -145,6 +162,7 @@ FIELDS: Final = (
         row="method",
         help="For example DDIM, or DPM++ 2M Karras.",
         in_link=True,
+        varies=LINE,
     ),
     Field(
         name="determinism",
@@ -165,6 +183,7 @@ FIELDS: Final = (
         widget="choice",
         help="bundled, a folder, a hub id, or a .safetensors file.",
         in_link=True,
+        varies=NAME,
     ),
     Field(
         name="device",
@@ -187,6 +206,7 @@ FIELDS: Final = (
         row="machine",
         help="float32, bfloat16 or float16.",
         in_link=True,
+        varies=NAME,
     ),
     Field(
         name="turbo",

@@ -43,15 +43,24 @@ def offer(studio: Studio, model: str | None, *, turbo: bool = False) -> Offer:
         ModelError: The model is not there, is damaged, or is not safe to load.
     """
     card = studio.card(model or None)
-    request = Request(prompt="a picture", seeds=(0,), model=model or None)
     of_card = {row.name: tuple(row.choices(card)) for row in ON_PAGE if row.choices}
     of_machine = {"model": _models(studio), "device": _devices(studio)}
     return Offer(
         card=card,
         choices=of_card | of_machine,
         chosen={"model": card.ref.id},
-        answers=ask_again(studio.resolve(request, turbo=turbo)[0]),
+        answers=answers_of(studio, model or None, turbo=turbo),
     )
+
+
+def answers_of(studio: Studio, model: str | None, *, turbo: bool = False) -> Request:
+    """Say what a request gets that leaves everything open.
+
+    Raises:
+        ModelError: As `offer`.
+    """
+    request = Request(prompt="a picture", seeds=(0,), model=model)
+    return ask_again(studio.resolve(request, turbo=turbo)[0])
 
 
 def _models(studio: Studio) -> tuple[str, ...]:
