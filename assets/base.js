@@ -158,6 +158,18 @@ window.SeedGrid = (() => {
     allow("sg-zoom", seen.length > 0);
   }
 
+  /** Move the focus among nodes by arrows, Home and End: one of them is reached by Tab, the rest so. */
+  function rove(event, nodesOf, columns = 1) {
+    const nodes = nodesOf();
+    const at = nodes.indexOf(document.activeElement);
+    const steps = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns };
+    const ends = { Home: 0, End: nodes.length - 1 };
+    const next = ends[event.key] ?? at + steps[event.key];
+    if (at < 0 || !nodes[next] || event.ctrlKey || event.metaKey || event.altKey) return false;
+    nodes[next].focus();
+    return true;
+  }
+
   /** The page state with what is picked right now: the ring on the stage, or else the card. */
   function withPick(state) {
     const stage = SeedGrid.stageNow();
@@ -190,5 +202,5 @@ window.SeedGrid = (() => {
     return key ? key.slice(prefix.length) : label;
   }
 
-  return { fields: config.fields, language, text, make, icon, image, words, shows, tell, payload, follow, pictureUrl, thumbUrl, byId, allow, refresh, withPick, seen };
+  return { fields: config.fields, language, text, make, icon, image, words, shows, tell, payload, follow, pictureUrl, thumbUrl, byId, allow, refresh, rove, withPick, seen };
 })();

@@ -150,6 +150,7 @@ def _build_bar(i18n: gr.I18n) -> Bar:
             container=False,
             scale=6,
         )
+        hints = _script({}, "sg-hints", _HINTS_JS)  # after the prompt, for Tab
         seeds = gr.Textbox(
             GUIDE_SEEDS,
             label=i18n("seeds_label"),
@@ -162,7 +163,6 @@ def _build_bar(i18n: gr.I18n) -> Bar:
         )
         generate = gr.Button(i18n("generate"), elem_id="sg-generate", variant="primary", scale=0)
         stop = gr.Button(i18n("stop"), elem_id="sg-stop", variant="stop", scale=0)
-        hints = _script({}, "sg-hints", _HINTS_JS)
     return Bar(prompt=prompt, seeds=seeds, generate=generate, stop=stop, hints=hints)
 
 
