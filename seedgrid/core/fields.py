@@ -28,6 +28,7 @@ from seedgrid.core.recipe import (
 )
 from seedgrid.core.seeds import format_seeds, parse_seeds
 
+Effect = Literal["other", "last", "same"]
 Widget = Literal["bar", "words", "lines", "text", "number", "choice", "switch"]
 
 AUTO: Final = "auto"
@@ -48,6 +49,9 @@ def _yes(value: bool) -> str:
 
 def _write_size(size: tuple[int, int]) -> str:
     return f"{size[0]}x{size[1]}"
+
+
+_EFFECTS: Final[dict[str, Effect]] = {"recipe": "other", "placement": "last", "run": "same"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +75,9 @@ class Field:
         has_auto: Whether a list begins with "auto", and says what that gives.
         widget: How the page asks for it; None when it does not. `"bar"` is beside Generate.
         row: Settings of one row stand side by side on the page.
+        is_expert: Whether the page folds it away: an artist does without.
+        bits: What another value does to a picture's bits, where `belongs` does not say it; see
+            `effect`.
         help: What `--help` says; empty when it is no option.
         metavar: What `--help` shows for its value.
         in_link: Whether a link holds it, and a dropped picture or a link fills it in.
@@ -92,6 +99,8 @@ class Field:
     has_auto: bool = False
     widget: Widget | None = None
     row: str = ""
+    is_expert: bool = False
+    bits: Effect | None = None
     help: str = ""
     metavar: str | None = None
     in_link: bool = False
@@ -101,6 +110,11 @@ class Field:
     def id(self) -> str:
         """Its component's id on the page, without `sg-`; errors name it so."""
         return self.name.replace("_", "-")
+
+    @property
+    def effect(self) -> Effect:
+        """What another value does: other pixels, perhaps other last bits, or nothing at all."""
+        return self.bits or _EFFECTS[self.belongs]
 
     def value(self, text: str) -> Any:  # noqa: ANN401 (each field has its own type)
         """Read what was typed on the page.
@@ -165,7 +179,7 @@ FIELDS: Final = (
         help="What the picture should not show.",
         in_link=True,
     ),
-    Field(name="more_prompts", belongs="run", widget="lines"),
+    Field(name="more_prompts", belongs="run", widget="lines", is_expert=True),
     Field(
         name="mix",
         belongs="recipe",
@@ -175,6 +189,7 @@ FIELDS: Final = (
         reads_blank=True,
         check=lambda mix, _: mix,
         widget="text",
+        is_expert=True,
         in_link=True,
     ),
     Field(
@@ -217,7 +232,6 @@ FIELDS: Final = (
         write=_write_size,
         check=checks.check_size,
         widget="number",
-        row="numbers",
         help="For example 512x768.",
         metavar="WxH",
         in_link=True,
@@ -231,7 +245,7 @@ FIELDS: Final = (
         choices=lambda card: card.schedulers,
         has_auto=True,
         widget="choice",
-        row="method",
+        is_expert=True,
         help="For example DDIM, or DPM++ 2M Karras.",
         in_link=True,
     ),
@@ -242,7 +256,8 @@ FIELDS: Final = (
         check=checks.check_determinism,
         choices=lambda _: ("strict", "seeded", "off"),
         widget="choice",
-        row="method",
+        is_expert=True,
+        bits="last",
         help="off, seeded or strict.",
         in_link=True,
     ),
@@ -261,7 +276,7 @@ FIELDS: Final = (
         fills=("device",),
         default=AUTO,
         widget="choice",
-        row="machine",
+        is_expert=True,
         help="auto, cpu, cuda, cuda:1, mps, xpu.",
     ),
     Field(
@@ -273,7 +288,7 @@ FIELDS: Final = (
         choices=lambda _: get_args(DType),
         has_auto=True,
         widget="choice",
-        row="machine",
+        is_expert=True,
         help="float32, bfloat16 or float16.",
         in_link=True,
     ),
@@ -283,6 +298,8 @@ FIELDS: Final = (
         value_type=bool,
         default=False,
         widget="switch",
+        is_expert=True,
+        bits="other",
         help="Choose number format, scheduler and steps for speed.",
     ),
     Field(

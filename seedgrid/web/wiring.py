@@ -23,6 +23,7 @@ from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.components.layout import View
 from seedgrid.web.serializers import stage
 from seedgrid.web.serializers.answers import PageUpdate
+from seedgrid.web.serializers.shapes import shapes_of
 from seedgrid.web.server.waiting import network_of
 from seedgrid.web.state.model_options import Offer
 from seedgrid.web.state.page_state import read_page_state
@@ -176,7 +177,7 @@ def _wire_settings(
             status = stage.complain(read_page_state(kept).move().epoch, error)
             return status, *[gr.skip() for _ in offered[1:]]
         hints = {kind: list(words) for kind, words in offer.card.hints.items()}
-        return gr.skip(), hints, *_offer(offer, words_of(request))
+        return gr.skip(), hints, shapes_of(offer.card), *_offer(offer, words_of(request))
 
     def on_turbo(model: str | None, turbo: bool, request: gr.Request) -> Updates:
         try:
@@ -186,7 +187,7 @@ def _wire_settings(
         return _offer(offer, words_of(request), keeps_values=True)
 
     settings = [view.settings[row.name] for row in _OFFERED]
-    offered = [view.status, view.bar.hints, *settings]
+    offered = [view.status, view.bar.hints, view.shapes, *settings]
     model, turbo = view.settings["model"], view.settings["turbo"]
     asked = [view.state, model, turbo]
     turbo.input(on_turbo, [model, turbo], settings, **PRIVATE)

@@ -18,6 +18,7 @@ from steps import (
     cell,
     generate,
     ids,
+    open_experts,
     prompt,
     seeds,
     set_steps,
@@ -28,20 +29,24 @@ from steps import (
 
 AXE: Final = Path(axe_playwright_python.__file__).with_name("axe.min.js").read_text("utf-8")
 TAGS: Final = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
-RUN_AXE: Final = """async (tags) => {
-    const { violations } = await axe.run(document, { runOnly: tags, resultTypes: ["violations"] });
-    return violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.target} ${node.failureSummary}`));
+RUN_AXE: Final = """async (rules) => {
+    const { violations } = await axe.run(document, { runOnly: rules, resultTypes: ["violations"] });
+    return violations.flatMap(({ id, nodes }) =>
+        nodes.map((node) => `${id}: ${node.target} ${node.failureSummary}`));
 }"""
-THEMES: Final = ("light", "dark")
+END_TRANSITIONS: Final = """() => document.getAnimations()
+    .filter((each) => each instanceof CSSTransition).forEach((each) => each.finish())"""
+THEMES: Final = (("light", TAGS), ("dark", {"type": "rule", "values": ["color-contrast"]}))
+"""What depends on the theme are colours alone."""
 
 
 def _found(page: Page, state: str) -> list[str]:
     """Return what axe finds in both themes."""
     found = []
-    for theme in THEMES:
+    for theme, rules in THEMES:
         page.evaluate("theme => document.body.classList.toggle('dark', theme === 'dark')", theme)
-        page.evaluate("document.getAnimations().filter((each) => each instanceof CSSTransition).forEach((each) => each.finish())")
-        found += [f"{state}, {theme}: {each}" for each in page.evaluate(RUN_AXE, TAGS)]
+        page.evaluate(END_TRANSITIONS)
+        found += [f"{state}, {theme}: {each}" for each in page.evaluate(RUN_AXE, rules)]
     return found
 
 
@@ -66,9 +71,11 @@ def _zoom(page: Page) -> None:
 def _settings(page: Page) -> None:
     page.keyboard.press("Escape")
     set_steps(page, 3)
+    open_experts(page)
 
 
 def _help(page: Page) -> None:
+    page.keyboard.press("Escape")
     page.locator("body").press("?")
     expect(page.locator("#sg-help")).to_be_visible()
 
@@ -86,8 +93,8 @@ STATES: Final[tuple[tuple[str, Callable[[Page], object]], ...]] = (
     ("refused", _refused),
     ("library", _library),
     ("zoom", _zoom),
-    ("settings", _settings),
     ("keys", _help),
+    ("settings", _settings),
 )
 
 

@@ -18,6 +18,7 @@ from steps import (
     cell,
     generate,
     ids,
+    open_experts,
     prompt,
     refine,
     seeds,
@@ -208,6 +209,7 @@ def test_a_table_of_seeds_and_prompts(page: Page) -> None:
     """Each prompt on each seed, labelled; a cell is refined like any other."""
     set_steps(page, 4)
     prompt(page).fill("a fox in a table")
+    open_experts(page)
     page.fill("#sg-more-prompts textarea", "a house in a table\n\na moon in a table")
     seeds(page).fill("3, 9")
     page.click("#sg-generate")

@@ -54,6 +54,8 @@ SCRIPTS: Final = (
     "exports.js",
     "status.js",
     "hints.js",
+    "folds.js",
+    "shapes.js",
     "card_grid.js",
     "library.js",
     "zoom.js",
