@@ -28,7 +28,7 @@ SeedGrid.shapes = ({ element, props, watch }) => {
 
   /** Press the button of the size in the field; an empty field means the model's own. */
   function mark() {
-    const size = input()?.value.trim().toLowerCase().replace(/\s*[x×*]\s*/, "x") ?? "";
+    const size = input()?.value.trim().toLowerCase().replaceAll(" ", "").replace("×", "x") ?? "";
     for (const each of element.querySelectorAll(".sg-shape")) {
       const isOn = size ? each.dataset.size === size : "own" in each.dataset;
       each.setAttribute("aria-pressed", String(isOn));
