@@ -34,6 +34,7 @@ from seedgrid.core.fields import IN_LINKS, ON_PAGE
 from seedgrid.export.bundle import script, write_bundle
 from seedgrid.export.contact_sheets import write_sheet
 from seedgrid.storage.assets import assets_folder
+from seedgrid.web.server.downloads import download_routes
 from seedgrid.web.server.headers import SPACE_FRAMES, SecurityHeaders
 from seedgrid.web.server.limits import BoundedBody
 from seedgrid.web.server.packed import Packed
@@ -61,6 +62,7 @@ SCRIPTS: Final = (
     "card_grid.js",
     "library.js",
     "zoom.js",
+    "large.js",
     "drop.js",
     "roll.js",
     "names.js",
@@ -128,6 +130,7 @@ def routes(libraries: Libraries, follow: Follow) -> list[Route]:
 
     return [
         Route("/seedgrid/follow", follow_route(follow), methods=["POST"]),
+        *download_routes(libraries),
         Route("/seedgrid/export/{id}/{scope}.{kind}", export),
         Route("/seedgrid/pictures/{id}.png", picture),
         Route("/seedgrid/thumbs/{id}.jpg", thumb),
