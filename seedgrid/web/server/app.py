@@ -60,6 +60,7 @@ SCRIPTS: Final = (
     "folds.js",
     "shapes.js",
     "card_grid.js",
+    "selection.js",
     "library.js",
     "zoom.js",
     "large.js",
