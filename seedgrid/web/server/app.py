@@ -34,6 +34,7 @@ from seedgrid.core.fields import IN_LINKS, ON_PAGE
 from seedgrid.export.bundle import script, write_bundle
 from seedgrid.export.contact_sheets import write_sheet
 from seedgrid.storage.assets import assets_folder
+from seedgrid.web.server.downloads import download_routes
 from seedgrid.web.server.headers import SPACE_FRAMES, SecurityHeaders
 from seedgrid.web.server.limits import BoundedBody
 from seedgrid.web.server.packed import Packed
@@ -56,9 +57,13 @@ SCRIPTS: Final = (
     "fours.js",
     "status.js",
     "hints.js",
+    "folds.js",
+    "shapes.js",
     "card_grid.js",
+    "selection.js",
     "library.js",
     "zoom.js",
+    "large.js",
     "drop.js",
     "roll.js",
     "names.js",
@@ -126,6 +131,7 @@ def routes(libraries: Libraries, follow: Follow) -> list[Route]:
 
     return [
         Route("/seedgrid/follow", follow_route(follow), methods=["POST"]),
+        *download_routes(libraries),
         Route("/seedgrid/export/{id}/{scope}.{kind}", export),
         Route("/seedgrid/pictures/{id}.png", picture),
         Route("/seedgrid/thumbs/{id}.jpg", thumb),
