@@ -11,9 +11,9 @@ does not come back, `saving.py` what the thread beside it does.
 """
 
 from seedgrid.engine.admission import UNBOUNDED, Bounds
-from seedgrid.engine.engine import Engine, Warmth
+from seedgrid.engine.engine import Engine, Load, Warmth
 from seedgrid.engine.run import Run, State
 from seedgrid.engine.store import Store
 from seedgrid.engine.watchdog import Patience
 
-__all__ = ["UNBOUNDED", "Bounds", "Engine", "Patience", "Run", "State", "Store", "Warmth"]
+__all__ = ["UNBOUNDED", "Bounds", "Engine", "Load", "Patience", "Run", "State", "Store", "Warmth"]

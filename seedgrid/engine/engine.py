@@ -52,6 +52,21 @@ class Warmth:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Load:
+    """What an engine has to do.
+
+    Attributes:
+        num_waiting: Runs and errands that wait or go on.
+        left_s: What is left of them, in estimated seconds.
+        is_lost: No thread of it can be trusted to come back any more.
+    """
+
+    num_waiting: int
+    left_s: float
+    is_lost: bool
+
+
+@dataclass(frozen=True, kw_only=True)
 class _Borrowed:
     """An errand that somebody asked for, and what is painted for it."""
 
@@ -240,6 +255,17 @@ class Engine:
     def warmth(self) -> Warmth:
         """How far `warm` has come."""
         return self._warmth
+
+    @property
+    def load(self) -> Load:
+        """What it has to do at this moment."""
+        with self._lock:
+            active = [*self._active_runs(), *self._active_errands()]
+        return Load(
+            num_waiting=len(active),
+            left_s=sum(each.left_s for each in active),
+            is_lost=self._why_closed == "engine_lost",
+        )
 
     def close(self) -> None:
         """Stop all runs within one step, save what is finished, let go of the models.
