@@ -1,6 +1,6 @@
 """Carry the Dockerfile's steps out in a clean root, where no container engine runs.
 
-    python -m tests.container --root /var/tmp/seedgrid-root      # needs root, debootstrap, a network
+    python -m tests.container --root /var/tmp/seedgrid-root     # needs root and debootstrap
 
 The root is Debian's smallest system of the base image's release, with Debian's own Python in the
 place of the image's. COPY copies, RUN runs in it, and at the end the program is started as the user
@@ -136,12 +136,17 @@ def main() -> int:
     base = next(step.text for step in steps if step.kind == "FROM")
     if not (told.root / "bin").exists():
         root.make(base.rpartition("-")[2])
+    for folder in told.bind:
+        (told.root / folder[1:]).mkdir(parents=True, exist_ok=True)
+        subprocess.run(["mount", "--bind", folder, told.root / folder[1:]], check=True)
+    try:
+        for step in steps:
+            print(f"{step.kind} {step.text[:90]}", flush=True)  # noqa: T201 (a command prints)
+            root.carry_out(step)
+        code = drive(root)
+    finally:
         for folder in told.bind:
-            shutil.copytree(folder, told.root / folder[1:], dirs_exist_ok=True)
-    for step in steps:
-        print(f"{step.kind} {step.text[:90]}", flush=True)  # noqa: T201 (a command prints)
-        root.carry_out(step)
-    code = drive(root)
+            subprocess.run(["umount", told.root / folder[1:]], check=True)
     print(f"ended with {code}")  # noqa: T201 (same)
     return 0 if code in (0, 143, -15) else 1
 
