@@ -24,7 +24,12 @@ from pathlib import Path
 import httpx
 
 ROOT = Path(__file__).parent.parent
-_HOST_FILES = ("/etc/resolv.conf", "/etc/pip.conf", "/etc/ssl/certs/ca-certificates.crt")
+_HOST_FILES = (
+    "/etc/hosts",
+    "/etc/resolv.conf",
+    "/etc/pip.conf",
+    "/etc/ssl/certs/ca-certificates.crt",
+)
 _READY_S = 120
 
 

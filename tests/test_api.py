@@ -271,6 +271,8 @@ def test_agents_are_bounded_by_their_address(tmp_path: Path) -> None:
                 await started.wait()
                 refused = await other.call_tool("grid", told)
                 call.cancel()
+                with pytest.raises((asyncio.CancelledError, MCPError)):
+                    await call
             assert refused.is_error
             return refused.content[0].text
 

@@ -24,15 +24,15 @@ from gradio.utils import get_upload_folder
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import RunCancelled, SeedGridError
-from seedgrid.core.fields import Field
+from seedgrid.core.field import Field
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.engine import Run
 from seedgrid.studio import Studio
 from seedgrid.verify import read_claim
 from seedgrid.web.actions.form import check_count
 from seedgrid.web.calls import (
-    CALLS,
     GRID_FIELDS,
+    about,
     default_of,
     file_record,
     picture_record,
@@ -83,11 +83,12 @@ class Api:
         request: gr.Request | None = None,
         progress: gr.Progress = gr.Progress(),  # noqa: B008 (how Gradio is told to hand one in)
     ) -> AsyncGenerator[Answer, None]:
-        """Vary the words of a picture on its own seed.
+        """Vary the words or settings of a picture on its own seed.
 
         Args:
             picture_id: The `id` of a record that /grid or /refine gave.
-            vary: What to append to its prompt, one picture each; the guide's four by default.
+            vary: One picture each: what to append to its prompt, or a setting, as in
+                "guidance 3" or "scheduler Euler a"; the guide's four by default.
             request: Who asks; Gradio fills it in.
             progress: Told how far it is; Gradio fills it in.
 
@@ -124,13 +125,14 @@ class Api:
         watch = StepWatch()
         try:
             claim = await to_thread.run_sync(read_claim, Path(picture))
-            future = self._studio.verify(claim, watch, **_asker(request))
+            future = self._studio.verify([claim], watch, **_asker(request))
             async with aclosing(steps_of(future, watch)) as steps:
                 async for number, total in steps:
                     progress((number, total or None), desc="painted again", unit="steps")
             if future.cancelled():
                 raise RunCancelled("run_cancelled")
-            verdict = future.result().as_json()
+            (found,) = future.result()
+            verdict = found.as_json()
         except SeedGridError as error:
             raise gr.Error(str(error), print_exception=False) from error
         finally:
@@ -197,7 +199,9 @@ def _sign(grid: Callable[..., object]) -> None:
     signature = inspect.Signature([*told, asked, bar])
     grid.__signature__ = signature  # type: ignore[attr-defined] # what inspect looks for first
     grid.__annotations__ = {each.name: each.annotation for each in signature.parameters.values()}
-    grid.__doc__ = next(call.summary for call in CALLS if call.name == "grid")
+    told_of = [f"    {row.name}: {about(row)}" for row in GRID_FIELDS]
+    answer = ["", "Yields:", "    The PNG files with their seeds, and a record of each."]
+    grid.__doc__ = "\n".join(["Paint one prompt on several seeds.", "", "Args:", *told_of, *answer])
 
 
 def _publish(
@@ -224,7 +228,7 @@ async def _answer(start: Callable[[], Run], progress: gr.Progress) -> AsyncGener
                     )
                     cells = sorted(shown)
                     files = [shown[cell] for cell in cells]
-                    yield files, [picture_record(finished[cell]) for cell in cells]
+                    yield files, [picture_record(finished[cell], run.notices) for cell in cells]
         run.result()  # Says why, where not all of it is there.
     except SeedGridError as error:
         raise gr.Error(str(error), print_exception=False) from error

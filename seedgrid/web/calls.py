@@ -8,7 +8,7 @@ tools for agents (`server/mcp_tools.py`). What `/grid` is told is the table of f
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -18,11 +18,14 @@ from pydantic import Field as Described
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError
-from seedgrid.core.fields import FIELDS, Field
+from seedgrid.core.field import Field
+from seedgrid.core.fields import FIELDS, field, read_fields
+from seedgrid.core.notices import Notice
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.core.request import Request
 from seedgrid.formats import png
+from seedgrid.locales import english
 
 _FIRST: Final = (
     "prompt",
@@ -35,32 +38,13 @@ _FIRST: Final = (
     "model",
     "turbo",
 )
-"""In this order, which programs rely on that name no parameters."""
-
-
-def _place(row: Field) -> int:
-    return _FIRST.index(row.name) if row.name in _FIRST else len(_FIRST)
-
-
-GRID_FIELDS: Final = tuple(
-    sorted(
-        (
-            row
-            for row in FIELDS
-            if row.belongs != "placement" and row.name != "more_prompts"
-            if row.widget or row.value_type is bool
-        ),
-        key=_place,
-    )
+"""The parameters that /grid always had, in the order in which scripts give them."""
+GRID_FIELDS: Final = (
+    *map(field, _FIRST),
+    *(row for row in FIELDS if row.belongs == "recipe" and row.name not in _FIRST),
 )
-"""What `/grid` may be told: all but where to compute and how wide the batches are."""
+"""What `/grid` may be told: everything that makes the picture what it is, and turbo."""
 
-_WORDS: Final = {
-    "prompt": "What the pictures should show.",
-    "seeds": "One picture for each: 7, 0-3, or 7, 11, 42; random draws one.",
-    "mix": "Other seeds whose noise is mixed in, as a recipe shows them.",
-    "determinism": "off, seeded or strict.",
-}
 _CLOSED: Final = ConfigDict(extra="forbid")
 
 
@@ -68,10 +52,15 @@ def _grid_call() -> type[BaseModel]:
     """Make a class of the table of fields: numbers are numbers, and what is left out stays open."""
     told: dict[str, Any] = {}
     for row in GRID_FIELDS:
-        words = Described(default_of(row), description=row.help or _WORDS.get(row.name, ""))
+        words = Described(default_of(row), description=about(row))
         told[row.name] = (row.value_type | None, words)
-    told["prompt"] = (str, Described(description=_WORDS["prompt"]))
+    told["prompt"] = (str, Described(description=about(field("prompt"))))
     return create_model("GridCall", __config__=_CLOSED, **told)
+
+
+def about(row: Field) -> str:
+    """Return what a parameter means, in a few English words."""
+    return row.help or english().words[f"{row.name}_label"]
 
 
 def default_of(row: Field) -> str | bool | None:
@@ -91,8 +80,8 @@ class RefineCall(BaseModel):
     vary: list[str] | None = Described(
         None,
         description=(
-            "What to append to its prompt, one picture each; by default "
-            + " ".join(GUIDE_SUFFIXES).lstrip(", ")
+            'One picture each: what to append to its prompt, or a setting, as in "guidance 3" or'
+            ' "scheduler Euler a"; by default ' + " ".join(GUIDE_SUFFIXES).lstrip(", ")
         ),
     )
 
@@ -114,6 +103,7 @@ class PictureRecord(BaseModel):
     recipe_id: str = Described(description="SHA-256 of the recipe.")
     pixels_sha256: str = Described(description="Over the decoded RGB bytes, row by row.")
     recipe: Recipe
+    notices: list[str] = Described([], description="What its maker should know of it.")
 
 
 class FileRecord(BaseModel):
@@ -189,14 +179,7 @@ def read_grid(told: Mapping[str, Any]) -> Request:
     Raises:
         InputError: What is not a number, a size or a list of seeds, by its field.
     """
-    settings: dict[str, Any] = {}
-    for row in GRID_FIELDS:
-        value = told.get(row.name)
-        if isinstance(value, str):
-            value = row.value(value)
-        if row.belongs == "recipe" and value is not False:
-            settings |= row.filled(value)
-    return Request(**settings)
+    return Request(**read_fields((row for row in GRID_FIELDS if row.fills), told))
 
 
 def checked(kind: type[BaseModel], told: Mapping[str, Any]) -> Any:  # noqa: ANN401 (one of the calls)
@@ -213,7 +196,7 @@ def checked(kind: type[BaseModel], told: Mapping[str, Any]) -> Any:  # noqa: ANN
         raise InputError("call_wrong", field=field, value=field, reason=first["msg"]) from None
 
 
-def picture_record(entry: Entry) -> dict[str, Any]:
+def picture_record(entry: Entry, notices: Sequence[Notice]) -> dict[str, Any]:
     """Return what is answered of a picture, as plain data."""
     return PictureRecord(
         id=entry.id,
@@ -222,6 +205,7 @@ def picture_record(entry: Entry) -> dict[str, Any]:
         recipe_id=entry.recipe.id,
         pixels_sha256=entry.pixels_sha256,
         recipe=entry.recipe,
+        notices=[str(notice) for notice in notices],
     ).model_dump(mode="json")
 
 

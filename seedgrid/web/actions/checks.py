@@ -57,7 +57,7 @@ class Checks:
 
     async def _verify(self, claim: Claim, visitor: str, address: str) -> AsyncIterator[stage.Json]:
         watch = StepWatch()
-        future = self._studio.verify(claim, watch, owner=visitor, address=address)
+        future = self._studio.verify([claim], watch, owner=visitor, address=address)
         self._going.setdefault(visitor, set()).add(watch)
         try:
             async with aclosing(steps_of(future, watch)) as steps:
@@ -69,7 +69,8 @@ class Checks:
                 del self._going[visitor]
         if future.cancelled():
             raise RunCancelled("run_cancelled")
-        yield await to_thread.run_sync(_shown, claim, future.result())
+        (verdict,) = future.result()
+        yield await to_thread.run_sync(_shown, claim, verdict)
 
 
 def _shown(claim: Claim, verdict: Verdict) -> stage.Json:

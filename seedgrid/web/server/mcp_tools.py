@@ -207,13 +207,14 @@ class _Tools:
         watch = StepWatch()
         async with self._file(told) as path:
             claim = await to_thread.run_sync(read_claim, path)
-        future = self._studio.verify(claim, watch, **_asker(context))
+        future = self._studio.verify([claim], watch, **_asker(context))
         async with contextlib.aclosing(steps_of(future, watch)) as steps:
             async for number, total in steps:
                 await context.session.report_progress(number, total or None)
         if future.cancelled():
             raise RunCancelled("run_cancelled")
-        verdict = future.result().as_json()
+        (found,) = future.result()
+        verdict = found.as_json()
         del verdict["path"]  # Of a copy that is gone.
         return _as_text(verdict), verdict
 
@@ -248,7 +249,7 @@ async def _painted(start: Callable[[], Run], context: Any) -> tuple[list[Any], J
             await context.session.report_progress(stand.pictures, stand.total, stand.words)
     entries = run.result()
     shown = await to_thread.run_sync(lambda: [_shown(entry) for entry in entries])
-    records = [picture_record(entry) | _link(entry, context) for entry in entries]
+    records = [picture_record(entry, run.notices) | _link(entry, context) for entry in entries]
     return [*shown, *_as_text({"pictures": [_brief(each) for each in records]})], {
         "pictures": records
     }
