@@ -35,6 +35,7 @@ from seedgrid.export.bundle import script, write_bundle
 from seedgrid.export.contact_sheets import write_sheet
 from seedgrid.storage.assets import assets_folder
 from seedgrid.studio import Studio
+from seedgrid.web.server.downloads import download_routes
 from seedgrid.web.server.headers import SPACE_FRAMES, SecurityHeaders
 from seedgrid.web.server.health import health_route
 from seedgrid.web.server.limits import BoundedBody
@@ -60,9 +61,13 @@ SCRIPTS: Final = (
     "fours.js",
     "status.js",
     "hints.js",
+    "folds.js",
+    "shapes.js",
     "card_grid.js",
+    "selection.js",
     "library.js",
     "zoom.js",
+    "large.js",
     "drop.js",
     "roll.js",
     "names.js",
@@ -134,6 +139,7 @@ def routes(studio: Studio, libraries: Libraries, follow: Follow) -> list[Route]:
 
     return [
         Route("/seedgrid/follow", follow_route(follow), methods=["POST"]),
+        *download_routes(libraries),
         Route("/seedgrid/export/{id}/{scope}.{kind}", export),
         Route("/seedgrid/pictures/{id}.png", picture),
         Route("/seedgrid/thumbs/{id}.jpg", thumb),
