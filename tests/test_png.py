@@ -37,6 +37,12 @@ def ihdr(width: int, height: int) -> bytes:
     return chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
 
 
+def saved(mode: str, colour: object, **options: object) -> bytes:
+    buffer = io.BytesIO()
+    Image.new(mode, (2, 2), colour).save(buffer, "PNG", **options)
+    return buffer.getvalue()
+
+
 PICTURE = make_picture()
 FILE = png.encode(PICTURE)
 
@@ -236,9 +242,9 @@ def test_texts_are_not_read_of_what_is_no_picture() -> None:
 
 def test_pixels_that_cannot_be_unpacked_are_told() -> None:
     """The check sums are right, and what they are of is nonsense."""
-    head, *rest = png_chunks.split(FILE)
-    spoilt = [png_chunks.Chunk(kind=c.kind, data=c.data[::-1]) for c in rest if c.kind == b"IDAT"]
-    file = png_chunks.with_texts([head, *spoilt, rest[-1]], [])
+    head, *rest = png_chunks.split(saved("RGBA", (1, 2, 3, 4)))
+    spoilt = [dataclasses.replace(one, data=one.data[::-1]) for one in rest]
+    file = png_chunks.with_texts([head, *spoilt], [])
     for read in (png.read_pixels, png.shown_otherwise):
         with pytest.raises(PictureError, match="cannot be unpacked"):
             read(file)
@@ -258,12 +264,6 @@ def test_a_record_without_end_is_not_written() -> None:
     with pytest.raises(PictureError) as caught:
         png.encode(dataclasses.replace(PICTURE, passport=passport))
     assert caught.value.code == "picture_text"
-
-
-def saved(mode: str, colour: object, **options: object) -> bytes:
-    buffer = io.BytesIO()
-    Image.new(mode, (2, 2), colour).save(buffer, "PNG", **options)
-    return buffer.getvalue()
 
 
 USUAL_GAMMA = struct.pack(">I", 45455)
