@@ -292,6 +292,7 @@ FIELDS: Final = (
         value_type=bool,
         default=False,
         write=_yes,
+        widget="switch",
         help="The same picture, to the last bit, on every machine (slower).",
         in_link=True,
     ),

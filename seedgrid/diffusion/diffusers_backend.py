@@ -40,7 +40,8 @@ from seedgrid.diffusion.generators import fresh_generators
 from seedgrid.diffusion.memory import is_memory_error, within_memory
 from seedgrid.diffusion.noise_mix import mixed_noise
 from seedgrid.diffusion.pipeline_cache import Loaded, PipelineCache, quiet_diffusers
-from seedgrid.diffusion.portable import portable
+from seedgrid.diffusion.portable import portable, selftest
+from seedgrid.diffusion.portable_trial import PortableTrial, keep_trial, recall_trial
 from seedgrid.diffusion.probe import Probe, run_probe
 from seedgrid.diffusion.probe_results import ProbeReport, advise, keep_report, recall_report
 from seedgrid.diffusion.step_callbacks import follow
@@ -124,6 +125,18 @@ class DiffusersBackend:
             advise(recipe, report)
         return report
 
+    def try_portable(self, recipe: Recipe, placement: Placement) -> PortableTrial:
+        """Return what a trial found of portable arithmetic where a recipe would be painted.
+
+        It takes some seconds and is remembered by passport.
+
+        Raises:
+            ModelError: As `prepare`.
+            DeviceError: As `prepare`.
+        """
+        with _scope(recipe, placement):
+            return _portable_trial(self._pipelines.get(recipe, placement).device, placement)
+
     def rehash(self, ref: ModelRef) -> None:
         """Compare every byte of a model's weights with what a recipe names.
 
@@ -157,6 +170,8 @@ class DiffusersBackend:
         with _scope(first, placement):
             loaded = self._pipelines.get(first, placement)
             _check_settings(first, loaded)
+            if first.is_portable:
+                _check_portable(loaded.device, placement)
             watch.noise(lambda: loaded.preview.of_noise(recipes))
             pictures: dict[int, Outcome] = {}
             context = _context(first, loaded, placement)
@@ -209,6 +224,27 @@ class DiffusersBackend:
             if reason is None:
                 raise
             raise _refusal(error, reason) from error
+
+
+def _portable_trial(device: torch.device, placement: Placement) -> PortableTrial:
+    """Try portable arithmetic, once under each passport."""
+    passport = current_passport(device, placement)
+    trial = recall_trial(passport)
+    if trial is None:
+        trial = PortableTrial(wrong=selftest.check(device), times=selftest.cost(device))
+        keep_trial(passport, trial)
+    return trial
+
+
+def _check_portable(device: torch.device, placement: Placement) -> None:
+    """Refuse to call a picture portable whose arithmetic is not that of the definition.
+
+    Raises:
+        RunError: `portable_wrong_here`.
+    """
+    wrong = _portable_trial(device, placement).wrong
+    if wrong:
+        raise RunError("portable_wrong_here", value=", ".join(wrong))
 
 
 def _context(recipe: Recipe, loaded: Loaded, placement: Placement) -> str:

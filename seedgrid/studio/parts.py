@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Final, Self
 from seedgrid.core.card import ModelCard
 from seedgrid.core.entry import Entry
 from seedgrid.core.recipe import Recipe
+from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.backend import Backend, Placement, Unwatched, Watch
+from seedgrid.diffusion.portable_trial import PortableTrial, PortableTrier
 from seedgrid.diffusion.probe_results import ProbeReport
 from seedgrid.engine import UNBOUNDED, Bounds, Engine, Run, Warmth
 from seedgrid.pictures import StudioPicture, read_entry
@@ -179,6 +181,26 @@ class Parts:
         return self.engine.borrow(
             lambda backend: (
                 backend.probe(recipe, placement, watch) if isinstance(backend, Prober) else None
+            )
+        )
+
+    def try_portable(self, model: str | None) -> Future[PortableTrial | None]:
+        """Find out between two runs how portable arithmetic is computed here, and its cost.
+
+        Returns:
+            None where the backend cannot tell. Known at once where it was found out before.
+
+        Raises:
+            ModelError: As `card`.
+            RunError: `engine_closed`.
+        """
+        request = Request(prompt="a picture", seeds=(0,), portable=True)
+        (recipe,) = resolve(request, self.card(model))
+        return self.engine.borrow(
+            lambda backend: (
+                backend.try_portable(recipe, self._placement)
+                if isinstance(backend, PortableTrier)
+                else None
             )
         )
 

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from seedgrid.diffusion.portable import activations, functions
+from seedgrid.diffusion.portable.refusal import refusal
 from seedgrid.diffusion.portable.rule_table import RULES, Rule, TensorRule, rule
 
 
@@ -128,6 +129,9 @@ def _addcdiv(x: torch.Tensor, a: Any, b: Any, *, value: float = 1) -> torch.Tens
 
 
 @rule("lerp")
-def _lerp(start: torch.Tensor, end: torch.Tensor, weight: Any) -> torch.Tensor:
-    step: torch.Tensor = (end - start) * weight
-    return start + step
+def _lerp(start: torch.Tensor, end: torch.Tensor, weight: float) -> torch.Tensor:
+    if isinstance(weight, torch.Tensor):
+        raise refusal("lerp by a tensor")
+    # From the nearer end, as torch does: half way to minus infinity is minus infinity, not NaN.
+    distance: torch.Tensor = end - start
+    return start + distance * weight if weight < 0.5 else end - distance * (1.0 - weight)
