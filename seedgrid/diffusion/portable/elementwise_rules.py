@@ -129,7 +129,7 @@ def _addcdiv(x: torch.Tensor, a: Any, b: Any, *, value: float = 1) -> torch.Tens
 
 
 @rule("lerp")
-def _lerp(start: torch.Tensor, end: torch.Tensor, weight: float) -> torch.Tensor:
+def _lerp(start: torch.Tensor, end: torch.Tensor, weight: Any) -> torch.Tensor:
     if isinstance(weight, torch.Tensor):
         raise refusal("lerp by a tensor")
     # From the nearer end, as torch does: half way to minus infinity is minus infinity, not NaN.
