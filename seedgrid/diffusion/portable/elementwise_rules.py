@@ -133,5 +133,6 @@ def _lerp(start: torch.Tensor, end: torch.Tensor, weight: Any) -> torch.Tensor:
     if isinstance(weight, torch.Tensor):
         raise refusal("lerp by a tensor")
     # From the nearer end, as torch does: half way to minus infinity is minus infinity, not NaN.
-    distance: torch.Tensor = end - start
-    return start + distance * weight if weight < 0.5 else end - distance * (1.0 - weight)
+    base, share = (start, weight) if weight < 0.5 else (end, weight - 1.0)
+    step: torch.Tensor = (end - start) * share
+    return base + step
