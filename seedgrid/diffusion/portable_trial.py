@@ -6,12 +6,11 @@ Kept in the cache folder by the passport, like what a probe found. Needs no torc
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Protocol, runtime_checkable
+from typing import Annotated, Final
 
 from pydantic import Field, ValidationError
 
-from seedgrid.core.recipe import Passport, Recipe, Value
-from seedgrid.diffusion.backend import Placement
+from seedgrid.core.recipe import Passport, Value
 from seedgrid.storage.cache import recall, remember
 
 _CACHE: Final = "portable"
@@ -27,15 +26,6 @@ class PortableTrial(Value):
 
     wrong: tuple[str, ...]
     times: Annotated[float, Field(gt=0)]
-
-
-@runtime_checkable
-class PortableTrier(Protocol):
-    """A backend that can tell how it computes portably."""
-
-    def try_portable(self, recipe: Recipe, placement: Placement) -> PortableTrial:
-        """Return what a trial found where a portable recipe would be painted; remembered."""
-        ...
 
 
 def recall_trial(passport: Passport) -> PortableTrial | None:
