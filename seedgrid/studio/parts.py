@@ -19,7 +19,7 @@ from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.backend import Backend, Placement, Unwatched, Watch
 from seedgrid.diffusion.portable_trial import PortableTrial
 from seedgrid.diffusion.probe_results import ProbeReport
-from seedgrid.engine import UNBOUNDED, Bounds, Engine, Run, Warmth
+from seedgrid.engine import UNBOUNDED, Bounds, Engine, Load, Run, Warmth
 from seedgrid.pictures import StudioPicture, read_entry
 from seedgrid.studio.options import AnyPicture, is_id
 
@@ -129,6 +129,11 @@ class Parts:
     def warmth(self) -> Warmth:
         """How far `warm` has come."""
         return self.engine.warmth
+
+    @property
+    def load(self) -> Load:
+        """What the engine has to do at this moment."""
+        return self.engine.load
 
     def warm(self) -> None:
         """Load the studio's model in the background, when no run waits.
