@@ -281,7 +281,7 @@ USUAL_COLOURS = struct.pack(">8I", 31270, 32900, 64000, 33000, 30000, 60000, 150
         (with_chunk(FILE, chunk(b"gAMA", struct.pack(">I", 45456))), ("colours",)),
         (with_chunk(FILE, chunk(b"cHRM", USUAL_COLOURS[::-1])), ("colours",)),
         (
-            with_chunk(with_chunk(FILE, chunk(b"eXIf", b"MM")), chunk(b"iCCP", b"x")),
+            with_chunk(with_chunk(FILE, chunk(b"eXIf", b"MM\0*\0\0\0\x08")), chunk(b"cICP", b"\1")),
             ("colours", "rotation"),
         ),
     ],
