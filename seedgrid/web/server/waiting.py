@@ -31,6 +31,14 @@ async def ended(run: Run) -> None:
         run.no_longer(tell)
 
 
+def is_this_machine(address: str) -> bool:
+    """Tell whether somebody asks from the machine that SeedGrid runs on."""
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False
+
+
 def network_of(address: str | None) -> str:
     """Return what counts as one address: IPv6 hands 2**64 of them to every household."""
     try:
