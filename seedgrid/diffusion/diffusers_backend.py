@@ -19,7 +19,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from seedgrid.core.card import ModelCard
-from seedgrid.core.errors import InputError, ModelError, RunError
+from seedgrid.core.errors import InputError, ModelError
 from seedgrid.core.recipe import ModelRef, Passport, Recipe
 from seedgrid.diffusion.accel import all_used_by, make_accelerators
 from seedgrid.diffusion.backend import (
@@ -34,9 +34,9 @@ from seedgrid.diffusion.devices import empty_cache
 from seedgrid.diffusion.environment import current_passport
 from seedgrid.diffusion.memory import within_memory
 from seedgrid.diffusion.pipeline_cache import Loaded, PipelineCache, quiet_diffusers
-from seedgrid.diffusion.pipeline_call import call_pipeline, outcomes_of, split_calls
-from seedgrid.diffusion.portable import selftest
-from seedgrid.diffusion.portable_trial import PortableTrial, keep_trial, recall_trial
+from seedgrid.diffusion.pipeline_call import call_pipeline, paint_batch
+from seedgrid.diffusion.portable_check import check_portable, try_portable
+from seedgrid.diffusion.portable_trial import PortableTrial
 from seedgrid.diffusion.probe import run_probe
 from seedgrid.diffusion.probe_results import ProbeReport, advise, keep_report, recall_report
 from seedgrid.diffusion.probed_call import ProbedCall
@@ -121,7 +121,7 @@ class DiffusersBackend:
             DeviceError: As `prepare`.
         """
         with _scope(recipe, placement):
-            return _portable_trial(self._pipelines.get(recipe, placement).device, placement)
+            return try_portable(self._pipelines.get(recipe, placement).device, placement)
 
     def rehash(self, ref: ModelRef) -> None:
         """Compare every byte of a model's weights with what a recipe names.
@@ -157,18 +157,12 @@ class DiffusersBackend:
             loaded = self._pipelines.get(first, placement)
             _check_settings(first, loaded)
             if first.is_portable:
-                _check_portable(loaded.device, placement)
+                check_portable(loaded.device, placement)
             watch.noise(lambda: loaded.preview.of_noise(recipes))
-            pictures: dict[int, Outcome] = {}
-            context = _context(first, loaded, placement)
             # Shortcuts were proven bit for bit with torch's own arithmetic only.
             shortcuts = () if first.is_portable else self._accelerators
-            with all_used_by(loaded.pipeline, shortcuts, context):
-                for places in split_calls(recipes, loaded):
-                    part = [recipes[place] for place in places]
-                    output = call_pipeline(part, loaded, watch)
-                    pictures |= zip(places, outcomes_of(part, output), strict=True)
-            return tuple(pictures[place] for place in range(len(recipes)))
+            with all_used_by(loaded.pipeline, shortcuts, _context(first, loaded, placement)):
+                return paint_batch(recipes, loaded, watch)
 
     def _let_go(self) -> None:
         self._pipelines.clear()
@@ -181,32 +175,11 @@ class DiffusersBackend:
             loaded = self._pipelines.get(recipe, placement)
 
             def compute(recipes: Sequence[Recipe], call: ProbedCall) -> None:
-                call_pipeline(recipes, loaded, watch, call)
+                call_pipeline(recipes, loaded, watch, call.watching)
 
             probed = [each for each in self._accelerators if each.is_probed]
             with all_used_by(loaded.pipeline, probed, _context(recipe, loaded, placement)):
                 return run_probe(recipe, compute, watch, denoiser=loaded.files.family.denoiser)
-
-
-def _portable_trial(device: torch.device, placement: Placement) -> PortableTrial:
-    """Try portable arithmetic, once under each passport."""
-    passport = current_passport(device, placement)
-    trial = recall_trial(passport)
-    if trial is None:
-        trial = PortableTrial(wrong=selftest.check(device), times=selftest.cost(device))
-        keep_trial(passport, trial)
-    return trial
-
-
-def _check_portable(device: torch.device, placement: Placement) -> None:
-    """Refuse to call a picture portable whose arithmetic is not that of the definition.
-
-    Raises:
-        RunError: `portable_wrong_here`.
-    """
-    wrong = _portable_trial(device, placement).wrong
-    if wrong:
-        raise RunError("portable_wrong_here", value=", ".join(wrong))
 
 
 def _context(recipe: Recipe, loaded: Loaded, placement: Placement) -> str:
