@@ -109,7 +109,8 @@ window.SeedGrid = (() => {
   }
 
   /** Payloads come through a component of their own, which shows nothing itself. */
-  function payload({ props, watch }) {
+  function payload({ props, watch, ...places }) {
+    SeedGrid.places(places);
     watch("value", () => props.value && tell(JSON.parse(props.value)));
   }
 
@@ -190,5 +191,5 @@ window.SeedGrid = (() => {
     return key ? key.slice(prefix.length) : label;
   }
 
-  return { fields: config.fields, language, text, make, icon, image, words, shows, tell, payload, follow, pictureUrl, thumbUrl, byId, allow, refresh, withPick, seen };
+  return { fields: config.fields, links: config.links, language, text, make, icon, image, words, shows, tell, payload, follow, pictureUrl, thumbUrl, byId, allow, refresh, withPick, seen };
 })();

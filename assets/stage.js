@@ -64,7 +64,6 @@ SeedGrid.stage = ({ element, props, watch, pick }) => {
     if (!["done", "waiting", "painting"].includes(state)) return;
     picked = picked === index ? null : index;
     mark();
-    remember();
     if (picked === null) pick({ id: null });
     else if (state === "done") pick({ id: current.cells[index].id });
   }
@@ -79,32 +78,11 @@ SeedGrid.stage = ({ element, props, watch, pick }) => {
 
   const pickedId = () => current.cells?.[picked]?.id ?? null;
 
-  /** The ring outlives a reload; it is this browser's business alone. */
-  function remember() {
-    try {
-      localStorage.setItem("seedgrid-pick", pickedId() ?? "");
-    } catch {
-      // A browser that keeps nothing forgets the ring, and nothing else.
-    }
-  }
-
-  function recall(value) {
-    let kept = "";
-    try {
-      kept = localStorage.getItem("seedgrid-pick") ?? "";
-    } catch {
-      return null;
-    }
-    const index = value.cells.findIndex((cell) => cell.id && cell.id === kept);
-    return index < 0 ? null : index;
-  }
-
   function show(value) {
     if (value.epoch < current.epoch) return; // the last words of a run that was replaced
     const isNew = value.epoch !== current.epoch;
     const before = isNew ? [] : current.cells;
-    const isFirst = current.epoch <= 0 && value.epoch > 0;
-    if (isNew) picked = isFirst ? (recall(value) ?? value.picked) : value.picked;
+    if (isNew) picked = value.picked;
     if (["stopped", "missed"].includes(value.cells[picked]?.state)) picked = null; // it will never be there
     current = value;
     const isChanged = isNew || value.cells.some((state, index) => face(state) !== cells[index]?.face);
@@ -116,10 +94,7 @@ SeedGrid.stage = ({ element, props, watch, pick }) => {
     if (isNew) SeedGrid.stream(value.follow);
     const now = value.cells[picked];
     const hasFormed = before[picked] && before[picked].state !== "done";
-    if (now?.state === "done" && (hasFormed || (isFirst && picked !== value.picked))) {
-      remember();
-      pick({ id: now.id });
-    }
+    if (now?.state === "done" && hasFormed) pick({ id: now.id });
   }
 
   function layOut(value) {

@@ -144,15 +144,28 @@
     link.remove();
   };
 
-  /** Copy an address that opens the page with this recipe filled in. */
+  /** Copy an address that opens this picture, or paints it from its recipe where it is not. */
   SeedGrid.copyLink = async (button) => {
     const now = SeedGrid.pickedNow();
     if (!now) return;
+    const address = `${location.origin}${location.pathname}?place=${now.id}&${now.link}`;
+    // Browsers give the clipboard to secure pages only: not to one in the home's own network.
+    if (!navigator.clipboard) return void prompt(text("link_yourself"), address);
     const label = button.textContent;
-    await navigator.clipboard.writeText(`${location.origin}${location.pathname}?${now.link}`);
+    await navigator.clipboard.writeText(address);
     button.textContent = text("link_copied");
     setTimeout(() => (button.textContent = label), 1500);
+    const { epoch } = SeedGrid.stageNow();
+    const reach = reachOf(location.hostname);
+    if (reach) SeedGrid.shows.status({ epoch, key: reach, kind: "done", data: {} });
   };
+
+  /** Where an address is no address: behind this machine's own name, or the home's network's. */
+  function reachOf(host) {
+    if (host === "localhost" || host === "[::1]" || host.startsWith("127.")) return "link_local";
+    const isHome = /^(10|192\.168|172\.(1[6-9]|2\d|3[01]))\.[\d.]+$/.test(host) || host.endsWith(".local");
+    return isHome ? "link_network" : null;
+  }
 
   document.addEventListener("click", (event) => {
     const button = event.target.closest?.("#sg-zoom, #sg-save, #sg-compare, #sg-link");

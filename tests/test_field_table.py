@@ -27,7 +27,8 @@ from seedgrid.formats.links import link_query
 from seedgrid.locales import english
 from seedgrid.studio import Settings
 from seedgrid.testing.fake import FAKE_CARD
-from seedgrid.web.actions.form import FormPayload, read_request, write_fields
+from seedgrid.web.actions.form import FormPayload, read_request
+from seedgrid.web.serializers.place import write_fields
 
 ROOT = Path(seedgrid.__file__).parents[1]
 WORDS = {

@@ -165,11 +165,16 @@ def check_scheduler(scheduler: str | None, card: ModelCard) -> str:
         InputError: `scheduler_unknown`.
     """
     wanted = scheduler or card.scheduler
-    names = {name.casefold(): name for name in card.schedulers}
-    if wanted.casefold() not in names:
+    names = {_spelled(name): name for name in card.schedulers}
+    if _spelled(wanted) not in names:
         choices = ", ".join(card.schedulers)
         raise InputError("scheduler_unknown", field="scheduler", value=wanted[:80], choices=choices)
-    return names[wanted.casefold()]
+    return names[_spelled(wanted)]
+
+
+def _spelled(name: str) -> str:
+    """Return a name as it is compared: `euler_a` is Euler a."""
+    return " ".join(name.casefold().replace("_", " ").split())
 
 
 def check_dtype(dtype: str | None, card: ModelCard) -> str:

@@ -10,6 +10,7 @@ The page's form and what fills it in, the options of the command line, links, im
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -32,6 +33,15 @@ Widget = Literal["bar", "words", "lines", "text", "number", "choice", "switch"]
 
 AUTO: Final = "auto"
 """What a list offers first: as the model's card says."""
+
+
+NUMBER: Final = re.compile(r"[-+]?[\d.]++(?:,\d++)?")
+NAME: Final = re.compile(r"[^\s,;]++")
+LINE: Final = re.compile(r"[^,;]++")
+TEXT: Final = re.compile(r"[^;]++")
+SEEDS: Final = re.compile(r"\d[\d-]*+")
+SIZE: Final = re.compile(r"\d[\dx×]*+")
+"""What a value looks like behind the name of its field, in a variation."""
 
 
 def _as_it_is(text: str) -> str:
@@ -74,6 +84,9 @@ class Field:
         help: What `--help` says; empty when it is no option.
         metavar: What `--help` shows for its value.
         in_link: Whether a link holds it, and a dropped picture or a link fills it in.
+        varies: How its value looks in one variation of a refinement, as in `steps 8`; None where
+            a variation cannot set it.
+        keeps_noise: Whether a variation must leave it alone: it decides the noise itself.
         imported: Whether it is a number that other tools' pictures hold (`imported.Found`).
     """
 
@@ -96,6 +109,8 @@ class Field:
     metavar: str | None = None
     in_link: bool = False
     imported: bool = False
+    varies: re.Pattern[str] | None = None
+    keeps_noise: bool = False
 
     @property
     def id(self) -> str:
@@ -152,6 +167,8 @@ FIELDS: Final = (
         reads_blank=True,
         widget="bar",
         in_link=True,
+        varies=SEEDS,
+        keeps_noise=True,
     ),
     Field(
         name="negative",
@@ -164,6 +181,7 @@ FIELDS: Final = (
         widget="words",
         help="What the picture should not show.",
         in_link=True,
+        varies=TEXT,
     ),
     Field(name="more_prompts", belongs="run", widget="lines"),
     Field(
@@ -191,6 +209,7 @@ FIELDS: Final = (
         help="Steps of the denoiser.",
         imported=True,
         in_link=True,
+        varies=NUMBER,
     ),
     Field(
         name="guidance",
@@ -206,6 +225,7 @@ FIELDS: Final = (
         help=f"How closely to follow the words; 0 to {MAX_GUIDANCE:g}.",
         imported=True,
         in_link=True,
+        varies=NUMBER,
     ),
     Field(
         name="size",
@@ -221,6 +241,8 @@ FIELDS: Final = (
         help="For example 512x768.",
         metavar="WxH",
         in_link=True,
+        varies=SIZE,
+        keeps_noise=True,
     ),
     Field(
         name="scheduler",
@@ -234,6 +256,7 @@ FIELDS: Final = (
         row="method",
         help="For example DDIM, or DPM++ 2M Karras.",
         in_link=True,
+        varies=LINE,
     ),
     Field(
         name="determinism",
@@ -254,6 +277,7 @@ FIELDS: Final = (
         widget="choice",
         help="bundled, a folder, a hub id, or a .safetensors file.",
         in_link=True,
+        varies=NAME,
     ),
     Field(
         name="device",
@@ -276,6 +300,7 @@ FIELDS: Final = (
         row="machine",
         help="float32, bfloat16 or float16.",
         in_link=True,
+        varies=NAME,
     ),
     Field(
         name="turbo",

@@ -21,6 +21,7 @@ from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request
 from seedgrid.core.seeds import draw_seed
 from seedgrid.core.turbo import quicken
+from seedgrid.core.variations import refine
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.probe_results import advised_width
 from seedgrid.engine import Run
@@ -72,11 +73,12 @@ class Studio(Parts):
         prompt: str | None = None,
         fresh: bool = False,
     ) -> Pictures:
-        """Vary the words of a picture on its own seed and wait for the variations.
+        """Vary the words or settings of a picture on its own seed and wait for the variations.
 
         Args:
             picture: See `AnyPicture`.
-            suffixes: Appended to the prompt, one picture each; the guide's four by default.
+            suffixes: One picture each: words that are appended to the prompt (`", artsy"`), or a
+                setting (`"guidance 3"`, see `core.variations`); the guide's four by default.
             prompt: Another prompt to append them to; the picture's own by default.
             fresh: Compute even what the library remembers.
 
@@ -141,7 +143,7 @@ class Studio(Parts):
         prompt: str | None = None,
         **options: Unpack[RunOptions],
     ) -> Run:
-        """Start a round of variations of a picture's words on its own seed; returns at once.
+        """Start a round of variations of a picture on its own seed; returns at once.
 
         A file from elsewhere joins the library, so that the tree of choices is whole.
 
@@ -149,7 +151,7 @@ class Studio(Parts):
             SeedGridError: As `start_grid`.
         """
         parent = self.find(picture, options.get("library"))
-        recipes = requests.refine(parent.recipe, suffixes, prompt=prompt)
+        recipes = refine(parent.recipe, suffixes, self.card, prompt=prompt)
         return self._go_on(self._joined(picture, parent, options), recipes, options)
 
     def start_variations(

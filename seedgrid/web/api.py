@@ -104,11 +104,12 @@ class Api:
         vary: list[str] | None = None,
         request: gr.Request | None = None,
     ) -> Answer:
-        """Vary the words of a picture on its own seed.
+        """Vary the words or settings of a picture on its own seed.
 
         Args:
             picture_id: The `id` of a record that /grid or /refine gave.
-            vary: What to append to its prompt, one picture each; the guide's four by default.
+            vary: One picture each: what to append to its prompt, or a setting, as in
+                "guidance 3" or "scheduler Euler a"; the guide's four by default.
             request: Who asks; Gradio fills it in.
 
         Returns:

@@ -160,23 +160,6 @@ def test_a_file_that_is_no_picture_is_explained(page: Page, tmp_path: Path) -> N
     assert ids(page) == first
 
 
-def test_a_link_opens_the_page_filled_in(open_page: OpenPage) -> None:
-    """What Copy link gives fills in prompt, seed and settings for somebody else."""
-    page = open_page(permissions=["clipboard-read", "clipboard-write"])
-    prompt(page).fill("a fox & a “link”")
-    seeds(page).fill("31")
-    set_steps(page, 5)
-    page.click("#sg-generate")
-    wait_until_done(page, 1)
-    cell(page, 0).click()
-    expect(page.locator("#sg-link")).to_be_enabled()
-    page.click("#sg-link")
-    link = page.evaluate("navigator.clipboard.readText()")
-    other = open_page("?" + link.split("?")[1])
-    expect(prompt(other)).to_have_value("a fox & a “link”")
-    expect(seeds(other)).to_have_value("31")
-
-
 def test_verify_gives_its_verdict(page: Page) -> None:
     """Identical, said and marked; it goes with the picture it is about."""
     generate(page)

@@ -101,15 +101,6 @@ def read_prompts(asked: FormPayload, request: Request) -> tuple[str, ...]:
     return prompts
 
 
-def write_fields(request: Request) -> dict[str, str | bool]:
-    """Return what the fields of the page show for a request: those that a link holds too."""
-    return {
-        row.name: bool(row.of(request)) if row.value_type is bool else row.text(request)
-        for row in ON_PAGE
-        if row.in_link
-    }
-
-
 def check_count(num_pictures: int, *, field: str) -> None:
     """Refuse more pictures than one run may paint.
 

@@ -21,7 +21,10 @@ GUIDE_SEEDS: Final = str(field("seeds").default)
 
 # The scripts are files under assets/; these lines only hand them the component. Each custom event
 # must be named in quotes here, or Gradio does not know it.
-_PAYLOAD_JS: Final = "SeedGrid.payload({props, watch})"
+_PAYLOAD_JS: Final = (
+    "SeedGrid.payload({props, watch, arrive: (data) => trigger('arrive', data),"
+    " choose: (data) => trigger('choose', data)})"
+)
 _STAGE_JS: Final = "SeedGrid.stage({element, props, watch, pick: (data) => trigger('pick', data)})"
 _RAIL_JS: Final = "SeedGrid.rail({element, props, watch, go: (data) => trigger('go', data)})"
 _PICKED_JS: Final = (
@@ -35,6 +38,7 @@ _LIBRARY_JS: Final = (
 )
 _STATUS_JS: Final = "SeedGrid.status({element, props, watch})"
 _VERDICT_JS: Final = "SeedGrid.verdict({element, props, watch})"
+_FOURS_JS: Final = "SeedGrid.fours({element})"
 _EXPORT_JS: Final = "SeedGrid.exports({element})"
 _HINTS_JS: Final = "SeedGrid.hints({element, props, watch})"
 _BRAND_HTML: Final = (
@@ -170,6 +174,7 @@ def _build_card(i18n: gr.I18n) -> Card:
     with gr.Column(elem_id="sg-card"):
         picked = _script(no_picture(), "sg-picked", _PICKED_JS)
         vary = _build_variations(i18n)
+        _script({}, "sg-fours", _FOURS_JS)
         refine = gr.Button(i18n("refine"), elem_id="sg-refine", variant="primary")
         with gr.Row(elem_id="sg-around"):
             subtle = _quiet_button(i18n("subtle"), "sg-subtle")

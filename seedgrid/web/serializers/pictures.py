@@ -11,7 +11,9 @@ from typing import Any
 from seedgrid.core.entry import Entry
 from seedgrid.core.prompts import compare_words
 from seedgrid.core.recipe import Recipe, describe_mix
+from seedgrid.core.variations import fours
 from seedgrid.formats.links import link_query
+from seedgrid.models.schedulers import names_like
 
 Json = dict[str, Any]
 
@@ -63,6 +65,7 @@ def card(entry: Entry, parent: Entry | None, *, hint: str | None, lock: Json | N
         "lock": lock,
         "checked": entry.checked,
         "link": link_query(recipe),
+        "fours": fours(recipe, names_like(recipe.scheduler)),
     }
 
 

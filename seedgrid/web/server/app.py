@@ -30,7 +30,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import SeedGridError
-from seedgrid.core.fields import ON_PAGE
+from seedgrid.core.fields import IN_LINKS, ON_PAGE
 from seedgrid.export.bundle import script, write_bundle
 from seedgrid.export.contact_sheets import write_sheet
 from seedgrid.storage.assets import assets_folder
@@ -46,12 +46,14 @@ from seedgrid.web.texts import page_languages, page_texts
 ASSETS: Final = assets_folder()
 SCRIPTS: Final = (
     "base.js",
+    "place.js",
     "stream.js",
     "stage.js",
     "rail.js",
     "picked.js",
     "verdict.js",
     "exports.js",
+    "fours.js",
     "status.js",
     "hints.js",
     "card_grid.js",
@@ -164,6 +166,7 @@ def page_head(language: str | None) -> str:
         "languages": page_languages(),
         "texts": page_texts(),
         "fields": [row.id for row in ON_PAGE],
+        "links": [row.name for row in IN_LINKS],
     }
     words = json.dumps(config, ensure_ascii=False).replace("<", "\\u003c")
     links = [f'<link rel="stylesheet" href="{_address(name)}">' for name in _STYLES]

@@ -50,11 +50,11 @@ def offer(studio: Studio, model: str | None, *, turbo: bool = False) -> Offer:
         card=card,
         choices=of_card | of_machine,
         chosen={"model": card.ref.id},
-        answers=_answers(card, studio.placement.device if turbo else None),
+        answers=answers_of(card, studio.placement.device if turbo else None),
     )
 
 
-def _answers(card: ModelCard, turbo_device: str | None) -> Request:
+def answers_of(card: ModelCard, turbo_device: str | None = None) -> Request:
     """What a model answers for what was left open; with turbo, for speed on a device."""
     request = Request(prompt="a picture", seeds=(0,))
     quick = card if turbo_device is None else quicken(card, request, device=turbo_device)
