@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import gradio as gr
 import httpx
 import pytest
 from gradio_client import Client, handle_file
@@ -25,8 +26,10 @@ from seedgrid.diffusion.installed import InstalledBackend
 from seedgrid.formats import png
 from seedgrid.library import Library
 from seedgrid.models.registry import bundled_folder
-from seedgrid.testing.fake import FAKE_CARD
+from seedgrid.studio import Studio
+from seedgrid.testing.fake import FAKE_CARD, FakeBackend
 from seedgrid.web import launch
+from seedgrid.web.page import build_app, make_answers
 from seedgrid.web.server import app as server
 from seedgrid.web.server.limits import MAX_BODY_BYTES
 
@@ -215,17 +218,11 @@ def test_bad_arguments_exit_2_with_one_line(arguments: tuple[str, ...], word: st
 
 def test_the_queue_rests_between_two_looks(tmp_path: Path) -> None:
     """Gradio looks into its queue a thousand times a second, unless it is told otherwise."""
-    code = (
-        "import sys, gradio as gr; from seedgrid.studio import Studio;"
-        " from seedgrid.web.page import build_app, make_answers\n"
-        "with gr.Blocks() as plain: pass\n"
-        "with Studio(library=sys.argv[1]) as studio: page = build_app(make_answers(studio))\n"
-        "print(plain._queue.sleep_when_free, page._queue.sleep_when_free)"
-    )
-    command = [sys.executable, "-W", "ignore", "-c", code, str(tmp_path)]
-    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    plain, ours = map(float, found.split())
-    assert 0 < plain < ours
+    with gr.Blocks() as plain:
+        pass
+    with Studio(library=tmp_path, backend=FakeBackend()) as studio:
+        page = build_app(make_answers(studio))
+    assert 0 < plain._queue.sleep_when_free < page._queue.sleep_when_free
 
 
 def test_a_space_builds_the_page_at_import() -> None:
@@ -284,12 +281,3 @@ def test_a_request_is_bounded(
 def test_the_language_of_the_command_wins() -> None:
     """`--lang` reaches the scripts whatever the browser says."""
     assert '"language": "ko"' in server.page_head("ko")
-
-
-def test_importing_the_app_builds_no_page_and_loads_no_torch() -> None:
-    """Only a Space builds the page at import; torch waits for the engine's thread."""
-    code = "import sys, app; print(hasattr(app, 'demo'), 'torch' in sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
-    )
-    assert done.stdout.split() == ["False", "False"]
