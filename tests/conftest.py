@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -93,6 +94,12 @@ def fake(backend: FakeBackend, monkeypatch: pytest.MonkeyPatch) -> FakeBackend:
     """Let studios paint with it instead of loading a model."""
     monkeypatch.setattr("seedgrid.diffusion.deferred.DeferredBackend", lambda: backend)
     return backend
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Share the whole suite between two processes, file by file; a few files are sooner in one."""
+    is_whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS
+    return 2 if is_whole and (os.cpu_count() or 1) > 1 else 0
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
