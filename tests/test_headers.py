@@ -144,8 +144,8 @@ def test_nobody_is_believed_about_where_they_come_from(tmp_path: Path) -> None:
     public = {"SEEDGRID_MAX_RUNS_PER_ADDRESS": "2"}
     gate = Gate(tmp_path / "library")
     with serve(gate.library, public=public) as address, ThreadPoolExecutor(3) as pool:
-        url = f"{address}gradio_api/call/grid"
-        body = {"data": ["a fox, held", "0-3", "", "1", "", "64x64", "", "", False]}
+        url = f"{address}gradio_api/call/v2/grid"
+        body = {"prompt": "a fox that is held", "steps": 1, "size": "64x64"}
         forged = [{"X-Forwarded-For": f"198.51.100.{number}"} for number in range(3)]
         events = [httpx.post(url, json=body, headers=each).json()["event_id"] for each in forged]
         answers = [

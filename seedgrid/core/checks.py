@@ -89,6 +89,17 @@ def parse_guidance(text: str) -> float:
         raise InputError("guidance_range", field="guidance", value=shown) from error
 
 
+def parse_lock_width(text: str) -> int:
+    """Read a lock width.
+
+    Raises:
+        InputError: `width_range`.
+    """
+    if text.strip() not in map(str, LOCK_WIDTHS):
+        raise InputError("width_range", field="width", value=text.strip()[:_SHOWN])
+    return int(text)
+
+
 def check_words(text: str, card: ModelCard) -> str:
     """Return the prompt that a model is given; one without words gets none.
 

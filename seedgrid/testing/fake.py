@@ -172,6 +172,12 @@ class FakeBackend:
         """Take the time of one step; a test may wait here for something else than a clock."""
         time.sleep(self._step_delay_s)
 
+    def probe(self, *_: object) -> None:
+        """Tell nothing: there is no arithmetic that the pictures of a batch could share."""
+
+    def rehash(self, ref: ModelRef) -> None:
+        """Do nothing: there are no weights."""
+
     def close(self) -> None:
         """Remember that it was called."""
         self.closed = True
