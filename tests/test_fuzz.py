@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fuzz import fuzzing
 from tests.fuzz.fuzzing import Finding, fuzz
-from tests.fuzz.targets import CONTROL, SLOW_S, TARGETS
+from tests.fuzz.targets import CONTROL, TARGETS
 
 NUM_INPUTS = 400
 
@@ -19,10 +18,9 @@ def test_strange_inputs_are_read_or_refused(name: str) -> None:
     assert tried == NUM_INPUTS
 
 
-def test_a_reader_with_faults_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_with_faults_is_found_out() -> None:
     """An error, a slow input and a large one: a fuzzer that finds nothing proves nothing."""
-    monkeypatch.setattr(fuzzing, "MAX_SECONDS", SLOW_S / 2)
-    found = [one for one in fuzz(CONTROL, seed=1, count=40) if isinstance(one, Finding)]
+    found = [one for one in fuzz(CONTROL, seed=1, count=6) if isinstance(one, Finding)]
     told = " ".join(finding.what for finding in found)
     for word in ("RecursionError", "slow:", "large:"):
         assert word in told
