@@ -46,7 +46,7 @@ logger = logging.getLogger("seedgrid")
 
 HOST: Final = "127.0.0.1"
 PORT: Final = 7860
-_MAX_FILE_SIZE: Final = "64mb"
+_MAX_FILE_SIZE: Final = f"{app.MAX_FILE_MB}mb"
 _MAX_THREADS: Final = 400
 """Also how many events Gradio's queue lets in at once, those that wait without a thread too."""
 _POLL_S: Final = 0.5
