@@ -52,7 +52,7 @@ logger = logging.getLogger("seedgrid")
 
 HOST: Final = "127.0.0.1"
 PORT: Final = 7860
-_MAX_FILE_SIZE: Final = "64mb"
+_MAX_FILE_SIZE: Final = f"{app.MAX_FILE_MB}mb"
 _MAX_THREADS: Final = 80
 _POLL_S: Final = 0.5
 _EXIT_LOST: Final = 70

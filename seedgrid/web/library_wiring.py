@@ -56,6 +56,12 @@ def _wire_pictures(view: View, actions: LibraryActions) -> None:
     thrown.then(None, view.status, js=_CHECK_JS, api_visibility="private")
     emptied = view.library.empty(on_empty, view.state, view.status, **PRIVATE)
     emptied.then(None, js=_ASK_AGAIN_JS, api_visibility="private")
+
+    def on_folder(kept: object, event: gr.EventData, request: gr.Request) -> object:
+        host = request.client.host if request.client else ""
+        return or_skip(actions.on_folder(event._data.get("folder"), kept, host))
+
+    view.status.folder(on_folder, view.state, view.status, **PRIVATE)
     view.card.picked.note(on_note, view.state, view.status, **PRIVATE)
 
 

@@ -36,7 +36,9 @@ _LIBRARY_JS: Final = (
     " open: (data) => trigger('open', data), trash: (data) => trigger('trash', data),"
     " empty: (data) => trigger('empty', data)})"
 )
-_STATUS_JS: Final = "SeedGrid.status({element, props, watch})"
+_STATUS_JS: Final = (
+    "SeedGrid.status({element, props, watch, folder: (data) => trigger('folder', data)})"
+)
 _VERDICT_JS: Final = "SeedGrid.verdict({element, props, watch})"
 _FOURS_JS: Final = "SeedGrid.fours({element})"
 _EXPORT_JS: Final = "SeedGrid.exports({element})"
