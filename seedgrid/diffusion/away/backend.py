@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Generator, Sequence
 from functools import partial
-from typing import Final, Protocol
+from typing import Final, NoReturn, Protocol
 
 from seedgrid.core import errors
 from seedgrid.core.card import ModelCard
@@ -102,6 +102,14 @@ class AwayBackend:
 
     def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> None:
         """Tell nothing: a place that is lent is not kept busy with questions."""
+
+    def try_portable(self, recipe: Recipe, placement: Placement) -> NoReturn:
+        """Refuse: nobody has asked for a picture, whose time would it be?
+
+        Raises:
+            RunError: `place_failed`, always.
+        """
+        raise RunError("place_failed", reason="portable arithmetic is not tried there")
 
     def rehash(self, ref: ModelRef) -> None:
         """Compare every byte of a model's weights, those of this machine, with what it names."""
