@@ -103,7 +103,7 @@ class AwayBackend:
     def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> None:
         """Tell nothing: a place that is lent is not kept busy with questions."""
 
-    def try_portable(self, recipe: Recipe, placement: Placement) -> NoReturn:
+    def try_portable(self, recipe: Recipe, placement: Placement) -> NoReturn:  # noqa: ARG002 (protocol)
         """Refuse: nobody has asked for a picture, whose time would it be?
 
         Raises:
