@@ -38,6 +38,7 @@ def grid(
     placement = options.make_placement(settings)
     folder = _make_out(out)
     with Studio(settings["model"], library, placement=placement) as studio:
+        request = options.with_start(studio, request, settings)
         run = studio.start_grid(request, turbo=settings["turbo"], fresh=fresh)
         _follow(run, folder, as_json=json)
         _tell_notices(studio, run)
@@ -85,6 +86,7 @@ def matrix(
     placement = options.make_placement(settings)
     folder = _make_out(out)
     with Studio(settings["model"], library, placement=placement) as studio:
+        request = options.with_start(studio, request, settings)
         run = studio.start_grid(request, prompts, turbo=settings["turbo"], fresh=fresh)
         _follow(run, folder, as_json=json)
         _tell_notices(studio, run)

@@ -19,6 +19,7 @@ from typing import Any, Final
 
 import numpy as np
 import torch
+from PIL import Image, ImageOps
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from seedgrid.core.card import ModelCard
@@ -46,6 +47,7 @@ from seedgrid.diffusion.probe_results import ProbeReport, advise, keep_report, r
 from seedgrid.diffusion.step_callbacks import follow
 from seedgrid.models import registry
 from seedgrid.models.schedulers import TABLE, make_scheduler, min_steps
+from seedgrid.storage import starts
 
 _KERNELS: Final = {
     "math": SDPBackend.MATH,
@@ -162,7 +164,7 @@ class DiffusersBackend:
             context = _context(first, loaded, placement)
             # Shortcuts were proven bit for bit with torch's own arithmetic only.
             shortcuts = () if first.is_portable else self._accelerators
-            with all_used_by(loaded.pipeline, shortcuts, context):
+            with all_used_by(loaded.pipeline_for(first), shortcuts, context):
                 for places in _calls(recipes, loaded):
                     part = [recipes[place] for place in places]
                     called = self._call(part, loaded, watch)
@@ -183,7 +185,9 @@ class DiffusersBackend:
                 self._call(recipes, loaded, watch, probe)
 
             probed = [each for each in self._accelerators if each.is_probed]
-            with all_used_by(loaded.pipeline, probed, _context(recipe, loaded, placement)):
+            with all_used_by(
+                loaded.pipeline_for(recipe), probed, _context(recipe, loaded, placement)
+            ):
                 return run_probe(recipe, compute, watch, denoiser=loaded.files.family.denoiser)
 
     def _call(
@@ -261,19 +265,35 @@ def _call_pipeline(
         raise RunCancelled("run_cancelled")
     scheduler = make_scheduler(first.scheduler, loaded.scheduler_config)
     followed = follow(scheduler, first, loaded, watch, num_pictures=len(recipes))
-    loaded.pipeline.scheduler = scheduler
+    pipeline = loaded.pipeline_for(first)
+    pipeline.scheduler = scheduler
     try:
-        watching = probe.watching(loaded.pipeline) if probe else nullcontext()
-        with mixed_noise(loaded.pipeline, cells), watching:
-            output = loaded.pipeline(
+        watching = probe.watching(pipeline) if probe else nullcontext()
+        with mixed_noise(pipeline, cells), watching:
+            output = pipeline(
                 **family.call_arguments(cells, loaded.files.configs),
+                **_start(cells),
                 generator=fresh_generators([cell.seed for cell in cells]),
                 output_type="pt",
             )
     finally:
-        loaded.pipeline.maybe_free_model_hooks()
+        pipeline.maybe_free_model_hooks()
     withheld = getattr(output, "nsfw_content_detected", None) or [False] * len(cells)
     return _Called(latents=followed.latents, images=output.images, withheld=withheld)
+
+
+def _start(cells: Sequence[Recipe]) -> dict[str, Any]:
+    """Return the picture that a batch begins from, one a cell, cut and enlarged to its size.
+
+    Raises:
+        PictureError: `start_missing`.
+    """
+    first = cells[0]
+    if not first.start:
+        return {}
+    image = Image.fromarray(starts.pixels(first.start))
+    fitted = ImageOps.fit(image, (first.width, first.height), Image.Resampling.LANCZOS)
+    return {"image": [fitted] * len(cells)}
 
 
 def _outcomes(recipes: Sequence[Recipe], called: _Called) -> tuple[Outcome, ...]:
@@ -338,6 +358,8 @@ def _check_settings(recipe: Recipe, loaded: Loaded) -> None:
         raise InputError(
             "scheduler_unknown", field="scheduler", value=recipe.scheduler, choices=choices
         )
+    loaded.pipeline_for(recipe)
+    starts.check_there([recipe.start])
     if recipe.compiled:
         raise ModelError("compiled_unsupported")
     if recipe.loras:

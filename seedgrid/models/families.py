@@ -40,6 +40,9 @@ class Family:
         default_latent: Side of the default picture in latent pixels where no configuration says.
         zeroes_empty_negative: True where an absent negative prompt is not the empty one, so that
             recipes with and without one must not share a call.
+        from_start: The pipeline that begins from a picture, of diffusers' own table for
+            image-to-image; empty where there is none.
+        sizes_start: Whether that one is told the size; the others take the picture's.
         bins: The sizes of the denoiser for which the pipeline has a table of aspect ratios.
         fragile: Only the same hardware and versions reproduce it.
     """
@@ -56,6 +59,8 @@ class Family:
     base_multiple: int = 8
     default_latent: int | None = None
     zeroes_empty_negative: bool = False
+    from_start: str = ""
+    sizes_start: bool = False
     bins: tuple[int, ...] = ()
     fragile: bool = False
 
@@ -80,7 +85,7 @@ class Family:
         return lcm(self.base_multiple, vae_scale(configs) * max(patch, self.patch))
 
     def call_arguments(self, cells: Sequence[Recipe], configs: Configs) -> dict[str, Any]:
-        """Return what the pipeline is called with for these cells, but for the generators.
+        """Return what the pipeline is called with, but for the generators and the start.
 
         Args:
             cells: Of one `batch_key`; where `zeroes_empty_negative`, all or none of them have a
@@ -96,6 +101,10 @@ class Family:
             "width": first.width,
             "height": first.height,
         }
+        if first.start:
+            arguments["strength"] = first.strength
+            if not self.sizes_start:
+                del arguments["width"], arguments["height"]
         if self.has_guidance:
             arguments["guidance_scale"] = first.guidance_scale
         if self.has_negative_prompt and any(cell.negative_prompt for cell in cells):
@@ -118,8 +127,13 @@ def vae_scale(configs: Configs) -> int:
 
 
 _ALL: Final = (
-    Family(pipeline="StableDiffusionPipeline"),
-    Family(pipeline="StableDiffusionXLPipeline", guidance_scale=5.0, zeroes_empty_negative=True),
+    Family(pipeline="StableDiffusionPipeline", from_start="StableDiffusionImg2ImgPipeline"),
+    Family(
+        pipeline="StableDiffusionXLPipeline",
+        guidance_scale=5.0,
+        zeroes_empty_negative=True,
+        from_start="StableDiffusionXLImg2ImgPipeline",
+    ),
     Family(
         pipeline="StableDiffusion3Pipeline",
         sampling="flow",
@@ -127,6 +141,8 @@ _ALL: Final = (
         num_inference_steps=28,
         guidance_scale=7.0,
         patch=2,
+        from_start="StableDiffusion3Img2ImgPipeline",
+        sizes_start=True,
     ),
     Family(
         pipeline="FluxPipeline",
@@ -137,6 +153,8 @@ _ALL: Final = (
         guidance_scale=3.5,
         patch=2,
         default_latent=128,
+        from_start="FluxImg2ImgPipeline",
+        sizes_start=True,
     ),
     Family(
         pipeline="PixArtAlphaPipeline",
@@ -169,6 +187,7 @@ _ALL: Final = (
         has_negative_prompt=False,
         num_inference_steps=4,
         guidance_scale=8.5,
+        from_start="LatentConsistencyModelImg2ImgPipeline",
     ),
     Family(
         pipeline="DDPMPipeline",

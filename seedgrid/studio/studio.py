@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, Unpack
+from typing import TYPE_CHECKING, Final, Unpack
 
 from seedgrid.core import request as requests
 from seedgrid.core.card import ModelCard
+from seedgrid.core.checks import parse_start
 from seedgrid.core.entry import Entry
 from seedgrid.core.notices import Notice
 from seedgrid.core.plan import Job, plan_grid, plan_refine
@@ -27,8 +28,12 @@ from seedgrid.diffusion.probe_results import advised_width
 from seedgrid.engine import Run
 from seedgrid.formats import png
 from seedgrid.pictures import Pictures, StudioPicture
+from seedgrid.storage import starts
 from seedgrid.studio.options import AnyPicture, RunOptions, Seeds, Settings, is_id, read_seeds
 from seedgrid.studio.parts import Parts
+
+if TYPE_CHECKING:
+    from seedgrid.library import Library
 
 _OWNER: Final = "studio"
 _NUM_VARIATIONS: Final = 4
@@ -102,6 +107,8 @@ class Studio(Parts):
             SeedGridError: As `grid`.
         """
         request = Request(prompt="", seeds=read_seeds(seeds), **settings)
+        if request.start:
+            request = replace(request, start=self.take_start(request.start))
         return _wait(self.start_grid(request, prompts, turbo=turbo, fresh=fresh))
 
     def start_grid(
@@ -126,6 +133,8 @@ class Studio(Parts):
             RunError: `too_many_runs` of this owner.
             LibraryError: The pictures cannot be kept.
         """
+        library = options.get("library")
+        request = self._with_start(request, library)
         card = self.card(request.model)
         device = options.get("placement", self._placement).device
         recipes = _resolve(
@@ -189,6 +198,39 @@ class Studio(Parts):
         jobs = plan_refine(parent, recipes) if parent else plan_grid(recipes)
         return self._submit(jobs, (), {**options, "fresh": True})
 
+    def take_start(self, picture: AnyPicture, library: Library | None = None) -> str:
+        """Keep a picture, of ours or any other, to begin others from.
+
+        Args:
+            picture: See `AnyPicture`; also a PNG, JPEG or WebP file without a recipe.
+            library: Where it is kept; the studio's own by default.
+
+        Returns:
+            The SHA-256 of its pixels, as `Request.start` wants it.
+
+        Raises:
+            PictureError: It is missing, or no picture.
+            LibraryError: It cannot be kept.
+        """
+        if isinstance(picture, str) and starts.place_of(picture) is not None:
+            return picture
+        if isinstance(picture, str | Path) and not is_id(picture):
+            pixels = starts.read_picture(png.read_bytes(Path(picture).expanduser()))
+        else:
+            pixels = png.read_pixels(self.find(picture, library).path)
+        return starts.keep((library or self.library).starts, pixels)
+
+    def _with_start(self, request: Request, library: Library | None) -> Request:
+        """Return the request with the digest of its start: no path is followed here."""
+        if not request.start:
+            return request
+        start = parse_start(request.start)
+        if starts.place_of(start) is None:
+            entry = (library or self.library).find(start)
+            pixels = png.read_pixels(entry.path)
+            start = starts.keep((library or self.library).starts, pixels)
+        return replace(request, start=start)
+
     def resolve(
         self,
         request: Request,
@@ -211,6 +253,7 @@ class Studio(Parts):
             InputError: What was asked for cannot be, by field.
             ModelError: As `card`.
         """
+        request = self._with_start(request, None)
         return _resolve(request, prompts, self._card_for(request, turbo, placement))
 
     def _card_for(self, request: Request, turbo: bool, placement: Placement | None) -> ModelCard:

@@ -16,6 +16,7 @@ import numpy as np
 from seedgrid.core.errors import RunError
 from seedgrid.core.recipe import Passport, Recipe, read_recipe
 from seedgrid.diffusion.backend import Outcome, Placement
+from seedgrid.storage import starts
 
 
 def write_job(folder: Path, recipes: Sequence[Recipe], placement: Placement) -> None:
@@ -23,6 +24,7 @@ def write_job(folder: Path, recipes: Sequence[Recipe], placement: Placement) -> 
     job = {
         "recipes": [recipe.model_dump(mode="json") for recipe in recipes],
         "placement": asdict(placement),
+        "starts": [str(place) for place in starts.places()],
     }
     (folder / "job.json").write_text(json.dumps(job), encoding="utf-8")
 
@@ -30,6 +32,7 @@ def write_job(folder: Path, recipes: Sequence[Recipe], placement: Placement) -> 
 def read_job(folder: Path) -> tuple[list[Recipe], Placement]:
     """Read what `write_job` wrote."""
     job = json.loads((folder / "job.json").read_text(encoding="utf-8"))
+    starts.know(*(Path(place) for place in job["starts"]))
     switches = tuple((name, value) for name, value in job["placement"].pop("switches"))
     recipes = [read_recipe(json.dumps(recipe)) for recipe in job["recipes"]]
     return recipes, Placement(**job["placement"], switches=switches)
