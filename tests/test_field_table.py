@@ -18,7 +18,8 @@ from typer.main import get_command
 
 import seedgrid
 from seedgrid.cli.program import app as program
-from seedgrid.core.fields import FIELDS, IN_LINKS, ON_PAGE, OPTIONS, Field, field
+from seedgrid.core.field import Field
+from seedgrid.core.fields import FIELDS, IN_LINKS, ON_PAGE, OPTIONS, field
 from seedgrid.core.recipe import NoiseShare
 from seedgrid.core.request import Request, ask_again, resolve
 from seedgrid.diffusion.backend import Placement

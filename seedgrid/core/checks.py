@@ -144,6 +144,17 @@ def check_strength(strength: float | None, _: ModelCard) -> float:
     return float(strength)
 
 
+def parse_lock_width(text: str) -> int:
+    """Read a lock width.
+
+    Raises:
+        InputError: `width_range`.
+    """
+    if text.strip() not in map(str, LOCK_WIDTHS):
+        raise InputError("width_range", field="width", value=text.strip()[:_SHOWN])
+    return int(text)
+
+
 def check_words(text: str, card: ModelCard) -> str:
     """Return the prompt that a model is given; one without words gets none.
 

@@ -23,7 +23,8 @@ from typing import Any, Final
 from seedgrid.core.card import ModelCard
 from seedgrid.core.checks import check_prompt
 from seedgrid.core.errors import InputError, ModelError
-from seedgrid.core.fields import FIELDS, Field, field
+from seedgrid.core.field import Field
+from seedgrid.core.fields import FIELDS, field
 from seedgrid.core.prompts import GUIDE_SUFFIXES, vary
 from seedgrid.core.recipe import MAX_GUIDANCE, MAX_STEPS, Recipe
 from seedgrid.core.request import ask_again, begun, check_portable

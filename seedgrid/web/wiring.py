@@ -15,7 +15,8 @@ from typing import Any, Final
 import gradio as gr
 
 from seedgrid.core.errors import SeedGridError
-from seedgrid.core.fields import AUTO, ON_PAGE, Field
+from seedgrid.core.field import Field
+from seedgrid.core.fields import AUTO, ON_PAGE
 from seedgrid.core.request import STRONG, SUBTLE
 from seedgrid.web.actions.checks import Checks
 from seedgrid.web.actions.form import read_form, read_round

@@ -11,7 +11,8 @@ from typing import Any, Final
 
 import gradio as gr
 
-from seedgrid.core.fields import ON_PAGE, Field
+from seedgrid.core.field import Field
+from seedgrid.core.fields import ON_PAGE
 
 _TEXT: Final[dict[str, dict[str, Any]]] = {
     "words": {"max_lines": 4},
