@@ -7,6 +7,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from seedgrid.library.take_in import take_in
 from seedgrid.models.families import FAMILIES
 from seedgrid.storage import starts
 from seedgrid.studio import Studio
-from seedgrid.testing.fake import FakeBackend
+from seedgrid.testing.fake import FAKE_CARD, FakeBackend
 from seedgrid.verify import claim_of, verify
 
 PIPELINES = {
@@ -221,3 +222,52 @@ def test_photographs_are_read_upright_opaque_and_not_too_large() -> None:
     assert large.shape == (50, 2048, 3)
     with pytest.raises(PictureError):
         starts.read_picture(b"GIF89a nothing")
+
+
+def test_a_final_is_the_picture_enlarged_and_painted_over(studio: Studio) -> None:
+    """Four strengths of one pick, alone in their batches, on its seed and words."""
+    picked = studio.grid("a fox", "3", width=64, height=64, num_inference_steps=4)[0]
+    found = studio.final(picked, 2)
+    assert [each.recipe.strength for each in found] == [0.2, 0.3, 0.4, 0.5]
+    assert found[0].entry.lineage.change == "128x128, strength 0.2"
+    assert {each.entry.lineage.parent_id for each in found} == {picked.id}
+    for each in found:
+        assert each.image.size == (128, 128)
+        assert (each.recipe.start, each.recipe.lock_width) == (picked.entry.pixels_sha256, 1)
+        assert int(each.recipe.num_inference_steps * each.recipe.strength) == 4
+        assert (each.seed, each.prompt) == (3, "a fox")
+    (again,) = studio.final(found[1], 2, strengths=[0.5])
+    assert again.image.size == (256, 256)
+
+
+@pytest.mark.parametrize(("scale", "code"), [(3, "final_scale"), (4, "size_range")])
+def test_a_final_that_is_too_large_is_refused(studio: Studio, scale: int, code: str) -> None:
+    """With the sizes that there are."""
+    picked = studio.grid("a fox", "3", width=640, height=640, num_inference_steps=1)[0]
+    with pytest.raises(InputError) as caught:
+        studio.final(picked, scale)
+    assert caught.value.code == code
+
+
+def test_a_final_that_needs_much_memory_is_decoded_in_tiles(
+    studio: Studio, backend: FakeBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is told, and the placement, from which the passport is made, says so."""
+    monkeypatch.setattr("seedgrid.core.finals.free_bytes", lambda: 1000)
+    monkeypatch.setattr(backend, "_card", replace(FAKE_CARD, decoding_bytes=2048))
+    picked = studio.grid("a fox", "3", width=64, height=64, num_inference_steps=4)[0]
+    backend.calls.clear()
+    run = studio.start_final(picked, 2, strengths=[0.5])
+    run.result()
+    assert [notice.code for notice in run.notices] == ["final_tiles"]
+    assert backend.calls[0].placement.vae_tiling
+
+
+def test_a_final_equals_the_plain_call(tmp_path: Path, model_folder: Callable[[str], Path]) -> None:
+    """Enlarged by Lanczos, then diffusers' image-to-image, alone: bit for bit."""
+    folder = model_folder("sd")
+    with Studio(str(folder), tmp_path / "library", placement=PLACEMENT) as studio:
+        picked = studio.grid("a fox", "3", width=32, height=32, num_inference_steps=2)[0]
+        (final,) = studio.final(picked, 2, strengths=[0.5])
+        plain = plain_start(folder, PIPELINES["sd"], [final.recipe], picked.path)
+    np.testing.assert_array_equal(np.asarray(final.image), np.asarray(plain[0]))

@@ -82,6 +82,7 @@ def make_card(ref: ModelRef, files: ModelFiles) -> ModelCard:
         scheduler=schedulers.own_name(family, own),
         schedulers=schedulers.names_for(family.sampling),
         dtype=choose_dtype(likely_device_type(), files.num_parameters).dtype,
+        decoding_bytes=family.decoding_bytes(configs),
         has_start=bool(family.from_start),
         fragile=family.fragile,
     )

@@ -25,6 +25,8 @@ Sampling = Literal["noise", "flow", "consistency", "unscaled", "implicit"]
 `implicit`: the same in `DDIMPipeline`'s loop, which passes arguments that only DDIM's takes.
 """
 
+_TENSORS: Final = 4
+
 Configs = dict[str, dict[str, Any]]
 """The configuration of each component by its name, as in the model's folder."""
 
@@ -76,6 +78,14 @@ class Family:
         without = configs[self.denoiser]
         channels = configs.get("vae", {}).get("latent_channels") or without["in_channels"]
         return int(channels), vae_scale(configs)
+
+    def decoding_bytes(self, configs: Configs) -> int:
+        """Return about how many bytes decoding takes for a pixel of the picture, in float32.
+
+        The decoder's last layers hold a few tensors of the picture's full size at once.
+        """
+        channels = configs.get("vae", {}).get("block_out_channels") or [3]
+        return int(_TENSORS * 4 * max(channels[:2]))
 
     def size_multiple(self, configs: Configs) -> int:
         """Return what width and height must be multiples of, in pixels."""

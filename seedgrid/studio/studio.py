@@ -16,6 +16,7 @@ from seedgrid.core.card import ModelCard
 from seedgrid.core.checks import parse_start
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import RunError
+from seedgrid.core.finals import STRENGTHS, decoding_bytes, finals, needs_tiles
 from seedgrid.core.notices import Notice
 from seedgrid.core.plan import Job, plan_grid, plan_refine
 from seedgrid.core.prompts import GUIDE_SUFFIXES
@@ -160,6 +161,57 @@ class Studio(Parts):
         parent = self.find(picture, options.get("library"))
         recipes = refine(parent.recipe, suffixes, self.card, prompt=prompt)
         return self._go_on(self._joined(picture, parent, options), recipes, options)
+
+    def final(
+        self,
+        picture: AnyPicture,
+        scale: int = 2,
+        *,
+        strengths: Sequence[float] = STRENGTHS,
+        fresh: bool = False,
+    ) -> Pictures:
+        """Make a picture large, on its own seed and words, and wait for it.
+
+        Args:
+            picture: See `AnyPicture`.
+            scale: 2 or 4 times as wide and high.
+            strengths: How much is painted anew, one picture each; `[0.3]` gives one.
+            fresh: Compute even what the library remembers.
+
+        Raises:
+            SeedGridError: As `grid`.
+        """
+        return _wait(self.start_final(picture, scale, strengths=strengths, fresh=fresh))
+
+    def start_final(
+        self,
+        picture: AnyPicture,
+        scale: int = 2,
+        *,
+        strengths: Sequence[float] = STRENGTHS,
+        **options: Unpack[RunOptions],
+    ) -> Run:
+        """Start a round of a picture's large finals; returns at once.
+
+        Where decoding in one piece would take too much memory it is done in tiles, which is told,
+        and stands in the passport.
+
+        Raises:
+            SeedGridError: As `start_grid`; `picture_lost` when its pixels are gone.
+        """
+        library = options.get("library")
+        parent = self.find(picture, library)
+        card = self.card(requests.ask_again(parent.recipe).model)
+        start = self.take_start(parent, library)
+        recipes = finals(parent.recipe, card, start=start, scale=scale, strengths=strengths)
+        notices: tuple[Notice, ...] = ()
+        if needs_tiles(recipes[0], card):
+            wanted = f"{decoding_bytes(recipes[0], card) / 1e9:.1f}"
+            notices = (Notice("final_tiles", value=wanted),)
+            placement = options.get("placement") or self._placement
+            options["placement"] = replace(placement, vae_tiling=True)
+        jobs = plan_refine(self._joined(picture, parent, options), recipes)
+        return self._submit(jobs, notices, options)
 
     def start_variations(
         self, picture: AnyPicture, *, weight: float, **options: Unpack[RunOptions]

@@ -76,10 +76,12 @@ class Filled:
     """What goes into the fields of a new request; None leaves the fields as they are.
 
     Attributes:
+        start: The digest of a picture to begin from: only its own field changes.
         status: What is to be said about it.
     """
 
     request: Request | None = None
+    start: str | None = None
     status: stage.Json | None = None
 
 
@@ -146,6 +148,8 @@ class LibraryActions:
         here = self._look(kept)
         try:
             taken = list(take_in(here.library, [Path(file) for file in files]))
+            if taken and all(_is_plain(each) for each in taken):
+                return PageUpdate(), self._begun(Path(files[-1]), here)
         except SeedGridError as error:
             epoch = here.state.move().epoch
             return PageUpdate(), Filled(status=stage.complain(epoch, error, field="drop"))
@@ -153,6 +157,12 @@ class LibraryActions:
             for file in files:
                 taken_in(Path(file))
         return self._taken(taken, here)
+
+    def _begun(self, path: Path, here: Snapshot) -> Filled:
+        """Keep a picture that holds no recipe, to begin others from."""
+        start = self._studio.take_start(path, here.library)
+        status = stage.say(here.state.move().epoch, "status_begin", kind="note")
+        return Filled(start=start, status=status)
 
     def _taken(self, taken: Sequence[Taken], here: Snapshot) -> tuple[PageUpdate, Filled]:
         ours = [each.entry for each in taken if each.entry is not None]
@@ -178,6 +188,11 @@ class LibraryActions:
         data = {"tool": fitting.tool, "reasons": reasons}
         status = stage.say(state.move().epoch, "error_imported", kind="note") | {"data": data}
         return Filled(request=fitting.request, status=status)
+
+
+def _is_plain(taken: Taken) -> bool:
+    """Tell whether a file is a picture that says nothing of how it was made."""
+    return taken.error is not None and taken.error.code == "picture_without_recipe"
 
 
 def _works(library: Library, query: Query) -> stage.Json:

@@ -59,6 +59,7 @@ def card(entry: Entry, parent: Entry | None, *, hint: str | None, lock: Json | N
         "scheduler": recipe.scheduler,
         "model": recipe.model.id,
         "negative": recipe.negative_prompt,
+        "strength": f"{recipe.strength:g}" if recipe.start else "",
         "favourite": entry.favourite,
         "note": entry.note,
         "hint": hint,
