@@ -34,11 +34,11 @@ from seedgrid.web.serializers.place import write_fields
 ROOT = Path(seedgrid.__file__).parents[1]
 WORDS = {
     "bar": ("label", "placeholder"),
-    "words": ("label", "placeholder"),
-    "lines": ("label", "placeholder"),
-    "text": ("label", "placeholder"),
-    "number": ("label",),
-    "choice": ("label",),
+    "words": ("label", "placeholder", "info"),
+    "lines": ("label", "placeholder", "info"),
+    "text": ("label", "placeholder", "info"),
+    "number": ("label", "info"),
+    "choice": ("label", "info"),
     "switch": ("label", "info"),
 }
 

@@ -6,15 +6,19 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from seedgrid.core.card import ModelCard
 
+Effect = Literal["other", "last", "same"]
 Widget = Literal["bar", "words", "lines", "text", "number", "choice", "switch"]
 
 
 def _as_it_is(text: str) -> str:
     return text
+
+
+_EFFECTS: Final[dict[str, Effect]] = {"recipe": "other", "placement": "last", "run": "same"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +42,9 @@ class Field:
         has_auto: Whether a list begins with "auto", and says what that gives.
         widget: How the page asks for it; None when it does not. `"bar"` is beside Generate.
         row: Settings of one row stand side by side on the page.
+        is_expert: Whether the page folds it away: an artist does without.
+        bits: What another value does to a picture's bits, where `belongs` does not say it; see
+            `effect`.
         help: What `--help` says; empty when it is no option.
         metavar: What `--help` shows for its value.
         in_link: Whether a link holds it, and a dropped picture or a link fills it in.
@@ -62,6 +69,8 @@ class Field:
     has_auto: bool = False
     widget: Widget | None = None
     row: str = ""
+    is_expert: bool = False
+    bits: Effect | None = None
     help: str = ""
     metavar: str | None = None
     in_link: bool = False
@@ -73,6 +82,11 @@ class Field:
     def id(self) -> str:
         """Its component's id on the page, without `sg-`; errors name it so."""
         return self.name.replace("_", "-")
+
+    @property
+    def effect(self) -> Effect:
+        """What another value does: other pixels, perhaps other last bits, or nothing at all."""
+        return self.bits or _EFFECTS[self.belongs]
 
     def value(self, said: Any) -> Any:  # noqa: ANN401 (each field has its own type)
         """Read what was typed or switched.

@@ -183,7 +183,7 @@ def _checked(parent: Recipe, changes: dict[str, Any], card_of: CardOf) -> dict[s
         }
         found |= begun(request, settings, card)
     if request.portable:
-        check_portable(request, str(request.scheduler))
+        check_portable(request)
     return found
 
 

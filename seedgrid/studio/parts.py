@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Final, Self
 from seedgrid.core.card import ModelCard
 from seedgrid.core.entry import Entry
 from seedgrid.core.recipe import Recipe
+from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.backend import Backend, Placement, Unwatched, Watch
+from seedgrid.diffusion.portable_trial import PortableTrial
 from seedgrid.diffusion.probe_results import ProbeReport
-from seedgrid.engine import UNBOUNDED, Bounds, Engine, Run, Warmth
+from seedgrid.engine import UNBOUNDED, Bounds, Engine, Load, Run, Warmth
 from seedgrid.pictures import StudioPicture, read_entry
 from seedgrid.storage import starts
 from seedgrid.studio.options import AnyPicture, is_id
@@ -132,6 +134,11 @@ class Parts:
         """How far `warm` has come."""
         return self.engine.warmth
 
+    @property
+    def load(self) -> Load:
+        """What the engine has to do at this moment."""
+        return self.engine.load
+
     def warm(self) -> None:
         """Load the studio's model in the background, when no run waits.
 
@@ -209,6 +216,17 @@ class Parts:
         """
         watch = self._probe_watch = Unwatched()
         return self.engine.borrow(lambda backend: backend.probe(recipe, placement, watch))
+
+    def try_portable(self, model: str | None) -> Future[PortableTrial]:
+        """Find out between two runs how portable arithmetic is computed here, and its cost.
+
+        Raises:
+            ModelError: As `card`.
+            RunError: `engine_closed`.
+        """
+        request = Request(prompt="a picture", seeds=(0,), portable=True)
+        (recipe,) = resolve(request, self.card(model))
+        return self.engine.borrow(lambda backend: backend.try_portable(recipe, self._placement))
 
     def stop_probing(self) -> None:
         """Stop the probe that goes on or waits, if there is one."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
@@ -24,6 +25,7 @@ from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.components.layout import View
 from seedgrid.web.serializers import stage
 from seedgrid.web.serializers.answers import PageUpdate
+from seedgrid.web.serializers.shapes import shapes_of
 from seedgrid.web.server.waiting import network_of
 from seedgrid.web.state.model_options import Offer
 from seedgrid.web.state.page_state import read_page_state
@@ -178,7 +180,7 @@ def _wire_card(view: View, handlers: Handlers, checks: Checks) -> None:
 
 
 def _wire_settings(view: View, handlers: Handlers, demo: gr.Blocks, language: str | None) -> None:
-    """Connect what a model offers: at the start, when another is chosen, and with Turbo."""
+    """Connect what a model offers, at the start and with each choice, and what a choice costs."""
 
     def words_of(request: gr.Request) -> str:
         wishes = (language, request.query_params.get("__lang"))
@@ -193,7 +195,7 @@ def _wire_settings(view: View, handlers: Handlers, demo: gr.Blocks, language: st
             status = stage.complain(read_page_state(kept).move().epoch, error)
             return status, *[gr.skip() for _ in offered[1:]]
         hints = {kind: list(words) for kind, words in offer.card.hints.items()}
-        return gr.skip(), hints, *_offer(offer, language, wanted)
+        return gr.skip(), hints, shapes_of(offer.card), *_offer(offer, language, wanted)
 
     def on_model(kept: object, model: str | None, turbo: bool, request: gr.Request) -> Updates:
         return offered_for(kept, model, turbo, words_of(request), {})
@@ -209,10 +211,21 @@ def _wire_settings(view: View, handlers: Handlers, demo: gr.Blocks, language: st
             return tuple(gr.skip() for _ in _OFFERED)
         return _offer(offer, words_of(request), None)
 
+    async def on_portable(
+        model: str | None, is_on: bool, request: gr.Request
+    ) -> AsyncIterator[object]:
+        language = words_of(request)
+        with suppress(SeedGridError):  # Generate says what is wrong with the model.
+            if is_on:
+                async for key, data in handlers.portable_news(model):
+                    yield gr.update(info=say(key, language).format(**data))
+
     settings = [view.settings[row.name] for row in _OFFERED]
-    offered = [view.status, view.bar.hints, *settings]
+    offered = [view.status, view.bar.hints, view.shapes, *settings]
     model, turbo = view.settings["model"], view.settings["turbo"]
     asked = [view.state, model, turbo]
+    portable = view.settings["portable"]
+    portable.change(on_portable, [model, portable], portable, **_QUEUED)
     turbo.input(on_turbo, [model, turbo], settings, **PRIVATE)
     model.input(on_model, asked, offered, **PRIVATE)
     view.payload.choose(on_choose, [view.state, turbo], offered, **PRIVATE)
