@@ -26,6 +26,7 @@ from seedgrid.export.bundle import script, write_bundle
 from seedgrid.library import Library
 from seedgrid.library.take_in import take_in
 from seedgrid.models.families import FAMILIES
+from seedgrid.models.registry import find
 from seedgrid.storage import starts
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FAKE_CARD, FakeBackend
@@ -271,3 +272,13 @@ def test_a_final_equals_the_plain_call(tmp_path: Path, model_folder: Callable[[s
         (final,) = studio.final(picked, 2, strengths=[0.5])
         plain = plain_start(folder, PIPELINES["sd"], [final.recipe], picked.path)
     np.testing.assert_array_equal(np.asarray(final.image), np.asarray(plain[0]))
+
+
+def test_a_model_that_knows_one_size_says_so(studio: Studio, backend: FakeBackend) -> None:
+    """The bundled one was measured to spoil what it enlarges."""
+    backend._card = replace(FAKE_CARD, enlarges=False)
+    picked = studio.grid("a fox", "3", width=64, height=64, num_inference_steps=1)[0]
+    with pytest.raises(InputError) as caught:
+        studio.final(picked)
+    assert caught.value.code == "final_model"
+    assert not find("bundled").card.enlarges

@@ -46,10 +46,13 @@ def finals(
         strengths: How much is painted anew; about as many steps are run as the picture took.
 
     Raises:
-        InputError: `final_scale`; the model paints from noise alone, or not so large.
+        InputError: `final_scale`; `final_model`: the model was found to make it worse; it paints
+            from noise alone, or not so large.
     """
     if scale not in SCALES:
         raise InputError("final_scale", field="scale", value=scale)
+    if not card.enlarges:
+        raise InputError("final_model", field="model", value=card.ref.id)
     begun = check_start(start, card)
     width, height = check_size((parent.width * scale, parent.height * scale), card)
     share = parent.strength if parent.start else 1.0

@@ -41,6 +41,7 @@ class _SideFile(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
     defaults: _Defaults = _Defaults()
+    enlarges: bool = True
     hints: dict[str, tuple[str, ...]] = Field(default_factory=dict)
 
 
@@ -112,7 +113,7 @@ def _with_side_file(card: ModelCard, folder: Path) -> ModelCard:
     defaults = side.defaults.model_dump(exclude_none=True)
     if defaults.get("scheduler", card.scheduler) not in card.schedulers:
         raise ModelError("model_damaged", value=card.ref.id, file=_SIDE_FILE)
-    return replace(card, hints=side.hints, **defaults)
+    return replace(card, hints=side.hints, enlarges=side.enlarges, **defaults)
 
 
 def _own_first(card: ModelCard) -> ModelCard:
