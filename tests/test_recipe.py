@@ -129,8 +129,8 @@ def test_words_and_noise_may_share_a_batch() -> None:
     ignored = {"prompt", "negative_prompt", "seed", "noise_mix"}
     all_but_those = set(Recipe.model_fields) - ignored
     assert set(json.loads(RECIPE.batch_key)) == all_but_those - set(CAME_LATER)
-    later = RECIPE.replace(compiled=True, arithmetic="portable-1")
-    assert {"compiled", "arithmetic"} <= set(json.loads(later.batch_key))
+    later = RECIPE.replace(compiled=True, arithmetic="portable-1", start="0" * 64)
+    assert {"compiled", "arithmetic", "start"} <= set(json.loads(later.batch_key))
 
 
 @pytest.mark.parametrize(

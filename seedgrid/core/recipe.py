@@ -41,6 +41,7 @@ Determinism = Literal["off", "seeded", "strict"]
 Arithmetic = Literal["native", "portable-1"]
 Seed = Annotated[int, Field(ge=0, le=MAX_SEED)]
 Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+StartDigest = Annotated[str, StringConstraints(pattern=r"^([0-9a-f]{64})?$")]
 # C0 controls but tab and newline, and DEL: text that databases and tokenizers choke on.
 PromptText = Annotated[
     str,
@@ -88,7 +89,7 @@ class NoiseShare(Value):
     weight: Annotated[float, Field(gt=0, le=1)]
 
 
-CAME_LATER: Final = ("arithmetic", "compiled")
+CAME_LATER: Final = ("arithmetic", "start", "strength", "compiled")
 """Fields that are not written while they have their default: older recipes keep their ids."""
 
 
@@ -101,6 +102,9 @@ class Recipe(Value):
         noise_mix: Applied in order to the noise of `seed`.
         arithmetic: `"portable-1"` gives the same bits on every machine (docs/portable.md);
             `"native"`, which is not written down, those of the machine's own kernels.
+        start: SHA-256 of the pixels of the picture that it begins from, cut and enlarged to its
+            size (`fitted`); empty, and then not written down, where it begins from noise alone.
+        strength: How much of the start the noise takes away; 1 without a start.
         compiled: In recipes from before the first release only: they are shown, not painted.
     """
 
@@ -120,6 +124,8 @@ class Recipe(Value):
     loras: tuple[Lora, ...] = ()
     noise_mix: tuple[NoiseShare, ...] = ()
     arithmetic: Arithmetic = "native"
+    start: StartDigest = ""
+    strength: Annotated[float, Field(gt=0, le=1)] = 1.0
     compiled: bool = False
 
     @model_serializer(mode="wrap")

@@ -42,6 +42,7 @@ from seedgrid.diffusion.probe_results import ProbeReport, advise, keep_report, r
 from seedgrid.diffusion.probed_call import ProbedCall
 from seedgrid.models import registry
 from seedgrid.models.schedulers import TABLE, min_steps
+from seedgrid.storage import starts
 
 _KERNELS: Final = {
     "math": SDPBackend.MATH,
@@ -161,7 +162,8 @@ class DiffusersBackend:
             watch.noise(lambda: loaded.preview.of_noise(recipes))
             # Shortcuts were proven bit for bit with torch's own arithmetic only.
             shortcuts = () if first.is_portable else self._accelerators
-            with all_used_by(loaded.pipeline, shortcuts, _context(first, loaded, placement)):
+            context = _context(first, loaded, placement)
+            with all_used_by(loaded.pipeline_for(first), shortcuts, context):
                 return paint_batch(recipes, loaded, watch)
 
     def _let_go(self) -> None:
@@ -178,7 +180,9 @@ class DiffusersBackend:
                 call_pipeline(recipes, loaded, watch, call.watching)
 
             probed = [each for each in self._accelerators if each.is_probed]
-            with all_used_by(loaded.pipeline, probed, _context(recipe, loaded, placement)):
+            with all_used_by(
+                loaded.pipeline_for(recipe), probed, _context(recipe, loaded, placement)
+            ):
                 return run_probe(recipe, compute, watch, denoiser=loaded.files.family.denoiser)
 
 
@@ -220,6 +224,8 @@ def _check_settings(recipe: Recipe, loaded: Loaded) -> None:
         raise InputError(
             "scheduler_unknown", field="scheduler", value=recipe.scheduler, choices=choices
         )
+    loaded.pipeline_for(recipe)
+    starts.check_there([recipe.start])
     if recipe.compiled:
         raise ModelError("compiled_unsupported")
     if recipe.loras:
