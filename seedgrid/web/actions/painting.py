@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
+from seedgrid.core.entry import Entry
 from seedgrid.core.errors import SeedGridError
 from seedgrid.core.events import Event, Finished, Loading, Noise, Started, Step, Terminal
 from seedgrid.core.request import Request
@@ -103,42 +104,31 @@ class Handlers:
 
     def on_refine(self, varied: RoundPayload, kept: object, address: str = "") -> PageUpdate:
         """Start a round on the picked picture's seed: its prompt with each suffix."""
-        here = self._look(kept)
 
-        def start() -> Run | None:
-            picked, options = here.picked(), self._options(here, varied, address)
-            start_refine = self._studio.start_refine
-            return start_refine(picked, varied.vary, **options) if picked else None
+        def start(picked: Entry, options: RunOptions) -> Run:
+            return self._studio.start_refine(picked, varied.vary, **options)
 
-        return self._start(here, start)
+        return self._start_from_pick(varied, kept, address, start)
 
     def on_variations(
         self, weight: float, varied: RoundPayload, kept: object, address: str = ""
     ) -> PageUpdate:
         """Start a round around the picked picture's noise: its words stay as they are."""
-        here = self._look(kept)
 
-        def start() -> Run | None:
-            picked, options = here.picked(), self._options(here, varied, address)
-            start_variations = self._studio.start_variations
-            return start_variations(picked, weight=weight, **options) if picked else None
+        def start(picked: Entry, options: RunOptions) -> Run:
+            return self._studio.start_variations(picked, weight=weight, **options)
 
-        return self._start(here, start)
+        return self._start_from_pick(varied, kept, address, start)
 
     def on_final(
         self, scale: int, varied: RoundPayload, kept: object, address: str = ""
     ) -> PageUpdate:
         """Start the large finals of the picked picture."""
-        here = self._look(kept)
-        try:
-            picked = here.picked()
-            if picked is None:
-                return PageUpdate()
-            options = self._options(here, varied, address)
-            run = self._studio.start_final(picked, scale, **options)
-        except SeedGridError as error:
-            return _refuse(here, error)
-        return self._show_run(here, run)
+
+        def start(picked: Entry, options: RunOptions) -> Run:
+            return self._studio.start_final(picked, scale, **options)
+
+        return self._start_from_pick(varied, kept, address, start)
 
     def on_again(self, kept: object, address: str = "") -> PageUpdate:
         """Make the round on the stage once more, though the library remembers its pictures."""
@@ -270,6 +260,22 @@ class Handlers:
 
     def _look(self, kept: object) -> Snapshot:
         return self._snapshots.of(read_page_state(kept))
+
+    def _start_from_pick(
+        self,
+        varied: RoundPayload,
+        kept: object,
+        address: str,
+        start: Callable[[Entry, RunOptions], Run],
+    ) -> PageUpdate:
+        """Start a round that goes on from the picked picture, if there is one."""
+        here = self._look(kept)
+
+        def start_round() -> Run | None:
+            picked, options = here.picked(), self._options(here, varied, address)
+            return start(picked, options) if picked else None
+
+        return self._start(here, start_round)
 
     def _start(self, here: Snapshot, start: Callable[[], Run | None]) -> PageUpdate:
         """Show the run that was started, or say what cannot be; then nothing else changes."""
