@@ -41,7 +41,7 @@ from seedgrid.diffusion.memory import is_memory_error, within_memory
 from seedgrid.diffusion.noise_mix import mixed_noise
 from seedgrid.diffusion.pipeline_cache import Loaded, PipelineCache, quiet_diffusers
 from seedgrid.diffusion.portable import portable
-from seedgrid.diffusion.probe import Probe, run_probe
+from seedgrid.diffusion.probe import Watching, run_probe
 from seedgrid.diffusion.probe_results import ProbeReport, advise, keep_report, recall_report
 from seedgrid.diffusion.step_callbacks import follow
 from seedgrid.models import registry
@@ -179,8 +179,9 @@ class DiffusersBackend:
         with _scope(recipe, placement):
             loaded = self._pipelines.get(recipe, placement)
 
-            def compute(recipes: Sequence[Recipe], probe: Probe) -> None:
-                self._call(recipes, loaded, watch, probe)
+            def compute(recipes: Sequence[Recipe], watching: Watching) -> list[torch.Tensor]:
+                called = self._call(recipes, loaded, watch, watching)
+                return [called.images, called.latents, torch.tensor(called.withheld)]
 
             probed = [each for each in self._accelerators if each.is_probed]
             with all_used_by(loaded.pipeline, probed, _context(recipe, loaded, placement)):
@@ -191,7 +192,7 @@ class DiffusersBackend:
         recipes: Sequence[Recipe],
         loaded: Loaded,
         watch: Watch,
-        probe: Probe | None = None,
+        watching: Watching | None = None,
     ) -> _Called:
         """Make one pipeline call and translate what diffusers and torch raise; ours stays ours.
 
@@ -199,11 +200,11 @@ class DiffusersBackend:
             recipes: Of one batch.
             loaded: Their model.
             watch: Of the batch.
-            probe: Watches the pipeline's parts, to test the lock.
+            watching: Watches the pipeline's parts, to test the lock.
         """
         try:
             with portable() if recipes[0].is_portable else nullcontext():
-                return _call_pipeline(recipes, loaded, watch, probe)
+                return _call_pipeline(recipes, loaded, watch, watching)
         except _REFUSALS as error:
             reason = None if is_memory_error(error) else foreign_reason(error)
             if reason is None:
@@ -247,7 +248,7 @@ class _Called:
 
 
 def _call_pipeline(
-    recipes: Sequence[Recipe], loaded: Loaded, watch: Watch, probe: Probe | None
+    recipes: Sequence[Recipe], loaded: Loaded, watch: Watch, watching: Watching | None
 ) -> _Called:
     """Call the pipeline with W cells: the recipes, padded with repeats of them.
 
@@ -263,8 +264,8 @@ def _call_pipeline(
     followed = follow(scheduler, first, loaded, watch, num_pictures=len(recipes))
     loaded.pipeline.scheduler = scheduler
     try:
-        watching = probe.watching(loaded.pipeline) if probe else nullcontext()
-        with mixed_noise(loaded.pipeline, cells), watching:
+        watched = watching.watching(loaded.pipeline) if watching else nullcontext()
+        with mixed_noise(loaded.pipeline, cells), watched:
             output = loaded.pipeline(
                 **family.call_arguments(cells, loaded.files.configs),
                 generator=fresh_generators([cell.seed for cell in cells]),
