@@ -18,6 +18,7 @@ SeedGrid.stage = ({ element, props, watch, pick }) => {
 
   let cells = [];
   let current = { epoch: -1 };
+  let columns = 2;
   let picked = null;
   let stopped = -1;
   let settled = Promise.resolve();
@@ -32,7 +33,7 @@ SeedGrid.stage = ({ element, props, watch, pick }) => {
   function newCell(index) {
     const cell = {
       index,
-      node: make("div", { class: "sg-cell", role: "option", tabindex: "0", "data-cell": index }),
+      node: make("div", { class: "sg-cell", role: "option", tabindex: index ? "-1" : "0", "data-cell": index }),
       canvas: make("canvas", { class: "sg-preview", width: 64, height: 64 }),
       image: null,
       caption: make("span", { class: "sg-caption" }),
@@ -53,8 +54,11 @@ SeedGrid.stage = ({ element, props, watch, pick }) => {
       if (event.key === "Enter" || event.key === " ") {
         event.preventDefault();
         choose(index);
+      } else if (SeedGrid.rove(event, () => cells.map((each) => each.node), columns)) {
+        event.preventDefault();
       }
     });
+    cell.node.addEventListener("focus", () => cells.forEach((each) => (each.node.tabIndex = each === cell ? 0 : -1)));
     return cell;
   }
 
@@ -64,7 +68,6 @@ SeedGrid.stage = ({ element, props, watch, pick }) => {
     if (!["done", "waiting", "painting"].includes(state)) return;
     picked = picked === index ? null : index;
     mark();
-    remember();
     if (picked === null) pick({ id: null });
     else if (state === "done") pick({ id: current.cells[index].id });
   }
@@ -79,32 +82,11 @@ SeedGrid.stage = ({ element, props, watch, pick }) => {
 
   const pickedId = () => current.cells?.[picked]?.id ?? null;
 
-  /** The ring outlives a reload; it is this browser's business alone. */
-  function remember() {
-    try {
-      localStorage.setItem("seedgrid-pick", pickedId() ?? "");
-    } catch {
-      // A browser that keeps nothing forgets the ring, and nothing else.
-    }
-  }
-
-  function recall(value) {
-    let kept = "";
-    try {
-      kept = localStorage.getItem("seedgrid-pick") ?? "";
-    } catch {
-      return null;
-    }
-    const index = value.cells.findIndex((cell) => cell.id && cell.id === kept);
-    return index < 0 ? null : index;
-  }
-
   function show(value) {
     if (value.epoch < current.epoch) return; // the last words of a run that was replaced
     const isNew = value.epoch !== current.epoch;
     const before = isNew ? [] : current.cells;
-    const isFirst = current.epoch <= 0 && value.epoch > 0;
-    if (isNew) picked = isFirst ? (recall(value) ?? value.picked) : value.picked;
+    if (isNew) picked = value.picked;
     if (["stopped", "missed"].includes(value.cells[picked]?.state)) picked = null; // it will never be there
     current = value;
     const isChanged = isNew || value.cells.some((state, index) => face(state) !== cells[index]?.face);
@@ -116,27 +98,25 @@ SeedGrid.stage = ({ element, props, watch, pick }) => {
     if (isNew) SeedGrid.stream(value.follow);
     const now = value.cells[picked];
     const hasFormed = before[picked] && before[picked].state !== "done";
-    if (now?.state === "done" && (hasFormed || (isFirst && picked !== value.picked))) {
-      remember();
-      pick({ id: now.id });
-    }
+    if (now?.state === "done" && hasFormed) pick({ id: now.id });
   }
 
   function layOut(value) {
     while (cells.length > value.cells.length) cells.pop().node.remove();
+    if (!cells.some((cell) => cell.node.tabIndex === 0)) cells[0]?.node.setAttribute("tabindex", "0");
     while (cells.length < value.cells.length) {
       const cell = newCell(cells.length);
       cells.push(cell);
       grid.append(cell.node);
     }
-    const columns = value.table?.seeds.length ?? Math.ceil(Math.sqrt(cells.length));
+    columns = value.table?.seeds.length ?? Math.ceil(Math.sqrt(cells.length));
     const rows = Math.ceil(cells.length / columns);
     head(value.table);
     const [width, height] = value.size;
     grid.classList.toggle("sg-table", Boolean(value.table));
     cells.forEach((cell, index) => round(cell.node, index, columns, rows));
     element.style.setProperty("--sg-columns", columns);
-    element.style.setProperty("--sg-ratio", (columns * width) / (rows * height));
+    byId("sg-page").style.setProperty("--sg-ratio", (columns * width) / (rows * height));
     element.style.setProperty("--sg-cell-ratio", width / height);
     const hasLost = value.cells.some((cell) => cell.lost);
     document.documentElement.classList.toggle("sg-has-lost", hasLost);

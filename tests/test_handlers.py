@@ -13,6 +13,7 @@ from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.core.request import Request, resolve
 from seedgrid.core.turbo import quicken
 from seedgrid.diffusion.backend import Placement
+from seedgrid.diffusion.processor import has_fast_bfloat16
 from seedgrid.engine import Run
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend, Fault
@@ -333,7 +334,7 @@ def test_turbo_answers_what_is_left_open(handlers: Handlers, painter: FakeBacken
     grid(handlers, open_fields)
     grid(handlers, replace(open_fields, steps="3"))
     request = Request(prompt=ASKED.prompt, seeds=(5,), width=64, height=64)
-    (quick,) = resolve(request, quicken(card, request))
+    (quick,) = resolve(request, quicken(card, request, has_fast_bfloat16=has_fast_bfloat16("auto")))
     taken = [call.recipes[0] for call in painter.calls]
     assert taken[0] == quick
     assert taken[1] == quick.replace(num_inference_steps=3)
@@ -346,7 +347,8 @@ def test_the_settings_say_what_an_open_field_gets(handlers: Handlers) -> None:
         card.num_inference_steps,
         card.scheduler,
     )
-    quick, answers = quicken(card, Request(prompt="")), handlers.offer(None, turbo=True).answers
+    quick = quicken(card, Request(prompt=""), has_fast_bfloat16=has_fast_bfloat16("auto"))
+    answers = handlers.offer(None, turbo=True).answers
     assert (answers.scheduler, answers.dtype) == (quick.scheduler, quick.dtype)
     assert answers.num_inference_steps == quick.num_inference_steps
 
@@ -467,3 +469,79 @@ def test_one_visitor_may_wait_with_few_runs(tmp_path: Path) -> None:
 def test_following_ends_at_once_when_nothing_runs(handlers: Handlers) -> None:
     """A visitor without a run holds no thread."""
     assert list(handlers.follow({})) == []
+
+
+def test_a_place_says_what_the_fields_showed(handlers: Handlers) -> None:
+    """Words, seeds and settings of the first round; what the model answers by itself is open."""
+    asked = FormPayload(prompt="a cat", seeds="5-8", size="64x64", steps="2", scheduler="auto")
+    first, _ = grid(handlers, asked)
+    shown = handlers.on_load({}, {"place": first["round"]})
+    assert shown.place is not None
+    fields = shown.place["fields"]
+    wanted = {"prompt": "a cat", "seeds": "5-8", "steps": "2", "size": "64x64"}
+    assert {name: fields[name] for name in wanted} == wanted
+    assert (fields["scheduler"], fields["guidance"]) == ("auto", "")
+
+
+def test_a_round_has_an_address_and_so_has_a_picture(handlers: Handlers) -> None:
+    """Another browser finds the round, or the picture picked in it, and the added words."""
+    first, news = grid(handlers)
+    parent = news.stage["cells"][2]["id"]
+    second, later = refine(handlers, first, parent)
+    child = later.stage["cells"][1]["id"]
+    round_ = kept(second)["round"]
+    assert round_ is not None
+    shown = handlers.on_load({}, {"place": round_})
+    assert shown.place is not None
+    assert shown.place["fields"]["vary"] == list(GUIDE_SUFFIXES)
+    assert (kept(shown)["round"], kept(shown)["picked"]) == (round_, parent)
+    shown = handlers.on_load({}, {"place": child})
+    assert (kept(shown)["round"], kept(shown)["picked"]) == (round_, child)
+    assert shown.stage is not None
+    assert shown.stage["picked"] == 1
+    shown = handlers.on_load(kept(shown), {"place": first["round"]})
+    assert (kept(shown)["round"], kept(shown)["picked"]) == (first["round"], parent)
+
+
+@pytest.mark.parametrize("said", [{"place": "0" * 32}, {"start": True}])
+def test_an_unknown_place_is_the_page_before_the_first_grid(
+    handlers: Handlers, said: dict[str, object]
+) -> None:
+    """What somebody else's library holds is not here, and is said so."""
+    first, _ = grid(handlers)
+    shown = handlers.on_load(first, said)
+    assert kept(shown)["round"] is None
+    assert shown.status is not None
+    assert shown.status["key"] == ("place_unknown" if "place" in said else None)
+
+
+def test_a_link_paints_what_it_asks_for(studio: Studio, handlers: Handlers) -> None:
+    """Not a filled form: the grid; and a known recipe is the library's."""
+    link = "prompt=a+red+fox&seeds=5-8&steps=3&size=64x64"
+    shown = handlers.on_load({}, {"link": link})
+    follow(handlers, shown)
+    assert [e.recipe.prompt for e in studio.library.work(kept(shown)["work"])] == ["a red fox"] * 4
+    again = handlers.on_load({}, {"link": link, "place": "0" * 32})
+    assert again.status is not None
+    assert again.status["key"] == "status_remembered"
+
+
+@pytest.mark.parametrize("is_public", [True, False])
+def test_a_link_that_costs_more_than_a_look_waits_for_a_click(
+    studio: Studio, is_public: bool
+) -> None:
+    """On a public page each link, at home one that asks for much: fields are filled in, no more."""
+    page = Handlers(studio, Snapshots(studio, OneLibrary(studio)), paints_links=not is_public)
+    link = "prompt=a+red+fox" + ("" if is_public else "&steps=150&size=512x512")
+    shown = page.on_load({}, {"link": link})
+    assert shown.status is not None
+    assert shown.fields is not None
+    assert (shown.status["key"], shown.fields["prompt"]) == ("link_ready", "a red fox")
+    assert kept(shown)["run"] is None
+
+
+def test_a_link_that_cannot_be_is_explained(handlers: Handlers) -> None:
+    """A stranger's link may hold anything; a message says what is wrong with it."""
+    shown = handlers.on_load({}, {"link": "prompt=a&steps=many"})
+    assert shown.status is not None
+    assert shown.status["key"] == "error_link_invalid"

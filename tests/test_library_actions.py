@@ -18,9 +18,10 @@ from seedgrid.diffusion.backend import Placement
 from seedgrid.formats.links import link_query, read_link
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FAKE_CARD, FakeBackend
-from seedgrid.web.actions.form import FormPayload, read_request, write_fields
+from seedgrid.web.actions.form import FormPayload, read_request
 from seedgrid.web.actions.library import PAGE_SIZE, LibraryActions
-from seedgrid.web.state.page_state import PageState, read_page_state
+from seedgrid.web.serializers.place import write_fields
+from seedgrid.web.state.page_state import PageState
 from seedgrid.web.state.snapshot import Snapshots
 from seedgrid.web.state.visitor_libraries import OneLibrary
 
@@ -252,18 +253,6 @@ def test_a_dropped_file_that_is_neither_is_explained(
     assert (shown.state, filled.request) == (None, None)
 
 
-def test_a_link_fills_in_the_fields(
-    actions: LibraryActions, works: tuple[tuple[Entry, ...], ...]
-) -> None:
-    """The link of a card's picture gives that recipe's words and numbers."""
-    recipe = works[2][0].recipe
-    filled = actions.on_link(link_query(recipe), ME)
-    assert filled.request is not None
-    fields = write_fields(filled.request)
-    assert (fields["prompt"], fields["seeds"]) == ("a red house", "2")
-    assert (fields["size"], fields["steps"]) == ("64x64", "1")
-
-
 def test_a_links_recipe_survives_the_fields(works: tuple[tuple[Entry, ...], ...]) -> None:
     """Filled in and read again, a recipe is the same, the noise of other seeds included."""
     mix = (NoiseShare(seed=4294967295, weight=0.1), NoiseShare(seed=7, weight=1 / 3))
@@ -274,18 +263,3 @@ def test_a_links_recipe_survives_the_fields(works: tuple[tuple[Entry, ...], ...]
     assert request is not None
     again = read_request(FormPayload(**write_fields(request)))
     assert resolve(again, FAKE_CARD) == (recipe,)
-
-
-def test_a_link_that_cannot_be_is_explained(actions: LibraryActions) -> None:
-    """A stranger's link may hold anything; a message says what is wrong with it."""
-    filled = actions.on_link("prompt=a&steps=many", ME)
-    assert filled.request is None
-    assert filled.status is not None
-    assert filled.status["key"] == "error_link_invalid"
-
-
-def test_a_page_without_a_link_is_left_alone(actions: LibraryActions) -> None:
-    """Other parameters of the address are somebody else's."""
-    assert actions.on_link("__theme=dark", ME).request is None
-    assert read_page_state(ME).visitor == "0" * 32
-    assert write_fields(Request(prompt="x"))["steps"] == ""

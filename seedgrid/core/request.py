@@ -14,10 +14,8 @@ from dataclasses import dataclass, fields
 from typing import Final
 
 from seedgrid.core.card import ModelCard
-from seedgrid.core.checks import check_prompt
 from seedgrid.core.errors import InputError
 from seedgrid.core.fields import FIELDS
-from seedgrid.core.prompts import vary
 from seedgrid.core.recipe import Lora, NoiseShare, Recipe
 from seedgrid.core.seeds import check_seed
 
@@ -78,15 +76,19 @@ def resolve(request: Request, card: ModelCard) -> tuple[Recipe, ...]:
         for name, value in row.filled(row.check(row.of(request), card)).items()
     }
     if request.portable:
-        settings |= _portable(request, settings["scheduler"])
+        settings |= check_portable(request, settings["scheduler"])
     base = Recipe(seed=0, model=card.ref, loras=request.loras, **settings)
     if not request.seeds:
         raise InputError("seed_text", field="seeds", value="")
     return tuple(base.model_copy(update={"seed": check_seed(seed)}) for seed in request.seeds)
 
 
-def _portable(request: Request, scheduler: str) -> dict[str, str]:
-    """Portable arithmetic is that of float32; half-precision files are read as that."""
+def check_portable(request: Request, scheduler: str) -> dict[str, str]:
+    """Portable arithmetic is that of float32; half-precision files are read as that.
+
+    Raises:
+        InputError: `portable_dtype` or `portable_scheduler`.
+    """
     if request.dtype not in (None, "float32"):
         raise InputError("portable_dtype", field="dtype", value=request.dtype)
     if scheduler in NOT_PORTABLE:
@@ -103,34 +105,6 @@ def ask_again(recipe: Recipe) -> Request:
         portable=recipe.is_portable,
         model=model.id if model.revision == "local" else f"{model.id}@{model.revision}",
         **{name: getattr(recipe, name) for name in same},
-    )
-
-
-def refine(
-    parent: Recipe, suffixes: Sequence[str], *, prompt: str | None = None
-) -> tuple[Recipe, ...]:
-    """Vary the words of a recipe and keep everything else, its seed above all.
-
-    Args:
-        parent: The recipe of the picture that was picked.
-        suffixes: Appended to the base prompt, one recipe each.
-        prompt: The base prompt; the parent's own by default.
-
-    Returns:
-        One recipe for each suffix that says something, all on the parent's seed.
-
-    Raises:
-        InputError: `variations_empty`, or the prompt is empty or too long.
-
-    Source:
-        https://huggingface.co/docs/diffusers/using-diffusers/reusing_seeds
-    """
-    base = parent.prompt if prompt is None else check_prompt(prompt, field="prompt")
-    if not base.strip():
-        raise InputError("prompt_empty", field="prompt")
-    return tuple(
-        parent.model_copy(update={"prompt": check_prompt(text, field="vary")})
-        for text in vary(base, suffixes)
     )
 
 

@@ -17,9 +17,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from datetime import UTC, datetime
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import torch
 
@@ -30,16 +29,9 @@ from seedgrid.diffusion.poisoned_call import PoisonedCall
 from seedgrid.diffusion.probe_findings import Findings, LeakFound
 from seedgrid.diffusion.probe_results import Check, ProbeReport
 from seedgrid.diffusion.replayed_call import ReplayedCall
+from seedgrid.diffusion.watched_parts import Watching
 
 _LONG_PROMPT: Final = " ".join(["misty mountains above a quiet lake at dawn, painted"] * 34)
-
-
-class Watching(Protocol):
-    """Watches a call of a pipeline."""
-
-    def watching(self, pipeline: Any) -> AbstractContextManager[None]:
-        """Watch every part of a pipeline in the block; afterwards it is as it was."""
-        ...
 
 
 class Compute(Protocol):

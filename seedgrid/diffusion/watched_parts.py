@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any, Final
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, Final, Protocol
 
 import torch
 
@@ -20,6 +20,14 @@ IDS: Final = ("img_ids", "txt_ids")
 
 MASK: Final = ("_mask",)
 """Arguments that say which words count; a neighbour's own are as bad as can be."""
+
+
+class Watching(Protocol):
+    """Watches a call of a pipeline."""
+
+    def watching(self, pipeline: Any) -> AbstractContextManager[None]:
+        """Watch every part of a pipeline in the block; afterwards it is as it was."""
+        ...
 
 
 def denoisers(pipeline: Any) -> dict[str, Any]:

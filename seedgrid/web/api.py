@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from inspect import Parameter, Signature
 from pathlib import Path
 from typing import Any, Final, TypedDict
 
@@ -22,13 +23,17 @@ from gradio.utils import get_upload_folder
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import SeedGridError
+from seedgrid.core.field import Field
+from seedgrid.core.fields import FIELDS, field, read_fields
 from seedgrid.core.prompts import GUIDE_SUFFIXES
+from seedgrid.core.request import Request
 from seedgrid.diffusion.backend import Unwatched
 from seedgrid.engine import Run
 from seedgrid.formats import png
+from seedgrid.locales import english
 from seedgrid.studio import Studio
 from seedgrid.verify import read_claim
-from seedgrid.web.actions.form import FormPayload, check_count, read_request
+from seedgrid.web.actions.form import check_count
 from seedgrid.web.server.uploads import taken_in
 from seedgrid.web.server.waiting import ended, network_of
 
@@ -36,11 +41,21 @@ Record = dict[str, Any]
 Answer = tuple[list[tuple[str, str]], list[Record]]
 
 _API_OWNER: Final = "api"
-# The parameters of /grid and what API users may leave out; Gradio takes defaults from components.
+_GRID_FIRST: Final = (
+    "prompt",
+    "seeds",
+    "negative",
+    "steps",
+    "guidance",
+    "size",
+    "scheduler",
+    "model",
+    "turbo",
+)
+"""The parameters that /grid always had, in the order in which scripts give them."""
 _GRID_FIELDS: Final = (
-    ("prompt", None),
-    ("seeds", "0-3"),
-    *((name, "") for name in ("negative", "steps", "guidance", "size", "scheduler", "model")),
+    *map(field, _GRID_FIRST),
+    *(row for row in FIELDS if row.belongs == "recipe" and row.name not in _GRID_FIRST),
 )
 
 
@@ -50,51 +65,14 @@ class Api:
     def __init__(self, studio: Studio) -> None:
         self._studio = studio
 
-    async def grid(
-        self,
-        prompt: str,
-        seeds: str = "0-3",
-        negative: str = "",
-        steps: str = "",
-        guidance: str = "",
-        size: str = "",
-        scheduler: str = "",
-        model: str = "",
-        turbo: bool = False,
-        request: gr.Request | None = None,
-    ) -> Answer:
-        """Paint one prompt on several seeds.
-
-        Args:
-            prompt: What the pictures should show.
-            seeds: For example 7, 0-3, or 7, 11, 42.
-            negative: What they should not show.
-            steps: A whole number; empty for the model's own.
-            guidance: 0 to 30; empty for the model's own.
-            size: WIDTHxHEIGHT; empty for the model's own.
-            scheduler: By the name people know; empty for the model's own.
-            model: bundled, a folder, or a hub id; empty for the one that was started. On a
-                public Space only what is installed.
-            turbo: Answer what is left empty for speed; the recipe says how.
-            request: Who asks; Gradio fills it in.
-
-        Returns:
-            The PNG files with their seeds, and a record of each.
-        """
-        asked = FormPayload(
-            prompt=prompt,
-            seeds=seeds,
-            negative=negative,
-            steps=steps,
-            guidance=guidance,
-            size=size,
-            scheduler=scheduler,
-            model=model,
-        )
+    async def grid(self, *said: Any) -> Answer:  # noqa: ANN401 (what the fields of the table are)
+        """Paint one prompt on several seeds; `_describe_grid` gives it its parameters."""
+        *typed, request = said
+        named = dict(zip((row.name for row in _GRID_FIELDS), typed, strict=True))
 
         def start() -> Run:
-            wanted = read_request(asked)
-            return self._studio.start_grid(wanted, turbo=turbo, **_asker(request))
+            wanted = Request(**read_fields((row for row in _GRID_FIELDS if row.fills), named))
+            return self._studio.start_grid(wanted, turbo=named["turbo"], **_asker(request))
 
         return await _answer(start)
 
@@ -104,11 +82,12 @@ class Api:
         vary: list[str] | None = None,
         request: gr.Request | None = None,
     ) -> Answer:
-        """Vary the words of a picture on its own seed.
+        """Vary the words or settings of a picture on its own seed.
 
         Args:
             picture_id: The `id` of a record that /grid or /refine gave.
-            vary: What to append to its prompt, one picture each; the guide's four by default.
+            vary: One picture each: what to append to its prompt, or a setting, as in
+                "guidance 3" or "scheduler Euler a"; the guide's four by default.
             request: Who asks; Gradio fills it in.
 
         Returns:
@@ -136,8 +115,8 @@ class Api:
         watch = Unwatched()
         try:
             claim = await to_thread.run_sync(read_claim, Path(picture))
-            future = self._studio.verify(claim, watch, **_asker(request))
-            found = await asyncio.wrap_future(future)
+            future = self._studio.verify([claim], watch, **_asker(request))
+            (found,) = await asyncio.wrap_future(future)
             verdict = found.as_json()
         except SeedGridError as error:
             raise gr.Error(str(error), print_exception=False) from error
@@ -174,17 +153,65 @@ class Api:
 def publish(studio: Studio) -> None:
     """Make the functions part of the page that is being built; nothing of them is seen there."""
     api = Api(studio)
-    texts = [gr.Textbox(value, label=name, visible=False) for name, value in _GRID_FIELDS]
-    turbo = gr.Checkbox(value=False, label="turbo", visible=False)
+    fields = [_component(row) for row in _GRID_FIELDS]
     picture_id = gr.Textbox(label="picture_id", visible=False)
     vary = gr.JSON(label="vary", visible=False)
     file = gr.File(label="picture", type="filepath", visible=False)
     pictures = gr.Gallery(label="pictures", visible=False)
     records = gr.JSON(label="records", visible=False)
-    _publish(api.grid, [*texts, turbo], [pictures, records])
+    _publish(api.grid, fields, [pictures, records])
     _publish(api.refine, [picture_id, vary], [pictures, records])
     _publish(api.recipe, [file], [records])
     _publish(api.verify, [file], [records])
+
+
+def _component(row: Field) -> gr.Component:
+    """What API users may leave out: Gradio takes the defaults of parameters from components."""
+    if row.value_type is bool:
+        return gr.Checkbox(value=False, label=row.name, visible=False)
+    return gr.Textbox(_default(row), label=row.name, visible=False)
+
+
+def _default(row: Field) -> str | bool | None:
+    if row.value_type is bool:
+        return False
+    return None if row.name == "prompt" else row.default or ""
+
+
+def _describe_grid() -> None:
+    """Make the parameters of /grid, as clients and MCP see them, of the table of fields."""
+    parameters = [
+        Parameter(
+            row.name,
+            Parameter.POSITIONAL_OR_KEYWORD,
+            default=_default(row) if row.name != "prompt" else Parameter.empty,
+            annotation=bool if row.value_type is bool else str,
+        )
+        for row in _GRID_FIELDS
+    ]
+    last = Parameter(
+        "request", Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=gr.Request | None
+    )
+    first = Parameter("self", Parameter.POSITIONAL_OR_KEYWORD)
+    grid: Any = Api.grid
+    grid.__signature__ = Signature([first, *parameters, last])
+    grid.__annotations__ = {one.name: one.annotation for one in (*parameters, last)}
+    labels = english().words
+    about = [f"    {row.name}: {row.help or labels[f'{row.name}_label']}" for row in _GRID_FIELDS]
+    grid.__doc__ = "\n".join(
+        [
+            "Paint one prompt on several seeds.",
+            "",
+            "Args:",
+            *about,
+            "",
+            "Returns:",
+            "    The PNG files with their seeds, and a record of each.",
+        ]
+    )
+
+
+_describe_grid()
 
 
 def _publish(
@@ -205,7 +232,8 @@ async def _answer(start: Callable[[], Run]) -> Answer:
     except SeedGridError as error:
         raise gr.Error(str(error), print_exception=False) from error
     files = await to_thread.run_sync(lambda: [_file(entry) for entry in entries])
-    return files, [_record(entry) for entry in entries]
+    notices = [str(notice) for notice in run.notices]
+    return files, [_record(entry) | {"notices": notices} for entry in entries]
 
 
 def _file(entry: Entry) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import gradio as gr
 
+from seedgrid.core.variables import is_public
 from seedgrid.studio import Studio
 from seedgrid.web.actions.checks import Checks
 from seedgrid.web.actions.library import LibraryActions
@@ -60,7 +61,7 @@ def make_answers(studio: Studio, libraries: Libraries | None = None) -> Answers:
     return Answers(
         studio=studio,
         libraries=libraries,
-        handlers=Handlers(studio, snapshots),
+        handlers=Handlers(studio, snapshots, paints_links=not is_public()),
         checks=Checks(studio, libraries),
         library=LibraryActions(studio, snapshots),
     )
@@ -77,8 +78,8 @@ def build_app(answers: Answers, *, language: str | None = None) -> gr.Blocks:
         title="SeedGrid", analytics_enabled=False, delete_cache=_CACHE_S, fill_width=True
     ) as demo:
         view = build_view(make_i18n())
-        offers = wire(view, answers.handlers, answers.checks, demo, language=language)
-        wire_library(view, answers.library, offers)
+        wire(view, answers.handlers, answers.checks, demo, language=language)
+        wire_library(view, answers.library)
         publish(answers.studio)
     demo.queue(max_size=_MAX_WAITING, default_concurrency_limit=None)
     _look_seldom(demo)

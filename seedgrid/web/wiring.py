@@ -15,7 +15,8 @@ from typing import Any, Final
 import gradio as gr
 
 from seedgrid.core.errors import SeedGridError
-from seedgrid.core.fields import AUTO, ON_PAGE, Field
+from seedgrid.core.field import Field
+from seedgrid.core.fields import AUTO, ON_PAGE
 from seedgrid.core.request import STRONG, SUBTLE
 from seedgrid.web.actions.checks import Checks
 from seedgrid.web.actions.form import read_form, read_round
@@ -23,6 +24,7 @@ from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.components.layout import View
 from seedgrid.web.serializers import stage
 from seedgrid.web.serializers.answers import PageUpdate
+from seedgrid.web.serializers.shapes import shapes_of
 from seedgrid.web.server.waiting import network_of
 from seedgrid.web.state.model_options import Offer
 from seedgrid.web.state.page_state import read_page_state
@@ -43,13 +45,15 @@ _QUEUED: Final = PRIVATE | {"queue": True}
 
 _OFFERED: Final = tuple(row for row in ON_PAGE if row.widget in ("number", "choice"))
 """The settings that depend on the model."""
+_ARRIVING_JS: Final = "(state) => SeedGrid.arriving(state)"
+_OFFERED_JS: Final = "() => SeedGrid.offered()"
 # The pick is the browser's: what is ringed when the button is pressed is what is refined.
 _PICK_JS: Final = "(state) => [SeedGrid.withPick(state)]"
 
 
 def wire(
     view: View, handlers: Handlers, checks: Checks, demo: gr.Blocks, *, language: str | None
-) -> gr.events.Dependency:
+) -> None:
     """Connect the components with the handlers.
 
     Args:
@@ -58,20 +62,20 @@ def wire(
         checks: What answers the Verify button.
         demo: The page, for its load event.
         language: The page's language; None leaves it to the browser.
-
-    Returns:
-        The event after which the settings hold what the model starts with.
     """
     _wire_rounds(view, handlers, demo)
     _wire_card(view, handlers, checks)
-    return _wire_settings(view, handlers, demo, language)
+    _wire_settings(view, handlers, demo, language)
 
 
 def _wire_rounds(view: View, handlers: Handlers, demo: gr.Blocks) -> None:
     """Connect what starts a run or goes to another place."""
 
-    def on_load(kept: object) -> Updates:
-        return updates(handlers.on_load(kept))
+    def on_load(kept: object, said: object, request: gr.Request) -> Updates:
+        return updates(handlers.on_load(kept, said, address_of(request)))
+
+    def on_arrive(kept: object, event: gr.EventData, request: gr.Request) -> Updates:
+        return updates(handlers.on_load(kept, event._data, address_of(request)))
 
     def on_generate(kept: object, payload: object, request: gr.Request) -> Updates:
         return updates(handlers.on_generate(read_form(payload), kept, address_of(request)))
@@ -104,7 +108,8 @@ def _wire_rounds(view: View, handlers: Handlers, demo: gr.Blocks) -> None:
         js=_fields_js(fields_by_name(view)),
     )
     refine = partial(view.card.refine.click, js=_fields_js(placed | {"vary": view.card.vary}))
-    show(demo.load, on_load)
+    show(partial(demo.load, js=_ARRIVING_JS), on_load, view.payload)
+    show(view.payload.arrive, on_arrive)
     show(generate, on_generate, view.payload)
     show(refine, on_refine, view.payload)
     for button, handler in ((view.card.subtle, on_subtle), (view.card.strong, on_strong)):
@@ -160,51 +165,66 @@ def _wire_card(view: View, handlers: Handlers, checks: Checks) -> None:
     view.card.picked.favourite(on_favourite, view.state, card, **PRIVATE)
 
 
-def _wire_settings(
-    view: View, handlers: Handlers, demo: gr.Blocks, language: str | None
-) -> gr.events.Dependency:
+def _wire_settings(view: View, handlers: Handlers, demo: gr.Blocks, language: str | None) -> None:
     """Connect what a model offers: at the start, when another is chosen, and with Turbo."""
 
     def words_of(request: gr.Request) -> str:
         wishes = (language, request.query_params.get("__lang"))
         return choose_language(*wishes, request.headers.get("accept-language"))
 
-    def on_model(kept: object, model: str | None, turbo: bool, request: gr.Request) -> Updates:
+    def offered_for(
+        kept: object, model: str | None, turbo: bool, language: str, wanted: Mapping[str, str]
+    ) -> Updates:
         try:
             offer = handlers.offer(model, turbo=turbo)
         except SeedGridError as error:
             status = stage.complain(read_page_state(kept).move().epoch, error)
             return status, *[gr.skip() for _ in offered[1:]]
         hints = {kind: list(words) for kind, words in offer.card.hints.items()}
-        return gr.skip(), hints, *_offer(offer, words_of(request))
+        return gr.skip(), hints, shapes_of(offer.card), *_offer(offer, language, wanted)
+
+    def on_model(kept: object, model: str | None, turbo: bool, request: gr.Request) -> Updates:
+        return offered_for(kept, model, turbo, words_of(request), {})
+
+    def on_choose(kept: object, turbo: bool, event: gr.EventData, request: gr.Request) -> Updates:
+        wanted = {row.name: str(event._data.get(row.name, "")) for row in _OFFERED}
+        return offered_for(kept, wanted["model"] or None, turbo, words_of(request), wanted)
 
     def on_turbo(model: str | None, turbo: bool, request: gr.Request) -> Updates:
         try:
             offer = handlers.offer(model, turbo=turbo)
         except SeedGridError:  # Generate says what is wrong with the model.
             return tuple(gr.skip() for _ in _OFFERED)
-        return _offer(offer, words_of(request), keeps_values=True)
+        return _offer(offer, words_of(request), None)
 
     settings = [view.settings[row.name] for row in _OFFERED]
-    offered = [view.status, view.bar.hints, *settings]
+    offered = [view.status, view.bar.hints, view.shapes, *settings]
     model, turbo = view.settings["model"], view.settings["turbo"]
     asked = [view.state, model, turbo]
     turbo.input(on_turbo, [model, turbo], settings, **PRIVATE)
     model.input(on_model, asked, offered, **PRIVATE)
-    return demo.load(on_model, asked, offered, **PRIVATE)
+    view.payload.choose(on_choose, [view.state, turbo], offered, **PRIVATE)
+    first = demo.load(on_model, asked, offered, **PRIVATE)
+    first.then(None, js=_OFFERED_JS, api_visibility="private")
 
 
-def _offer(offer: Offer, language: str, *, keeps_values: bool = False) -> Updates:
-    """Values for the settings: what can be chosen, and as a hint what an open one gets."""
+def _offer(offer: Offer, language: str, wanted: Mapping[str, str] | None) -> Updates:
+    """Values for the settings: what can be chosen, and as a hint what an open one gets.
+
+    Args:
+        offer: What the model offers.
+        language: Of the page.
+        wanted: What shall be chosen, where it is offered; None leaves the lists as they are.
+    """
     return tuple(
-        _list(row, offer, language, keeps_values=keeps_values)
+        _list(row, offer, language, wanted)
         if row.widget == "choice"
         else gr.update(placeholder=row.text(offer.answers))
         for row in _OFFERED
     )
 
 
-def _list(row: Field, offer: Offer, language: str, *, keeps_values: bool) -> object:
+def _list(row: Field, offer: Offer, language: str, wanted: Mapping[str, str] | None) -> object:
     choices = [
         (word(f"{row.name}_choice_{name}", language) or name, name)
         for name in offer.choices[row.name]
@@ -212,9 +232,11 @@ def _list(row: Field, offer: Offer, language: str, *, keeps_values: bool) -> obj
     if row.has_auto:
         auto = say("choice_auto", language)
         choices = [(f"{auto} ({row.text(offer.answers)})", AUTO), *choices]
-    if keeps_values:
+    if wanted is None:
         return gr.update(choices=choices)
-    return gr.update(choices=choices, value=offer.chosen.get(row.name, choices[0][1]))
+    is_there = wanted.get(row.name) in [name for _, name in choices]
+    usual = offer.chosen.get(row.name, choices[0][1])
+    return gr.update(choices=choices, value=wanted[row.name] if is_there else usual)
 
 
 def updates(update: PageUpdate) -> Updates:

@@ -75,10 +75,10 @@ def open_page(browser: Browser, address: str, troubles: list[str]) -> Iterator[O
     """Open the page in a browser of its own: `open_page("?__lang=ko", locale="ko-KR")`."""
     contexts = []
 
-    def open_page(path: str = "", *, at: str = address, **options: Any) -> Page:
+    def open_page(path: str = "", *, at: str = address, count: int = 4, **options: Any) -> Page:
         context = browser.new_context(**({"viewport": DESKTOP} | options))
         contexts.append(context)
-        return visit(context, at, path, troubles)
+        return visit(context, at, path, troubles, count=count)
 
     yield open_page
     for context in contexts:
@@ -101,15 +101,17 @@ def slow_page(open_page: OpenPage, slow_address: str) -> Page:
     return open_page(at=slow_address)
 
 
-def visit(context: BrowserContext, address: str, path: str, troubles: list[str]) -> Page:
-    """Open the page and wait until it shows its place."""
+def visit(
+    context: BrowserContext, address: str, path: str, troubles: list[str], *, count: int = 4
+) -> Page:
+    """Open the page and wait until it shows its place with so many cells."""
     page = context.new_page()
     page.set_default_timeout(SOON_MS)
     page.on("console", lambda m: troubles.append(m.text) if m.type == "error" else None)
     page.on("pageerror", lambda error: troubles.append(str(error)))
     page.on("request", lambda r: troubles.append(r.url) if is_elsewhere(r.url, address) else None)
     page.goto(address + path)
-    page.locator("#sg-stage [data-cell='3']").wait_for()
+    page.locator(f"#sg-stage [data-cell='{count - 1}']").wait_for()
     page.locator("#sg-stage[aria-busy]").wait_for()
     return page
 

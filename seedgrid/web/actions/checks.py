@@ -60,7 +60,7 @@ class Checks:
 
     async def _verify(self, claim: Claim, visitor: str, address: str) -> AsyncIterator[stage.Json]:
         watch = _VerifyWatch()
-        future = self._studio.verify(claim, watch, owner=visitor, address=address)
+        future = self._studio.verify([claim], watch, owner=visitor, address=address)
         watch.when_stopped(future.cancel)
         self._going.setdefault(visitor, set()).add(watch)
         waited = asyncio.wrap_future(future)
@@ -78,7 +78,8 @@ class Checks:
                 del self._going[visitor]
         if waited.cancelled():
             raise RunCancelled("run_cancelled")
-        yield await to_thread.run_sync(_shown, claim, waited.result())
+        (verdict,) = waited.result()
+        yield await to_thread.run_sync(_shown, claim, verdict)
 
 
 class _VerifyWatch:

@@ -19,7 +19,6 @@ from seedgrid.core.picture import PictureId
 from seedgrid.core.recipe import Seed, Value
 from seedgrid.core.request import Request
 from seedgrid.formats.importers.imported import Imported, fit
-from seedgrid.formats.links import read_link
 from seedgrid.library.take_in import Taken, take_in
 from seedgrid.studio import Studio
 from seedgrid.web.serializers import pictures, stage
@@ -154,14 +153,6 @@ class LibraryActions:
             for file in files:
                 taken_in(Path(file))
         return self._taken(taken, here)
-
-    def on_link(self, query: str, kept: object) -> Filled:
-        """Fill in what the page's own address asks for."""
-        epoch = read_page_state(kept).move().epoch
-        try:
-            return Filled(request=read_link(query))
-        except InputError as error:
-            return Filled(status=stage.complain(epoch, error))
 
     def _taken(self, taken: Sequence[Taken], here: Snapshot) -> tuple[PageUpdate, Filled]:
         ours = [each.entry for each in taken if each.entry is not None]

@@ -13,8 +13,11 @@ from typing import Final
 
 from seedgrid.core.errors import SeedGridError
 from seedgrid.core.events import Event, Finished, Loading, Noise, Started, Step, Terminal
+from seedgrid.core.request import Request
 from seedgrid.engine import Run
+from seedgrid.formats.links import read_link
 from seedgrid.studio import RunOptions, Studio
+from seedgrid.web.actions.arrivals import find_place, picked_of, read_arrival
 from seedgrid.web.actions.form import (
     FormPayload,
     RoundPayload,
@@ -24,10 +27,10 @@ from seedgrid.web.actions.form import (
 )
 from seedgrid.web.serializers import stage
 from seedgrid.web.serializers.answers import PageUpdate, Progress
+from seedgrid.web.serializers.place import write_fields
 from seedgrid.web.state.model_options import Offer, offer
 from seedgrid.web.state.page_state import read_page_state
 from seedgrid.web.state.snapshot import Snapshot, Snapshots, is_on_stage
-from seedgrid.web.state.tree import Round
 
 _POLL_S: Final = 0.2
 _IDLE_S: Final = 5.0
@@ -42,16 +45,48 @@ _NOISE_S: Final = 0.02
 class Handlers:
     """The page's answers. Safe from any thread: all state is in the page state and the library."""
 
-    def __init__(self, studio: Studio, snapshots: Snapshots) -> None:
+    def __init__(self, studio: Studio, snapshots: Snapshots, *, paints_links: bool = True) -> None:
         self._studio = studio
         self._snapshots = snapshots
+        self._paints_links = paints_links
 
-    def on_load(self, kept: object) -> PageUpdate:
-        """Open the page where this browser left it."""
+    def on_load(self, kept: object, said: object = None, address: str = "") -> PageUpdate:
+        """Open the page at its address, or where this browser left it."""
+        arrival = read_arrival(said)
         here = self._snapshots.of(read_page_state(kept).move())
-        if here.state.work is None or not (here.rounds or here.run):
+        found = find_place(here, arrival.place) if arrival.place else None
+        if found is not None:
+            return found.show()
+        if arrival.link:
+            return self._open_link(here, arrival.link, address)
+        is_unknown = arrival.place is not None
+        if is_unknown or arrival.start or not (here.state.work and (here.rounds or here.run)):
             here = here.moved(work=None, round=None, picked=None, run=None)
-        return here.show()
+        shown = here.show()
+        return _say(shown, "place_unknown") if is_unknown else shown
+
+    def _open_link(self, here: Snapshot, link: str, address: str) -> PageUpdate:
+        """Paint what a link asks for, or fill it in where a click must say that it is wanted."""
+        empty = here.moved(work=None, round=None, picked=None, run=None)
+        try:
+            request = read_link(link)
+            if request is None:
+                return empty.show()
+            if self._paints_links and self._is_usual(request):
+                run = self._studio.start_grid(
+                    request, **self._options(empty, FormPayload(), address)
+                )
+                return self._show_run(empty, run, is_asked=False)
+        except SeedGridError as error:
+            return replace(empty.show(), status=stage.complain(empty.state.epoch, error))
+        return replace(_say(empty.show(), "link_ready"), fields=write_fields(request))
+
+    def _is_usual(self, request: Request) -> bool:
+        """Whether it is no more work than two grids as the model's card has them."""
+        card = self._studio.card(request.model)
+        usual = 8 * card.width * card.height * card.num_inference_steps
+        recipes = self._studio.resolve(request)
+        return sum(r.width * r.height * r.num_inference_steps for r in recipes) <= usual
 
     def on_generate(self, asked: FormPayload, kept: object, address: str = "") -> PageUpdate:
         """Start a new work: one prompt or several, each on every seed."""
@@ -130,8 +165,7 @@ class Handlers:
             return here.moved(round=lineage.round_id, picked=lineage.parent_id).show()
         if wanted is None:
             return PageUpdate()
-        picked = _gone_on_from(wanted, here.rounds) or wanted.parent_id
-        return here.moved(round=wanted.id, picked=picked).show()
+        return here.moved(round=wanted.id, picked=picked_of(wanted, here.rounds)).show()
 
     def on_back(self, kept: object) -> PageUpdate:
         """Go to the round before, with the picture picked that was gone on from."""
@@ -221,14 +255,14 @@ class Handlers:
             placement=replace(self._studio.placement, **read_placement(said)),
         )
 
-    def _show_run(self, before: Snapshot, run: Run) -> PageUpdate:
+    def _show_run(self, before: Snapshot, run: Run, *, is_asked: bool = True) -> PageUpdate:
         """Show the round that has just begun, finished where the library knew its pictures."""
         run.wait_for(Loading, Started, timeout_s=_AT_ONCE_S)
         if run.state == "running":
             run.wait_for(Loading, Noise, timeout_s=_NOISE_S)
         if run.has_ended:
             self._snapshots.lock.consider(run)
-        return before.after(run).show()
+        return before.after(run).show(is_asked=is_asked)
 
 
 def _refuse(here: Snapshot, error: SeedGridError) -> PageUpdate:
@@ -236,10 +270,10 @@ def _refuse(here: Snapshot, error: SeedGridError) -> PageUpdate:
     return PageUpdate(status=stage.complain(here.state.move().epoch, error))
 
 
-def _gone_on_from(here: Round, rounds: Sequence[Round]) -> str | None:
-    """The picture of a round that was last gone on from."""
-    parents = [each.parent_id for each in rounds if each.parent_round_id == here.id]
-    return parents[-1] if parents else None
+def _say(shown: PageUpdate, key: str) -> PageUpdate:
+    """Say something about a place that is shown."""
+    assert shown.state is not None
+    return replace(shown, status=stage.say(shown.state.epoch, key, kind="note"))
 
 
 def _changes_rail(run: Run, events: Sequence[Event]) -> bool:

@@ -10,9 +10,16 @@ from seedgrid.web.state.page_state import PageState
 
 @dataclass(frozen=True, kw_only=True)
 class PageUpdate:
-    """What a handler changes on the page; None leaves a part as it is."""
+    """What a handler changes on the page; None leaves a part as it is.
+
+    Attributes:
+        place: Where the browser is then; told before what is shown there.
+        fields: What the fields shall show, by name, of a dropped picture or a link.
+    """
 
     state: PageState | None = None
+    place: Json | None = None
+    fields: Json | None = None
     stage: Json | None = None
     status: Json | None = None
     rail: Json | None = None

@@ -30,10 +30,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import SeedGridError
-from seedgrid.core.fields import ON_PAGE
+from seedgrid.core.fields import IN_LINKS, ON_PAGE
 from seedgrid.export.bundle import script, write_bundle
 from seedgrid.export.contact_sheets import write_sheet
 from seedgrid.storage.assets import assets_folder
+from seedgrid.web.server.downloads import download_routes
 from seedgrid.web.server.headers import SPACE_FRAMES, SecurityHeaders
 from seedgrid.web.server.limits import BoundedBody
 from seedgrid.web.server.packed import Packed
@@ -46,17 +47,23 @@ from seedgrid.web.texts import page_languages, page_texts
 ASSETS: Final = assets_folder()
 SCRIPTS: Final = (
     "base.js",
+    "place.js",
     "stream.js",
     "stage.js",
     "rail.js",
     "picked.js",
     "verdict.js",
     "exports.js",
+    "fours.js",
     "status.js",
     "hints.js",
+    "folds.js",
+    "shapes.js",
     "card_grid.js",
+    "selection.js",
     "library.js",
     "zoom.js",
+    "large.js",
     "drop.js",
     "roll.js",
     "names.js",
@@ -124,6 +131,7 @@ def routes(libraries: Libraries, follow: Follow) -> list[Route]:
 
     return [
         Route("/seedgrid/follow", follow_route(follow), methods=["POST"]),
+        *download_routes(libraries),
         Route("/seedgrid/export/{id}/{scope}.{kind}", export),
         Route("/seedgrid/pictures/{id}.png", picture),
         Route("/seedgrid/thumbs/{id}.jpg", thumb),
@@ -164,6 +172,7 @@ def page_head(language: str | None) -> str:
         "languages": page_languages(),
         "texts": page_texts(),
         "fields": [row.id for row in ON_PAGE],
+        "links": [row.name for row in IN_LINKS],
     }
     words = json.dumps(config, ensure_ascii=False).replace("<", "\\u003c")
     links = [f'<link rel="stylesheet" href="{_address(name)}">' for name in _STYLES]

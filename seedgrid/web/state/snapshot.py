@@ -13,13 +13,18 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from seedgrid.core.entry import Entry
-from seedgrid.core.errors import InputError
+from seedgrid.core.errors import InputError, SeedGridError
+from seedgrid.core.picture import Lineage
+from seedgrid.core.recipe import Recipe
+from seedgrid.core.request import Request, ask_again
 from seedgrid.engine import Run
 from seedgrid.studio import Studio
 from seedgrid.web.serializers import pictures
+from seedgrid.web.serializers import place as places
 from seedgrid.web.serializers import stage as stages
 from seedgrid.web.serializers.answers import PageUpdate
 from seedgrid.web.state.lock_badge import LockBadge
+from seedgrid.web.state.model_options import answers_of
 from seedgrid.web.state.page_state import PageState
 from seedgrid.web.state.tree import Round, living, path_to, rounds_of
 from seedgrid.web.state.visitor_libraries import Libraries
@@ -131,13 +136,18 @@ class Snapshot:
         except InputError:
             return None
 
-    def show(self) -> PageUpdate:
-        """The round on the stage, the work on the rail, the pick in the card."""
+    def show(self, *, is_asked: bool = False) -> PageUpdate:
+        """The round on the stage, the work on the rail, the pick in the card.
+
+        Args:
+            is_asked: Whether the fields have just asked for it, and show more than is known here.
+        """
         state, run = self.state, self.run
         follow = {"follow": state.to_browser()} if self._is_going else {}
         steps = _steps_so_far(run) if run is not None and self._is_going else {}
         return PageUpdate(
             state=state,
+            place=self._place(is_asked=is_asked),
             stage=self.stage(steps) | follow,
             status=None if run is not None and self._is_going else self._status(),
             rail=self.rail(),
@@ -180,6 +190,37 @@ class Snapshot:
         hint = None if entry.lineage.round_id == self.state.round else "card_parent"
         return pictures.card(entry, parent, hint=hint, lock=self._lock.of(entry))
 
+    def _place(self, *, is_asked: bool) -> stages.Json:
+        on_stage = {entry.id for entry in self.round.entries} if self.round else set()
+        ringed = self.state.picked if self.state.picked in on_stage else None
+        fields = None if is_asked else self._fields()
+        return places.place(self.state, fields, ringed=ringed, is_asked=is_asked)
+
+    def _fields(self) -> stages.Json | None:
+        """What the fields showed when this work was begun, and what the round on the stage adds."""
+        forming = self.run.jobs if self.run is not None and self.is_forming else ()
+        round_ = self.round
+        known = [(e.recipe, e.lineage) for e in (round_.entries if round_ else ())]
+        here = [(job.recipe, job.lineage) for job in forming] or known
+        if not here:
+            return None
+        parent = self.find(here[0][1].parent_id)
+        path = path_to(self.rounds, parent.lineage.round_id) if parent else ()
+        first = [entry.recipe for entry in path[0].entries] if path else [each for each, _ in here]
+        changes = [change.change for recipe, change in here if parent and _adds(change, recipe)]
+        return places.fields_of(first, changes, self._answers(first[0]))
+
+    def _answers(self, recipe: Recipe) -> Request | None:
+        try:
+            return answers_of(self._studio, ask_again(recipe).model)
+        except SeedGridError:  # Its model is not here any more: the recipe says all.
+            return None
+
+    @property
+    def is_forming(self) -> bool:
+        """Whether a run that is still known makes the round on the stage."""
+        return self.run is not None and is_on_stage(self.run, self.state)
+
     @property
     def _is_going(self) -> bool:
         """Whether there will be news: of a run, or of a model that is loaded ahead of the first."""
@@ -199,6 +240,11 @@ class Snapshot:
 def is_on_stage(run: Run, state: PageState) -> bool:
     """Tell whether a run makes the round on the stage."""
     return run.jobs[0].lineage.round_id == state.round
+
+
+def _adds(lineage: Lineage, recipe: Recipe) -> bool:
+    """Whether what was changed are words at the end of its prompt, and not its noise."""
+    return bool(lineage.change) and recipe.prompt.endswith(lineage.change)
 
 
 def _with(entries: tuple[Entry, ...], finished: Iterable[Entry]) -> tuple[Entry, ...]:

@@ -1,0 +1,72 @@
+"""What the page's own address asks for: a round, a picture, or a link with a recipe.
+
+Knows no component, and starts nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import StringConstraints, ValidationError
+
+from seedgrid.core.picture import PictureId
+from seedgrid.core.recipe import Value
+from seedgrid.formats.links import MAX_CHARACTERS
+from seedgrid.web.state.snapshot import Snapshot
+from seedgrid.web.state.tree import Round
+
+
+class Arrival(Value):
+    """What the address says when the page opens, or when the browser goes back and forward.
+
+    Attributes:
+        place: A round or a picture.
+        link: The query of a link, as far as it is ours.
+        start: Whether it is the page before the first grid that is asked for.
+    """
+
+    place: PictureId | None = None
+    link: Annotated[str, StringConstraints(max_length=MAX_CHARACTERS)] = ""
+    start: bool = False
+
+
+def read_arrival(said: object) -> Arrival:
+    """Read what the browser says of its address: JSON or an object; nothing if it is not ours."""
+    try:
+        return Arrival.model_validate_json(said) if isinstance(said, str) else _checked(said)
+    except ValidationError:
+        return Arrival()
+
+
+def _checked(said: object) -> Arrival:
+    return Arrival.model_validate(said or {})
+
+
+def find_place(here: Snapshot, place: str) -> Snapshot | None:
+    """Look at the place that an address names; None when this library does not have it.
+
+    Args:
+        here: Where the browser was: its own round may still be forming.
+        place: A round, or a picture, which is then picked.
+    """
+    entry = here.find(place)
+    if entry is not None:
+        lineage = entry.lineage
+        return here.moved(work=lineage.work_id, round=lineage.round_id, picked=entry.id)
+    if place == here.state.round and (here.round or here.is_forming):
+        return here
+    if here.run is not None and here.run.jobs[0].lineage.round_id == place:
+        lineage = here.run.jobs[0].lineage
+        return here.moved(work=lineage.work_id, round=place, picked=lineage.parent_id)
+    entries = here.library.round(place)
+    if not entries:
+        return None
+    moved = here.moved(work=entries[0].lineage.work_id, round=place, picked=None)
+    wanted = moved.round
+    return moved.moved(picked=picked_of(wanted, moved.rounds)) if wanted else moved
+
+
+def picked_of(wanted: Round, rounds: tuple[Round, ...]) -> str | None:
+    """Return what is picked when one comes to a round: what was gone on from, or its parent."""
+    parents = [each.parent_id for each in rounds if each.parent_round_id == wanted.id]
+    return parents[-1] if parents else wanted.parent_id

@@ -1,0 +1,72 @@
+"""A place: where a browser is, and what the fields show there, told from its pictures alone.
+
+The browser remembers what was typed (assets/place.js); this is for one that cannot: a second tab,
+a link to a round. Knows no component.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from seedgrid.core.fields import AUTO, ON_PAGE, field
+from seedgrid.core.recipe import Recipe
+from seedgrid.core.request import Request, ask_again
+from seedgrid.web.state.page_state import PageState
+
+Json = dict[str, Any]
+
+_ADVISED: Final = ("number", "choice")
+"""Settings that a model answers where they are left open."""
+
+
+def place(state: PageState, fields: Json | None, *, ringed: str | None, is_asked: bool) -> Json:
+    """Say where a browser is.
+
+    Args:
+        state: Where it is.
+        fields: What the fields show there, as far as it is known.
+        ringed: The picture that is picked on the stage.
+        is_asked: Whether the browser's fields have just asked for it: they stay as they are.
+    """
+    here = state.model_dump(mode="json", include={"epoch", "work", "round", "picked", "run"})
+    return here | {"fields": fields, "address": ringed or state.round, "asked": is_asked}
+
+
+def fields_of(
+    first: Sequence[Recipe], changes: Sequence[str], answers: Request | None
+) -> dict[str, str | bool | list[str]]:
+    """Return what the fields showed when a work was begun, by name.
+
+    Args:
+        first: The recipes of its first round, prompt by prompt.
+        changes: What the round on the stage appends to its parent's words.
+        answers: What the model gives for what is left open; None where it is not here.
+    """
+    prompts = list(dict.fromkeys(recipe.prompt for recipe in first))
+    seeds = tuple(dict.fromkeys(recipe.seed for recipe in first))
+    shown = write_fields(replace(ask_again(first[0]), seeds=seeds), answers)
+    shown["more_prompts"] = "\n".join(prompts[1:])
+    return shown | ({"vary": list(changes)} if changes else {})
+
+
+def write_fields(request: Request, answers: Request | None = None) -> dict[str, str | bool]:
+    """Return what the fields of the page show for a request: those that a link holds too.
+
+    Args:
+        request: What was asked for.
+        answers: What a model gives for what is left open: such a setting is left open again.
+    """
+    return {row.name: _shown(row.name, request, answers) for row in ON_PAGE if row.in_link}
+
+
+def _shown(name: str, request: Request, answers: Request | None) -> str | bool:
+    row = field(name)
+    if row.value_type is bool:
+        return bool(row.of(request))
+    text = row.text(request)
+    is_answer = answers is not None and row.widget in _ADVISED and text == row.text(answers)
+    if not is_answer or row.name in ("model", "determinism"):
+        return text
+    return AUTO if row.has_auto else ""
