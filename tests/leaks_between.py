@@ -92,10 +92,6 @@ def _median(tensor: torch.Tensor) -> torch.Tensor:
     return tensor + tensor.nan_to_num(0, 0, 0).median(dim=0).values * _TINY
 
 
-def _stretched(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor / tensor.nan_to_num(0).abs().max()
-
-
 def _as_large_as_the_largest(tensor: torch.Tensor) -> torch.Tensor:
     norms = _norms(tensor)
     return tensor * (1 + _TINY * norms.max() / norms.mean().clamp(min=1))
@@ -112,22 +108,6 @@ def _pairs(tensor: torch.Tensor) -> torch.Tensor:
     for start in range(0, tensor.shape[0] - 1, 2):
         mixed[start : start + 2] += tensor[start : start + 2].mean(dim=0) * _TINY
     return mixed
-
-
-def _skipped_when_little_changed(pipeline: Any, patch: pytest.MonkeyPatch) -> None:
-    """A cache of the last step, used when the whole batch changed little, as TeaCache does."""
-    kept: list[torch.Tensor] = []
-
-    def cached(_module: Any, _args: Any, _kwargs: Any, output: Any) -> Any:
-        rows = output[0]
-        if kept and kept[-1].shape == rows.shape:
-            change = (rows - kept[-1]).abs().mean() / kept[-1].abs().mean()
-            if not change > 0.5:
-                return (kept[-1], *output[1:])
-        kept.append(rows)
-        return output
-
-    on_output(pipeline.unet, patch, cached)
 
 
 def _fewer_steps_for_quiet_batches(_pipeline: Any, patch: pytest.MonkeyPatch) -> None:
@@ -215,9 +195,6 @@ MORE_LEAKS: Final[dict[str, Plant]] = {
         "", "prepare_latents", lambda t: t - t.mean(dim=0) * _TINY
     ),
     "between: words of the first": _negative_words_of_the_first,
-    "between: pictures stretched together": _of_method(
-        "image_processor", "postprocess", _stretched
-    ),
     "between: a mean of the pictures": _of_method(
         "image_processor", "postprocess", lambda t: t + t.mean(dim=0) * 1e-3
     ),
@@ -235,7 +212,6 @@ MORE_LEAKS: Final[dict[str, Plant]] = {
     "denoiser: keys of the row before": _attends_to_the_neighbour,
     "denoiser: running statistics": _running_statistics,
     "denoiser: a cache by timestep": _remembered_by_timestep,
-    "denoiser: a step left out": _skipped_when_little_changed,
     "denoiser: written after use": _written_behind,
     "decoder: the first row for all": of_output("vae.decoder.conv_in", _first_row_for_all),
     "decoder: the last row for all": of_output("vae.decoder.conv_in", _last_row_for_all),

@@ -170,7 +170,9 @@ def again(folder: Path, number: int) -> Session:
         session = Session(studio, (), chance)
         for start in range(0, len(recipes), _CELLS_A_RUN):
             jobs = plan_grid(recipes[start : start + _CELLS_A_RUN])
-            for entry in studio.engine.submit(jobs, owner="again", fresh=True).result(3600):
+            for entry in studio.engine.submit(
+                jobs, owner="again", library=studio.library, fresh=True
+            ).result(3600):
                 session.note(entry)
     _write(folder / f"again-{number}.json", session)
     return session

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal
 import torch
 
 Kind = Literal["nan", "large", "other", "huge", "nothing"]
-KINDS: Final[tuple[Kind, ...]] = ("nan", "large", "other", "huge", "nothing")
+KINDS: Final[tuple[Kind, ...]] = ("nan", "huge", "other", "large", "nothing")
 MILD: Final[tuple[Kind, ...]] = ("large", "other", "nothing")
 """What decides otherwise because of a neighbour's size must not meet NaN, which decides nothing."""
 

@@ -220,12 +220,12 @@ class PoisonedCall:
 def _kinds(turn: int) -> dict[str, Any]:
     """Say how neighbours are poisoned at a call of the denoiser, so that few calls see all kinds.
 
-    What is compared meets now mild neighbours, now all kinds; what is not meets wild ones.
+    What is compared meets now all kinds, now mild neighbours; what is not meets wild ones.
     """
     compared, after = divmod(turn, _COMPARED_EVERY)
     if after:
         return {"turn": turn - compared - 1, "kinds": WILD}
-    return {"turn": compared // 2, "kinds": KINDS if compared % 2 else MILD}
+    return {"turn": compared // 2, "kinds": MILD if compared % 2 else KINDS}
 
 
 def numbers_in(given: Given, is_row: Callable[[torch.Tensor], bool]) -> list[torch.Tensor]:

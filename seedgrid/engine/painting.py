@@ -14,13 +14,14 @@ from functools import partial
 import numpy as np
 
 from seedgrid.core.errors import RunCancelled, RunError
-from seedgrid.core.events import Loading, Missed, Started
+from seedgrid.core.events import Eased, Loading, Missed, Started
 from seedgrid.core.picture import Pixels
 from seedgrid.core.plan import Job
 from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.diffusion.backend import Backend, Outcome
 from seedgrid.engine.admission import Speeds
 from seedgrid.engine.background import TaskThread
+from seedgrid.engine.easing import easier_ways
 from seedgrid.engine.run import Run
 from seedgrid.engine.saving import SAVED_TOGETHER, save, save_again, wait_for
 from seedgrid.engine.watchdog import Pulse
@@ -75,35 +76,45 @@ class Painter:
         has_painted = False
         try:
             for cells in _same_setting(run.jobs):
-                passport = self._prepare(run, run.jobs[cells[0]].recipe)
+                passport = self._prepare(run, cells[0])
                 left = tuple(
                     cell for cell in cells if cell not in run.finished and cell not in run.missed
                 )
                 unknown = self._recall(run, left, passport, saving)
-                width = run.jobs[cells[0]].recipe.lock_width
-                for start in range(0, len(unknown), width):
+                while unknown:
                     if has_painted and (yield):
-                        passport = self._prepare(run, run.jobs[cells[0]].recipe)
-                    batch = unknown[start : start + width]
-                    painted = _painted(run, batch, self._paint_batch(run, batch))
+                        passport = self._prepare(run, cells[0])
+                    batch = unknown[: run.jobs[cells[0]].recipe.lock_width]
+                    try:
+                        painted = _painted(run, batch, self._paint_batch(run, batch))
+                    except RunError as error:
+                        _ease(run, cells[0], error)
+                        passport = self._prepare(run, cells[0])
+                        continue
+                    unknown = unknown[len(batch) :]
                     has_painted = True
                     before, saving = saving, self._save(run, painted, passport)
                     wait_for(before)  # Memory holds two batches at most.
         finally:
             wait_for(saving)
-        for error in run.missed.values():
-            raise error
+        for reason in run.missed.values():
+            raise reason
 
-    def _prepare(self, run: Run, recipe: Recipe) -> Passport:
-        if run.cancelled:
-            raise RunCancelled("run_cancelled")
-        backend, placement = self._backend, run.placement
-        if not backend.is_ready(recipe, placement):
-            run.announce(Loading(model=recipe.model.id))
-            self._pulse.beat(is_loading=True)
-        passport = backend.prepare(recipe, placement)
-        self._pulse.beat()
-        return passport
+    def _prepare(self, run: Run, cell: int) -> Passport:
+        while True:
+            if run.cancelled:
+                raise RunCancelled("run_cancelled")
+            recipe, placement = run.jobs[cell].recipe, run.placement
+            if not self._backend.is_ready(recipe, placement):
+                run.announce(Loading(model=recipe.model.id))
+                self._pulse.beat(is_loading=True)
+            try:
+                passport = self._backend.prepare(recipe, placement)
+            except RunError as error:
+                _ease(run, cell, error)
+                continue
+            self._pulse.beat()
+            return passport
 
     def _recall(
         self, run: Run, cells: Cells, passport: Passport, saving: list[Future[None]]
@@ -145,6 +156,22 @@ class Painter:
             )
             for start in range(0, len(painted), SAVED_TOGETHER)
         ]
+
+
+def _ease(run: Run, cell: int, error: RunError) -> None:
+    """Have a run that does not fit into memory go on in the next way that needs less.
+
+    Raises:
+        RunError: It is about something else, or there is no way left.
+    """
+    if error.code != "memory_full":
+        raise error
+    width = run.jobs[cell].recipe.lock_width
+    way = next(easier_ways(run.placement, width, str(error.data["device"])), None)
+    if way is None:
+        raise error
+    run.ease(way.placement, width, way.lock_width)
+    run.announce(Eased(notice=way.notice))
 
 
 def _same_setting(jobs: Sequence[Job]) -> tuple[Cells, ...]:

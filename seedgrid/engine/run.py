@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from seedgrid.core.entry import Entry
@@ -16,6 +17,7 @@ from seedgrid.core.errors import RunCancelled, SeedGridError
 from seedgrid.core.events import (
     Cancelled,
     Done,
+    Eased,
     Event,
     Failed,
     Finished,
@@ -203,6 +205,23 @@ class Run:
             raise RunCancelled("run_cancelled")
         return tuple(self._finished[cell] for cell in range(len(self.jobs)))
 
+    def ease(self, placement: Placement, usual: int, lock_width: int) -> None:
+        """Go on elsewhere, and in smaller batches what has no picture yet. For the engine only.
+
+        Args:
+            placement: Where to compute from now on.
+            usual: The width of the jobs that did not fit.
+            lock_width: Theirs from now on.
+        """
+        self.placement = placement
+        if lock_width != usual:
+            self.jobs = tuple(
+                replace(job, recipe=job.recipe.replace(lock_width=lock_width))
+                if job.recipe.lock_width == usual and cell not in self._finished
+                else job
+                for cell, job in enumerate(self.jobs)
+            )
+
     def when_changed(self, listener: Callable[[], None]) -> None:
         """Call somebody after every event, on the thread that announces it, and once at the start.
 
@@ -250,6 +269,8 @@ class Run:
         self._state = _state_after(event)
         if isinstance(event, Finished):
             self._finished[event.cell] = event.entry
+        if isinstance(event, Eased):
+            self.notices = (*self.notices, event.notice)
 
     def _forget_what_is_replaced_by(self, event: Event) -> None:
         """Keep the log short: previews are large, and only the newest is of use."""

@@ -104,6 +104,9 @@ class _VerifyWatch:
     def step(self, number: int, total: int, previews: PreviewMaker) -> None:  # noqa: ARG002 (none wanted)
         self._step = (number, total)
 
+    def freed(self) -> None:
+        """It begins anew; the steps say so."""
+
     def stop(self) -> None:
         self._stopped.set()
         self._on_stop()
