@@ -76,20 +76,20 @@ class Painter:
         has_painted = False
         try:
             for cells in _same_setting(run.jobs):
-                passport = self._prepare(run, cells[0])
                 left = tuple(
                     cell for cell in cells if cell not in run.finished and cell not in run.missed
                 )
+                passport = self._prepare(run, left or cells)
                 unknown = self._recall(run, left, passport, saving)
                 while unknown:
                     if has_painted and (yield):
-                        passport = self._prepare(run, cells[0])
-                    batch = unknown[: run.jobs[cells[0]].recipe.lock_width]
+                        passport = self._prepare(run, unknown)
+                    batch = unknown[: run.jobs[unknown[0]].recipe.lock_width]
                     try:
                         painted = _painted(run, batch, self._paint_batch(run, batch))
                     except RunError as error:
-                        _ease(run, cells[0], error)
-                        passport = self._prepare(run, cells[0])
+                        _ease(run, unknown, error)
+                        passport = self._prepare(run, unknown)
                         continue
                     unknown = unknown[len(batch) :]
                     has_painted = True
@@ -100,18 +100,18 @@ class Painter:
         for reason in run.missed.values():
             raise reason
 
-    def _prepare(self, run: Run, cell: int) -> Passport:
+    def _prepare(self, run: Run, cells: Cells) -> Passport:
         while True:
             if run.cancelled:
                 raise RunCancelled("run_cancelled")
-            recipe, placement = run.jobs[cell].recipe, run.placement
+            recipe, placement = run.jobs[cells[0]].recipe, run.placement
             if not self._backend.is_ready(recipe, placement):
                 run.announce(Loading(model=recipe.model.id))
                 self._pulse.beat(is_loading=True)
             try:
                 passport = self._backend.prepare(recipe, placement)
             except RunError as error:
-                _ease(run, cell, error)
+                _ease(run, cells, error)
                 continue
             self._pulse.beat()
             return passport
@@ -158,19 +158,24 @@ class Painter:
         ]
 
 
-def _ease(run: Run, cell: int, error: RunError) -> None:
-    """Have a run that does not fit into memory go on in the next way that needs less.
+def _ease(run: Run, cells: Cells, error: RunError) -> None:
+    """Have what is left of a run that does not fit into memory go on in a way that needs less.
+
+    Args:
+        run: Its painted pictures may still be on their way to the disk: they stay as they are.
+        cells: What is not painted yet, of one setting.
+        error: Why.
 
     Raises:
         RunError: It is about something else, or there is no way left.
     """
     if error.code != "memory_full":
         raise error
-    width = run.jobs[cell].recipe.lock_width
+    width = run.jobs[cells[0]].recipe.lock_width
     way = next(easier_ways(run.placement, width, str(error.data["device"])), None)
     if way is None:
         raise error
-    run.ease(way.placement, width, way.lock_width)
+    run.ease(way.placement, cells, way.lock_width)
     run.announce(Eased(notice=way.notice))
 
 

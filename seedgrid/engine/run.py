@@ -205,19 +205,19 @@ class Run:
             raise RunCancelled("run_cancelled")
         return tuple(self._finished[cell] for cell in range(len(self.jobs)))
 
-    def ease(self, placement: Placement, usual: int, lock_width: int) -> None:
-        """Go on elsewhere, and in smaller batches what has no picture yet. For the engine only.
+    def ease(self, placement: Placement, cells: Sequence[int], lock_width: int) -> None:
+        """Go on elsewhere, and with some cells in smaller batches. For the engine only.
 
         Args:
             placement: Where to compute from now on.
-            usual: The width of the jobs that did not fit.
+            cells: What is not painted yet, of one setting.
             lock_width: Theirs from now on.
         """
         self.placement = placement
-        if lock_width != usual:
+        if self.jobs[cells[0]].recipe.lock_width != lock_width:
             self.jobs = tuple(
                 replace(job, recipe=job.recipe.replace(lock_width=lock_width))
-                if job.recipe.lock_width == usual and cell not in self._finished
+                if cell in cells
                 else job
                 for cell, job in enumerate(self.jobs)
             )
