@@ -12,8 +12,6 @@ from seedgrid.core.errors import SeedGridError
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from tests import crossing
 
-NUM_CASES = 10
-
 
 @pytest.fixture(scope="module")
 def backend() -> DiffusersBackend:
@@ -32,15 +30,17 @@ def few(cards: dict[str, Any]) -> list[crossing.Case]:
 
 # Plain diffusers warns of what SeedGrid keeps quiet: cut prompts, NaN at one step.
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("num_cases", [5, pytest.param(24, marks=pytest.mark.sweep)])
 def test_a_slice_of_everything_is_plain_and_locked(
     backend: DiffusersBackend,
     model_folder: Callable[[str], Path],
     cards: dict[str, Any],
     few: list[crossing.Case],
+    num_cases: int,
 ) -> None:
     """The first cases of the covering: the plain call's bits, and the same beside others."""
     num_painted = 0
-    for case in few[:NUM_CASES]:
+    for case in few[:num_cases]:
         card = cards[case.family]
         try:
             ours = crossing.paint_ours(case, backend, card)
@@ -50,7 +50,7 @@ def test_a_slice_of_everything_is_plain_and_locked(
         assert ours["ours"] == plain["plain"], case
         assert ours["cell"] == ours["moved"], case
         num_painted += 1
-    assert num_painted > NUM_CASES / 2
+    assert num_painted > num_cases / 2
 
 
 def test_every_two_values_of_two_axes_meet(cards: dict[str, Any], few: list[crossing.Case]) -> None:

@@ -126,8 +126,22 @@ VARIABLES: Final = (
         public="256",
     ),
     Variable(
+        name="SEEDGRID_HOST",
+        what="The address to listen on, where `--host` says none; a container's is 0.0.0.0.",
+        home="127.0.0.1",
+    ),
+    Variable(
+        name="SEEDGRID_PORT",
+        what="The port, where `--port` says none; 0 takes a free one.",
+        home="7860",
+    ),
+    Variable(
         name="SPACE_ID",
         what="Set by Hugging Face: the page is a Space and public.",
+    ),
+    Variable(
+        name="SPACES_ZERO_GPU",
+        what="Set by Hugging Face: GPUs are lent for some seconds (ZeroGPU), and paint.",
     ),
     Variable(
         name="FORWARDED_ALLOW_IPS",
@@ -165,6 +179,11 @@ _BY_NAME: Final = {variable.name: variable for variable in VARIABLES}
 def is_public() -> bool:
     """Tell whether strangers use this page: a Space, or where `SEEDGRID_PUBLIC` says so."""
     return "SPACE_ID" in os.environ or os.environ.get("SEEDGRID_PUBLIC", "").lower() in _YES
+
+
+def is_zero_gpu() -> bool:
+    """Tell whether this is a Space to which GPUs are lent for seconds."""
+    return os.environ.get("SPACES_ZERO_GPU", "").lower() in _YES
 
 
 def number(name: str, *, is_public: bool) -> float | None:

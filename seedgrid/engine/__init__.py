@@ -11,11 +11,11 @@ run, `saving.py` what the thread beside it does, `watchdog.py` who notices when 
 back.
 """
 
-from seedgrid.engine.admission import UNBOUNDED, Bounds
+from seedgrid.engine.admission import UNBOUNDED, Bounds, Load
 from seedgrid.engine.engine import Engine
 from seedgrid.engine.run import Run, State
 from seedgrid.engine.store import Store
 from seedgrid.engine.warming import Warmth
 from seedgrid.engine.watchdog import Patience
 
-__all__ = ["UNBOUNDED", "Bounds", "Engine", "Patience", "Run", "State", "Store", "Warmth"]
+__all__ = ["UNBOUNDED", "Bounds", "Engine", "Load", "Patience", "Run", "State", "Store", "Warmth"]

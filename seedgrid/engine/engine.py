@@ -17,8 +17,9 @@ from seedgrid.core.notices import Notice
 from seedgrid.core.plan import Job
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request, resolve
+from seedgrid.core.speeds import Speeds
 from seedgrid.diffusion.backend import Backend, Placement, even_threads
-from seedgrid.engine.admission import UNBOUNDED, Asker, Bounds, Speeds, Waiting, admit
+from seedgrid.engine.admission import UNBOUNDED, Asker, Bounds, Load, Waiting, admit
 from seedgrid.engine.fair_queue import Errand, FairQueue
 from seedgrid.engine.loan import Loan
 from seedgrid.engine.painting import Strays
@@ -211,6 +212,17 @@ class Engine:
     def warmth(self) -> Warmth:
         """How far `warm` has come."""
         return self._warming.warmth
+
+    @property
+    def load(self) -> Load:
+        """What it has to do at this moment."""
+        with self._lock:
+            active = [*self._active_runs(), *self._active_loans()]
+        return Load(
+            num_waiting=len(active),
+            left_s=sum(each.left_s for each in active),
+            is_lost=self._why_closed == "engine_lost",
+        )
 
     def close(self) -> None:
         """Stop all runs within one step, save what is finished, let go of the models.

@@ -28,6 +28,7 @@ from seedgrid.core.errors import ModelError, RunCancelled, RunError
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import ModelRef, Passport, Recipe
 from seedgrid.diffusion.backend import Outcome, Placement, Watch
+from seedgrid.diffusion.portable_trial import PortableTrial
 
 Noise = NDArray[np.float64]
 
@@ -158,7 +159,7 @@ class FakeBackend:
             if watch.cancelled:
                 raise RunCancelled("run_cancelled")
             _strike(fault, number)
-            time.sleep(self._step_delay_s)
+            self.pause(recipes, number, watch)
             for canvas in canvases:
                 canvas.step()
             watch.step(number, total, partial(_previews, shown, number / total))
@@ -168,11 +169,19 @@ class FakeBackend:
             for cell, canvas in enumerate(canvases)
         )
 
+    def pause(self, recipes: Sequence[Recipe], number: int, watch: Watch) -> None:  # noqa: ARG002 (for others)
+        """Take the time of one step; a test may wait here for something else than a clock."""
+        time.sleep(self._step_delay_s)
+
     def probe(self, *_: object) -> None:
         """Tell nothing: there is no arithmetic that the pictures of a batch could share."""
 
     def rehash(self, ref: ModelRef) -> None:
         """Do nothing: there are no weights."""
+
+    def try_portable(self, recipe: Recipe, placement: Placement) -> PortableTrial:  # noqa: ARG002 (protocol)
+        """Say that it holds, and a cost."""
+        return PortableTrial(wrong=(), times=2.94)
 
     def close(self) -> None:
         """Remember that it was called."""

@@ -34,9 +34,13 @@ from seedgrid.core.fields import IN_LINKS, ON_PAGE
 from seedgrid.export.bundle import script, write_bundle
 from seedgrid.export.contact_sheets import write_sheet
 from seedgrid.storage.assets import assets_folder
+from seedgrid.studio import Studio
 from seedgrid.web.server.downloads import download_routes
 from seedgrid.web.server.headers import SPACE_FRAMES, SecurityHeaders
+from seedgrid.web.server.health import health_route
 from seedgrid.web.server.limits import BoundedBody
+from seedgrid.web.server.mcp_tools import mcp_routes
+from seedgrid.web.server.openapi import api_routes
 from seedgrid.web.server.packed import Packed
 from seedgrid.web.server.page_head import PageHead
 from seedgrid.web.server.stream import Follow, follow_route
@@ -47,6 +51,7 @@ from seedgrid.web.texts import page_languages, page_texts
 ASSETS: Final = assets_folder()
 SCRIPTS: Final = (
     "base.js",
+    "away.js",
     "place.js",
     "stream.js",
     "stage.js",
@@ -73,6 +78,8 @@ _STYLES: Final = ("page.css", "panel.css", "library.css", "overlay.css")
 _THUMB_PX: Final = 192
 _THUMB_QUALITY: Final = 80
 _FOREVER: Final = {"Cache-Control": "private, max-age=31536000, immutable"}
+MAX_FILE_MB: Final = 64
+"""What one file may have that is dropped on the page; it says so before anything is sent."""
 EXPORTS: Final = ("png", "pdf", "zip", "py")
 _HARMLESS: Final = {
     "X-Content-Type-Options": "nosniff",
@@ -86,16 +93,20 @@ _TYPES: Final = {
 }
 
 
-def routes(libraries: Libraries, follow: Follow) -> list[Route]:
-    """Return the routes of our own, all under `/seedgrid/`.
+def routes(studio: Studio, libraries: Libraries, follow: Follow) -> list[Route]:
+    """Return the routes of our own: under `/seedgrid/`, agents' tools, and `/healthz`.
 
     Args:
-        libraries: Where the pictures are that may be asked for by their id.
+        studio: What the API's pictures are in, and what agents paint with.
+        libraries: Where the visitors' pictures are that may be asked for by their id.
         follow: Tells how the run of a page goes.
     """
 
+    def file_of(picture_id: str) -> Path | None:
+        return libraries.file_of(picture_id) or studio.library.file_of(picture_id)
+
     def picture(request: Request) -> Response:
-        path = libraries.file_of(request.path_params["id"])
+        path = file_of(request.path_params["id"])
         try:
             # In one piece: a FileResponse goes to another thread and back for every 64 KB.
             data = path.read_bytes() if path is not None else None
@@ -136,6 +147,9 @@ def routes(libraries: Libraries, follow: Follow) -> list[Route]:
         Route("/seedgrid/pictures/{id}.png", picture),
         Route("/seedgrid/thumbs/{id}.jpg", thumb),
         Route("/seedgrid/assets/{name:path}", asset),
+        health_route(studio),
+        *api_routes(),
+        *mcp_routes(studio),
     ]
 
 
@@ -172,6 +186,7 @@ def page_head(language: str | None) -> str:
         "languages": page_languages(),
         "texts": page_texts(),
         "fields": [row.id for row in ON_PAGE],
+        "max_upload_mb": MAX_FILE_MB,
         "links": [row.name for row in IN_LINKS],
     }
     words = json.dumps(config, ensure_ascii=False).replace("<", "\\u003c")
