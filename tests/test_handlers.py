@@ -17,6 +17,7 @@ from seedgrid.diffusion.processor import has_fast_bfloat16
 from seedgrid.engine import Run
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend, Fault
+from seedgrid.web.actions import painting
 from seedgrid.web.actions.form import FormPayload, RoundPayload
 from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.serializers.answers import PageUpdate, Progress
@@ -515,8 +516,11 @@ def test_an_unknown_place_is_the_page_before_the_first_grid(
     assert shown.status["key"] == ("place_unknown" if "place" in said else None)
 
 
-def test_a_link_paints_what_it_asks_for(studio: Studio, handlers: Handlers) -> None:
+def test_a_link_paints_what_it_asks_for(
+    studio: Studio, handlers: Handlers, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Not a filled form: the grid; and a known recipe is the library's."""
+    monkeypatch.setattr(painting, "_AT_ONCE_S", 60.0)  # A busy machine looks for longer.
     link = "prompt=a+red+fox&seeds=5-8&steps=3&size=64x64"
     shown = handlers.on_load({}, {"link": link})
     follow(handlers, shown)
