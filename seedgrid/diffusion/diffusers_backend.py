@@ -43,6 +43,7 @@ from seedgrid.diffusion.probe_results import ProbeReport, advise, keep_report, r
 from seedgrid.diffusion.watched_parts import Watching
 from seedgrid.models import registry
 from seedgrid.models.schedulers import TABLE, min_steps
+from seedgrid.storage import starts
 
 _KERNELS: Final = {
     "math": SDPBackend.MATH,
@@ -161,7 +162,7 @@ class DiffusersBackend:
             context = _context(first, loaded, placement)
             # Shortcuts were proven bit for bit with torch's own arithmetic only.
             shortcuts = () if first.is_portable else self._accelerators
-            with all_used_by(loaded.pipeline, shortcuts, context):
+            with all_used_by(loaded.pipeline_for(first), shortcuts, context):
                 for places in split_calls(recipes, loaded):
                     part = [recipes[place] for place in places]
                     output = call_pipeline(part, loaded, watch)
@@ -189,7 +190,9 @@ class DiffusersBackend:
                 return [output.images, output.latents, torch.tensor(output.withheld)]
 
             probed = [each for each in self._accelerators if each.is_probed]
-            with all_used_by(loaded.pipeline, probed, _context(recipe, loaded, placement)):
+            with all_used_by(
+                loaded.pipeline_for(recipe), probed, _context(recipe, loaded, placement)
+            ):
                 return run_probe(recipe, compute, watch, denoiser=loaded.files.family.denoiser)
 
 
@@ -252,6 +255,8 @@ def _check_settings(recipe: Recipe, loaded: Loaded) -> None:
         raise InputError(
             "scheduler_unknown", field="scheduler", value=recipe.scheduler, choices=choices
         )
+    loaded.pipeline_for(recipe)
+    starts.check_there([recipe.start])
     if recipe.compiled:
         raise ModelError("compiled_unsupported")
     if recipe.loras:
