@@ -27,6 +27,7 @@ class ModelCard:
         lock_width: The model's usual one; where a probe found a leak here, the studio takes less,
             and says so.
         hints: Words the model knows, by kind, for the page; empty when nobody said.
+        suffixes: Four variations at which the model shines, for the page; empty means the guide's.
         fragile: True for pipelines that only the same hardware and versions reproduce (UnCLIP).
     """
 
@@ -47,4 +48,5 @@ class ModelCard:
     dtype: DType = "float32"
     lock_width: int = LOCK_WIDTH
     hints: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    suffixes: tuple[str, ...] = ()
     fragile: bool = False

@@ -9,7 +9,19 @@ import httpx
 import pytest
 from playwright.sync_api import expect
 from serving import serve
-from steps import SOON_MS, OpenPage, cell, generate, ids, refine, seeds_shown, set_steps
+from steps import (
+    SOON_MS,
+    OpenPage,
+    cell,
+    generate,
+    ids,
+    prompt,
+    refine,
+    seeds,
+    seeds_shown,
+    set_steps,
+    variation,
+)
 
 from seedgrid.core.prompts import GUIDE_PROMPT, GUIDE_SUFFIXES
 from seedgrid.formats import png
@@ -35,6 +47,17 @@ def test_the_guides_example_with_the_bundled_model(open_page: OpenPage, tmp_path
     with serve(tmp_path, real=True) as address:
         page = open_page(at=address)
         page.set_default_timeout(SLOW_MS)
+        examples = page.locator(".sg-example")
+        expect(examples).to_have_count(4)
+        expect(variation(page, 2)).to_have_value(", neon")
+        cell(page, 1).click()
+        expect(cell(page, 1)).to_have_attribute("aria-selected", "true")
+        expect(page.locator("#sg-picked .sg-badge").last).to_have_text("Not checked")
+        expect(prompt(page)).to_have_value("sunflower in the style of Van Gogh")
+        page.click("#sg-fours .sg-chip >> nth=0")  # the guide's four
+        expect(variation(page, 2)).to_have_value(GUIDE_SUFFIXES[1])
+        prompt(page).fill(GUIDE_PROMPT)
+        seeds(page).fill("0-3")
         set_steps(page, 2)
         first = generate(page)
         assert seeds_shown(page) == ["0", "1", "2", "3"]
