@@ -33,7 +33,7 @@ SeedGrid.stage = ({ element, props, watch, pick, example }) => {
   function newCell(index) {
     const cell = {
       index,
-      node: make("div", { class: "sg-cell", role: "option", tabindex: index ? "-1" : "0", "data-cell": index }),
+      node: make("div", { class: "sg-cell", role: "option", tabindex: index ? "-1" : "0", "data-cell": index, "aria-keyshortcuts": index < 9 ? index + 1 : null }),
       canvas: make("canvas", { class: "sg-preview", width: 64, height: 64 }),
       image: null,
       caption: make("span", { class: "sg-caption" }),
