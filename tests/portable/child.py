@@ -75,8 +75,14 @@ def family_digest(spec: str) -> str:
         spec: A small pipeline or `bundled`, alone or with a scheduler: `sdxl/Euler a`.
     """
     name, _, scheduler = spec.partition("/")
+    return digest(paint(pipeline_of(name), name, (3, 4), scheduler or None))
+
+
+def pipeline_of(name: str) -> Any:
+    """Return the bundled model, or a small pipeline by its name; it shows no progress."""
     pipeline = bundled() if name == "bundled" else pipelines.build(name)
-    return digest(paint(pipeline, name, (3, 4), scheduler or None))
+    pipeline.set_progress_bar_config(disable=True)
+    return pipeline
 
 
 def bundled() -> Any:

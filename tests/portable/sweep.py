@@ -20,14 +20,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import pipelines
 import torch
 
 from seedgrid.core.errors import RunError
 from seedgrid.diffusion.portable import portable
 from seedgrid.diffusion.portable.selftest import digest
 from seedgrid.models.schedulers import TABLE, make_scheduler, min_steps
-from tests.portable.child import bundled, psnr_db
+from tests.portable.child import pipeline_of, psnr_db
 
 ROOT = Path(__file__).parent.parent.parent
 FAMILIES = ("bundled", "sd", "sdxl", "sd3", "flux", "pixart", "lcm")
@@ -113,9 +112,7 @@ def child(count: int, seed: int, way: int) -> None:
     built: dict[str, Any] = {}
     for draw in draws(count, seed):
         if draw.family not in built:
-            pipeline = bundled() if draw.family == "bundled" else pipelines.build(draw.family)
-            pipeline.set_progress_bar_config(disable=True)
-            built[draw.family] = pipeline
+            built[draw.family] = pipeline_of(draw.family)
         found: dict[str, Any]
         try:
             image = call(built[draw.family], draw, neighbours, is_portable=True)
