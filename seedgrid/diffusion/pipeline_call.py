@@ -10,23 +10,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import torch
+from PIL import Image, ImageOps
 
 from seedgrid.core.errors import RunCancelled, RunError
 from seedgrid.core.recipe import Recipe
+from seedgrid.diffusion.arithmetic import arithmetic_of
 from seedgrid.diffusion.backend import Outcome, Watch
 from seedgrid.diffusion.foreign_errors import foreign_reason
 from seedgrid.diffusion.generators import fresh_generators
 from seedgrid.diffusion.memory import is_memory_error
 from seedgrid.diffusion.noise_mix import mixed_noise
 from seedgrid.diffusion.pipeline_cache import Loaded
-from seedgrid.diffusion.portable import portable
 from seedgrid.diffusion.probed_call import ProbedCall
 from seedgrid.diffusion.step_callbacks import follow
 from seedgrid.models.schedulers import make_scheduler
+from seedgrid.storage import starts
 
 # Neither diffusers nor torch has errors of its own for what a pipeline cannot do.
 _REFUSALS: Final = (
@@ -73,7 +75,7 @@ def call_pipeline(
         RunCancelled: `watch.cancelled` became true.
     """
     try:
-        with portable() if recipes[0].is_portable else nullcontext():
+        with arithmetic_of(recipes[0]):
             return _plain_call(recipes, loaded, watch, probed)
     except _REFUSALS as error:
         reason = None if is_memory_error(error) else foreign_reason(error)
@@ -141,19 +143,35 @@ def _plain_call(
         raise RunCancelled("run_cancelled")
     scheduler = make_scheduler(first.scheduler, loaded.scheduler_config)
     followed = follow(scheduler, first, loaded, watch, num_pictures=len(recipes))
-    loaded.pipeline.scheduler = scheduler
+    pipeline = loaded.pipeline_for(first)
+    pipeline.scheduler = scheduler
     try:
-        watching = probed.watching(loaded.pipeline) if probed else nullcontext()
-        with mixed_noise(loaded.pipeline, cells), watching:
-            output = loaded.pipeline(
+        watching = probed.watching(pipeline) if probed else nullcontext()
+        with mixed_noise(pipeline, cells), watching:
+            output = pipeline(
                 **family.call_arguments(cells, loaded.files.configs),
+                **_start(cells),
                 generator=fresh_generators([cell.seed for cell in cells]),
                 output_type="pt",
             )
     finally:
-        loaded.pipeline.maybe_free_model_hooks()
+        pipeline.maybe_free_model_hooks()
     withheld = getattr(output, "nsfw_content_detected", None) or [False] * len(cells)
     return PipelineOutput(latents=followed.latents, images=output.images, withheld=withheld)
+
+
+def _start(cells: Sequence[Recipe]) -> dict[str, Any]:
+    """Return the picture that a batch begins from, one a cell, cut and enlarged to its size.
+
+    Raises:
+        PictureError: `start_missing`.
+    """
+    first = cells[0]
+    if not first.start:
+        return {}
+    image = Image.fromarray(starts.pixels(first.start))
+    fitted = ImageOps.fit(image, (first.width, first.height), Image.Resampling.LANCZOS)
+    return {"image": [fitted] * len(cells)}
 
 
 def _refusal(error: Exception, reason: str) -> RunError:

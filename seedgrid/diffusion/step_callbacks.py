@@ -15,9 +15,9 @@ import torch
 from seedgrid.core.errors import RunCancelled
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Recipe
+from seedgrid.diffusion.arithmetic import arithmetic_of_torch
 from seedgrid.diffusion.backend import Watch
 from seedgrid.diffusion.pipeline_cache import Loaded
-from seedgrid.diffusion.portable import native
 from seedgrid.diffusion.previews import StepState
 
 
@@ -61,13 +61,12 @@ def follow(
         nonlocal number
         result = original(model_output, timestep, sample, *args, **kwargs)
         number += 1
-        total = len(scheduler.timesteps)
-        if number == total:
-            followed.latents = result[0] if isinstance(result, tuple) else result.prev_sample
+        total = max(number, _num_steps(scheduler, recipe))
+        followed.latents = result[0] if isinstance(result, tuple) else result.prev_sample
         state = _state(scheduler, recipe, loaded, (model_output, float(timestep), sample))
 
         def previews() -> tuple[Pixels, ...]:
-            with native():  # Previews are no part of the picture.
+            with arithmetic_of_torch(recipe):
                 return loaded.preview(state, recipe.width, recipe.height)[:num_pictures]
 
         watch.step(number, total, previews)
@@ -77,6 +76,15 @@ def follow(
 
     scheduler.step = step
     return followed
+
+
+def _num_steps(scheduler: Any, recipe: Recipe) -> int:
+    """Return how many steps there will be: from a start only the last ones are run."""
+    total = len(scheduler.timesteps)
+    if not recipe.start:
+        return total
+    run = int(recipe.num_inference_steps * recipe.strength)
+    return max(1, round(total * run / recipe.num_inference_steps))
 
 
 def _state(

@@ -5,6 +5,7 @@ And what is done with them between two runs: verify a picture, probe the lock.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from seedgrid.core.card import ModelCard
 from seedgrid.core.entry import Entry
+from seedgrid.core.errors import SeedGridError
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.backend import Backend, Placement, Unwatched, Watch
@@ -21,12 +23,15 @@ from seedgrid.diffusion.portable_trial import PortableTrial
 from seedgrid.diffusion.probe_results import ProbeReport
 from seedgrid.engine import UNBOUNDED, Bounds, Engine, Load, Run, Warmth
 from seedgrid.pictures import StudioPicture, read_entry
+from seedgrid.storage import starts
 from seedgrid.studio.options import AnyPicture, is_id
 
 if TYPE_CHECKING:
     from seedgrid.library import Library
     from seedgrid.verify import Claim, Verdict
 
+STARTS: Final = "starts"
+"""The folder of a library that holds what its pictures were begun from."""
 _RUNS: Final = 1000
 _AT_ONCE: Final = 64
 """So many pictures that are verified are in memory together."""
@@ -62,6 +67,7 @@ class Parts:
     ) -> None:
         self.model = model or default_model()
         self.library_folder = Path(library or default_library()).expanduser().absolute()
+        starts.know(self.library_folder / STARTS)
         self._placement = placement or Placement(device=device, previews=False)
         self._making = threading.RLock()
         self._backend = backend
@@ -97,6 +103,22 @@ class Parts:
 
                 self._library = Library(self.library_folder)
             return self._library
+
+    def move_library(self, folder: Path) -> None:
+        """Keep pictures in this folder from now on; the same one is made again if it is gone.
+
+        Raises:
+            LibraryError: The folder refuses; nothing changes.
+        """
+        from seedgrid.library import Library
+
+        opened = Library(folder)
+        with self._making:
+            before, self._library = self._library, opened
+            self.library_folder = opened.folder
+        if before is not None:
+            with contextlib.suppress(SeedGridError, OSError):  # Its folder may be gone.
+                before.close()
 
     @property
     def engine(self) -> Engine:

@@ -33,6 +33,7 @@ from seedgrid.core.errors import SeedGridError
 from seedgrid.core.fields import IN_LINKS, ON_PAGE
 from seedgrid.export.bundle import script, write_bundle
 from seedgrid.export.contact_sheets import write_sheet
+from seedgrid.storage import starts
 from seedgrid.storage.assets import assets_folder
 from seedgrid.studio import Studio
 from seedgrid.web.server.downloads import download_routes
@@ -51,6 +52,7 @@ from seedgrid.web.texts import page_languages, page_texts
 ASSETS: Final = assets_folder()
 SCRIPTS: Final = (
     "base.js",
+    "away.js",
     "place.js",
     "stream.js",
     "stage.js",
@@ -59,6 +61,7 @@ SCRIPTS: Final = (
     "verdict.js",
     "exports.js",
     "fours.js",
+    "starting.js",
     "status.js",
     "hints.js",
     "folds.js",
@@ -77,6 +80,8 @@ _STYLES: Final = ("page.css", "panel.css", "library.css", "overlay.css")
 _THUMB_PX: Final = 192
 _THUMB_QUALITY: Final = 80
 _FOREVER: Final = {"Cache-Control": "private, max-age=31536000, immutable"}
+MAX_FILE_MB: Final = 64
+"""What one file may have that is dropped on the page; it says so before anything is sent."""
 EXPORTS: Final = ("png", "pdf", "zip", "py")
 _HARMLESS: Final = {
     "X-Content-Type-Options": "nosniff",
@@ -114,7 +119,8 @@ def routes(studio: Studio, libraries: Libraries, follow: Follow) -> list[Route]:
         return Response(data, media_type="image/png", headers=_FOREVER | _HARMLESS)
 
     def thumb(request: Request) -> Response:
-        path = libraries.file_of(request.path_params["id"])
+        wanted = request.path_params["id"]
+        path = libraries.file_of(wanted) or starts.place_of(wanted)
         if path is None or not path.is_file():
             return PlainTextResponse("there is no such picture", status_code=404)
         data = _thumb(path)
@@ -183,6 +189,7 @@ def page_head(language: str | None) -> str:
         "languages": page_languages(),
         "texts": page_texts(),
         "fields": [row.id for row in ON_PAGE],
+        "max_upload_mb": MAX_FILE_MB,
         "links": [row.name for row in IN_LINKS],
     }
     words = json.dumps(config, ensure_ascii=False).replace("<", "\\u003c")
