@@ -18,6 +18,7 @@ from seedgrid.core.errors import InputError, SeedGridError
 from seedgrid.core.events import (
     Cancelled,
     Done,
+    Eased,
     Event,
     Failed,
     Finished,
@@ -48,6 +49,11 @@ def stage_of_noise(epoch: int = 0, *, busy: bool = False) -> Json:
     """The stage before the first grid: four cells of noise."""
     cells = [{"state": "empty", "seed": seed} for seed in next_seeds(0, 4)]
     return _stage(epoch, cells, size=(1, 1), picked=None, busy=busy)
+
+
+def stage_of_opening(epoch: int, cells: list[Json], size: tuple[int, int], *, busy: bool) -> Json:
+    """The stage before the first grid, with pictures that ship; as `web.state.opening` says."""
+    return _stage(epoch, cells, size=size, picked=None, busy=busy)
 
 
 def stage_of_round(epoch: int, entries: Sequence[Entry], *, picked: str | None, busy: bool) -> Json:
@@ -163,12 +169,14 @@ def status_of(epoch: int, event: Event, run: Run) -> Json:
             return say(epoch, "status_step", number=number, total=total)
         case Step() | Finished() | Missed():
             return say(epoch, "status_saving")
+        case Eased(notice=said):
+            return notice(said) | {"epoch": epoch, "kind": "going"}
         case Done() if run.num_uniform:
             return say(epoch, "status_uniform", kind="done", number=run.num_uniform)
         case Done() if run.num_remembered:
             return say(epoch, "status_remembered", kind="remembered", number=run.num_remembered)
         case Done() if run.notices:
-            return notice(run.notices[0]) | {"epoch": epoch, "kind": "note"}
+            return notice(run.notices[-1]) | {"epoch": epoch, "kind": "note"}
         case Done(elapsed_s=elapsed_s):
             return say(epoch, "status_done", kind="done", seconds=f"{elapsed_s:.1f}")
         case Cancelled():
