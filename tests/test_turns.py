@@ -12,7 +12,7 @@ from seedgrid.core.errors import InputError, RunError, SeedGridError
 from seedgrid.core.events import Cancelled, Finished
 from seedgrid.core.picture import Pixels
 from seedgrid.core.plan import plan_grid
-from seedgrid.core.recipe import ModelRef, Recipe
+from seedgrid.core.recipe import Recipe
 from seedgrid.core.speeds import Speeds
 from seedgrid.diffusion.backend import Placement, Watch
 from seedgrid.engine import Bounds, Engine
@@ -179,8 +179,8 @@ def test_the_speed_is_learnt_by_model_and_size(make_recipes: MakeRecipes) -> Non
     speeds.note(large, 1.0)
     assert speeds.estimate_s([large]) == pytest.approx(1.0)
     assert speeds.estimate_s([small]) == pytest.approx(2.0)
-    other = ModelRef(id="slow", weights_sha256="cd" * 32)
-    speeds.note(small.replace(model=other), 200.0)
-    wide = small.replace(width=2 * small.width)
-    assert speeds.estimate_s([wide]) == pytest.approx(4.0), "a model's own speed comes first"
+    portable = small.replace(arithmetic="portable-1", dtype="float32")
+    speeds.note(portable, 7.0)
+    assert speeds.estimate_s([portable]) == pytest.approx(7.0), "slower, and not the others' speed"
+    assert speeds.estimate_s([small]) == pytest.approx(2.0)
     assert first_guess > 0
