@@ -13,6 +13,9 @@ from seedgrid.core.request import Request, resolve
 from seedgrid.engine import Engine
 from seedgrid.testing.fake import FakeBackend
 
+collect_ignore = ["gpu"]
+"""Run by name, on a machine with a GPU (tests/gpu/test_gpu.py); here nothing may be skipped."""
+
 
 @pytest.fixture
 def backend() -> FakeBackend:
