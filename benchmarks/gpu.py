@@ -76,7 +76,7 @@ class Stage:
         import diffusers
 
         pipeline: Any = diffusers.DiffusionPipeline.from_pretrained(
-            self.folder, torch_dtype=getattr(torch, dtype)
+            self.folder, dtype=getattr(torch, dtype)
         ).to(self.device)
         pipeline.set_progress_bar_config(disable=True)
 
