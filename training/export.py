@@ -84,6 +84,7 @@ def export(folder: Path) -> None:
         pipeline.to("cpu", torch.float32).save_pretrained(folder, safe_serialization=True)
     page = {
         "name": "SeedGrid bundled model",
+        "enlarges": False,
         "defaults": DEFAULTS,
         "hints": hints(),
         "license": "Apache-2.0",

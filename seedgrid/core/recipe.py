@@ -41,6 +41,7 @@ Determinism = Literal["off", "seeded", "strict"]
 Arithmetic = Literal["native", "portable-1"]
 Seed = Annotated[int, Field(ge=0, le=MAX_SEED)]
 Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+StartDigest = Annotated[str, StringConstraints(pattern=r"^([0-9a-f]{64})?$")]
 # C0 controls but tab and newline, and DEL: text that databases and tokenizers choke on.
 PromptText = Annotated[
     str,
@@ -97,6 +98,9 @@ class Recipe(Value):
         noise_mix: Applied in order to the noise of `seed`.
         arithmetic: `"portable-1"` gives the same bits on every machine (docs/portable.md);
             `"native"`, which is not written down, those of the machine's own kernels.
+        start: SHA-256 of the pixels of the picture that it begins from, cut and enlarged to its
+            size (`fitted`); empty, and then not written down, where it begins from noise alone.
+        strength: How much of the start the noise takes away; 1 without a start.
         compiled: In recipes from before the first release only: they are shown, not painted.
     """
 
@@ -116,6 +120,8 @@ class Recipe(Value):
     loras: tuple[Lora, ...] = ()
     noise_mix: tuple[NoiseShare, ...] = ()
     arithmetic: Arithmetic = "native"
+    start: StartDigest = ""
+    strength: Annotated[float, Field(gt=0, le=1)] = 1.0
     compiled: bool = False
 
     @model_serializer(mode="wrap")
@@ -126,6 +132,9 @@ class Recipe(Value):
             data.pop("compiled", None)
         if not self.is_portable:
             data.pop("arithmetic", None)
+        if not self.start:
+            data.pop("start", None)
+            data.pop("strength", None)
         return data
 
     @property
