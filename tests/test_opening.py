@@ -52,6 +52,10 @@ def test_a_click_takes_them_in_as_pictures_from_elsewhere(tmp_path: Path) -> Non
         assert [cell["state"] for cell in update.stage["cells"]] == ["done"] * 4
         assert update.stage["picked"] == 2
         assert update.picked["checked"] is False
+        assert update.place is not None
+        shown = update.place["fields"]
+        assert (shown["prompt"], shown["seeds"]) == ("sailboat in the style of Hokusai", "0")
+        assert shown["more_prompts"] == ""
         assert len(studio.library.work(str(update.state and update.state.work))) == 4
 
 

@@ -123,7 +123,13 @@ class LibraryActions:
         except SeedGridError as error:
             return PageUpdate(status=stage.complain(here.state.move().epoch, error))
         entry = taken[number - 1].entry
-        return PageUpdate() if entry is None else _show(here, entry)
+        if entry is None:
+            return PageUpdate()
+        update = _show(here, entry)
+        place = update.place or {}
+        # The four are no table of prompts: what is in the fields is the picture that was clicked.
+        own = {"prompt": entry.recipe.prompt, "seeds": str(entry.recipe.seed), "more_prompts": ""}
+        return replace(update, place=place | {"fields": (place.get("fields") or {}) | own})
 
     def on_trash(self, asked: object, kept: object) -> SeedGridError | None:
         """Put pictures or a whole work into the trash, or take them out; return what hinders."""
