@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,10 +11,11 @@ from pictures import make_recipe
 
 from seedgrid.core.errors import InputError
 from seedgrid.core.mixes import read_mix, write_mix
-from seedgrid.core.recipe import LOCK_WIDTHS, ModelRef, NoiseShare
+from seedgrid.core.recipe import ModelRef, NoiseShare
 from seedgrid.core.request import Request, resolve
 from seedgrid.formats.links import link_query, read_link
-from seedgrid.testing.fake import FAKE_CARD
+from seedgrid.studio import Studio
+from seedgrid.testing.fake import FAKE_CARD, FakeBackend
 
 WORDS = st.text(st.characters(exclude_categories=["Cs", "Cc"]) | st.just("\n"), min_size=1)
 
@@ -29,7 +32,7 @@ SHARES = st.builds(
     negative=WORDS,
     seed=st.integers(0, 2**32 - 1),
     guidance=st.floats(0, 30).map(lambda value: value + 0.0),
-    lock_width=st.sampled_from(LOCK_WIDTHS),
+    lock_width=st.integers(1, 16),
     dtype=st.sampled_from(["float32", "bfloat16", "float16"]),
     mix=st.lists(SHARES, max_size=20),
 )
@@ -49,6 +52,7 @@ def test_a_recipe_comes_back_from_its_link(
             negative_prompt=negative,
             seeds=(seed,),
             guidance_scale=guidance,
+            of_recipe=True,
             lock_width=lock_width,
             dtype=dtype,
             noise_mix=tuple(mix),
@@ -83,7 +87,7 @@ def test_a_link_may_say_little() -> None:
     """What is not said is left to the model's card; other people's parameters are left alone."""
     request = read_link("__theme=dark&prompt=a+red+fox&seeds=7,11&logs=container")
 
-    assert request == Request(prompt="a red fox", seeds=(7, 11))
+    assert request == Request(prompt="a red fox", seeds=(7, 11), of_recipe=True)
 
 
 @pytest.mark.parametrize("query", ["", "__theme=dark", "utm_source=x&lang=ko"])
@@ -161,3 +165,13 @@ def test_a_hub_model_goes_with_its_revision() -> None:
 def test_a_link_can_be_read_by_people() -> None:
     """The names are those of the command line."""
     assert link_query(make_recipe()).startswith("prompt=a+red+fox&seeds=7&steps=8&guidance=")
+
+
+def test_a_link_of_an_old_width_is_painted_and_says_what_it_is(tmp_path: Path) -> None:
+    """Widths that are not offered any more: the very recipe, and a notice."""
+    request = read_link("prompt=a+fox&seeds=0-2&size=64x64&steps=1&width=3")
+    assert request is not None
+    with Studio(library=tmp_path, backend=FakeBackend()) as studio:
+        run = studio.start_grid(request)
+        assert {entry.recipe.lock_width for entry in run.result()} == {3}
+        assert [notice.code for notice in run.notices] == ["width_odd"]

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Final, get_args
+from typing import Final, TypeGuard, get_args
 
 from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import InputError
 from seedgrid.core.recipe import (
     LOCK_WIDTHS,
     MAX_GUIDANCE,
+    MAX_LOCK_WIDTH,
     MAX_PROMPT_CHARACTERS,
     MAX_SIZE_PX,
     MAX_STEPS,
@@ -273,7 +274,18 @@ def check_lock_width(width: int | None, card: ModelCard) -> int:
     return width
 
 
-def _is_whole(value: object) -> bool:
+def check_kept_width(width: int | None) -> dict[str, int]:
+    """Return the lock width of a recipe that was made when all widths were offered.
+
+    Returns:
+        The setting; nothing where the width is open, offered, or none at all.
+    """
+    if not _is_whole(width) or width in LOCK_WIDTHS or not 1 <= width <= MAX_LOCK_WIDTH:
+        return {}
+    return {"lock_width": width}
+
+
+def _is_whole(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool)
 
 

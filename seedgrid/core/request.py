@@ -15,6 +15,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from seedgrid.core.card import ModelCard
+from seedgrid.core.checks import check_kept_width
 from seedgrid.core.errors import InputError
 from seedgrid.core.fields import FIELDS
 from seedgrid.core.recipe import MAX_STEPS, Lora, NoiseShare, Recipe
@@ -39,6 +40,8 @@ class Request:
         strength: How much of the start the noise takes away.
         portable: Whether the pictures shall have the same bits on every machine; in float32.
         model: Which model, as `seedgrid.models.registry.find` understands it; None is the default.
+        of_recipe: Whether its values were a recipe's, as a link's are: lock widths that are not
+            offered any more are painted as they are.
     """
 
     prompt: str
@@ -58,6 +61,7 @@ class Request:
     portable: bool = False
     start: str | None = None
     strength: float | None = None
+    of_recipe: bool = False
 
 
 def resolve(request: Request, card: ModelCard) -> tuple[Recipe, ...]:
@@ -73,12 +77,13 @@ def resolve(request: Request, card: ModelCard) -> tuple[Recipe, ...]:
     Raises:
         InputError: The first thing that cannot be, by field, with the value and what to do.
     """
+    kept = check_kept_width(request.lock_width) if request.of_recipe else {}
     settings = {
         name: value
         for row in FIELDS
-        if row.check is not None
+        if row.check is not None and not kept.keys() & set(row.fills)
         for name, value in row.filled(row.check(row.of(request), card)).items()
-    }
+    } | kept
     if request.portable:
         settings |= check_portable(request)
     settings |= begun(request, settings, card)
@@ -133,6 +138,7 @@ def ask_again(recipe: Recipe) -> Request:
         model=model.id if model.revision == "local" else f"{model.id}@{model.revision}",
         start=recipe.start or None,
         strength=recipe.strength if recipe.start else None,
+        of_recipe=True,
         **{name: getattr(recipe, name) for name in same},
     )
 

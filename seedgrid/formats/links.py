@@ -64,7 +64,7 @@ def read_link(query: str) -> Request | None:
     for row in IN_LINKS:
         if row.name in said:
             settings |= row.filled(_value(row, said[row.name]))
-    return Request(**settings)
+    return Request(**settings, of_recipe=True)
 
 
 def _said(query: str) -> dict[str, str]:

@@ -20,7 +20,7 @@ from seedgrid.core.finals import STRENGTHS, decoding_bytes, finals, needs_tiles
 from seedgrid.core.notices import Notice
 from seedgrid.core.plan import Job, plan_grid, plan_refine
 from seedgrid.core.prompts import GUIDE_SUFFIXES
-from seedgrid.core.recipe import Recipe
+from seedgrid.core.recipe import LOCK_WIDTHS, Recipe
 from seedgrid.core.request import Request
 from seedgrid.core.seeds import draw_seed
 from seedgrid.core.turbo import quicken
@@ -140,7 +140,7 @@ class Studio(Parts):
         card = self._card_for(request, turbo, options.get("placement"))
         recipes = _resolve(request, prompts, card)
         asked = request.lock_width
-        notices = _width_notices(recipes, card.lock_width) if asked is None else ()
+        notices = _width_notices(recipes, card.lock_width) if asked is None else _odd(recipes)
         return self._submit(plan_grid(recipes), notices, options)
 
     def start_refine(
@@ -388,6 +388,12 @@ def _width_notices(recipes: Sequence[Recipe], usual: int) -> tuple[Notice, ...]:
     """Say that the batches are narrower than their author expects, where they are."""
     widths = {recipe.lock_width for recipe in recipes if recipe.lock_width < usual}
     return tuple(Notice("width_lowered", width=width, usual=usual) for width in sorted(widths))
+
+
+def _odd(recipes: Sequence[Recipe]) -> tuple[Notice, ...]:
+    """Say of a width that is not offered any more why it is not."""
+    widths = {recipe.lock_width for recipe in recipes} - set(LOCK_WIDTHS)
+    return tuple(Notice("width_odd", width=width) for width in sorted(widths))
 
 
 def _wait(run: Run) -> Pictures:
