@@ -23,7 +23,7 @@ from steps import (
 )
 
 FIELDS = """() => ["prompt", "seeds", "steps", "size", "negative", "scheduler", "vary-1", "vary-2"]
-    .map((id) => document.querySelector(`#sg-${id} :is(textarea, input)`).value)"""
+    .map((id) => document.querySelector(`#sg-${id} :is(textarea, input)`)?.value)"""
 
 
 def fields(page: Page) -> list[str]:
