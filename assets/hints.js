@@ -26,6 +26,11 @@ SeedGrid.hints = ({ element, props, watch }) => {
     if (event.key === "Enter" || event.key === "Escape") open(false);
   }, true);
 
+  SeedGrid.openHints = () => {
+    inputOf("sg-prompt")?.focus();
+    open(element.children.length > 0);
+  };
+
   function type(input, value) {
     input.value = value;
     input.dispatchEvent(new Event("input", { bubbles: true }));
@@ -83,6 +88,7 @@ SeedGrid.hints = ({ element, props, watch }) => {
     );
     element.replaceChildren(...rows);
     element.classList.toggle("sg-hint-list", rows.length > 0);
+    document.dispatchEvent(new Event("sg-words")); // another model knows other words
   }
 
   SeedGrid.follow(props, watch, show);

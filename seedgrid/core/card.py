@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from seedgrid.core.recipe import LOCK_WIDTH, MAX_STEPS, DType, ModelRef
+from seedgrid.core.words import Vocabulary
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +26,7 @@ class ModelCard:
         lock_width: The model's usual one; where a probe found a leak here, the studio takes less,
             and says so.
         hints: Words the model knows, by kind, for the page; empty when nobody said.
+        vocabulary: The words it declares to know; None when nobody said.
         fragile: True for pipelines that only the same hardware and versions reproduce (UnCLIP).
     """
 
@@ -44,4 +46,5 @@ class ModelCard:
     dtype: DType = "float32"
     lock_width: int = LOCK_WIDTH
     hints: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    vocabulary: Vocabulary | None = None
     fragile: bool = False

@@ -46,9 +46,9 @@ def describe_change(before: Recipe, after: Recipe) -> str:
         The suffix (`", artsy"`), the whole prompt when it is no longer form of the parent's,
         `"10% of seed 7"`, `"seed 8"`, or the settings that differ; empty when nothing does.
     """
-    if after.prompt != before.prompt:
-        added = after.prompt.removeprefix(before.prompt.rstrip())
-        return added.strip() if added != after.prompt else after.prompt
+    if after.words != before.words:
+        added = after.words.removeprefix(before.words.rstrip())
+        return added.strip() if added != after.words else after.words
     if after.noise_mix != before.noise_mix:
         return describe_mix(after)
     if after.seed != before.seed:

@@ -92,6 +92,9 @@ class Recipe(Value):
     """Everything that makes a picture what it is; the picture is a function of it.
 
     Attributes:
+        prompt: The words that are painted.
+        typed_prompt: What was typed, where other words are painted for it: names of another
+            language that the model understands as its own. Not written down otherwise.
         scheduler: The name people know, for example `"DPM++ 2M Karras"` (models/schedulers.py).
         lock_width: W, the number of cells of the batch the picture is computed in.
         noise_mix: Applied in order to the noise of `seed`.
@@ -116,6 +119,7 @@ class Recipe(Value):
     loras: tuple[Lora, ...] = ()
     noise_mix: tuple[NoiseShare, ...] = ()
     arithmetic: Arithmetic = "native"
+    typed_prompt: PromptText = ""
     compiled: bool = False
 
     @model_serializer(mode="wrap")
@@ -126,12 +130,19 @@ class Recipe(Value):
             data.pop("compiled", None)
         if not self.is_portable:
             data.pop("arithmetic", None)
+        if not self.typed_prompt:
+            data.pop("typed_prompt", None)
         return data
 
     @property
     def is_portable(self) -> bool:
         """Whether the picture has the same bits on every machine."""
         return self.arithmetic != "native"
+
+    @property
+    def words(self) -> str:
+        """What was typed."""
+        return self.typed_prompt or self.prompt
 
     @property
     def id(self) -> str:
@@ -141,7 +152,7 @@ class Recipe(Value):
     @property
     def batch_key(self) -> str:
         """What recipes must share to be computed in one batch: all but the words and the noise."""
-        words_and_noise = {"prompt", "negative_prompt", "seed", "noise_mix"}
+        words_and_noise = {"prompt", "typed_prompt", "negative_prompt", "seed", "noise_mix"}
         return json.dumps(self.model_dump(mode="json", exclude=words_and_noise), sort_keys=True)
 
     def replace(self, **changes: object) -> Recipe:
@@ -153,7 +164,7 @@ class Recipe(Value):
         return read_recipe(json.dumps(self.model_dump(mode="json") | _plain(changes)))
 
     def __repr__(self) -> str:
-        words = self.prompt if len(self.prompt) <= 40 else self.prompt[:39] + "…"
+        words = self.words if len(self.words) <= 40 else self.words[:39] + "…"
         return f"Recipe(seed={self.seed}, {self.width}x{self.height}, {words!r})"
 
     __str__ = __repr__

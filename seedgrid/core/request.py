@@ -17,9 +17,10 @@ from seedgrid.core.card import ModelCard
 from seedgrid.core.checks import check_prompt
 from seedgrid.core.errors import InputError
 from seedgrid.core.fields import FIELDS
-from seedgrid.core.prompts import vary
+from seedgrid.core.prompts import append, says_something, vary
 from seedgrid.core.recipe import Lora, NoiseShare, Recipe
 from seedgrid.core.seeds import check_seed
+from seedgrid.core.words import Vocabulary
 
 SUBTLE: Final = 0.1
 """How far a subtle neighbour lies from its parent's noise, on the sphere towards the other."""
@@ -37,6 +38,8 @@ class Request:
 
     Attributes:
         seeds: One picture for each.
+        typed_prompt: What was typed, where `prompt` is what is painted for it; as a recipe holds
+            it. Empty otherwise: then the model's own names for what was typed are painted.
         portable: Whether the pictures shall have the same bits on every machine; in float32.
         model: Which model, as `seedgrid.models.registry.find` understands it; None is the default.
     """
@@ -56,6 +59,7 @@ class Request:
     loras: tuple[Lora, ...] = ()
     noise_mix: tuple[NoiseShare, ...] = ()
     portable: bool = False
+    typed_prompt: str = ""
 
 
 def resolve(request: Request, card: ModelCard) -> tuple[Recipe, ...]:
@@ -77,6 +81,8 @@ def resolve(request: Request, card: ModelCard) -> tuple[Recipe, ...]:
         if row.check is not None
         for name, value in row.filled(row.check(row.of(request), card)).items()
     }
+    if not request.typed_prompt:
+        settings |= _painted(settings["prompt"], card)
     if request.portable:
         settings |= _portable(request, settings["scheduler"])
     base = Recipe(seed=0, model=card.ref, loras=request.loras, **settings)
@@ -94,6 +100,12 @@ def _portable(request: Request, scheduler: str) -> dict[str, str]:
     return {"arithmetic": "portable-1", "dtype": "float32"}
 
 
+def _painted(typed: str, card: ModelCard) -> dict[str, str]:
+    """What is painted for what was typed; the second of the two only where they differ."""
+    painted = card.vocabulary.painted(typed) if card.vocabulary else typed
+    return {"prompt": painted, "typed_prompt": typed if painted != typed else ""}
+
+
 def ask_again(recipe: Recipe) -> Request:
     """Return the request that resolves to a recipe: nothing is left open, the model is named."""
     model = recipe.model
@@ -107,7 +119,11 @@ def ask_again(recipe: Recipe) -> Request:
 
 
 def refine(
-    parent: Recipe, suffixes: Sequence[str], *, prompt: str | None = None
+    parent: Recipe,
+    suffixes: Sequence[str],
+    *,
+    prompt: str | None = None,
+    vocabulary: Vocabulary | None = None,
 ) -> tuple[Recipe, ...]:
     """Vary the words of a recipe and keep everything else, its seed above all.
 
@@ -115,6 +131,7 @@ def refine(
         parent: The recipe of the picture that was picked.
         suffixes: Appended to the base prompt, one recipe each.
         prompt: The base prompt; the parent's own by default.
+        vocabulary: Of the parent's model: what is painted for words of another language.
 
     Returns:
         One recipe for each suffix that says something, all on the parent's seed.
@@ -125,13 +142,23 @@ def refine(
     Source:
         https://huggingface.co/docs/diffusers/using-diffusers/reusing_seeds
     """
-    base = parent.prompt if prompt is None else check_prompt(prompt, field="prompt")
-    if not base.strip():
+    typed = parent.words if prompt is None else check_prompt(prompt, field="prompt")
+    if not typed.strip():
         raise InputError("prompt_empty", field="prompt")
+    painted = vocabulary.painted if vocabulary else str
+    base = parent.prompt if prompt is None else painted(typed)
+    said = [suffix for suffix in suffixes if says_something(suffix)]
     return tuple(
-        parent.model_copy(update={"prompt": check_prompt(text, field="vary")})
-        for text in vary(base, suffixes)
+        _reworded(parent, append(base, painted(suffix)), typed=text)
+        for suffix, text in zip(said, vary(typed, suffixes), strict=True)
     )
+
+
+def _reworded(parent: Recipe, prompt: str, *, typed: str) -> Recipe:
+    words = {"prompt": check_prompt(prompt, field="vary"), "typed_prompt": ""}
+    if typed != prompt:
+        words["typed_prompt"] = check_prompt(typed, field="vary")
+    return parent.model_copy(update=words)
 
 
 def noise_variations(parent: Recipe, seeds: Sequence[int], *, weight: float) -> tuple[Recipe, ...]:

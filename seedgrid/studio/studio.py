@@ -6,14 +6,17 @@ asked for.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, Unpack
 
 from seedgrid.core import request as requests
+from seedgrid.core.advice import Advice, advise
 from seedgrid.core.card import ModelCard
 from seedgrid.core.entry import Entry
+from seedgrid.core.errors import ModelError
 from seedgrid.core.notices import Notice
 from seedgrid.core.plan import Job, plan_grid, plan_refine
 from seedgrid.core.prompts import GUIDE_SUFFIXES
@@ -21,6 +24,7 @@ from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request
 from seedgrid.core.seeds import draw_seed
 from seedgrid.core.turbo import quicken
+from seedgrid.core.words import Vocabulary
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.probe_results import advised_width
 from seedgrid.engine import Run
@@ -28,6 +32,8 @@ from seedgrid.formats import png
 from seedgrid.pictures import Pictures, StudioPicture
 from seedgrid.studio.options import AnyPicture, RunOptions, Seeds, Settings, is_id, read_seeds
 from seedgrid.studio.parts import Parts
+
+logger = logging.getLogger(__name__)
 
 _OWNER: Final = "studio"
 _NUM_VARIATIONS: Final = 4
@@ -131,6 +137,9 @@ class Studio(Parts):
         )
         asked = request.lock_width
         notices = _width_notices(recipes, card.lock_width) if asked is None else ()
+        told = advise(request, card, also=prompts or ())
+        # A size is chosen on purpose: it is said at its field, and not of each run again.
+        notices += tuple(each.notice for each in told if each.field != "size")
         return self._submit(plan_grid(recipes), notices, options)
 
     def start_refine(
@@ -149,7 +158,8 @@ class Studio(Parts):
             SeedGridError: As `start_grid`.
         """
         parent = self.find(picture, options.get("library"))
-        recipes = requests.refine(parent.recipe, suffixes, prompt=prompt)
+        vocabulary = self._vocabulary(parent.recipe)
+        recipes = requests.refine(parent.recipe, suffixes, prompt=prompt, vocabulary=vocabulary)
         return self._go_on(self._joined(picture, parent, options), recipes, options)
 
     def start_variations(
@@ -211,12 +221,34 @@ class Studio(Parts):
         """
         return _resolve(request, prompts, self._card_for(request, turbo, placement))
 
+    def advise(
+        self, request: Request, *, suffixes: Sequence[str] = (), language: str = "en"
+    ) -> tuple[Advice, ...]:
+        """Say what is to know of a request before anything is painted.
+
+        Args:
+            request: What would be asked for.
+            suffixes: What would be appended to its prompt.
+            language: In which the model's words are named.
+
+        Raises:
+            ModelError: As `card`.
+        """
+        return advise(request, self.card(request.model), suffixes=suffixes, language=language)
+
     def _card_for(self, request: Request, turbo: bool, placement: Placement | None) -> ModelCard:
         """Return the card that answers what a request leaves open."""
         card = self.card(request.model)
         if not turbo:
             return card
         return quicken(card, request, device=(placement or self._placement).device)
+
+    def _vocabulary(self, recipe: Recipe) -> Vocabulary | None:
+        """The words that a recipe's model declares; None where it is not here, or says nothing."""
+        try:
+            return self.card(requests.ask_again(recipe).model).vocabulary
+        except ModelError:
+            return None
 
     def _joined(self, picture: AnyPicture, parent: Entry, options: RunOptions) -> Entry:
         """Return the parent as it is in the library: a file from elsewhere is taken in first."""
@@ -271,7 +303,10 @@ def _width_notices(recipes: Sequence[Recipe], usual: int) -> tuple[Notice, ...]:
 def _wait(run: Run) -> Pictures:
     """Wait for a run; Ctrl+C stops it and keeps what is finished."""
     try:
-        return Pictures([StudioPicture(entry) for entry in run.result()])
+        pictures = [StudioPicture(entry) for entry in run.result()]
     except BaseException:
         run.cancel()
         raise
+    for notice in run.notices:
+        logger.warning("%s", notice)
+    return Pictures(pictures, run.notices)

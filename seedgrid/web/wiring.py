@@ -24,7 +24,7 @@ from seedgrid.web.components.layout import View
 from seedgrid.web.serializers import stage
 from seedgrid.web.serializers.answers import PageUpdate
 from seedgrid.web.server.waiting import network_of
-from seedgrid.web.state.model_options import Offer
+from seedgrid.web.state.model_options import Offer, offered_words
 from seedgrid.web.state.page_state import read_page_state
 from seedgrid.web.texts import choose_language, say, word
 
@@ -178,7 +178,7 @@ def _wire_settings(view: View, handlers: Handlers, demo: gr.Blocks, language: st
         except SeedGridError as error:
             status = stage.complain(read_page_state(kept).move().epoch, error)
             return status, *[gr.skip() for _ in offered[1:]]
-        hints = {kind: list(words) for kind, words in offer.card.hints.items()}
+        hints = offered_words(offer.card, language)
         return gr.skip(), hints, *_offer(offer, language, wanted)
 
     def on_model(kept: object, model: str | None, turbo: bool, request: gr.Request) -> Updates:
@@ -187,6 +187,11 @@ def _wire_settings(view: View, handlers: Handlers, demo: gr.Blocks, language: st
     def on_choose(kept: object, turbo: bool, event: gr.EventData, request: gr.Request) -> Updates:
         wanted = {row.name: str(event._data.get(row.name, "")) for row in _OFFERED}
         return offered_for(kept, wanted["model"] or None, turbo, words_of(request), wanted)
+
+    def on_advise(event: gr.EventData, request: gr.Request) -> object:
+        said = [event._data.get(name) for name in ("fields", "vary")]
+        update = handlers.advise(read_form(said[0]), read_round(said[1]), words_of(request))
+        return updates(update)[1]
 
     def on_turbo(model: str | None, turbo: bool, request: gr.Request) -> Updates:
         try:
@@ -201,6 +206,7 @@ def _wire_settings(view: View, handlers: Handlers, demo: gr.Blocks, language: st
     asked = [view.state, model, turbo]
     turbo.input(on_turbo, [model, turbo], settings, **PRIVATE)
     model.input(on_model, asked, offered, **PRIVATE)
+    view.payload.advise(on_advise, None, view.payload, **PRIVATE)
     view.payload.choose(on_choose, [view.state, turbo], offered, **PRIVATE)
     first = demo.load(on_model, asked, offered, **PRIVATE)
     first.then(None, js=_OFFERED_JS, api_visibility="private")

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import httpx
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 from serving import serve
-from steps import SOON_MS, OpenPage, cell, generate, ids, refine, seeds_shown, set_steps
+from steps import (
+    SOON_MS,
+    OpenPage,
+    cell,
+    generate,
+    ids,
+    prompt,
+    refine,
+    seeds,
+    seeds_shown,
+    set_steps,
+    variation,
+    wait_until_done,
+)
 
 from seedgrid.core.prompts import GUIDE_PROMPT, GUIDE_SUFFIXES
 from seedgrid.formats import png
@@ -26,29 +38,94 @@ def patience() -> Iterator[None]:
     expect.set_options(timeout=SOON_MS)
 
 
-@pytest.mark.skipif(
-    not (bundled_folder() / "model_index.json").is_file(), reason="no bundled model in assets/model"
-)
+@pytest.fixture(scope="module")
+def bundled_address(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:  # noqa: ARG001 (no browser, no page)
+    """The page with the model in the box."""
+    if not (bundled_folder() / "model_index.json").is_file():
+        pytest.skip("no bundled model in assets/model")
+    with serve(tmp_path_factory.mktemp("bundled"), real=True) as address:
+        yield address
+
+
+def test_unknown_words_are_told_before_the_click(open_page: OpenPage, bundled_address: str) -> None:
+    """At the prompt, with the words and another model a click away; gone with the words."""
+    page = open_page(at=bundled_address)
+    prompt(page).fill("a spaceship over Tokyo")
+    advice = page.locator("#sg-hints .sg-advice")
+    expect(advice).to_contain_text("does not know: spaceship, Tokyo. It draws 10 things: Labrador")
+    advice.get_by_role("button", name="Its words").click()
+    expect(page.locator(".sg-chip", has_text="sunflower")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator(".sg-hint-list")).to_be_hidden()
+    advice.get_by_role("button", name="Another model").click()
+    expect(page.locator("#sg-model input")).to_be_focused()
+    page.keyboard.press("Escape")
+    page.fill("#sg-size input", "512x512")
+    expect(page.locator("#sg-size .sg-advice")).to_contain_text("made for 256x256")
+    page.fill("#sg-size input", "")
+    expect(page.locator("#sg-size .sg-advice")).to_have_count(0)
+    page.fill("#sg-negative textarea, #sg-negative input", "fog")
+    page.fill("#sg-guidance input", "1")
+    expect(page.locator("#sg-negative .sg-advice")).to_contain_text("nothing can be left out")
+    variation(page, 1).fill(", qwxz")
+    expect(page.locator("#sg-variations .sg-advice")).to_contain_text("qwxz")
+    prompt(page).fill("a cat, watercolor")
+    expect(page.locator("#sg-hints .sg-advice")).to_have_count(0)
+
+
 @pytest.mark.usefixtures("patience")
-def test_the_guides_example_with_the_bundled_model(open_page: OpenPage, tmp_path: Path) -> None:
-    """Generate, pick the third, refine, walk back, verify: all on real weights."""
-    with serve(tmp_path, real=True) as address:
-        page = open_page(at=address)
-        page.set_default_timeout(SLOW_MS)
-        set_steps(page, 2)
-        first = generate(page)
-        assert seeds_shown(page) == ["0", "1", "2", "3"]
-        refine(page, 2)
-        source = cell(page, 1).locator("img").get_attribute("src")
-        record, pixels = png.read_checked(httpx.get(f"{address}{source}").content)
-        assert record.recipe.prompt == GUIDE_PROMPT + GUIDE_SUFFIXES[1]
-        assert (record.recipe.seed, record.lineage.parent_id) == (2, first[2])
-        assert pixels.std() > 0
-        page.click("#sg-back")
-        expect(cell(page, 2)).to_have_attribute("aria-selected", "true")
-        assert ids(page) == first
-        page.click("#sg-verify")
-        expect(page.locator("#sg-verdict [data-verdict='identical']")).to_be_visible()
-        # The probe came before it, so the next card knows of the lock.
+def test_a_chinese_prompt_paints_what_it_says(open_page: OpenPage, bundled_address: str) -> None:
+    """The very pixels of its English words; the card says both, words are offered in Chinese."""
+    page = open_page("?__lang=zh", at=bundled_address, locale="zh-CN")
+    set_steps(page, 2)
+    prompt(page).fill("飞船，水彩")
+    expect(page.locator("#sg-hints .sg-advice")).to_contain_text("不认识：飞船")
+    expect(page.locator("#sg-hints .sg-advice")).to_contain_text("猫")
+    seeds(page).fill("5")
+    prompt(page).fill("猫，水彩")
+    expect(page.locator("#sg-hints .sg-advice")).to_have_count(0)
+    expect(page.locator(".sg-chip", has_text="向日葵")).to_be_visible()
+    shas = []
+    for words in ("猫，水彩", "cat, watercolor"):
+        prompt(page).fill(words)
+        page.click("#sg-generate")
+        page.wait_for_function(
+            "words => document.querySelector('[data-cell]').title === words", arg=words
+        )
+        wait_until_done(page, 1)
         cell(page, 0).click()
-        expect(page.locator("#sg-picked .sg-badge")).to_have_attribute("data-lock", "tested")
+        expect(page.locator("#sg-picked .sg-words")).to_have_text(words)
+        source = cell(page, 0).locator("img").get_attribute("src")
+        record, _ = png.read_checked(httpx.get(f"{bundled_address}{source}").content)
+        assert (record.recipe.prompt, record.recipe.words) == ("cat, watercolor", words)
+        shas.append(record.pixels_sha256)
+        painted = page.locator("#sg-picked .sg-painted")
+        expect(painted).to_have_count(1 if words == "猫，水彩" else 0)
+    assert len(set(shas)) == 1
+
+
+@pytest.mark.usefixtures("patience")
+def test_the_guides_example_with_the_bundled_model(
+    open_page: OpenPage, bundled_address: str
+) -> None:
+    """Generate, pick the third, refine, walk back, verify: all on real weights."""
+    address = bundled_address
+    page = open_page(at=address)
+    page.set_default_timeout(SLOW_MS)
+    set_steps(page, 2)
+    first = generate(page)
+    assert seeds_shown(page) == ["0", "1", "2", "3"]
+    refine(page, 2)
+    source = cell(page, 1).locator("img").get_attribute("src")
+    record, pixels = png.read_checked(httpx.get(f"{address}{source}").content)
+    assert record.recipe.prompt == GUIDE_PROMPT + GUIDE_SUFFIXES[1]
+    assert (record.recipe.seed, record.lineage.parent_id) == (2, first[2])
+    assert pixels.std() > 0
+    page.click("#sg-back")
+    expect(cell(page, 2)).to_have_attribute("aria-selected", "true")
+    assert ids(page) == first
+    page.click("#sg-verify")
+    expect(page.locator("#sg-verdict [data-verdict='identical']")).to_be_visible()
+    # The probe came before it, so the next card knows of the lock.
+    cell(page, 0).click()
+    expect(page.locator("#sg-picked .sg-badge")).to_have_attribute("data-lock", "tested")

@@ -23,7 +23,7 @@ GUIDE_SEEDS: Final = str(field("seeds").default)
 # must be named in quotes here, or Gradio does not know it.
 _PAYLOAD_JS: Final = (
     "SeedGrid.payload({props, watch, arrive: (data) => trigger('arrive', data),"
-    " choose: (data) => trigger('choose', data)})"
+    " choose: (data) => trigger('choose', data), advise: (data) => trigger('advise', data)})"
 )
 _STAGE_JS: Final = "SeedGrid.stage({element, props, watch, pick: (data) => trigger('pick', data)})"
 _RAIL_JS: Final = "SeedGrid.rail({element, props, watch, go: (data) => trigger('go', data)})"

@@ -55,6 +55,7 @@ SCRIPTS: Final = (
     "exports.js",
     "status.js",
     "hints.js",
+    "advice.js",
     "card_grid.js",
     "library.js",
     "zoom.js",
