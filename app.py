@@ -38,8 +38,10 @@ def _read_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="app.py", description="Open SeedGrid's page.")
     parser.add_argument("--model", help="bundled, a folder, a hub id, or a .safetensors file")
     parser.add_argument("--library", help="the folder that keeps the pictures")
-    parser.add_argument("--host", default=HOST, help=f"address to listen on ({HOST})")
-    parser.add_argument("--port", type=int, default=PORT, help=f"port; 0 takes a free one ({PORT})")
+    host = os.environ.get("SEEDGRID_HOST") or HOST
+    parser.add_argument("--host", default=host, help=f"address to listen on ({host})")
+    port = os.environ.get("SEEDGRID_PORT") or PORT
+    parser.add_argument("--port", type=int, default=port, help=f"port; 0 takes a free one ({port})")
     parser.add_argument("--lang", default="auto", choices=languages(), help="language of the page")
     return parser.parse_args(arguments)
 

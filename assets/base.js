@@ -53,10 +53,12 @@ window.SeedGrid = (() => {
   const paths = {
     lock: "M7 10V7.5a5 5 0 0 1 10 0V10h1a2 2 0 0 1 2 2v7a2 2 0 0 1-2 2H6a2 2 0 0 1-2-2v-7a2 2 0 0 1 2-2h1zm2.2 0h5.6V7.5a2.8 2.8 0 0 0-5.6 0V10z",
     star: "M12 3.2l2.7 5.6 6.1.8-4.5 4.2 1.1 6.1L12 17l-5.4 2.9 1.1-6.1-4.5-4.2 6.1-.8z",
+    before: "M15 4.6 16.4 6 10.4 12l6 6-1.4 1.4L7.6 12z",
+    after: "M9 4.6 7.6 6l6 6-6 6L9 19.4 16.4 12z",
     close: "M6.4 5 12 10.6 17.6 5 19 6.4 13.4 12l5.6 5.6-1.4 1.4-5.6-5.6L6.4 19 5 17.6l5.6-5.6L5 6.4z",
   };
 
-  /** One of our three icons, drawn here so that no icon font is needed. */
+  /** One of our icons, drawn here so that no icon font is needed. */
   function icon(name) {
     const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
     svg.setAttribute("viewBox", "0 0 24 24");
@@ -160,6 +162,18 @@ window.SeedGrid = (() => {
     allow("sg-zoom", seen.length > 0);
   }
 
+  /** Move the focus among nodes by arrows, Home and End: one of them is reached by Tab, the rest so. */
+  function rove(event, nodesOf, columns = 1) {
+    const nodes = nodesOf();
+    const at = nodes.indexOf(document.activeElement);
+    const steps = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns };
+    const ends = { Home: 0, End: nodes.length - 1 };
+    const next = ends[event.key] ?? at + steps[event.key];
+    if (at < 0 || !nodes[next] || event.ctrlKey || event.metaKey || event.altKey) return false;
+    nodes[next].focus();
+    return true;
+  }
+
   /** The page state with what is picked right now: the ring on the stage, or else the card. */
   function withPick(state) {
     const stage = SeedGrid.stageNow();
@@ -192,5 +206,5 @@ window.SeedGrid = (() => {
     return key ? key.slice(prefix.length) : label;
   }
 
-  return { fields: config.fields, links: config.links, language, text, make, icon, image, words, shows, tell, payload, follow, pictureUrl, thumbUrl, byId, allow, refresh, withPick, seen };
+  return { fields: config.fields, links: config.links, language, text, make, icon, image, words, shows, tell, payload, follow, pictureUrl, thumbUrl, byId, allow, refresh, rove, withPick, seen };
 })();

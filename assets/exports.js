@@ -8,6 +8,7 @@ SeedGrid.exports = ({ element }) => {
       make("dd", {}, make("a", { href: `seedgrid/export/${id}/${scope}.${kind}`, download: "", text: text(`export_${kind}`) }));
     const column = (scope) => [
       make("dt", { text: text(`export_${scope}`) }),
+      make("dd", {}, make("a", { href: `seedgrid/download/${id}/${scope}.zip`, download: "", text: text("export_pictures") })),
       link(scope, "png"),
       link(scope, "pdf"),
       link(scope, "zip"),

@@ -16,15 +16,24 @@ SeedGrid.hints = ({ element, props, watch }) => {
   };
   document.addEventListener("input", (event) => event.target.closest?.("#sg-prompt, #sg-variations") && mark());
   document.addEventListener("focusin", (event) => {
-    open(event.target.closest?.("#sg-prompt") !== null && element.children.length > 0);
+    open(event.target.closest?.("#sg-prompt, #sg-hints") !== null && element.children.length > 0);
   });
   document.addEventListener("pointerdown", (event) => {
     if (event.target.closest?.("#sg-prompt")) open(element.children.length > 0);
     else if (!event.target.closest?.("#sg-hints")) open(false);
   });
   document.addEventListener("keydown", (event) => {
+    const isChip = event.target.closest?.("#sg-hints");
+    if (event.key === "Escape" && isChip) inputOf("sg-prompt").focus();
+    else if (event.key === "Enter" && isChip) return;
     if (event.key === "Enter" || event.key === "Escape") open(false);
   }, true);
+  // Tab leads to the first word, arrows to all others, Tab once more to the seeds.
+  const chips = () => [...element.querySelectorAll(".sg-chip")];
+  element.addEventListener("keydown", (event) => SeedGrid.rove(event, chips) && event.preventDefault());
+  element.addEventListener("focusin", (event) => {
+    for (const each of chips()) each.tabIndex = each === event.target ? 0 : -1;
+  });
 
   SeedGrid.openHints = () => {
     inputOf("sg-prompt")?.focus();
@@ -71,6 +80,7 @@ SeedGrid.hints = ({ element, props, watch }) => {
     return make("button", {
       type: "button",
       class: "sg-chip",
+      tabindex: "-1",
       text: word,
       onmousedown: (event) => event.preventDefault(), // the prompt keeps the focus
       onclick: () => use(kind, word, words),
@@ -87,6 +97,7 @@ SeedGrid.hints = ({ element, props, watch }) => {
       ),
     );
     element.replaceChildren(...rows);
+    chips()[0]?.setAttribute("tabindex", "0");
     element.classList.toggle("sg-hint-list", rows.length > 0);
     document.dispatchEvent(new Event("sg-words")); // another model knows other words
   }

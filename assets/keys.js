@@ -16,6 +16,7 @@
   };
 
   /** Mark what is ringed, also when the card does not show it yet: a hand is quicker than a server. */
+  SeedGrid.favourite = favourite;
   function favourite(triesLeft = 100) {
     const ringed = document.querySelector("#sg-stage [aria-selected='true']")?.dataset.pictureId;
     const isShown = !ringed || SeedGrid.pickedNow()?.id === ringed;
@@ -58,7 +59,9 @@
       return;
     }
     if (isTyping(event.target)) return;
-    if (/^[1-9]$/.test(event.key)) {
+    if (document.querySelector("dialog.sg-zoom[open] .sg-zoom-tools") && event.key.toLowerCase() === "r") {
+      document.querySelector("dialog.sg-zoom [data-tool='refine']").click();
+    } else if (/^[1-9]$/.test(event.key)) {
       const cell = `[data-cell="${event.key - 1}"]`;
       const zoomed = document.querySelector("dialog.sg-zoom[open]");
       if (zoomed) SeedGrid.zoom(Number(event.key) - 1);

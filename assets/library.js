@@ -38,6 +38,7 @@ SeedGrid.library = ({ element, props, watch, search, open, trash, empty }) => {
     },
   });
   const grid = SeedGrid.cardGrid(card);
+  const selection = SeedGrid.selection((items) => items.forEach((item) => change(item, true)));
   const nothing = make("p", { class: "sg-quiet sg-card-grid-empty", hidden: "" });
   const end = make("div", { class: "sg-card-grid-end" });
   const undo = make("div", { class: "sg-undo", role: "status", hidden: "" });
@@ -50,8 +51,8 @@ SeedGrid.library = ({ element, props, watch, search, open, trash, empty }) => {
     if (isOpened) return;
     isOpened = true;
     const title = make("h2", { text: text("library_title") });
-    const head = make("div", { class: "sg-library-head" }, title, words, favourites, thrown, filter, emptyTrash);
-    element.replaceChildren(head, more, grid.node, nothing, end, undo);
+    const head = make("div", { class: "sg-library-head" }, title, words, favourites, thrown, selection.pill, filter, emptyTrash);
+    element.replaceChildren(head, more, selection.bar, grid.node, nothing, end, undo);
     element.classList.add("sg-opened");
     ask();
   }
@@ -138,13 +139,15 @@ SeedGrid.library = ({ element, props, watch, search, open, trash, empty }) => {
         title: item.prompt,
         "aria-label": text("library_go", { words: item.prompt, seed: item.seed }),
         "data-picture-id": item.id,
-        onclick: () => {
+        onclick: (event) => {
+          if (selection.takes(item, event.currentTarget)) return;
           open({ id: item.id });
           scrollTo({ top: 0, behavior: "smooth" });
         },
       },
       image(thumbUrl(item.id), item.lost, { loading: "lazy", draggable: "false" }),
     );
+    selection.mark(opener);
     if (item.favourite) opener.append(icon("star"));
     if (item.count) opener.append(make("span", { class: "sg-item-count", "aria-hidden": "true", text: item.count }));
     const remove = make("button", {

@@ -18,6 +18,7 @@ SeedGrid.stage = ({ element, props, watch, pick }) => {
 
   let cells = [];
   let current = { epoch: -1 };
+  let columns = 2;
   let picked = null;
   let stopped = -1;
   let settled = Promise.resolve();
@@ -32,7 +33,7 @@ SeedGrid.stage = ({ element, props, watch, pick }) => {
   function newCell(index) {
     const cell = {
       index,
-      node: make("div", { class: "sg-cell", role: "option", tabindex: "0", "data-cell": index }),
+      node: make("div", { class: "sg-cell", role: "option", tabindex: index ? "-1" : "0", "data-cell": index }),
       canvas: make("canvas", { class: "sg-preview", width: 64, height: 64 }),
       image: null,
       caption: make("span", { class: "sg-caption" }),
@@ -53,8 +54,11 @@ SeedGrid.stage = ({ element, props, watch, pick }) => {
       if (event.key === "Enter" || event.key === " ") {
         event.preventDefault();
         choose(index);
+      } else if (SeedGrid.rove(event, () => cells.map((each) => each.node), columns)) {
+        event.preventDefault();
       }
     });
+    cell.node.addEventListener("focus", () => cells.forEach((each) => (each.node.tabIndex = each === cell ? 0 : -1)));
     return cell;
   }
 
@@ -99,19 +103,20 @@ SeedGrid.stage = ({ element, props, watch, pick }) => {
 
   function layOut(value) {
     while (cells.length > value.cells.length) cells.pop().node.remove();
+    if (!cells.some((cell) => cell.node.tabIndex === 0)) cells[0]?.node.setAttribute("tabindex", "0");
     while (cells.length < value.cells.length) {
       const cell = newCell(cells.length);
       cells.push(cell);
       grid.append(cell.node);
     }
-    const columns = value.table?.seeds.length ?? Math.ceil(Math.sqrt(cells.length));
+    columns = value.table?.seeds.length ?? Math.ceil(Math.sqrt(cells.length));
     const rows = Math.ceil(cells.length / columns);
     head(value.table);
     const [width, height] = value.size;
     grid.classList.toggle("sg-table", Boolean(value.table));
     cells.forEach((cell, index) => round(cell.node, index, columns, rows));
     element.style.setProperty("--sg-columns", columns);
-    element.style.setProperty("--sg-ratio", (columns * width) / (rows * height));
+    byId("sg-page").style.setProperty("--sg-ratio", (columns * width) / (rows * height));
     element.style.setProperty("--sg-cell-ratio", width / height);
     const hasLost = value.cells.some((cell) => cell.lost);
     document.documentElement.classList.toggle("sg-has-lost", hasLost);

@@ -35,7 +35,7 @@ SeedGrid.status = ({ element, props, watch }) => {
     const field = byId(`sg-${name === "vary" ? "vary-1" : name}`);
     if (field?.offsetParent) return mark(field, sentence);
     if (isOpened) return undefined; // the status line says it as well
-    byId("sg-settings").querySelector("button").click();
+    SeedGrid.reveal(field ?? byId("sg-settings"));
     setTimeout(() => complain(name, sentence, true), 120);
   }
 

@@ -1,5 +1,5 @@
-/* The overlays: one picture as large as the window, one picture against its parent, and for others
-   (the list of keys) whatever they hand over. */
+/* The overlays: one picture against its parent, and for others (the large view, the list of keys)
+   whatever they hand over. */
 (() => {
   const { make, text, icon, image, words, pictureUrl, thumbUrl, byId } = SeedGrid;
 
@@ -25,27 +25,6 @@
     return dialog;
   }
   SeedGrid.overlay = open;
-
-  /** Show a cell of the stage as large as it fits; without an index the picked one, or the first. */
-  SeedGrid.zoom = (index) => {
-    const stage = SeedGrid.stageNow();
-    const wanted = index ?? stage.picked ?? stage.cells.findIndex((cell) => cell.state === "done" && !cell.lost);
-    const cell = stage.cells[wanted];
-    if (cell?.state !== "done" || cell.lost) return;
-    const picture = image(pictureUrl(cell.id), false, { alt: cell.prompt });
-    const seed = make("span", { class: "sg-lock" }, icon("lock"));
-    seed.append(String(cell.seed));
-    const caption = make("figcaption", {}, make("bdi", { text: cell.prompt }), seed);
-    const dialog = open("zoom", make("figure", {}, picture, caption));
-    const [width, height] = stage.size;
-    dialog.style.setProperty("--sg-cell-ratio", width / height);
-  };
-
-  SeedGrid.toggleZoom = () => {
-    const zoomed = document.querySelector("dialog.sg-zoom");
-    if (zoomed) zoomed.close();
-    else SeedGrid.zoom();
-  };
 
   /** Slide between a picture and its parent, or another one of the stage, and show what changed. */
   SeedGrid.compare = () => {
@@ -133,16 +112,6 @@
     }
     context.putImageData(field, 0, 0);
   }
-
-  /** Save the picked PNG as it is on disk, its recipe inside. */
-  SeedGrid.save = () => {
-    const now = SeedGrid.pickedNow();
-    if (!now) return;
-    const link = make("a", { href: pictureUrl(now.id), download: `seedgrid-${now.seed}-${now.id.slice(0, 8)}.png` });
-    document.body.append(link);
-    link.click();
-    link.remove();
-  };
 
   /** Copy an address that opens this picture, or paints it from its recipe where it is not. */
   SeedGrid.copyLink = async (button) => {

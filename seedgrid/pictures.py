@@ -6,8 +6,11 @@ Thin clothes around library entries; knows nothing of engines or models.
 from __future__ import annotations
 
 import hashlib
+import io
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
@@ -118,11 +121,29 @@ class Pictures(Sequence[StudioPicture]):
     def __repr__(self) -> str:
         return f"Pictures({', '.join(f'seed {p.seed}: {p.prompt!r}' for p in self)})"
 
+    def _repr_png_(self) -> bytes:
+        """Show the round in a notebook: side by side, each with its seed or what was changed."""
+        from seedgrid.export.labels import Block, Cell, lay_out
+
+        cells = tuple(
+            Cell(open=partial(getattr, each, "image"), caption=_caption(each)) for each in self
+        )
+        heading = self[0].prompt if len({each.prompt for each in self}) == 1 else ""
+        columns = math.isqrt(len(self) - 1) + 1
+        target = io.BytesIO()
+        (page,) = lay_out([Block(heading=heading, cells=cells)], columns=columns)
+        page.image().save(target, "PNG")
+        return target.getvalue()
+
     def sheet(self) -> Image:
         """Return the pictures side by side: 2x2 for four, as square as can be otherwise."""
         from seedgrid.export.sheets import make_sheet
 
         return make_sheet([picture.image for picture in self])
+
+
+def _caption(picture: StudioPicture) -> str:
+    return picture.entry.lineage.change or f"seed {picture.seed}"
 
 
 def read_entry(path: Path) -> Entry:

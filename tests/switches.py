@@ -168,19 +168,19 @@ def paint(folder: Path, flip: str | None, into: Path) -> None:
     from painting import SilentWatch, recipes_for
 
     from seedgrid.core.errors import SeedGridError
-    from seedgrid.diffusion import diffusers_backend
+    from seedgrid.diffusion import diffusers_backend, pipeline_call
     from seedgrid.diffusion.backend import Placement
 
     if flip is not None:
         FLIPS[flip]()
     raw: list[bytes] = []
-    rounded = diffusers_backend.to_pixels
+    rounded = pipeline_call.to_pixels
 
     def listening(images: torch.Tensor) -> Any:
         raw.append(images.detach().float().cpu().numpy().tobytes())
         return rounded(images)
 
-    diffusers_backend.to_pixels = listening
+    pipeline_call.to_pixels = listening
     bits, passports = {}, {}
     for name in MODELS:
         backend = diffusers_backend.DiffusersBackend()

@@ -13,15 +13,21 @@ from pathlib import Path
 import httpx
 import pytest
 from gradio_client import Client, handle_file
+from gradio_client.exceptions import AppError
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
+from reports import report_for
 from serving import serve
 
 import app
 from seedgrid.core.errors import InputError, ModelError
+from seedgrid.core.fields import FIELDS
+from seedgrid.core.notices import Notice
 from seedgrid.core.request import Request, resolve
 from seedgrid.core.turbo import quicken
 from seedgrid.diffusion.installed import InstalledBackend
+from seedgrid.diffusion.probe_results import advise
+from seedgrid.diffusion.processor import has_fast_bfloat16
 from seedgrid.formats import png
 from seedgrid.library import Library
 from seedgrid.models.registry import bundled_folder
@@ -76,8 +82,38 @@ def test_the_api_takes_turbo(client: Client) -> None:
     """The recipe says what it took for what was left open."""
     _, records = client.predict("a fast fox", "1", turbo=True, api_name="/grid")
     request = Request(prompt="a fast fox", seeds=(1,))
-    quick = resolve(request, quicken(FAKE_CARD, request))[0]
+    quick = resolve(
+        request, quicken(FAKE_CARD, request, has_fast_bfloat16=has_fast_bfloat16("auto"))
+    )[0]
     assert records[0]["recipe"] == quick.model_dump(mode="json")
+
+
+def test_the_api_takes_every_field_that_makes_a_picture(client: Client, address: str) -> None:
+    """In the table's names; those that scripts gave by their place before are first, as before."""
+    info = httpx.get(f"{address}gradio_api/info").json()["named_endpoints"]["/grid"]
+    names = [one["parameter_name"] for one in info["parameters"]]
+    always = ["prompt", "seeds", "negative", "steps", "guidance", "size", "scheduler", "model"]
+    assert names[:9] == [*always, "turbo"]
+    assert set(names) == {row.name for row in FIELDS if row.belongs == "recipe"} | {"turbo"}
+    _, records = client.predict("a fox", "1", width="2", determinism="off", api_name="/grid")
+    recipe = records[0]["recipe"]
+    assert (recipe["lock_width"], recipe["determinism"]) == (2, "off")
+    with pytest.raises(AppError, match="width"):
+        client.predict("a fox", "1", width="three", api_name="/grid")
+
+
+def test_the_api_says_that_batches_are_narrower(client: Client) -> None:
+    """Where the lock was found to leak, the width is another one, and whoever asked is told.
+
+    The cache of what was found is the whole session's: no other test paints in float16.
+    """
+    recipe = resolve(Request(prompt="a fox", dtype="float16"), FAKE_CARD)[0]
+    advise(recipe, report_for(recipe, tested=2))
+    _, records = client.predict("a fox", "1", dtype="float16", api_name="/grid")
+    assert records[0]["recipe"]["lock_width"] == 2
+    assert records[0]["notices"] == [str(Notice("width_lowered", width=2, usual=4))]
+    _, records = client.predict("a fox", "1", api_name="/grid")
+    assert records[0]["notices"] == []
 
 
 def test_the_api_refines_on_the_seed(client: Client) -> None:

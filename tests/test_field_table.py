@@ -18,7 +18,8 @@ from typer.main import get_command
 
 import seedgrid
 from seedgrid.cli.program import app as program
-from seedgrid.core.fields import FIELDS, IN_LINKS, ON_PAGE, OPTIONS, Field, field
+from seedgrid.core.field import Field
+from seedgrid.core.fields import FIELDS, IN_LINKS, ON_PAGE, OPTIONS, field
 from seedgrid.core.recipe import NoiseShare
 from seedgrid.core.request import Request, ask_again, resolve
 from seedgrid.diffusion.backend import Placement
@@ -33,11 +34,11 @@ from seedgrid.web.serializers.place import write_fields
 ROOT = Path(seedgrid.__file__).parents[1]
 WORDS = {
     "bar": ("label", "placeholder"),
-    "words": ("label", "placeholder"),
-    "lines": ("label", "placeholder"),
-    "text": ("label", "placeholder"),
-    "number": ("label",),
-    "choice": ("label",),
+    "words": ("label", "placeholder", "info"),
+    "lines": ("label", "placeholder", "info"),
+    "text": ("label", "placeholder", "info"),
+    "number": ("label", "info"),
+    "choice": ("label", "info"),
     "switch": ("label", "info"),
 }
 

@@ -14,7 +14,7 @@ from painting import PLACEMENT, SilentWatch, paint, recipes_for
 from seedgrid.core.errors import ModelError, RunError
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Recipe
-from seedgrid.diffusion import diffusers_backend, pipeline_cache
+from seedgrid.diffusion import pipeline_cache, pipeline_call
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 
 
@@ -67,7 +67,7 @@ def test_our_slip_before_the_call_stays_ours(
     def slip(*_: object) -> None:
         raise error("ours")
 
-    monkeypatch.setattr(diffusers_backend, "fresh_generators", slip)
+    monkeypatch.setattr(pipeline_call, "fresh_generators", slip)
     with pytest.raises(error, match="ours"):
         paint(backend, recipes[:1])
 

@@ -20,7 +20,7 @@ from seedgrid.core.recipe import Passport
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.formats import png, png_chunks
 from seedgrid.formats.png_chunks import Chunk
-from seedgrid.verify import Verdict, verify_files
+from seedgrid.verify import Verdict, read_claim, read_claims, verify
 
 Edit = Callable[[Pixels], Pixels]
 
@@ -65,7 +65,7 @@ def with_record(data: bytes, record: dict[str, Any]) -> bytes:
 def verdict_of(backend: DiffusersBackend, data: bytes, tmp_path: Path) -> Verdict:
     path = tmp_path / "picture.png"
     path.write_bytes(data)
-    (verdict,) = verify_files([path], backend)
+    (verdict,) = verify([read_claim(path)], backend)
     return verdict
 
 
@@ -241,7 +241,9 @@ def test_one_bad_file_stops_no_other(
     bad, good = tmp_path / "a.png", tmp_path / "b.png"
     bad.write_bytes(with_record(original, record))
     good.write_bytes(original)
-    words = {verdict.name: verdict.verdict for verdict in verify_files([bad, good], backend)}
+    words = {
+        verdict.name: verdict.verdict for verdict in verify(read_claims([bad, good])[0], backend)
+    }
     assert words[str(good)] == "identical"
     assert words[str(bad)] in {"impossible", "drifted"}
 

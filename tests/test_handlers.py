@@ -13,6 +13,7 @@ from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.core.request import Request, resolve
 from seedgrid.core.turbo import quicken
 from seedgrid.diffusion.backend import Placement
+from seedgrid.diffusion.processor import has_fast_bfloat16
 from seedgrid.engine import Run
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend, Fault
@@ -333,7 +334,7 @@ def test_turbo_answers_what_is_left_open(handlers: Handlers, painter: FakeBacken
     grid(handlers, open_fields)
     grid(handlers, replace(open_fields, steps="3"))
     request = Request(prompt=ASKED.prompt, seeds=(5,), width=64, height=64)
-    (quick,) = resolve(request, quicken(card, request))
+    (quick,) = resolve(request, quicken(card, request, has_fast_bfloat16=has_fast_bfloat16("auto")))
     taken = [call.recipes[0] for call in painter.calls]
     assert taken[0] == quick
     assert taken[1] == quick.replace(num_inference_steps=3)
@@ -346,7 +347,8 @@ def test_the_settings_say_what_an_open_field_gets(handlers: Handlers) -> None:
         card.num_inference_steps,
         card.scheduler,
     )
-    quick, answers = quicken(card, Request(prompt="")), handlers.offer(None, turbo=True).answers
+    quick = quicken(card, Request(prompt=""), has_fast_bfloat16=has_fast_bfloat16("auto"))
+    answers = handlers.offer(None, turbo=True).answers
     assert (answers.scheduler, answers.dtype) == (quick.scheduler, quick.dtype)
     assert answers.num_inference_steps == quick.num_inference_steps
 

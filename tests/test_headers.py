@@ -143,8 +143,8 @@ def test_nobody_is_believed_about_where_they_come_from(tmp_path: Path) -> None:
     """A forged X-Forwarded-For makes no new address of a peer that is no trusted proxy."""
     public = {"SEEDGRID_MAX_RUNS_PER_ADDRESS": "2"}
     with serve(tmp_path, public=public, step_delay_s=0.2) as address:
-        url = f"{address}gradio_api/call/grid"
-        body = {"data": ["a slow fox", "0-3", "", "20", "", "64x64", "", "", False]}
+        url = f"{address}gradio_api/call/v2/grid"
+        body = {"prompt": "a slow fox", "steps": 20, "size": "64x64"}
         forged = [{"X-Forwarded-For": f"198.51.100.{number}"} for number in range(3)]
         events = [httpx.post(url, json=body, headers=each).json()["event_id"] for each in forged]
         said = [httpx.get(f"{url}/{event}", timeout=60.0).text for event in events]

@@ -82,7 +82,7 @@ import os, signal, sys
 from pathlib import Path
 from seedgrid.library.storage import LibraryStorage
 storage = LibraryStorage.at(Path(sys.argv[1]), timeout_s=5)
-with storage.held(), storage.database.writes() as connection:
+with storage.lock.held(), storage.database.writes() as connection:
     storage.database.migrate(connection)
     connection.exec_driver_sql("PRAGMA cache_spill = 1")
     os.kill(os.getpid(), signal.SIGKILL)

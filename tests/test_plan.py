@@ -5,12 +5,19 @@ from __future__ import annotations
 import pytest
 from stores import MakeRecipes, MemoryStore
 
+from seedgrid.core.card import ModelCard
 from seedgrid.core.entry import Entry
 from seedgrid.core.plan import describe_change, plan_grid, plan_refine
 from seedgrid.core.recipe import NoiseShare
-from seedgrid.core.request import noise_variations, refine
+from seedgrid.core.request import noise_variations
+from seedgrid.core.variations import refine
 from seedgrid.engine import Engine
-from seedgrid.testing.fake import FakeBackend
+from seedgrid.testing.fake import FAKE_CARD, FakeBackend
+
+
+def card(name: str | None) -> ModelCard:  # noqa: ARG001 (whatever its name)
+    """The one card of the fake backend."""
+    return FAKE_CARD
 
 
 @pytest.fixture
@@ -22,7 +29,7 @@ def parent(make_recipes: MakeRecipes) -> Entry:
 
 def test_a_refinement_belongs_to_the_work_of_its_parent(parent: Entry) -> None:
     """Each child names its parent, the work, one new round and what was changed."""
-    jobs = plan_refine(parent, refine(parent.recipe, [", artsy", "at night"]))
+    jobs = plan_refine(parent, refine(parent.recipe, [", artsy", "at night"], card))
     places = [job.lineage for job in jobs]
     assert [place.parent_id for place in places] == [parent.id] * 2
     assert {place.work_id for place in places} == {parent.lineage.work_id}
@@ -33,7 +40,7 @@ def test_a_refinement_belongs_to_the_work_of_its_parent(parent: Entry) -> None:
 def test_planning_changes_no_recipe(parent: Entry) -> None:
     """What is to be computed is what was resolved, for words and for noise."""
     for recipes in (
-        refine(parent.recipe, [", artsy"]),
+        refine(parent.recipe, [", artsy"], card),
         noise_variations(parent.recipe, [7], weight=0.1),
     ):
         assert tuple(job.recipe for job in plan_refine(parent, recipes)) == recipes
@@ -43,11 +50,14 @@ def test_a_change_is_told_in_the_words_that_were_typed(make_recipes: MakeRecipes
     """A suffix, another prompt, another seed, some of another seed's noise, or a setting."""
     recipe = make_recipes("a fox", seeds=(3,))[0]
     changed = {
-        ", artsy": {"prompt": "a fox, artsy"},
         "a hen": {"prompt": "a hen"},
         "seed 8": {"seed": 8},
         "25% of seed 9": {"noise_mix": (NoiseShare(seed=9, weight=0.25),)},
-        "guidance_scale 2.5": {"guidance_scale": 2.5},
+        "guidance 2.5": {"guidance_scale": 2.5},
+        "steps 9, guidance 2.5": {"guidance_scale": 2.5, "num_inference_steps": 9},
+        ", artsy, scheduler Euler": {"prompt": "a fox, artsy", "scheduler": "Euler"},
+        "width 2": {"lock_width": 2},
+        ", artsy": {"prompt": "a fox, artsy", "lock_width": 2},
     }
     for words, update in changed.items():
         assert describe_change(recipe, recipe.replace(**update)) == words

@@ -20,6 +20,7 @@ from seedgrid.core.errors import PictureError
 from seedgrid.core.picture import Picture
 from seedgrid.core.recipe import MAX_PROMPT_CHARACTERS, Passport
 from seedgrid.formats import png, png_chunks
+from seedgrid.formats.parameters import parameters_text
 
 
 def chunk(kind: bytes, data: bytes) -> bytes:
@@ -68,7 +69,7 @@ def test_other_tools_find_the_settings_under_parameters() -> None:
     """The `parameters` text is prompt, negative prompt, and a last line of settings."""
     recipe = make_recipe(prompt="a fox,\nrunning", negative_prompt="blur", seed=11)
 
-    lines = png.parameters_text(recipe).split("\n")
+    lines = parameters_text(recipe).split("\n")
 
     assert lines[:3] == ["a fox,", "running", "Negative prompt: blur"]
     assert lines[3].startswith("Steps: 8, Sampler: DPM++ 2M, CFG scale: 7.5, Seed: 11, Size: 64x48")

@@ -11,7 +11,7 @@ import torch
 from seedgrid.diffusion.portable import contraction, portable, windows, winograd
 from seedgrid.diffusion.portable.cases import numbers
 from seedgrid.diffusion.portable.grids import anchor, largest, rounded
-from seedgrid.diffusion.portable.weights import WeightShelf, make_ready
+from seedgrid.diffusion.portable.weights import WeightCache, make_ready
 from seedgrid.diffusion.portable.windows import Windows
 
 
@@ -84,12 +84,12 @@ def test_weights_that_change_are_made_ready_anew() -> None:
 
 def test_shelf_forgets_weights_with_their_parameter_and_never_holds_too_much() -> None:
     """Memory is bounded: what does not fit is made anew."""
-    shelf = WeightShelf(max_bytes=8 * 12)
+    cache = WeightCache(max_bytes=8 * 12)
     small = torch.nn.Parameter(numbers(3, 4))
     large = torch.nn.Parameter(numbers(30, 40))
 
     def ready(weights: torch.Tensor) -> object:
-        return shelf.get(weights, lambda: make_ready(weights.detach()[None, :, :, None]))
+        return cache.get(weights, lambda: make_ready(weights.detach()[None, :, :, None]))
 
     assert ready(small) is ready(small)
     assert ready(large) is not ready(large)

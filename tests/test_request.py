@@ -15,7 +15,8 @@ from seedgrid.core.checks import check_prompt, parse_size
 from seedgrid.core.errors import InputError
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.core.recipe import ModelRef
-from seedgrid.core.request import Request, noise_variations, refine, resolve
+from seedgrid.core.request import Request, noise_variations, resolve
+from seedgrid.core.variations import refine
 
 CARD = ModelCard(
     ref=ModelRef(id="bundled", weights_sha256="0" * 64),
@@ -29,6 +30,11 @@ CARD = ModelCard(
     scheduler="DDIM",
     schedulers=("DDIM", "DPM++ 2M Karras"),
 )
+
+
+def no_card(name: str | None) -> ModelCard:
+    """Words alone ask no model for anything."""
+    raise AssertionError(name)
 
 
 def test_open_questions_are_answered_by_the_card() -> None:
@@ -124,7 +130,7 @@ def test_a_model_of_one_size_paints_that_size() -> None:
 def test_refining_changes_the_words_and_nothing_else() -> None:
     """The four suffixes of the guide, all on the chosen picture's seed."""
     parent = resolve(Request(prompt="a fox", seeds=(42,)), CARD)[0]
-    children = refine(parent, GUIDE_SUFFIXES)
+    children = refine(parent, GUIDE_SUFFIXES, no_card)
     assert [child.prompt for child in children] == [
         "a fox, highly realistic",
         "a fox, artsy",
@@ -137,7 +143,7 @@ def test_refining_changes_the_words_and_nothing_else() -> None:
 def test_refining_with_another_prompt() -> None:
     """Another base prompt takes the place of the parent's, on the same seed."""
     parent = resolve(Request(prompt="a fox", seeds=(42,)), CARD)[0]
-    (child,) = refine(parent, [", artsy"], prompt="a cat")
+    (child,) = refine(parent, [", artsy"], no_card, prompt="a cat")
     assert (child.prompt, child.seed) == ("a cat, artsy", 42)
 
 
@@ -155,7 +161,7 @@ def test_refining_without_words(suffixes: list[str], prompt: str | None, code: s
     """A refinement that says nothing, or too much, is refused."""
     parent = resolve(Request(prompt="a fox"), CARD)[0]
     with pytest.raises(InputError) as caught:
-        refine(parent, suffixes, prompt=prompt)
+        refine(parent, suffixes, no_card, prompt=prompt)
     assert caught.value.code == code
 
 

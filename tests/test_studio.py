@@ -61,6 +61,23 @@ def test_the_lineage_of_a_refinement(studio: Studio) -> None:
     assert [f.entry.lineage.cell for f in finals] == [0, 1]
 
 
+def test_settings_vary_like_words(studio: Studio, backend: FakeBackend) -> None:
+    """All on the seed of the pick; those of equal settings share a batch."""
+    grid = studio.grid("a fox", **SMALL)
+    backend.calls.clear()
+    lines = ["guidance 3", ", artsy", "steps 4", "guidance 3, at night"]
+    finals = studio.refine(grid[1], lines)
+    assert [final.entry.lineage.change for final in finals] == [
+        "guidance 3",
+        ", artsy",
+        "steps 4",
+        ", at night, guidance 3",
+    ]
+    assert [len(call.recipes) for call in backend.calls] == [2, 1, 1]
+    assert {final.seed for final in finals} == {grid[1].seed}
+    assert {final.recipe.lock_width for final in finals} == {grid[1].recipe.lock_width}
+
+
 def test_a_picture_whose_file_is_lost_can_be_gone_on_from(studio: Studio) -> None:
     """Its recipe is kept, by its id too; only a copy of the file cannot be had."""
     grid = studio.grid("a fox", **SMALL)

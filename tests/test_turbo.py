@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
-import seedgrid.core.turbo
+from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request, resolve
-from seedgrid.core.turbo import has_fast_bfloat16, quicken
+from seedgrid.core.turbo import quicken
+from seedgrid.diffusion import processor as described
+from seedgrid.diffusion.processor import has_fast_bfloat16, processor_name
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FAKE_CARD, FakeBackend
 
@@ -21,7 +23,7 @@ CARD = dataclasses.replace(
 @pytest.fixture
 def processor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A processor that says of itself what a test wants."""
-    monkeypatch.setattr(seedgrid.core.turbo, "_CPU_INFO", tmp_path / "cpuinfo")
+    monkeypatch.setattr(described, "_CPU_INFO", tmp_path / "cpuinfo")
     return tmp_path / "cpuinfo"
 
 
@@ -39,40 +41,43 @@ def test_sixteen_bits_where_they_are_fast(
     processor: Path, flags: str, device: str, is_fast: bool
 ) -> None:
     """The processor's own flags decide; GPUs of NVIDIA and Intel are always fast."""
-    processor.write_text(f"processor : 0\nflags : {flags}\n")
+    processor.write_text(f"model name\t: Some: Thing\nflags\t: {flags}\n")
     assert has_fast_bfloat16(device) is is_fast
+    assert processor_name() == "Some: Thing"
 
 
 def test_an_unknown_processor_keeps_its_format(processor: Path) -> None:
     """Without the system's word nothing is assumed."""
     assert not processor.exists()
-    assert has_fast_bfloat16() is False
-    assert quicken(CARD, Request(prompt="a fox")).dtype == CARD.dtype
+    assert has_fast_bfloat16("auto") is False
+    slow = quicken(CARD, Request(prompt="a fox"), has_fast_bfloat16=False)
+    assert slow.dtype == CARD.dtype
 
 
-def test_a_quick_recipe(processor: Path) -> None:
+def quickly(request: Request) -> Recipe:
+    return resolve(request, quicken(CARD, request, has_fast_bfloat16=True))[0]
+
+
+def test_a_quick_recipe() -> None:
     """Format, scheduler and six tenths of the steps are in the recipe."""
-    processor.write_text("flags : avx512_bf16\n")
-    request = Request(prompt="a fox")
-    recipe = resolve(request, quicken(CARD, request))[0]
+    recipe = quickly(Request(prompt="a fox"))
     assert (recipe.dtype, recipe.scheduler) == ("bfloat16", "DPM++ 2M")
     assert recipe.num_inference_steps == 15
 
 
-def test_what_was_said_stays(processor: Path) -> None:
+def test_what_was_said_stays() -> None:
     """Turbo answers open questions only."""
-    processor.write_text("flags : avx512_bf16\n")
     said = Request(prompt="a", dtype="float32", scheduler="DDIM", num_inference_steps=9)
-    assert resolve(said, quicken(CARD, said)) == resolve(said, CARD)
+    assert quickly(said) == resolve(said, CARD)[0]
     steps = dataclasses.replace(said, scheduler=None)
-    assert resolve(steps, quicken(CARD, steps))[0].num_inference_steps == 9
+    assert quickly(steps).num_inference_steps == 9
     scheduler = dataclasses.replace(said, num_inference_steps=None)
-    assert resolve(scheduler, quicken(CARD, scheduler))[0].num_inference_steps == 25
+    assert quickly(scheduler).num_inference_steps == 25
 
 
 def test_a_model_without_the_scheduler_keeps_its_own() -> None:
     """Where DPM++ 2M does not fit, scheduler and steps are the model's."""
-    quick = quicken(FAKE_CARD, Request(prompt="a fox"))
+    quick = quicken(FAKE_CARD, Request(prompt="a fox"), has_fast_bfloat16=False)
     assert quick.scheduler == FAKE_CARD.scheduler
     assert quick.num_inference_steps == FAKE_CARD.num_inference_steps
 

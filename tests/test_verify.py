@@ -32,8 +32,8 @@ from seedgrid.verify import (
     difference_picture,
     passport_differences,
     read_claim,
+    read_claims,
     verify,
-    verify_files,
 )
 
 
@@ -313,7 +313,8 @@ def test_files_are_verified_and_bad_ones_are_impossible(
     text = tmp_path / "text.png"
     text.write_text("hello")
     paths = [good, stripped, text, tmp_path / "nowhere.png"]
-    verdicts = {verdict.name: verdict for verdict in verify_files(paths, backend)}
+    claims, unreadable = read_claims(paths)
+    verdicts = {verdict.name: verdict for verdict in (*unreadable, *verify(claims, backend))}
     words = [verdicts[str(path)].verdict for path in paths]
     assert words == ["identical", "impossible", "impossible", "impossible"]
     assert "no recipe" in sentences(verdicts[str(stripped)])

@@ -20,7 +20,7 @@ from seedgrid.testing.fake import FakeBackend
 from seedgrid.web.actions.checks import Checks
 from seedgrid.web.actions.form import FormPayload
 from seedgrid.web.actions.painting import Handlers
-from seedgrid.web.server.waiting import ended, network_of
+from seedgrid.web.server.waiting import followed, network_of
 from seedgrid.web.state.page_state import PageState
 from seedgrid.web.state.snapshot import Snapshots
 from seedgrid.web.state.visitor_libraries import OneLibrary
@@ -35,9 +35,9 @@ def test_many_calls_that_wait_leave_threads_for_a_click(tmp_path: Path) -> None:
     with serve(tmp_path, step_delay_s=0.2) as address:
         client = Client(address, verbose=False)
         pictures, _ = client.predict("a red fox", "1", steps="1", api_name="/grid")
-        body = {"data": ["a slow fox", "0-3", "", "150", "", "", "", "", False]}
+        body = {"prompt": "a slow fox", "steps": 150}
         for _ in range(MANY):
-            answer = httpx.post(f"{address}gradio_api/call/grid", json=body, timeout=SOON_S)
+            answer = httpx.post(f"{address}gradio_api/call/v2/grid", json=body, timeout=SOON_S)
             assert answer.status_code == 200
         job = client.submit(handle_file(pictures[0]["image"]), api_name="/recipe")
         assert job.result(timeout=SOON_S)["recipe"]["prompt"] == "a red fox"
@@ -48,12 +48,15 @@ def test_waiting_for_a_run_takes_no_thread(make_recipes: MakeRecipes) -> None:
     with Engine(FakeBackend(step_delay_s=0.05), MemoryStore()) as engine:
         run = engine.submit(plan_grid(make_recipes(steps=10)), owner="me")
 
+        async def follow() -> float:
+            return [stand.pictures async for stand in followed(run)][-1]
+
         async def wait() -> int:
-            waiters = [asyncio.create_task(ended(run)) for _ in range(200)]
+            waiters = [asyncio.create_task(follow()) for _ in range(200)]
             await asyncio.sleep(0)
             count = threading.active_count()
-            await asyncio.wait_for(asyncio.gather(*waiters), SOON_S)
-            await ended(run)
+            assert set(await asyncio.wait_for(asyncio.gather(*waiters), SOON_S)) == {4}
+            assert await follow() == 4
             return count
 
         before = threading.active_count()

@@ -141,10 +141,15 @@ def test_closing_does_not_wait_for_a_backend_that_hangs(make_recipes: MakeRecipe
 
 
 def test_an_engine_that_is_lost_says_so(make_recipes: MakeRecipes) -> None:
-    """Three threads that hang are enough: all are told, and so is who can end the process."""
+    """Three threads that hang are enough: all are told, and so is who can end the process.
+
+    An errand that was done by then once kept everybody from being told.
+    """
     backend = Hanging(num_hangs=9)
     lost = threading.Event()
     with Engine(backend, MemoryStore(), patience=SILENT, on_lost=lost.set) as engine:
+        done = engine.borrow(lambda _: "done")
+        assert done.result(SOON_S) == "done"
         runs = [
             engine.submit(plan_grid(make_recipes(seeds=(seed,))), owner=str(seed))
             for seed in range(5)
@@ -159,6 +164,7 @@ def test_an_engine_that_is_lost_says_so(make_recipes: MakeRecipes) -> None:
         with pytest.raises(RunError) as caught:
             engine.submit(plan_grid(make_recipes(seeds=(1,))), owner="a")
         assert caught.value.code == "engine_lost"
+    assert done.result() == "done"
     backend.may_return.set()
 
 

@@ -12,7 +12,8 @@ import pytest
 from seedgrid.core.advice import advise
 from seedgrid.core.card import ModelCard
 from seedgrid.core.recipe import canonical_json
-from seedgrid.core.request import Request, ask_again, refine, resolve
+from seedgrid.core.request import Request, ask_again, resolve
+from seedgrid.core.variations import refine
 from seedgrid.core.words import Vocabulary
 from seedgrid.formats.links import link_query, read_link
 from seedgrid.library import Library
@@ -139,11 +140,13 @@ def test_a_recipe_of_plain_words_is_written_as_before(card: ModelCard) -> None:
 def test_a_refinement_appends_to_both(card: ModelCard, words: Vocabulary) -> None:
     """The typed words grow as they were typed, the painted ones as they are painted."""
     (parent,) = resolve(Request(prompt="猫", seeds=(7,)), card)
-    neon, plain, alone = refine(parent, ["，霓虹", ", artsy", "，", "夜晚"], vocabulary=words)
+    lines = ["，霓虹", ", artsy", "，", "夜晚", "steps 3，霓虹"]
+    neon, plain, alone, *_ = refine(parent, lines, lambda _: card, vocabulary=words)
     assert (neon.prompt, neon.typed_prompt) == ("cat, neon", "猫，霓虹")
     assert (plain.prompt, plain.typed_prompt) == ("cat, artsy", "猫, artsy")
     assert (alone.prompt, alone.typed_prompt) == ("cat at night", "猫 夜晚")
-    assert refine(parent, [", artsy"], prompt="cat")[0].typed_prompt == ""
+    (english,) = refine(parent, [", artsy"], lambda _: card, prompt="cat")
+    assert (english.prompt, english.typed_prompt) == ("cat, artsy", "")
 
 
 def test_the_library_and_its_file_keep_both(studio: Studio) -> None:

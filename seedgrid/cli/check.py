@@ -12,16 +12,11 @@ from seedgrid.cli import options
 from seedgrid.cli.output import CountLine, complain, say, say_json, say_table
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import PictureError
-from seedgrid.core.request import resolve
-from seedgrid.diffusion.backend import Unwatched
 from seedgrid.export.sheets import is_sheet
 from seedgrid.studio import Studio
 
 if TYPE_CHECKING:
     from seedgrid.verify import Verdict
-
-_AT_ONCE: Final = 64
-"""So many pictures are in memory together."""
 
 _PROBED: Final = (
     "model",
@@ -51,9 +46,8 @@ def verify(
     json: options.Json = False,
 ) -> None:
     """Run the recipes again and compare. Exit 1 when a picture is not what its recipe makes."""
-    from seedgrid.diffusion.deferred import DeferredBackend
     from seedgrid.models import digests
-    from seedgrid.verify import WORDS, verify_files
+    from seedgrid.verify import WORDS
 
     if rehash:
         digests.forget()
@@ -61,18 +55,14 @@ def verify(
         found = [pair for name in pictures for pair in _expand(studio, name)]
         ours = {str(path): entry for path, entry in found if entry is not None}
         paths = [path for path, _ in found]
-        backend = DeferredBackend()
         counts = dict.fromkeys(WORDS, 0)
         with CountLine("verifying", len(paths)) as line:
-            for start in range(0, len(paths), _AT_ONCE):
-                some = paths[start : start + _AT_ONCE]
-                for verdict in verify_files(some, backend, device=device):
-                    counts[verdict.verdict] += 1
-                    if verdict.confirms and verdict.name in ours:
-                        studio.library.confirm(ours[verdict.name].id)
-                    with line.advanced():
-                        _tell(verdict, as_json=json)
-        backend.close()
+            for verdict in studio.verify_files(paths, device=device):
+                counts[verdict.verdict] += 1
+                if verdict.confirms and verdict.name in ours:
+                    studio.library.confirm(ours[verdict.name].id)
+                with line.advanced():
+                    _tell(verdict, as_json=json)
     if len(paths) > 1 and not json:
         say(", ".join(f"{count} {word}" for word, count in counts.items() if count))
     if any(counts[word] for word in ("altered", "drifted", "impossible")):
@@ -93,13 +83,9 @@ def probe(
     **settings: options.Value,
 ) -> None:
     """Test the lock here, for a model and its settings. Exit 1 when a neighbour gets through."""
-    from seedgrid.diffusion.deferred import DeferredBackend
-
     request = options.make_request("a picture", "0", settings)
-    backend = DeferredBackend()
-    recipe = resolve(request, Studio(settings["model"], backend=backend).card())[0]
-    report = backend.probe(recipe, options.make_placement(settings), Unwatched())
-    backend.close()
+    with Studio(settings["model"]) as studio:
+        report = studio.probe_request(request, options.make_placement(settings))
     if json:
         say_json({"holds": report.holds, **report.model_dump(mode="json")})
     else:

@@ -17,7 +17,6 @@ import seedgrid
 from seedgrid.cli import options
 from seedgrid.cli.output import complain, say, say_json, say_table
 from seedgrid.core.errors import ModelError
-from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.backend import Placement
 from seedgrid.studio import Studio, default_library, default_model
 
@@ -151,11 +150,7 @@ def _test_one_picture(model: str | None, device: str) -> dict[str, Any]:
         tempfile.TemporaryDirectory() as folder,
         Studio(model, folder, placement=placement) as studio,
     ):
-        card = studio.card()
-        steps = min(_SELF_TEST_STEPS, card.max_steps)
-        recipe = resolve(Request(prompt="a picture", seeds=(0,), num_inference_steps=steps), card)[
-            0
-        ]
+        steps = min(_SELF_TEST_STEPS, studio.card().max_steps)
         start_s = time.monotonic()
         pictures = [
             studio.grid("a picture", seeds=[0], num_inference_steps=steps, fresh=True)[0]
@@ -164,7 +159,7 @@ def _test_one_picture(model: str | None, device: str) -> dict[str, Any]:
         elapsed_s = time.monotonic() - start_s
         passport = pictures[0].entry.passport
         return {
-            "model_digest": recipe.model.weights_sha256,
+            "model_digest": pictures[0].recipe.model.weights_sha256,
             "device": passport.device,
             "device_name": passport.device_name,
             "cpu_capability": passport.cpu_capability,

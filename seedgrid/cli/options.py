@@ -7,13 +7,14 @@ takes them as `**settings`.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
 
-from seedgrid.core.fields import OPTIONS, Field, field
+from seedgrid.core.field import Field
+from seedgrid.core.fields import OPTIONS, field, read_fields
 from seedgrid.core.request import Request
 from seedgrid.core.seeds import parse_seeds
 from seedgrid.diffusion.backend import Placement
@@ -66,7 +67,7 @@ def make_request(prompt: str, seeds: str, settings: dict[str, Any]) -> Request:
         InputError: A text that cannot be read, by its field.
     """
     rows = [row for row in OPTIONS if row.belongs == "recipe" and row.name != "model"]
-    return Request(prompt=prompt, seeds=parse_seeds(seeds), **_filled(rows, settings))
+    return Request(prompt=prompt, seeds=parse_seeds(seeds), **read_fields(rows, settings))
 
 
 def make_placement(settings: dict[str, Any]) -> Placement:
@@ -76,17 +77,7 @@ def make_placement(settings: dict[str, Any]) -> Placement:
         InputError: A text that cannot be read, by its field.
     """
     rows = [row for row in OPTIONS if row.belongs == "placement"]
-    return Placement(previews=False, **_filled(rows, settings))
-
-
-def _filled(rows: Sequence[Field], settings: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for row in rows:
-        said = settings.get(row.name)
-        value = row.read(said) if isinstance(said, str) else said
-        # A switch that is off says nothing, like an option that is not given.
-        found |= row.filled(value or None if row.value_type is bool else value)
-    return found
+    return Placement(previews=False, **read_fields(rows, settings))
 
 
 def _parameter(row: Field) -> inspect.Parameter:

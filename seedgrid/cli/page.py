@@ -13,8 +13,13 @@ from seedgrid.locales import locales
 def ui(
     model: options.Model = None,
     library: options.Library = None,
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 7860,
+    host: Annotated[
+        str, typer.Option(envvar="SEEDGRID_HOST", help="Address to listen on.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int,
+        typer.Option(envvar="SEEDGRID_PORT", min=0, max=65535, help="Port; 0 takes a free one."),
+    ] = 7860,
     lang: Annotated[str, typer.Option(help=f"auto, {', '.join(locales())}.")] = "auto",
 ) -> None:
     """Open the page; the same as `python app.py`."""

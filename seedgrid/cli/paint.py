@@ -48,7 +48,9 @@ def refine(
     picture: Annotated[str, typer.Argument(help="A SeedGrid PNG file, or an id in the library.")],
     vary: Annotated[
         list[str] | None,
-        typer.Option(metavar="TEXT", help="Words to append; repeat it. Default: the guide's four."),
+        typer.Option(
+            metavar="TEXT", help="Words to append, or a setting as in 'guidance 3'; repeat it."
+        ),
     ] = None,
     prompt: Annotated[
         str | None, typer.Option(help="Another prompt to append them to; default: its own.")
@@ -59,7 +61,7 @@ def refine(
     fresh: options.Fresh = False,
     json: options.Json = False,
 ) -> None:
-    """Vary the words of a picture, on its own seed."""
+    """Vary the words or settings of a picture, on its own seed; by default the guide's four."""
     folder = _make_out(out)
     with Studio(None, library, device) as studio:
         run = studio.start_refine(picture, vary or GUIDE_SUFFIXES, prompt=prompt, fresh=fresh)

@@ -21,6 +21,8 @@ class ModelCard:
         has_negative_prompt: Whether a negative prompt reaches the picture.
         size_multiple: Width and height must be multiples of this many pixels.
         fixed_size: True when only `width` x `height` can be painted.
+        latent: Of the noise that a picture begins from: its channels, and how many pixels of the
+            picture one of its pixels is wide.
         max_steps: The most steps that the model's noise schedule allows.
         schedulers: The names on offer with this model, the model's own first.
         lock_width: The model's usual one; where a probe found a leak here, the studio takes less,
@@ -38,6 +40,7 @@ class ModelCard:
     height: int
     size_multiple: int = 8
     fixed_size: bool = False
+    latent: tuple[int, int] = (4, 8)
     num_inference_steps: int = 25
     max_steps: int = MAX_STEPS
     guidance_scale: float = 7.5

@@ -89,6 +89,17 @@ def parse_guidance(text: str) -> float:
         raise InputError("guidance_range", field="guidance", value=shown) from error
 
 
+def parse_lock_width(text: str) -> int:
+    """Read a lock width.
+
+    Raises:
+        InputError: `width_range`.
+    """
+    if text.strip() not in map(str, LOCK_WIDTHS):
+        raise InputError("width_range", field="width", value=text.strip()[:_SHOWN])
+    return int(text)
+
+
 def check_words(text: str, card: ModelCard) -> str:
     """Return the prompt that a model is given; one without words gets none.
 
@@ -165,11 +176,16 @@ def check_scheduler(scheduler: str | None, card: ModelCard) -> str:
         InputError: `scheduler_unknown`.
     """
     wanted = scheduler or card.scheduler
-    names = {name.casefold(): name for name in card.schedulers}
-    if wanted.casefold() not in names:
+    names = {_spelled(name): name for name in card.schedulers}
+    if _spelled(wanted) not in names:
         choices = ", ".join(card.schedulers)
         raise InputError("scheduler_unknown", field="scheduler", value=wanted[:80], choices=choices)
-    return names[wanted.casefold()]
+    return names[_spelled(wanted)]
+
+
+def _spelled(name: str) -> str:
+    """Return a name as it is compared: `euler_a` is Euler a."""
+    return " ".join(name.casefold().replace("_", " ").split())
 
 
 def check_dtype(dtype: str | None, card: ModelCard) -> str:

@@ -9,14 +9,13 @@ The page's form and what fills it in, the options of the command line, links, im
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, get_args
 
 from seedgrid.core import checks
-from seedgrid.core.card import ModelCard
+from seedgrid.core.field import Field
 from seedgrid.core.mixes import read_mix, write_decimal, write_mix
 from seedgrid.core.recipe import (
     LOCK_WIDTHS,
@@ -28,14 +27,17 @@ from seedgrid.core.recipe import (
 )
 from seedgrid.core.seeds import format_seeds, parse_seeds
 
-Widget = Literal["bar", "words", "lines", "text", "number", "choice", "switch"]
-
 AUTO: Final = "auto"
 """What a list offers first: as the model's card says."""
 
 
-def _as_it_is(text: str) -> str:
-    return text
+NUMBER: Final = re.compile(r"[-+]?[\d.]++(?:,\d++)?")
+NAME: Final = re.compile(r"[^\s,;]++")
+LINE: Final = re.compile(r"[^,;]++")
+TEXT: Final = re.compile(r"[^;]++")
+SEEDS: Final = re.compile(r"\d[\d-]*+")
+SIZE: Final = re.compile(r"\d[\dx×]*+")
+"""What a value looks like behind the name of its field, in a variation."""
 
 
 def _auto_is_open(text: str) -> str | None:
@@ -48,87 +50,6 @@ def _yes(value: bool) -> str:
 
 def _write_size(size: tuple[int, int]) -> str:
     return f"{size[0]}x{size[1]}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Field:
-    """One thing that a person can set.
-
-    Attributes:
-        name: On the page (`sg-NAME`), on the command line (`--NAME`), in links and in errors.
-        belongs: `"recipe"`: it makes the picture what it is. `"placement"`: where it is computed.
-            `"run"`: how it is asked for.
-        fills: The attributes of `Request`, or of `Placement`, that it sets.
-        value_type: What the command line reads; bool is a switch.
-        default: On the command line and, of texts, on the page; None leaves it to the model's card.
-        low: The least that an imported number may be.
-        high: The most.
-        read: Makes a value of what was typed.
-        write: Makes a text of a value that `read` reads again.
-        reads_blank: Whether a blank text has a meaning too; it leaves a setting open otherwise.
-        check: Makes of a request's value, which may be open, what a recipe holds.
-        choices: What a list offers with a model; None where the machine decides (model, device).
-        has_auto: Whether a list begins with "auto", and says what that gives.
-        widget: How the page asks for it; None when it does not. `"bar"` is beside Generate.
-        row: Settings of one row stand side by side on the page.
-        help: What `--help` says; empty when it is no option.
-        metavar: What `--help` shows for its value.
-        in_link: Whether a link holds it, and a dropped picture or a link fills it in.
-        imported: Whether it is a number that other tools' pictures hold (`imported.Found`).
-    """
-
-    name: str
-    belongs: Literal["recipe", "placement", "run"]
-    fills: tuple[str, ...] = ()
-    value_type: type[str | int | float | bool] = str
-    default: str | bool | None = None
-    low: float = 0
-    high: float = math.inf
-    read: Callable[[str], Any] = _as_it_is
-    write: Callable[[Any], str] = str
-    reads_blank: bool = False
-    check: Callable[[Any, ModelCard], Any] | None = None
-    choices: Callable[[ModelCard], Sequence[str]] | None = None
-    has_auto: bool = False
-    widget: Widget | None = None
-    row: str = ""
-    help: str = ""
-    metavar: str | None = None
-    in_link: bool = False
-    imported: bool = False
-
-    @property
-    def id(self) -> str:
-        """Its component's id on the page, without `sg-`; errors name it so."""
-        return self.name.replace("_", "-")
-
-    def value(self, text: str) -> Any:  # noqa: ANN401 (each field has its own type)
-        """Read what was typed on the page.
-
-        Returns:
-            The value; None when it is left open.
-
-        Raises:
-            InputError: It cannot be, by this field.
-        """
-        return self.read(text) if self.reads_blank or text.strip() else None
-
-    def of(self, request: object) -> Any:  # noqa: ANN401 (same)
-        """Return its value in a request: several attributes are a tuple, as in a size."""
-        values = tuple(getattr(request, name) for name in self.fills)
-        return values if len(values) > 1 else values[0]
-
-    def text(self, request: object) -> str:
-        """Write its value in a request as it may be typed; empty when it is open."""
-        value = self.of(request)
-        is_open = None in value if isinstance(value, tuple) else value is None
-        return "" if is_open else self.write(value)
-
-    def filled(self, value: Any) -> dict[str, Any]:  # noqa: ANN401 (same)
-        """Return the attributes that it sets; none when the value is open."""
-        if value is None:
-            return {}
-        return dict(zip(self.fills, value if len(self.fills) > 1 else (value,), strict=True))
 
 
 FIELDS: Final = (
@@ -160,6 +81,8 @@ FIELDS: Final = (
         reads_blank=True,
         widget="bar",
         in_link=True,
+        varies=SEEDS,
+        keeps_noise=True,
     ),
     Field(
         name="negative",
@@ -172,8 +95,9 @@ FIELDS: Final = (
         widget="words",
         help="What the picture should not show.",
         in_link=True,
+        varies=TEXT,
     ),
-    Field(name="more_prompts", belongs="run", widget="lines"),
+    Field(name="more_prompts", belongs="run", widget="lines", is_expert=True),
     Field(
         name="mix",
         belongs="recipe",
@@ -183,6 +107,7 @@ FIELDS: Final = (
         reads_blank=True,
         check=lambda mix, _: mix,
         widget="text",
+        is_expert=True,
         in_link=True,
     ),
     Field(
@@ -199,6 +124,7 @@ FIELDS: Final = (
         help="Steps of the denoiser.",
         imported=True,
         in_link=True,
+        varies=NUMBER,
     ),
     Field(
         name="guidance",
@@ -214,6 +140,7 @@ FIELDS: Final = (
         help=f"How closely to follow the words; 0 to {MAX_GUIDANCE:g}.",
         imported=True,
         in_link=True,
+        varies=NUMBER,
     ),
     Field(
         name="size",
@@ -225,10 +152,11 @@ FIELDS: Final = (
         write=_write_size,
         check=checks.check_size,
         widget="number",
-        row="numbers",
         help="For example 512x768.",
         metavar="WxH",
         in_link=True,
+        varies=SIZE,
+        keeps_noise=True,
     ),
     Field(
         name="scheduler",
@@ -239,9 +167,10 @@ FIELDS: Final = (
         choices=lambda card: card.schedulers,
         has_auto=True,
         widget="choice",
-        row="method",
+        is_expert=True,
         help="For example DDIM, or DPM++ 2M Karras.",
         in_link=True,
+        varies=LINE,
     ),
     Field(
         name="determinism",
@@ -250,7 +179,8 @@ FIELDS: Final = (
         check=checks.check_determinism,
         choices=lambda _: ("strict", "seeded", "off"),
         widget="choice",
-        row="method",
+        is_expert=True,
+        bits="last",
         help="off, seeded or strict.",
         in_link=True,
     ),
@@ -262,6 +192,7 @@ FIELDS: Final = (
         widget="choice",
         help="bundled, a folder, a hub id, or a .safetensors file.",
         in_link=True,
+        varies=NAME,
     ),
     Field(
         name="device",
@@ -269,7 +200,7 @@ FIELDS: Final = (
         fills=("device",),
         default=AUTO,
         widget="choice",
-        row="machine",
+        is_expert=True,
         help="auto, cpu, cuda, cuda:1, mps, xpu.",
     ),
     Field(
@@ -281,9 +212,10 @@ FIELDS: Final = (
         choices=lambda _: get_args(DType),
         has_auto=True,
         widget="choice",
-        row="machine",
+        is_expert=True,
         help="float32, bfloat16 or float16.",
         in_link=True,
+        varies=NAME,
     ),
     Field(
         name="turbo",
@@ -291,6 +223,8 @@ FIELDS: Final = (
         value_type=bool,
         default=False,
         widget="switch",
+        is_expert=True,
+        bits="other",
         help="Choose number format, scheduler and steps for speed.",
     ),
     Field(
@@ -310,6 +244,7 @@ FIELDS: Final = (
         value_type=int,
         low=1,
         high=max(LOCK_WIDTHS),
+        read=checks.parse_lock_width,
         check=checks.check_lock_width,
         help="Lock width, the cells of a batch: 1, 2, 4, 8 or 16.",
         in_link=True,
@@ -320,6 +255,22 @@ FIELDS: Final = (
 ON_PAGE: Final = tuple(row for row in FIELDS if row.widget)
 OPTIONS: Final = tuple(row for row in FIELDS if row.help)
 IN_LINKS: Final = tuple(row for row in FIELDS if row.in_link)
+
+
+def read_fields(rows: Iterable[Field], said: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the attributes of a request or a placement that were said.
+
+    Args:
+        rows: The fields that count.
+        said: What was typed or switched, by the names of fields; absent and None are left open.
+
+    Raises:
+        InputError: The first thing that cannot be read, by its field.
+    """
+    filled: dict[str, Any] = {}
+    for row in rows:
+        filled |= row.filled(row.value(said.get(row.name)))
+    return filled
 
 
 def field(name: str) -> Field:

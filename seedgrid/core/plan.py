@@ -8,10 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from seedgrid.core.entry import Entry
+from seedgrid.core.fields import FIELDS
 from seedgrid.core.picture import Lineage, new_id, now
 from seedgrid.core.recipe import Recipe, describe_mix
+from seedgrid.core.request import ask_again
+
+_SETTINGS: Final = tuple(
+    row for row in FIELDS if row.belongs == "recipe" and row.name not in ("prompt", "seeds", "mix")
+)
+_LONGEST: Final = 200
+"""Of one setting in a caption, in characters."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,22 +49,31 @@ def plan_refine(parent: Entry, recipes: Sequence[Recipe]) -> tuple[Job, ...]:
 
 
 def describe_change(before: Recipe, after: Recipe) -> str:
-    """Say in words what a variation changed: the words, or else the noise, or else settings.
+    """Say in words what a variation changed: the words, the noise, then the settings.
 
     Returns:
-        The suffix (`", artsy"`), the whole prompt when it is no longer form of the parent's,
-        `"10% of seed 7"`, `"seed 8"`, or the settings that differ; empty when nothing does.
+        The suffix (`", artsy"`), or the whole prompt when it is no longer form of the parent's;
+        `"10% of seed 7"` or `"seed 8"`; settings as a variation is written, `"guidance 3"`. Empty
+        when nothing differs.
     """
+    parts = []
     if after.words != before.words:
         added = after.words.removeprefix(before.words.rstrip())
-        return added.strip() if added != after.words else after.words
+        parts.append(added.strip() if added != after.words else after.words)
     if after.noise_mix != before.noise_mix:
-        return describe_mix(after)
-    if after.seed != before.seed:
-        return f"seed {after.seed}"
-    fields = type(after).model_fields
-    changed = [name for name in fields if getattr(before, name) != getattr(after, name)]
-    return ", ".join(f"{name} {getattr(after, name)}" for name in changed)
+        parts.append(describe_mix(after))
+    elif after.seed != before.seed:
+        parts.append(f"seed {after.seed}")
+    return ", ".join([*parts, *_settings_changed(before, after, has_other=bool(parts))])
+
+
+def _settings_changed(before: Recipe, after: Recipe, *, has_other: bool) -> list[str]:
+    """Name the settings that differ; of one that nobody varies only where nothing else does."""
+    then, now = ask_again(before), ask_again(after)
+    differing = [row for row in _SETTINGS if row.of(then) != row.of(now)]
+    varied = [row for row in differing if row.varies and not row.keeps_noise]
+    shown = varied or ([] if has_other else differing)
+    return [f"{row.name} {row.text(now)}".strip()[:_LONGEST] for row in shown]
 
 
 def _plan(

@@ -55,7 +55,9 @@ def says_something(suffix: str) -> bool:
 def append(prompt: str, suffix: str) -> str:
     """Append a suffix as it is when it starts with punctuation, after a space otherwise."""
     suffix = suffix.rstrip()
-    is_glued = suffix[:1] in tuple(",.;:!?，。；：！？、") or not suffix
+    if not suffix:
+        return prompt
+    is_glued = suffix[0] in ",.;:!?，。；：！？、"
     return prompt.rstrip() + (suffix if is_glued else " " + suffix.lstrip())
 
 

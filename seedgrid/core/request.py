@@ -14,13 +14,10 @@ from dataclasses import dataclass, fields
 from typing import Final
 
 from seedgrid.core.card import ModelCard
-from seedgrid.core.checks import check_prompt
 from seedgrid.core.errors import InputError
 from seedgrid.core.fields import FIELDS
-from seedgrid.core.prompts import append, says_something, vary
 from seedgrid.core.recipe import Lora, NoiseShare, Recipe
 from seedgrid.core.seeds import check_seed
-from seedgrid.core.words import Vocabulary
 
 SUBTLE: Final = 0.1
 """How far a subtle neighbour lies from its parent's noise, on the sphere towards the other."""
@@ -84,15 +81,19 @@ def resolve(request: Request, card: ModelCard) -> tuple[Recipe, ...]:
     if not request.typed_prompt:
         settings |= _painted(settings["prompt"], card)
     if request.portable:
-        settings |= _portable(request, settings["scheduler"])
+        settings |= check_portable(request, settings["scheduler"])
     base = Recipe(seed=0, model=card.ref, loras=request.loras, **settings)
     if not request.seeds:
         raise InputError("seed_text", field="seeds", value="")
     return tuple(base.model_copy(update={"seed": check_seed(seed)}) for seed in request.seeds)
 
 
-def _portable(request: Request, scheduler: str) -> dict[str, str]:
-    """Portable arithmetic is that of float32; half-precision files are read as that."""
+def check_portable(request: Request, scheduler: str) -> dict[str, str]:
+    """Portable arithmetic is that of float32; half-precision files are read as that.
+
+    Raises:
+        InputError: `portable_dtype` or `portable_scheduler`.
+    """
     if request.dtype not in (None, "float32"):
         raise InputError("portable_dtype", field="dtype", value=request.dtype)
     if scheduler in NOT_PORTABLE:
@@ -116,49 +117,6 @@ def ask_again(recipe: Recipe) -> Request:
         model=model.id if model.revision == "local" else f"{model.id}@{model.revision}",
         **{name: getattr(recipe, name) for name in same},
     )
-
-
-def refine(
-    parent: Recipe,
-    suffixes: Sequence[str],
-    *,
-    prompt: str | None = None,
-    vocabulary: Vocabulary | None = None,
-) -> tuple[Recipe, ...]:
-    """Vary the words of a recipe and keep everything else, its seed above all.
-
-    Args:
-        parent: The recipe of the picture that was picked.
-        suffixes: Appended to the base prompt, one recipe each.
-        prompt: The base prompt; the parent's own by default.
-        vocabulary: Of the parent's model: what is painted for words of another language.
-
-    Returns:
-        One recipe for each suffix that says something, all on the parent's seed.
-
-    Raises:
-        InputError: `variations_empty`, or the prompt is empty or too long.
-
-    Source:
-        https://huggingface.co/docs/diffusers/using-diffusers/reusing_seeds
-    """
-    typed = parent.words if prompt is None else check_prompt(prompt, field="prompt")
-    if not typed.strip():
-        raise InputError("prompt_empty", field="prompt")
-    painted = vocabulary.painted if vocabulary else str
-    base = parent.prompt if prompt is None else painted(typed)
-    said = [suffix for suffix in suffixes if says_something(suffix)]
-    return tuple(
-        _reworded(parent, append(base, painted(suffix)), typed=text)
-        for suffix, text in zip(said, vary(typed, suffixes), strict=True)
-    )
-
-
-def _reworded(parent: Recipe, prompt: str, *, typed: str) -> Recipe:
-    words = {"prompt": check_prompt(prompt, field="vary"), "typed_prompt": ""}
-    if typed != prompt:
-        words["typed_prompt"] = check_prompt(typed, field="vary")
-    return parent.model_copy(update=words)
 
 
 def noise_variations(parent: Recipe, seeds: Sequence[int], *, weight: float) -> tuple[Recipe, ...]:

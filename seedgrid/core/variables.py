@@ -126,6 +126,16 @@ VARIABLES: Final = (
         public="256",
     ),
     Variable(
+        name="SEEDGRID_HOST",
+        what="The address to listen on, where `--host` says none; a container's is 0.0.0.0.",
+        home="127.0.0.1",
+    ),
+    Variable(
+        name="SEEDGRID_PORT",
+        what="The port, where `--port` says none; 0 takes a free one.",
+        home="7860",
+    ),
+    Variable(
         name="SPACE_ID",
         what="Set by Hugging Face: the page is a Space and public.",
     ),

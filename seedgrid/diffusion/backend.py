@@ -12,7 +12,8 @@ from typing import Final, Literal, Protocol
 from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import RunError
 from seedgrid.core.picture import Pixels
-from seedgrid.core.recipe import Passport, Recipe
+from seedgrid.core.recipe import ModelRef, Passport, Recipe
+from seedgrid.diffusion.probe_results import ProbeReport
 
 Offload = Literal["none", "model", "group", "sequential"]
 
@@ -143,6 +144,25 @@ class Backend(Protocol):
             RunCancelled: `watch.cancelled` became true.
             RunError: No picture at all can come out: out of memory, settings that the model
                 refuses; with advice.
+        """
+        ...
+
+    def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport | None:
+        """Test whether the lock holds for recipes like this one; None where nothing can tell.
+
+        Raises:
+            RunCancelled: `watch.cancelled` became true.
+            RunError: A batch could not be computed.
+            ModelError: As `prepare`.
+            DeviceError: As `prepare`.
+        """
+        ...
+
+    def rehash(self, ref: ModelRef) -> None:
+        """Compare every byte of a model's weights with what a recipe names.
+
+        Raises:
+            ModelError: `model_changed`.
         """
         ...
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class DeferredBackend:
-    """See `base.Backend` for what each method promises."""
+    """See `Backend` for what each method promises."""
 
     def __init__(self) -> None:
         self._backend: DiffusersBackend | None = None

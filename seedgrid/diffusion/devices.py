@@ -8,9 +8,6 @@ are, never a fallback. Knows nothing of recipes; diffusers' pipelines are only t
 
 from __future__ import annotations
 
-import platform
-import sys
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -18,6 +15,7 @@ import torch
 from seedgrid.core.errors import DeviceError
 from seedgrid.core.recipe import DType
 from seedgrid.diffusion.backend import DEVICE_KINDS, Offload, Placement
+from seedgrid.diffusion.processor import processor_name
 
 
 def available_devices() -> tuple[str, ...]:
@@ -61,7 +59,7 @@ def device_name(device: torch.device) -> str:
         return torch.cuda.get_device_name(device)
     if device.type == "xpu":
         return str(torch.xpu.get_device_name(device))
-    return _processor_name()
+    return processor_name()
 
 
 def place(pipeline: Any, device: torch.device, placement: Placement) -> None:
@@ -127,12 +125,3 @@ def _count(kind: str) -> int:
     if kind == "xpu":
         return torch.xpu.device_count() if torch.xpu.is_available() else 0
     return int(torch.backends.mps.is_available())
-
-
-def _processor_name() -> str:
-    """Return the processor's name; the standard library knows it only on some systems."""
-    if sys.platform == "linux":
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").split("\n"):
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()

@@ -1,9 +1,7 @@
-"""DiffusersBackend: paint one locked batch of exactly W cells. The only file that calls a pipeline.
+"""DiffusersBackend: paint one locked batch of exactly W cells.
 
-The call is the plain diffusers call, so its pictures equal those of
-`pipe(prompts, generator=[torch.Generator("cpu").manual_seed(seed), …])` at the same width, bit for
-bit. What a neighbour says or draws cannot reach a picture: only the width of the batch can, and
-that is always W. Knows nothing of runs, libraries or screens.
+What a neighbour says or draws cannot reach a picture: only the width of the batch can, and that is
+always W. Knows nothing of runs, libraries or screens.
 
     backend = DiffusersBackend()
     backend.paint(recipes, Placement(), watch)
@@ -13,16 +11,15 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import Any, Final
 
-import numpy as np
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from seedgrid.core.card import ModelCard
-from seedgrid.core.errors import InputError, ModelError, RunCancelled, RunError
+from seedgrid.core.errors import InputError, ModelError
 from seedgrid.core.recipe import ModelRef, Passport, Recipe
 from seedgrid.diffusion.accel import all_used_by, make_accelerators
 from seedgrid.diffusion.backend import (
@@ -35,17 +32,14 @@ from seedgrid.diffusion.backend import (
 from seedgrid.diffusion.determinism import determinism, restored
 from seedgrid.diffusion.devices import empty_cache
 from seedgrid.diffusion.environment import current_passport
-from seedgrid.diffusion.foreign_errors import foreign_reason
-from seedgrid.diffusion.generators import fresh_generators
-from seedgrid.diffusion.memory import is_memory_error, within_memory
-from seedgrid.diffusion.noise_mix import mixed_noise
+from seedgrid.diffusion.memory import within_memory
 from seedgrid.diffusion.pipeline_cache import Loaded, PipelineCache, quiet_diffusers
-from seedgrid.diffusion.portable import portable
-from seedgrid.diffusion.probe import Probe, run_probe
+from seedgrid.diffusion.pipeline_call import call_pipeline, outcomes_of, split_calls
+from seedgrid.diffusion.probe import run_probe
 from seedgrid.diffusion.probe_results import ProbeReport, advise, keep_report, recall_report
-from seedgrid.diffusion.step_callbacks import follow
+from seedgrid.diffusion.probed_call import ProbedCall
 from seedgrid.models import registry
-from seedgrid.models.schedulers import TABLE, make_scheduler, min_steps
+from seedgrid.models.schedulers import TABLE, min_steps
 
 _KERNELS: Final = {
     "math": SDPBackend.MATH,
@@ -53,19 +47,10 @@ _KERNELS: Final = {
     "efficient": SDPBackend.EFFICIENT_ATTENTION,
     "cudnn": SDPBackend.CUDNN_ATTENTION,
 }
-# Neither diffusers nor torch has errors of its own for what a pipeline cannot do.
-_REFUSALS: Final = (
-    RuntimeError,
-    ValueError,
-    TypeError,
-    LookupError,
-    ArithmeticError,
-    AttributeError,
-)
 
 
 class DiffusersBackend:
-    """The backend that paints with diffusers. See `base.Backend` for what each method promises."""
+    """The backend that paints with diffusers. See `Backend` for what each method promises."""
 
     def __init__(self) -> None:
         self._pipelines = PipelineCache()
@@ -163,10 +148,10 @@ class DiffusersBackend:
             # Shortcuts were proven bit for bit with torch's own arithmetic only.
             shortcuts = () if first.is_portable else self._accelerators
             with all_used_by(loaded.pipeline, shortcuts, context):
-                for places in _calls(recipes, loaded):
+                for places in split_calls(recipes, loaded):
                     part = [recipes[place] for place in places]
-                    called = self._call(part, loaded, watch)
-                    pictures |= zip(places, _outcomes(part, called), strict=True)
+                    output = call_pipeline(part, loaded, watch)
+                    pictures |= zip(places, outcomes_of(part, output), strict=True)
             return tuple(pictures[place] for place in range(len(recipes)))
 
     def _let_go(self) -> None:
@@ -179,36 +164,12 @@ class DiffusersBackend:
         with _scope(recipe, placement):
             loaded = self._pipelines.get(recipe, placement)
 
-            def compute(recipes: Sequence[Recipe], probe: Probe) -> None:
-                self._call(recipes, loaded, watch, probe)
+            def compute(recipes: Sequence[Recipe], call: ProbedCall) -> None:
+                call_pipeline(recipes, loaded, watch, call)
 
             probed = [each for each in self._accelerators if each.is_probed]
             with all_used_by(loaded.pipeline, probed, _context(recipe, loaded, placement)):
                 return run_probe(recipe, compute, watch, denoiser=loaded.files.family.denoiser)
-
-    def _call(
-        self,
-        recipes: Sequence[Recipe],
-        loaded: Loaded,
-        watch: Watch,
-        probe: Probe | None = None,
-    ) -> _Called:
-        """Make one pipeline call and translate what diffusers and torch raise; ours stays ours.
-
-        Args:
-            recipes: Of one batch.
-            loaded: Their model.
-            watch: Of the batch.
-            probe: Watches the pipeline's parts, to test the lock.
-        """
-        try:
-            with portable() if recipes[0].is_portable else nullcontext():
-                return _call_pipeline(recipes, loaded, watch, probe)
-        except _REFUSALS as error:
-            reason = None if is_memory_error(error) else foreign_reason(error)
-            if reason is None:
-                raise
-            raise _refusal(error, reason) from error
 
 
 def _context(recipe: Recipe, loaded: Loaded, placement: Placement) -> str:
@@ -216,95 +177,6 @@ def _context(recipe: Recipe, loaded: Loaded, placement: Placement) -> str:
     passport = current_passport(loaded.device, placement)
     loras = [(lora.weights_sha256, lora.scale) for lora in recipe.loras]
     return f"{recipe.model.weights_sha256}|{recipe.dtype}|{loras}|{passport.digest}"
-
-
-def _calls(recipes: Sequence[Recipe], loaded: Loaded) -> list[list[int]]:
-    """Split a batch where sharing a call would let a neighbour reach in; nearly always one call.
-
-    SDXL means two things by no negative prompt and by an empty one, and can mean only one a call.
-    """
-    if not loaded.files.family.zeroes_empty_negative:
-        return [list(range(len(recipes)))]
-    groups: dict[bool, list[int]] = {}
-    for place, recipe in enumerate(recipes):
-        groups.setdefault(bool(recipe.negative_prompt), []).append(place)
-    return list(groups.values())
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Called:
-    """What a pipeline gave.
-
-    Attributes:
-        latents: Of the last step, one row a cell.
-        images: (W, 3, height, width), 0 … 1.
-        withheld: By cell, whether the model's safety checker blackened it.
-    """
-
-    latents: torch.Tensor
-    images: torch.Tensor
-    withheld: Sequence[bool]
-
-
-def _call_pipeline(
-    recipes: Sequence[Recipe], loaded: Loaded, watch: Watch, probe: Probe | None
-) -> _Called:
-    """Call the pipeline with W cells: the recipes, padded with repeats of them.
-
-    Portable pictures do not depend on the width of their batch: they are not padded.
-    """
-    first = recipes[0]
-    family = loaded.files.family
-    num_cells = len(recipes) if first.is_portable else first.lock_width
-    cells = [recipes[place % len(recipes)] for place in range(num_cells)]
-    if watch.cancelled:
-        raise RunCancelled("run_cancelled")
-    scheduler = make_scheduler(first.scheduler, loaded.scheduler_config)
-    followed = follow(scheduler, first, loaded, watch, num_pictures=len(recipes))
-    loaded.pipeline.scheduler = scheduler
-    try:
-        watching = probe.watching(loaded.pipeline) if probe else nullcontext()
-        with mixed_noise(loaded.pipeline, cells), watching:
-            output = loaded.pipeline(
-                **family.call_arguments(cells, loaded.files.configs),
-                generator=fresh_generators([cell.seed for cell in cells]),
-                output_type="pt",
-            )
-    finally:
-        loaded.pipeline.maybe_free_model_hooks()
-    withheld = getattr(output, "nsfw_content_detected", None) or [False] * len(cells)
-    return _Called(latents=followed.latents, images=output.images, withheld=withheld)
-
-
-def _outcomes(recipes: Sequence[Recipe], called: _Called) -> tuple[Outcome, ...]:
-    """Return each recipe's picture, or why it came to nothing; the others are as good as ever."""
-    outcomes: list[Outcome] = []
-    pictures = to_pixels(called.images[: len(recipes)])
-    for cell, (recipe, picture) in enumerate(zip(recipes, pictures, strict=True)):
-        if called.withheld[cell]:
-            outcomes.append(RunError("picture_withheld", value=recipe.seed))
-        elif torch.isfinite(called.latents[cell]).all():
-            outcomes.append(picture)
-        else:
-            outcomes.append(RunError("picture_nan"))
-    return tuple(outcomes)
-
-
-def to_pixels(images: torch.Tensor) -> tuple[Outcome, ...]:
-    """Round as diffusers does; a picture with NaN in it is none.
-
-    Args:
-        images: Shape (n, 3, height, width), 0 … 1, any dtype and device.
-    """
-    array = images.cpu().permute(0, 2, 3, 1).float().numpy()
-    if array.shape[-1] == 1:
-        array = array.repeat(3, axis=-1)
-    return tuple(
-        (picture * 255).round().astype(np.uint8)
-        if np.isfinite(picture).all()
-        else RunError("picture_nan")
-        for picture in array
-    )
 
 
 @contextmanager
@@ -348,9 +220,3 @@ def _check_settings(recipe: Recipe, loaded: Loaded) -> None:
     if entry.max_steps is not None and recipe.num_inference_steps > entry.max_steps:
         steps = recipe.num_inference_steps
         raise InputError("steps_range", field="steps", value=steps, limit=entry.max_steps)
-
-
-def _refusal(error: Exception, reason: str) -> RunError:
-    if isinstance(error, RuntimeError) and "deterministic" in reason:
-        return RunError("not_deterministic", reason=reason)
-    return RunError("pipeline_refused", reason=reason)

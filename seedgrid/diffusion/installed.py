@@ -13,7 +13,7 @@ from seedgrid.models import registry
 
 
 class InstalledBackend(DeferredBackend):
-    """See `base.Backend` for what each method promises.
+    """See `Backend` for what each method promises.
 
     Args:
         own: The model that the server was started with, whatever it is.

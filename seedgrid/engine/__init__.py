@@ -6,14 +6,16 @@
             ...
 
 Knows nothing of screens, prompts or files. `engine.py` is the door, `run.py` what watchers hold,
-`fair_queue.py` who is next, `worker.py` the thread that paints, `watchdog.py` who notices when it
-does not come back, `saving.py` what the thread beside it does.
+`fair_queue.py` who is next, `worker.py` the thread that paints, `painting.py` how it paints one
+run, `saving.py` what the thread beside it does, `watchdog.py` who notices when it does not come
+back.
 """
 
-from seedgrid.engine.admission import UNBOUNDED, Bounds
-from seedgrid.engine.engine import Engine, Warmth
+from seedgrid.engine.admission import UNBOUNDED, Bounds, Load
+from seedgrid.engine.engine import Engine
 from seedgrid.engine.run import Run, State
 from seedgrid.engine.store import Store
+from seedgrid.engine.warming import Warmth
 from seedgrid.engine.watchdog import Patience
 
-__all__ = ["UNBOUNDED", "Bounds", "Engine", "Patience", "Run", "State", "Store", "Warmth"]
+__all__ = ["UNBOUNDED", "Bounds", "Engine", "Load", "Patience", "Run", "State", "Store", "Warmth"]

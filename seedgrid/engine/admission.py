@@ -66,6 +66,21 @@ class Waiting:
     left_s: float
 
 
+@dataclass(frozen=True, kw_only=True)
+class Load:
+    """What an engine has to do.
+
+    Attributes:
+        num_waiting: Runs and errands that wait or go on.
+        left_s: What is left of them, in estimated seconds.
+        is_lost: No thread of it can be trusted to come back any more.
+    """
+
+    num_waiting: int
+    left_s: float
+    is_lost: bool
+
+
 def admit(
     asker: Asker,
     recipes: Sequence[Recipe],

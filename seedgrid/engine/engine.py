@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import atexit
-import contextlib
 import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, InvalidStateError
-from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, Self, TypeVar
+from concurrent.futures import Future
+from dataclasses import replace
+from typing import Final, Self, TypeVar
 
 from seedgrid.core.card import ModelCard
-from seedgrid.core.errors import RunError, SeedGridError
+from seedgrid.core.errors import RunError
 from seedgrid.core.events import Failed
 from seedgrid.core.notices import Notice
 from seedgrid.core.plan import Job
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.backend import Backend, Placement, even_threads
-from seedgrid.engine.admission import UNBOUNDED, Asker, Bounds, Speeds, Waiting, admit
+from seedgrid.engine.admission import UNBOUNDED, Asker, Bounds, Load, Speeds, Waiting, admit
 from seedgrid.engine.fair_queue import Errand, FairQueue
+from seedgrid.engine.loan import Loan
+from seedgrid.engine.painting import Strays
 from seedgrid.engine.run import Run
 from seedgrid.engine.store import Store
+from seedgrid.engine.warming import Warming, Warmth
 from seedgrid.engine.watchdog import Loss, Patience, Watchdog
-from seedgrid.engine.worker import Strays, Worker
+from seedgrid.engine.worker import Worker
 
 logger = logging.getLogger(__name__)
 
@@ -37,35 +39,12 @@ _LONG: Final = 10
 Result = TypeVar("Result")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Warmth:
-    """How far the loading ahead of need has come.
-
-    Attributes:
-        model: Which one; empty when cold.
-        error: Why it failed; the next run tries again and fails with the same words.
-    """
-
-    state: Literal["cold", "loading", "ready", "failed"] = "cold"
-    model: str = ""
-    error: SeedGridError | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Borrowed:
-    """An errand that somebody asked for, and what is painted for it."""
-
-    future: Future[Any]
-    asker: Asker
-    recipes: tuple[Recipe, ...]
-
-
 class Engine:
     """Makes pictures, one run at a time, in turns between owners. Safe to use from any thread.
 
     Args:
         backend: What paints; from now on only the engine's own thread calls it, but for `card`.
-        library: Where pictures go unless a run names another place.
+        library: Where pictures go unless a run names another place, as it must without this one.
         placement: Where to compute.
         runs_per_owner: How many runs one owner may have waiting or running.
         bounds: What strangers may ask for beside.
@@ -76,7 +55,7 @@ class Engine:
     def __init__(
         self,
         backend: Backend,
-        library: Store,
+        library: Store | None = None,
         *,
         placement: Placement | None = None,
         runs_per_owner: int = 2,
@@ -90,10 +69,10 @@ class Engine:
         self._runs_per_owner = runs_per_owner
         self._runs: dict[str, Run] = {}
         self._lock = threading.Lock()
-        self._warmth = Warmth()
+        self._warming = Warming()
         self._bounds = bounds
         self._speeds = Speeds()
-        self._borrowed: list[_Borrowed] = []
+        self._loans: list[Loan] = []
         self._queue = FairQueue()
         self._patience = patience
         self._on_lost = on_lost
@@ -148,15 +127,16 @@ class Engine:
             InputError: `run_large` or `run_long`: more than anybody may ask for.
             LibraryError: The library has no room for so many pictures.
         """
-        if not jobs:
-            raise ValueError("a run needs at least one job")
-        (library or self.library).check_room(job.recipe for job in jobs)
+        library = library or self.library
+        if not jobs or library is None:
+            raise ValueError("a run needs at least one job, and a library")
+        library.check_room(job.recipe for job in jobs)
         recipes = [job.recipe for job in jobs]
         run = Run(
             jobs,
             owner=owner,
             address=address,
-            library=library or self.library,
+            library=library,
             placement=_locked(placement) if placement else self._placement,
             fresh=fresh,
             notices=notices,
@@ -197,30 +177,22 @@ class Engine:
         Raises:
             SeedGridError: As `submit`.
         """
-        future: Future[Result] = Future()
-
-        def do() -> None:
-            if not future.set_running_or_notify_cancel():
-                return
-            try:
-                future.set_result(task(self._backend))
-            except BaseException as error:  # noqa: BLE001 (the thread's edge: the future raises it)
-                future.set_exception(error)
-
-        def fail(error: RunError) -> None:
-            with contextlib.suppress(InvalidStateError):
-                future.set_exception(error)
-
         asker = Asker(owner=owner, address=address)
+        loan = Loan(task=task, asker=asker, recipes=tuple(recipes))
         with self._lock:
-            self._borrowed = [other for other in self._borrowed if not other.future.done()]
+            self._loans = [other for other in self._loans if not other.future.done()]
             if owner:
                 self._admit(asker, recipes)
-            extra_s = _LONG * self._speeds.estimate_s(recipes)
-            if not self._queue.put_errand(Errand(do=do, fail=fail, owner=owner, extra_s=extra_s)):
+            errand = Errand(
+                do=lambda: loan.do(self._backend),
+                fail=loan.fail,
+                owner=owner,
+                extra_s=_LONG * self._speeds.estimate_s(recipes),
+            )
+            if not self._queue.put_errand(errand):
                 raise RunError(self._why_closed)
-            self._borrowed.append(_Borrowed(future=future, asker=asker, recipes=tuple(recipes)))
-        return future
+            self._loans.append(loan)
+        return loan.future
 
     def warm(self, model: str | None = None) -> None:
         """Load a model in the background, when no run waits; `warmth` tells how far it is.
@@ -229,17 +201,27 @@ class Engine:
             ModelError: There is no such model.
         """
         recipe = _any_recipe(self._backend.card(model))
-        self._warmth = Warmth(state="loading", model=recipe.model.id)
-
-        def fail(error: RunError) -> None:
-            self._warmth = Warmth(state="failed", model=recipe.model.id, error=error)
-
-        self._queue.put_errand(Errand(do=lambda: self._warm_up(recipe), fail=fail))
+        self._queue.put_errand(
+            self._warming.errand(
+                recipe.model.id, lambda: self._backend.prepare(recipe, self._placement)
+            )
+        )
 
     @property
     def warmth(self) -> Warmth:
         """How far `warm` has come."""
-        return self._warmth
+        return self._warming.warmth
+
+    @property
+    def load(self) -> Load:
+        """What it has to do at this moment."""
+        with self._lock:
+            active = [*self._active_runs(), *self._active_loans()]
+        return Load(
+            num_waiting=len(active),
+            left_s=sum(each.left_s for each in active),
+            is_lost=self._why_closed == "engine_lost",
+        )
 
     def close(self) -> None:
         """Stop all runs within one step, save what is finished, let go of the models.
@@ -254,8 +236,8 @@ class Engine:
         for run in runs:
             run.cancel()
         worker.gone.wait()
-        for each in self._borrowed:
-            each.future.cancel()
+        for loan in self._loans:
+            loan.future.cancel()
         atexit.unregister(self.close)
 
     def _new_worker(self) -> Worker:
@@ -281,9 +263,8 @@ class Engine:
         self._why_closed = error.code
         for run in self._queue.close():
             run.conclude(Failed(error=error))
-        for each in self._borrowed:
-            if each.future.set_running_or_notify_cancel():
-                each.future.set_exception(error)
+        for loan in self._loans:
+            loan.fail(error)
         if self._on_lost is not None:
             self._on_lost()
 
@@ -295,7 +276,7 @@ class Engine:
         admit(
             asker,
             recipes,
-            [*self._active_runs(), *self._active_errands()],
+            [*self._active_runs(), *self._active_loans()],
             wanted_s=self._speeds.estimate_s(recipes),
             runs_per_owner=self._runs_per_owner,
             bounds=self._bounds,
@@ -303,29 +284,16 @@ class Engine:
 
     def _active_runs(self) -> Iterator[Waiting]:
         for run in self._runs.values():
-            if _counts(run):
+            if not (run.has_ended or run.cancelled):  # One that is about to stop does not count.
                 left = [job.recipe for cell, job in enumerate(run.jobs) if cell not in run.finished]
                 asker = Asker(owner=run.owner, address=run.address)
                 yield Waiting(asker=asker, left_s=self._speeds.estimate_s(left))
 
-    def _active_errands(self) -> Iterator[Waiting]:
-        for each in self._borrowed:
-            if each.asker.owner and not each.future.done():
-                left_s = self._speeds.estimate_s(each.recipes)
-                yield Waiting(asker=each.asker, left_s=left_s)
-
-    def _warm_up(self, recipe: Recipe) -> None:
-        name = recipe.model.id
-        try:
-            self._backend.prepare(recipe, self._placement)
-        except SeedGridError as error:
-            self._warmth = Warmth(state="failed", model=name, error=error)
-        except Exception as error:
-            logger.exception("warming up failed unexpectedly")
-            reason = RunError("run_unexpected", reason=f"{type(error).__name__}: {error}")
-            self._warmth = Warmth(state="failed", model=name, error=reason)
-        else:
-            self._warmth = Warmth(state="ready", model=name)
+    def _active_loans(self) -> Iterator[Waiting]:
+        for loan in self._loans:
+            if loan.asker.owner and not loan.future.done():
+                left_s = self._speeds.estimate_s(loan.recipes)
+                yield Waiting(asker=loan.asker, left_s=left_s)
 
     def _forget_old_runs(self) -> None:
         ended = [run_id for run_id, run in self._runs.items() if run.has_ended]
@@ -338,11 +306,6 @@ def _locked(placement: Placement) -> Placement:
     if not placement.threads:
         return placement
     return replace(placement, threads=even_threads(placement.threads))
-
-
-def _counts(run: Run) -> bool:
-    """Whether a run counts against its owner; one that is about to stop does not."""
-    return not run.has_ended and not run.cancelled
 
 
 def _any_recipe(card: ModelCard) -> Recipe:

@@ -1,8 +1,7 @@
 """The worker: the one thread that owns the backend. It takes runs one at a time and paints them.
 
-Saving goes on in a second thread beside the next batch; a picture is announced only when it is
-safe on disk. A long run gives way between two batches when others wait. Whatever goes wrong ends
-the run, never the worker; a thread that does not come back from the backend is given up.
+A long run gives way between two batches when others wait. Whatever goes wrong ends the run, never
+the worker; a thread that does not come back from the backend is given up.
 """
 
 from __future__ import annotations
@@ -11,58 +10,24 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Generator, Sequence
-from concurrent.futures import Future
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Final
 
-import numpy as np
-
 from seedgrid.core.errors import RunCancelled, RunError, SeedGridError
-from seedgrid.core.events import (
-    Cancelled,
-    Done,
-    Event,
-    Failed,
-    Loading,
-    Missed,
-    Started,
-)
-from seedgrid.core.picture import Pixels
-from seedgrid.core.plan import Job
-from seedgrid.core.recipe import Passport, Recipe
-from seedgrid.diffusion.backend import Backend, Outcome
+from seedgrid.core.events import Cancelled, Done, Event, Failed
+from seedgrid.diffusion.backend import Backend
 from seedgrid.engine.admission import Speeds
 from seedgrid.engine.background import TaskThread
 from seedgrid.engine.fair_queue import Errand, FairQueue
+from seedgrid.engine.painting import Batches, Painter, Strays
 from seedgrid.engine.run import Run
-from seedgrid.engine.saving import SAVED_TOGETHER, save, save_again, wait_for
 from seedgrid.engine.watchdog import Pulse
-from seedgrid.engine.watching import BatchWatch
 
 logger = logging.getLogger(__name__)
 
-Cells = tuple[int, ...]
-
-
 _SAVING_S: Final = 10.0
 """How long what was painted may take to be saved before a run is told that its thread is lost."""
-
-Batches = Generator[None, bool | None, None]
-
-
-class Strays:
-    """The threads that were given up.
-
-    Attributes:
-        num_away: How many have not come back from the backend.
-        num_back: How many have; their backend put process-wide switches back as it returned.
-    """
-
-    def __init__(self) -> None:
-        self.num_away = 0
-        self.num_back = 0
 
 
 @dataclass
@@ -109,13 +74,13 @@ class Worker:
         self.is_closing = False
         self._backend = backend
         self._queue = queue
-        self._speeds = speeds
         self._strays = strays or Strays()
         self._is_given_up = False
         self._guard = threading.Lock()
         self._has_ended = False
         self._begun: dict[str, _Turn] = {}  # runs that wait between two batches, by id
         self._saver = TaskThread("seedgrid-saver")
+        self._painter = Painter(backend, self._saver, self.pulse, speeds, self._strays)
         self._thread = threading.Thread(target=self._work, name="seedgrid-worker", daemon=True)
         self._thread.start()
 
@@ -225,7 +190,7 @@ class Worker:
     def _take_turn(self, run: Run) -> None:
         """Paint until the run has come to its one end, or somebody else waits."""
         begun = self._begun.pop(run.id, None)
-        turn = begun or _Turn(run=run, batches=self._make(run))
+        turn = begun or _Turn(run=run, batches=self._painter.paint(run))
         start_s = time.monotonic()
         event: Event
         try:
@@ -259,117 +224,6 @@ class Worker:
                 if self._queue.put_back(run):
                     return False
                 self._begun.pop(run.id, None)
-
-    def _make(self, run: Run) -> Batches:
-        """Paint and save all pictures of a run; what was painted is saved, whatever happens.
-
-        Yields:
-            Between two batches; True comes back when others had a turn meanwhile.
-        """
-        saving: list[Future[None]] = []
-        has_painted = False
-        try:
-            for cells in _same_setting(run.jobs):
-                passport = self._prepare(run, run.jobs[cells[0]].recipe)
-                left = tuple(
-                    cell for cell in cells if cell not in run.finished and cell not in run.missed
-                )
-                unknown = self._recall(run, left, passport, saving)
-                width = run.jobs[cells[0]].recipe.lock_width
-                for start in range(0, len(unknown), width):
-                    if has_painted and (yield):
-                        passport = self._prepare(run, run.jobs[cells[0]].recipe)
-                    batch = unknown[start : start + width]
-                    painted = _painted(run, batch, self._paint(run, batch))
-                    has_painted = True
-                    before, saving = saving, self._save(run, painted, passport)
-                    wait_for(before)  # Memory holds two batches at most.
-        finally:
-            wait_for(saving)
-        for error in run.missed.values():
-            raise error
-
-    def _prepare(self, run: Run, recipe: Recipe) -> Passport:
-        if run.cancelled:
-            raise RunCancelled("run_cancelled")
-        backend, placement = self._backend, run.placement
-        if not backend.is_ready(recipe, placement):
-            run.announce(Loading(model=recipe.model.id))
-            self.pulse.beat(is_loading=True)
-        passport = backend.prepare(recipe, placement)
-        self.pulse.beat()
-        return passport
-
-    def _recall(
-        self, run: Run, cells: Cells, passport: Passport, saving: list[Future[None]]
-    ) -> Cells:
-        """Take what the library remembers from there; return the cells that must be painted."""
-        if run.fresh:
-            return cells
-        wanted = {cell: run.jobs[cell].recipe.id for cell in cells}
-        found = run.library.remembered(tuple(wanted.values()), passport.digest)
-        known = [
-            (cell, found[recipe_id]) for cell, recipe_id in wanted.items() if recipe_id in found
-        ]
-        for start in range(0, len(known), SAVED_TOGETHER):
-            some = known[start : start + SAVED_TOGETHER]
-            saving.append(self._saver.submit(partial(save_again, run, some)))
-        return tuple(cell for cell, recipe_id in wanted.items() if recipe_id not in found)
-
-    def _paint(self, run: Run, cells: Cells) -> tuple[Outcome, ...]:
-        if run.cancelled:
-            raise RunCancelled("run_cancelled")
-        run.announce(Started(cells=cells))
-        recipes = [run.jobs[cell].recipe for cell in cells]
-        watch = BatchWatch(run, cells, self.pulse, has_previews=run.placement.previews)
-        while True:
-            num_back, start_s = self._strays.num_back, time.monotonic()
-            pictures = self._backend.paint(recipes, run.placement, watch)
-            self.pulse.beat()
-            self._speeds.note(recipes[0], time.monotonic() - start_s)
-            # A thread that came back meanwhile put its own switches in place of this batch's.
-            if num_back == self._strays.num_back:
-                return pictures
-
-    def _save(
-        self, run: Run, painted: Sequence[tuple[int, Pixels]], passport: Passport
-    ) -> list[Future[None]]:
-        return [
-            self._saver.submit(
-                partial(save, run, painted[start : start + SAVED_TOGETHER], passport)
-            )
-            for start in range(0, len(painted), SAVED_TOGETHER)
-        ]
-
-
-def _same_setting(jobs: Sequence[Job]) -> tuple[Cells, ...]:
-    """Return the cells that may share a batch, together, in the order of their first one."""
-    groups: dict[str, list[int]] = {}
-    for cell, job in enumerate(jobs):
-        groups.setdefault(job.recipe.batch_key, []).append(cell)
-    return tuple(tuple(cells) for cells in groups.values())
-
-
-def _painted(run: Run, cells: Cells, outcomes: Sequence[Outcome]) -> list[tuple[int, Pixels]]:
-    """Return the pictures that came out, by cell; tell at once of those that did not."""
-    pairs = [
-        (cell, _checked(outcome, run.jobs[cell].recipe))
-        for cell, outcome in zip(cells, outcomes, strict=True)
-    ]
-    missed = [(cell, error) for cell, error in pairs if isinstance(error, RunError)]
-    run.announce(*(Missed(cell=cell, error=error) for cell, error in missed))
-    return [(cell, pixels) for cell, pixels in pairs if not isinstance(pixels, RunError)]
-
-
-def _checked(outcome: Outcome, recipe: Recipe) -> Outcome:
-    """Return what came out, or an error for what is no picture of this recipe."""
-    if isinstance(outcome, RunError):
-        return outcome
-    shape = (recipe.height, recipe.width, 3)
-    if outcome.shape == shape and outcome.dtype == np.uint8:
-        return outcome
-    came = f"{outcome.dtype} {'x'.join(map(str, outcome.shape))}"
-    return RunError("picture_shape", value=came, wanted=f"uint8 {'x'.join(map(str, shape))}")
 
 
 def _in_words(error: BaseException) -> str:

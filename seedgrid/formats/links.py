@@ -15,7 +15,8 @@ from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode
 
 from seedgrid.core.errors import InputError
-from seedgrid.core.fields import IN_LINKS, Field
+from seedgrid.core.field import Field
+from seedgrid.core.fields import IN_LINKS
 from seedgrid.core.names import is_model_name, is_revision
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request, ask_again

@@ -1,7 +1,7 @@
 """A recipe in and out of a PNG file: the `seedgrid` chunk, and `parameters` for other readers.
 
-Every file is walked with limits (chunks.py) before Pillow sees it, and whatever is wrong with it
-becomes one `PictureError`. Knows nothing of other tools' formats (importing/) or of the library.
+Every file is walked with limits (png_chunks.py) before Pillow sees it, and whatever is wrong with
+it becomes one `PictureError`. Knows nothing of other tools' formats or of the library.
 
     record = read(Path("fox.png"))
     record.recipe.seed
@@ -24,6 +24,7 @@ from seedgrid.core.errors import PictureError
 from seedgrid.core.picture import Lineage, Picture, Pixels, pixels_sha256
 from seedgrid.core.recipe import Digest, Passport, Recipe, Value
 from seedgrid.formats import png_chunks
+from seedgrid.formats.parameters import parameters_text
 from seedgrid.formats.png_chunks import Chunk
 
 CHUNK_KEY: Final = "seedgrid"
@@ -251,49 +252,6 @@ def read_bytes(source: Source) -> bytes:
     except (OSError, ValueError) as error:
         raise PictureError("picture_unreadable", value=str(source), reason=str(error)) from error
     return data
-
-
-def parameters_text(recipe: Recipe) -> str:
-    """Say the recipe in the words that AUTOMATIC1111-style readers understand.
-
-    Source:
-        https://github.com/AUTOMATIC1111/stable-diffusion-webui, modules/infotext_utils.py
-    """
-    from seedgrid import __version__
-
-    settings = {
-        "Steps": recipe.num_inference_steps,
-        "Sampler": recipe.scheduler,
-        "CFG scale": f"{recipe.guidance_scale:g}",
-        "Seed": recipe.seed,
-        "Size": f"{recipe.width}x{recipe.height}",
-        "Model hash": recipe.model.weights_sha256[:10],
-        "Model": recipe.model.id,
-        **_noise_settings(recipe),
-        "RNG": "CPU",
-        "Version": f"SeedGrid {__version__}",
-    }
-    lines = [recipe.prompt]
-    if recipe.negative_prompt:
-        lines.append(f"Negative prompt: {recipe.negative_prompt}")
-    lines.append(", ".join(f"{name}: {_quoted(value)}" for name, value in settings.items()))
-    return "\n".join(lines)
-
-
-def _noise_settings(recipe: Recipe) -> dict[str, object]:
-    """Say whose noise is mixed in: one seed as those readers know it, several in our own words."""
-    shares = recipe.noise_mix
-    if len(shares) == 1:
-        return {"Variation seed": shares[0].seed, "Variation seed strength": shares[0].weight}
-    mix = ", ".join(f"{share.seed}: {share.weight!r}" for share in shares)
-    return {"Noise mix": mix} if mix else {}
-
-
-def _quoted(value: object) -> str:
-    """Quote what would break the list of settings, as AUTOMATIC1111 does."""
-    text = str(value)
-    needs_quotes = any(character in text for character in ',:\n"')
-    return json.dumps(text, ensure_ascii=False) if needs_quotes else text
 
 
 def _with_record(chunks: tuple[Chunk, ...], record: _Record, *texts: Chunk) -> bytes:

@@ -36,7 +36,7 @@ def open_storage(storage: LibraryStorage) -> tuple[Notice, ...]:
     make_folder(storage.folder)
     notices: list[Notice] = []
     if _version(storage) != HEAD:
-        with storage.held():
+        with storage.lock.held():
             notices += _make_or_migrate(storage)
     notices += _mend_after_crash(storage)
     for notice in notices:
@@ -53,7 +53,7 @@ def open_again(storage: LibraryStorage, *, is_damaged: bool) -> tuple[Notice, ..
     make_folder(storage.folder)
     storage.forget_secret()
     if is_damaged:
-        with storage.held():
+        with storage.lock.held():
             notice = rebuild(storage)
         _log.warning("%s", notice)
         return (notice,)
@@ -125,7 +125,7 @@ def _mend_after_crash(storage: LibraryStorage) -> list[Notice]:
         with storage.objects.abandoned_sessions() as sessions:
             if not sessions:
                 return []
-            with storage.held():
+            with storage.lock.held():
                 report = checkup.inspect(storage, deep=False)
                 repair(storage, report)
     except LibraryError as error:

@@ -197,7 +197,7 @@ class LibraryReader:
     def _mended(self, number: int) -> list[Entry]:
         """Make a row again from its file; the picture may get another id, its true one."""
         storage = self._storage
-        with self._traced(), storage.held():
+        with self._traced(), storage.lock.held():
             mending.mend(storage, Report(rows=(number,)))
             with storage.database.reads() as connection:
                 rows = queries.rows_where(connection, PICTURES.c.number == number)

@@ -9,17 +9,13 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import secrets
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
-from typing import Final, TypeVar
 
 import sqlalchemy as sa
-from filelock import FileLock, Timeout
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError, LibraryError
@@ -27,6 +23,8 @@ from seedgrid.core.picture import Picture
 from seedgrid.formats import png
 from seedgrid.library import tables
 from seedgrid.library.database import Database
+from seedgrid.library.folder_lock import FolderLock
+from seedgrid.library.in_threads import in_threads
 from seedgrid.library.marks import Marks, MarksFile
 from seedgrid.library.objects import Objects
 from seedgrid.library.secret import Secret
@@ -36,27 +34,20 @@ from seedgrid.storage.files import make_folder, refusals, sync_folder
 File = tuple[bytes, Entry]
 """A PNG file, and what stands in it."""
 
-Item = TypeVar("Item")
-Result = TypeVar("Result")
-
-_NUM_THREADS: Final = 8
-
 
 @dataclass(frozen=True, kw_only=True)
 class LibraryStorage:
     """What a library keeps its pictures in: files, rows and marks.
 
     Attributes:
-        lock: Held around migration, repair and deletion, by one process at a time.
-        guard: The same for the threads of this process.
+        lock: Held around migration, repair and deletion.
     """
 
     folder: Path
     objects: Objects
     marks: MarksFile
     database: Database
-    lock: FileLock
-    guard: threading.RLock
+    lock: FolderLock
 
     @classmethod
     def at(cls, folder: Path, *, timeout_s: float) -> LibraryStorage:
@@ -66,14 +57,13 @@ class LibraryStorage:
             objects=Objects(folder),
             marks=MarksFile(folder / "marks.jsonl"),
             database=Database(folder / "library.db", timeout_s=timeout_s),
-            lock=FileLock(folder / "library.lock", timeout=timeout_s, thread_local=False),
-            guard=threading.RLock(),
+            lock=FolderLock(folder, timeout_s=timeout_s),
         )
 
     @cached_property
     def secret(self) -> Secret:
         """What tells this library's own pictures from those of others."""
-        return Secret(self.folder / "library.secret", self.held)
+        return Secret(self.folder / "library.secret", self.lock.held)
 
     def forget_secret(self) -> None:
         """Read it anew when it is needed: its file may be another one."""
@@ -289,33 +279,3 @@ class LibraryStorage:
         with refusals(path):
             path.rename(aside / f"{stamp}-{secrets.token_hex(2)}-{path.name}")
             sync_folder(path.parent)
-
-    @contextlib.contextmanager
-    def held(self) -> Iterator[None]:
-        """Be the only thread of the only process that migrates, repairs or deletes.
-
-        Raises:
-            LibraryError: `library_locked` when another process goes on doing so.
-        """
-        with self.guard, refusals(Path(self.lock.lock_file)):
-            try:
-                self.lock.acquire()
-            except Timeout as error:
-                raise LibraryError("library_locked", value=str(self.folder)) from error
-            try:
-                yield
-            finally:
-                self.lock.release()
-
-
-def in_threads(function: Callable[[Item], Result], items: Sequence[Item]) -> tuple[Result, ...]:
-    """Do something with each of a few items, a thread for each: packing and waiting for a disk."""
-    if len(items) == 1:
-        return (function(items[0]),)
-    return tuple(_threads().map(function, items))
-
-
-@lru_cache(maxsize=1)
-def _threads() -> ThreadPoolExecutor:
-    """The threads of all libraries: to start four takes as long as to write a file."""
-    return ThreadPoolExecutor(_NUM_THREADS, thread_name_prefix="seedgrid-files")

@@ -22,8 +22,9 @@ from seedgrid.core.recipe import Recipe
 from seedgrid.formats import png
 from seedgrid.library import checkup, opening
 from seedgrid.library.checkup import Report
+from seedgrid.library.in_threads import in_threads
 from seedgrid.library.reader import LibraryReader
-from seedgrid.library.storage import File, LibraryStorage, in_threads
+from seedgrid.library.storage import File, LibraryStorage
 from seedgrid.library.tables import DamagedRowError
 from seedgrid.storage.files import check_room, make_folder
 
@@ -55,7 +56,7 @@ class Library(LibraryReader):
         self._just_added: dict[str, Path] = {}
         try:
             self.notices = opening.open_storage(storage)
-            storage.database.mends_with(self._reopen, storage.guard)
+            storage.database.mends_with(self._reopen, storage.lock.guard)
         except BaseException:
             self._left_a_trace = True
             self.close()
@@ -192,7 +193,7 @@ class Library(LibraryReader):
         Raises:
             LibraryError: What is not yet deleted is deleted at the next start.
         """
-        with self._traced(), self._storage.held():
+        with self._traced(), self._storage.lock.held():
             return self._storage.delete_trashed()
 
     def check(self, *, repair: bool = False) -> Report:
@@ -209,7 +210,7 @@ class Library(LibraryReader):
         """
         report = checkup.inspect(self._storage, deep=True)
         if repair and not report.is_clean:
-            with self._traced(), self._storage.held():
+            with self._traced(), self._storage.lock.held():
                 opening.repair(self._storage, report)
         return report
 

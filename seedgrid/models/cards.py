@@ -79,6 +79,7 @@ def make_card(ref: ModelRef, files: ModelFiles) -> ModelCard:
     try:
         width, height = family.size(configs)
         size_multiple = family.size_multiple(configs)
+        latent = family.latent(configs)
         if family.has_prompt:
             width, height = (_round_up(side, size_multiple) for side in (width, height))
     except (KeyError, TypeError) as error:
@@ -94,6 +95,7 @@ def make_card(ref: ModelRef, files: ModelFiles) -> ModelCard:
         height=height,
         size_multiple=size_multiple,
         fixed_size=not family.has_prompt,
+        latent=latent,
         num_inference_steps=family.num_inference_steps,
         max_steps=_max_steps(family.sampling, own),
         guidance_scale=family.guidance_scale,

@@ -66,6 +66,12 @@ class Family:
         scale = vae_scale(configs)
         return width * scale, height * scale
 
+    def latent(self, configs: Configs) -> tuple[int, int]:
+        """Return the channels of the noise, and how many pixels one of its pixels is wide."""
+        without = configs[self.denoiser]
+        channels = configs.get("vae", {}).get("latent_channels") or without["in_channels"]
+        return int(channels), vae_scale(configs)
+
     def size_multiple(self, configs: Configs) -> int:
         """Return what width and height must be multiples of, in pixels."""
         if not self.has_prompt:

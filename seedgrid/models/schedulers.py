@@ -149,6 +149,17 @@ _ALL: Final = (
 TABLE: Final[dict[str, Scheduler]] = {scheduler.name: scheduler for scheduler in _ALL}
 """Every scheduler on offer by its name."""
 
+_USUAL: Final = (
+    "Euler",
+    "Euler a",
+    "DPM++ 2M Karras",
+    "UniPC",
+    "DDIM",
+    "Flow Euler",
+    "Flow DPM++ 2M",
+    "Flow UniPC",
+)
+"""What people try one after the other."""
 _FALLBACK: Final[dict[Sampling, str]] = {
     "noise": "DDIM",
     "flow": "Flow Euler",
@@ -167,6 +178,15 @@ _CLASS_DEFAULTS: Final = {
 def names_for(sampling: Sampling) -> tuple[str, ...]:
     """Return the names of the schedulers that fit, in the order of the table."""
     return tuple(name for name, entry in TABLE.items() if sampling in entry.samplings)
+
+
+def names_like(name: str) -> tuple[str, ...]:
+    """Return others that fit wherever this one is used; none where nobody can know."""
+    entry = TABLE.get(name)
+    if entry is None or "consistency" in entry.samplings:
+        return ()
+    sampling = entry.samplings[0]
+    return tuple(other for other in _USUAL if other != name and sampling in TABLE[other].samplings)
 
 
 def own_name(family: Family, config: Mapping[str, Any]) -> str:

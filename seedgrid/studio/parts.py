@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
@@ -17,7 +17,7 @@ from seedgrid.core.entry import Entry
 from seedgrid.core.recipe import Recipe
 from seedgrid.diffusion.backend import Backend, Placement, Unwatched, Watch
 from seedgrid.diffusion.probe_results import ProbeReport
-from seedgrid.engine import UNBOUNDED, Bounds, Engine, Run, Warmth
+from seedgrid.engine import UNBOUNDED, Bounds, Engine, Load, Run, Warmth
 from seedgrid.pictures import StudioPicture, read_entry
 from seedgrid.studio.options import AnyPicture, is_id
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from seedgrid.verify import Claim, Verdict
 
 _RUNS: Final = 1000
+_AT_ONCE: Final = 64
+"""So many pictures that are verified are in memory together."""
 
 
 class Parts:
@@ -101,7 +103,6 @@ class Parts:
             if self._engine is None:
                 self._engine = Engine(
                     self.backend,
-                    self.library,
                     placement=self._placement,
                     runs_per_owner=self._runs_per_owner,
                     bounds=self._bounds,
@@ -127,6 +128,11 @@ class Parts:
         """How far `warm` has come."""
         return self.engine.warmth
 
+    @property
+    def load(self) -> Load:
+        """What the engine has to do at this moment."""
+        return self.engine.load
+
     def warm(self) -> None:
         """Load the studio's model in the background, when no run waits.
 
@@ -140,13 +146,20 @@ class Parts:
         return self.engine.run(run_id)
 
     def verify(
-        self, claim: Claim, watch: Watch | None = None, *, owner: str = "", address: str = ""
-    ) -> Future[Verdict]:
-        """Run a picture's recipe again between two runs, and compare.
+        self,
+        claims: Sequence[Claim],
+        watch: Watch | None = None,
+        *,
+        device: str | None = None,
+        owner: str = "",
+        address: str = "",
+    ) -> Future[tuple[Verdict, ...]]:
+        """Run pictures' recipes again between two runs, and compare.
 
         Args:
-            claim: The picture and what it says of itself.
+            claims: The pictures and what they say of themselves.
             watch: Follows it, and may stop it.
+            device: Where to compute; by default as their passports say.
             owner: Who asks: it counts as a run of theirs.
             address: Where from, as in `RunOptions`.
 
@@ -156,11 +169,33 @@ class Parts:
         from seedgrid.verify import verify
 
         return self.engine.borrow(
-            lambda backend: verify([claim], backend, watch=watch or Unwatched())[0],
+            lambda backend: verify(claims, backend, watch=watch, device=device),
             owner=owner,
             address=address,
-            recipes=(claim.recipe,),
+            recipes=[claim.recipe for claim in claims],
         )
+
+    def verify_files(
+        self, paths: Sequence[Path], *, device: str | None = None
+    ) -> Iterator[Verdict]:
+        """Verify PNG files, those that may share a batch together.
+
+        Yields:
+            A verdict each, as soon as there is one; a file that cannot be read or holds no recipe
+            is `impossible`.
+        """
+        from seedgrid.verify import batches, read_claims
+
+        watch = Unwatched()
+        try:
+            for start in range(0, len(paths), _AT_ONCE):
+                claims, unreadable = read_claims(paths[start : start + _AT_ONCE])
+                yield from unreadable
+                for places in batches(claims):
+                    batch = [claims[place] for place in places]
+                    yield from self.verify(batch, watch, device=device).result()
+        finally:
+            watch.cancelled = True  # Who has gone waits for nothing.
 
     def probe(self, recipe: Recipe, placement: Placement) -> Future[ProbeReport | None]:
         """Test between two runs whether the lock holds for recipes like this one.
@@ -173,14 +208,8 @@ class Parts:
         Raises:
             RunError: `engine_closed`.
         """
-        from seedgrid.verify.verifying import Prober
-
         watch = self._probe_watch = Unwatched()
-        return self.engine.borrow(
-            lambda backend: (
-                backend.probe(recipe, placement, watch) if isinstance(backend, Prober) else None
-            )
-        )
+        return self.engine.borrow(lambda backend: backend.probe(recipe, placement, watch))
 
     def stop_probing(self) -> None:
         """Stop the probe that goes on or waits, if there is one."""

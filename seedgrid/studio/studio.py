@@ -16,7 +16,7 @@ from seedgrid.core import request as requests
 from seedgrid.core.advice import Advice, advise
 from seedgrid.core.card import ModelCard
 from seedgrid.core.entry import Entry
-from seedgrid.core.errors import ModelError
+from seedgrid.core.errors import ModelError, RunError
 from seedgrid.core.notices import Notice
 from seedgrid.core.plan import Job, plan_grid, plan_refine
 from seedgrid.core.prompts import GUIDE_SUFFIXES
@@ -24,9 +24,11 @@ from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request
 from seedgrid.core.seeds import draw_seed
 from seedgrid.core.turbo import quicken
+from seedgrid.core.variations import refine
 from seedgrid.core.words import Vocabulary
 from seedgrid.diffusion.backend import Placement
-from seedgrid.diffusion.probe_results import advised_width
+from seedgrid.diffusion.probe_results import ProbeReport, advised_width
+from seedgrid.diffusion.processor import has_fast_bfloat16
 from seedgrid.engine import Run
 from seedgrid.formats import png
 from seedgrid.pictures import Pictures, StudioPicture
@@ -78,11 +80,12 @@ class Studio(Parts):
         prompt: str | None = None,
         fresh: bool = False,
     ) -> Pictures:
-        """Vary the words of a picture on its own seed and wait for the variations.
+        """Vary the words or settings of a picture on its own seed and wait for the variations.
 
         Args:
             picture: See `AnyPicture`.
-            suffixes: Appended to the prompt, one picture each; the guide's four by default.
+            suffixes: One picture each: words that are appended to the prompt (`", artsy"`), or a
+                setting (`"guidance 3"`, see `core.variations`); the guide's four by default.
             prompt: Another prompt to append them to; the picture's own by default.
             fresh: Compute even what the library remembers.
 
@@ -130,11 +133,8 @@ class Studio(Parts):
             RunError: `too_many_runs` of this owner.
             LibraryError: The pictures cannot be kept.
         """
-        card = self.card(request.model)
-        device = options.get("placement", self._placement).device
-        recipes = _resolve(
-            request, prompts, quicken(card, request, device=device) if turbo else card
-        )
+        card = self._card_for(request, turbo, options.get("placement"))
+        recipes = _resolve(request, prompts, card)
         asked = request.lock_width
         notices = _width_notices(recipes, card.lock_width) if asked is None else ()
         told = advise(request, card, also=prompts or ())
@@ -150,7 +150,7 @@ class Studio(Parts):
         prompt: str | None = None,
         **options: Unpack[RunOptions],
     ) -> Run:
-        """Start a round of variations of a picture's words on its own seed; returns at once.
+        """Start a round of variations of a picture on its own seed; returns at once.
 
         A file from elsewhere joins the library, so that the tree of choices is whole.
 
@@ -159,7 +159,7 @@ class Studio(Parts):
         """
         parent = self.find(picture, options.get("library"))
         vocabulary = self._vocabulary(parent.recipe)
-        recipes = requests.refine(parent.recipe, suffixes, prompt=prompt, vocabulary=vocabulary)
+        recipes = refine(parent.recipe, suffixes, self.card, prompt=prompt, vocabulary=vocabulary)
         return self._go_on(self._joined(picture, parent, options), recipes, options)
 
     def start_variations(
@@ -236,12 +236,34 @@ class Studio(Parts):
         """
         return advise(request, self.card(request.model), suffixes=suffixes, language=language)
 
+    def probe_request(self, request: Request, placement: Placement) -> ProbeReport:
+        """Test whether the lock holds for what a request would give, and wait for the answer.
+
+        A width that was left open is the model's own, whatever was found before.
+
+        Args:
+            request: Its words do not matter.
+            placement: Where it would be painted.
+
+        Raises:
+            SeedGridError: As `start_grid`; `run_unexpected` where the backend cannot tell.
+        """
+        recipe = requests.resolve(request, self.card(request.model))[0]
+        try:
+            report = self.probe(recipe, placement).result()
+        finally:
+            self.stop_probing()
+        if report is None:
+            raise RunError("run_unexpected", reason="this backend has no probe")
+        return report
+
     def _card_for(self, request: Request, turbo: bool, placement: Placement | None) -> ModelCard:
         """Return the card that answers what a request leaves open."""
         card = self.card(request.model)
         if not turbo:
             return card
-        return quicken(card, request, device=(placement or self._placement).device)
+        device = (placement or self._placement).device
+        return quicken(card, request, has_fast_bfloat16=has_fast_bfloat16(device))
 
     def _vocabulary(self, recipe: Recipe) -> Vocabulary | None:
         """The words that a recipe's model declares; None where it is not here, or says nothing."""
@@ -268,7 +290,7 @@ class Studio(Parts):
             owner=options.get("owner", _OWNER),
             address=options.get("address", ""),
             fresh=options.get("fresh", False),
-            library=options.get("library"),
+            library=options.get("library") or self.library,
             placement=options.get("placement"),
             notices=notices,
         )

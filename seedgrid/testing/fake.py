@@ -168,6 +168,12 @@ class FakeBackend:
             for cell, canvas in enumerate(canvases)
         )
 
+    def probe(self, *_: object) -> None:
+        """Tell nothing: there is no arithmetic that the pictures of a batch could share."""
+
+    def rehash(self, ref: ModelRef) -> None:
+        """Do nothing: there are no weights."""
+
     def close(self) -> None:
         """Remember that it was called."""
         self.closed = True

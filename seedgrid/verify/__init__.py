@@ -16,7 +16,7 @@ from seedgrid.verify.claim import Claim, claim_of, read_claim
 from seedgrid.verify.comparison import Box, Comparison, compare_pixels, difference_picture
 from seedgrid.verify.judging import WORDS, Verdict
 from seedgrid.verify.reasons import Reason, passport_differences
-from seedgrid.verify.verifying import verify, verify_each, verify_files
+from seedgrid.verify.verifying import batches, read_claims, verify
 
 __all__ = [
     "WORDS",
@@ -25,12 +25,12 @@ __all__ = [
     "Comparison",
     "Reason",
     "Verdict",
+    "batches",
     "claim_of",
     "compare_pixels",
     "difference_picture",
     "passport_differences",
     "read_claim",
+    "read_claims",
     "verify",
-    "verify_each",
-    "verify_files",
 ]

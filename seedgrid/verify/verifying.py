@@ -6,18 +6,16 @@ It touches the backend, so it belongs on the thread that owns it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from seedgrid.core.errors import ModelError, PictureError, RunCancelled, RunError, SeedGridError
-from seedgrid.core.recipe import ModelRef, Passport, Recipe
+from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.diffusion.backend import Backend, Placement, Unwatched, Watch
 from seedgrid.diffusion.placement import placement_of
-from seedgrid.diffusion.probe_results import ProbeReport
 from seedgrid.diffusion.worker.spawn import paint_in_child
 from seedgrid.verify.claim import Claim, read_claim
 from seedgrid.verify.judging import Painted, Verdict, impossible, judge
@@ -27,28 +25,6 @@ from seedgrid.verify.restoring import limits_of
 logger = logging.getLogger(__name__)
 
 
-@runtime_checkable
-class Prober(Protocol):
-    """A backend that can tell whether the lock holds."""
-
-    def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport:
-        """Probe recipes like this one."""
-        ...
-
-
-@runtime_checkable
-class Rehasher(Protocol):
-    """A backend that can read a model's weights anew."""
-
-    def rehash(self, ref: ModelRef) -> None:
-        """Compare every byte of the weights with what a recipe names.
-
-        Raises:
-            ModelError: `model_changed`.
-        """
-        ...
-
-
 def verify(
     claims: Sequence[Claim],
     backend: Backend,
@@ -56,19 +32,10 @@ def verify(
     watch: Watch | None = None,
     device: str | None = None,
 ) -> tuple[Verdict, ...]:
-    """Verify claims and return their verdicts in order. See `verify_each`."""
-    verdicts = dict(verify_each(claims, backend, watch=watch, device=device))
-    return tuple(verdicts[place] for place in range(len(claims)))
-
-
-def verify_each(
-    claims: Sequence[Claim],
-    backend: Backend,
-    *,
-    watch: Watch | None = None,
-    device: str | None = None,
-) -> Iterator[tuple[int, Verdict]]:
     """Verify claims, batch by batch.
+
+    Whatever hinders one batch, a setting that the model refuses or the memory, is `impossible` for
+    its claims, and the next batch is verified.
 
     Args:
         claims: In any number and mixture.
@@ -76,69 +43,69 @@ def verify_each(
         watch: Follows the steps and may stop the work.
         device: Where to compute, whatever the passports say.
 
-    Yields:
-        The place of a claim among the claims, and its verdict, as soon as there is one.
-
-    Whatever hinders one batch, a setting that the model refuses or the memory, is `impossible` for
-    its claims, and the next batch is verified.
+    Returns:
+        A verdict each, in the order of the claims.
 
     Raises:
         RunCancelled: `watch.cancelled` became true.
     """
-    watch = watch or Unwatched()
-    for places in _batches(claims):
+    verdicts: dict[int, Verdict] = {}
+    for places in batches(claims):
         batch = [claims[place] for place in places]
-        placement = placement_of(batch[0].passport, device=device)
+        found = _verify_batch(batch, backend, watch or Unwatched(), device)
+        verdicts |= zip(places, found, strict=True)
+    return tuple(verdicts[place] for place in range(len(claims)))
+
+
+def read_claims(paths: Sequence[Path]) -> tuple[list[Claim], list[Verdict]]:
+    """Read PNG files; one that cannot be read or holds no recipe is an `impossible` verdict."""
+    claims: list[Claim] = []
+    unreadable: list[Verdict] = []
+    for path in paths:
         try:
-            painted = _paint(batch, backend, placement, watch)
-            if not _all_reproduce(batch, painted):
-                painted = _doubted(painted, batch[0].recipe, backend, placement, watch)
-        except RunCancelled:
-            raise
-        except Exception as error:  # One file must not stop the others, whatever is in it.
-            if not isinstance(error, SeedGridError):
-                logger.exception("a picture could not be verified")
-            for place in places:
-                yield place, impossible(claims[place].name, _as_ours(error))
-        else:
-            for place, pixels in zip(places, painted.pictures, strict=True):
-                yield place, judge(claims[place], pixels, painted)
+            claims.append(read_claim(path))
+        except PictureError as error:
+            unreadable.append(impossible(str(path), error))
+    return claims, unreadable
+
+
+def batches(claims: Sequence[Claim]) -> list[list[int]]:
+    """Group claims that may share a batch: one batch key, one passport, at most W of them.
+
+    Returns:
+        Of each batch, the places of its claims.
+    """
+    groups: dict[tuple[str, str], list[int]] = {}
+    for place, claim in enumerate(claims):
+        groups.setdefault((claim.recipe.batch_key, claim.passport.digest), []).append(place)
+    found = []
+    for places in groups.values():
+        width = claims[places[0]].recipe.lock_width
+        found += [places[start : start + width] for start in range(0, len(places), width)]
+    return found
+
+
+def _verify_batch(
+    batch: Sequence[Claim], backend: Backend, watch: Watch, device: str | None
+) -> list[Verdict]:
+    placement = placement_of(batch[0].passport, device=device)
+    try:
+        painted = _paint(batch, backend, placement, watch)
+        if not _all_reproduce(batch, painted):
+            painted = _doubted(painted, batch[0].recipe, backend, placement, watch)
+    except RunCancelled:
+        raise
+    except Exception as error:  # One file must not stop the others, whatever is in it.
+        if not isinstance(error, SeedGridError):
+            logger.exception("a picture could not be verified")
+        return [impossible(claim.name, _as_ours(error)) for claim in batch]
+    return [judge(*pair, painted) for pair in zip(batch, painted.pictures, strict=True)]
 
 
 def _as_ours(error: Exception) -> SeedGridError:
     if isinstance(error, SeedGridError):
         return error
     return RunError("run_unexpected", reason=f"{type(error).__name__}: {error}"[:200])
-
-
-def verify_files(
-    paths: Sequence[Path],
-    backend: Backend,
-    *,
-    watch: Watch | None = None,
-    device: str | None = None,
-) -> Iterator[Verdict]:
-    """Verify PNG files; one that cannot be read or holds no recipe is `impossible`."""
-    claims: list[Claim] = []
-    for path in paths:
-        try:
-            claims.append(read_claim(path))
-        except PictureError as error:
-            yield impossible(str(path), error)
-    for _, verdict in verify_each(claims, backend, watch=watch, device=device):
-        yield verdict
-
-
-def _batches(claims: Sequence[Claim]) -> list[list[int]]:
-    """Group claims that may share a batch: one batch key, one passport, at most W of them."""
-    groups: dict[tuple[str, str], list[int]] = {}
-    for place, claim in enumerate(claims):
-        groups.setdefault((claim.recipe.batch_key, claim.passport.digest), []).append(place)
-    batches = []
-    for places in groups.values():
-        width = claims[places[0]].recipe.lock_width
-        batches += [places[start : start + width] for start in range(0, len(places), width)]
-    return batches
 
 
 def _paint(batch: Sequence[Claim], backend: Backend, placement: Placement, watch: Watch) -> Painted:
@@ -177,17 +144,14 @@ def _all_reproduce(batch: Sequence[Claim], painted: Painted) -> bool:
 def _doubted(
     painted: Painted, recipe: Recipe, backend: Backend, placement: Placement, watch: Watch
 ) -> Painted:
-    """Ask the probe, where there is one, before a picture is blamed for what its slot did.
+    """Ask the probe before a picture is blamed for what its slot did.
 
     Raises:
         ModelError: `model_changed`: its weights are not what they were, so they are to blame.
     """
-    if isinstance(backend, Rehasher):
-        backend.rehash(recipe.model)
-    if recipe.is_portable or not isinstance(backend, Prober):
-        return painted
-    report = backend.probe(recipe, placement, watch)
-    if report.holds:
+    backend.rehash(recipe.model)
+    report = None if recipe.is_portable else backend.probe(recipe, placement, watch)
+    if report is None or report.holds:
         return painted
     repeats = report.tested_width > 0
     return replace(painted, doubt="lock_broken" if repeats else "not_repeatable")

@@ -1,19 +1,21 @@
-"""The public functions of the page's server, for gradio_client and MCP.
+"""The public functions of the page's server, for gradio_client.
 
 /grid and /refine paint, /recipe reads a picture, /verify paints it again and compares.
 
     client.predict("a red fox", "0-3", api_name="/grid")
 
 Each gives the PNG files as they are on disk and a record of each, with the fields that
-`seedgrid grid --json` prints. Everything else on the page is private.
+`seedgrid grid --json` prints: as they are finished to who iterates over a job, all of them at the
+end. `job.cancel()` stops the run within a step. Everything else on the page is private.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing
 from pathlib import Path
-from typing import Any, Final, TypedDict
+from typing import Any, Final
 
 import gradio as gr
 from anyio import to_thread
@@ -21,27 +23,29 @@ from gradio.processing_utils import save_file_to_cache
 from gradio.utils import get_upload_folder
 
 from seedgrid.core.entry import Entry
-from seedgrid.core.errors import SeedGridError
+from seedgrid.core.errors import RunCancelled, SeedGridError
+from seedgrid.core.field import Field
 from seedgrid.core.prompts import GUIDE_SUFFIXES
-from seedgrid.diffusion.backend import Unwatched
 from seedgrid.engine import Run
-from seedgrid.formats import png
 from seedgrid.studio import Studio
 from seedgrid.verify import read_claim
-from seedgrid.web.actions.form import FormPayload, check_count, read_request
+from seedgrid.web.actions.form import check_count
+from seedgrid.web.calls import (
+    GRID_FIELDS,
+    about,
+    default_of,
+    file_record,
+    picture_record,
+    read_grid,
+)
 from seedgrid.web.server.uploads import taken_in
-from seedgrid.web.server.waiting import ended, network_of
+from seedgrid.web.server.waiting import Asker, StepWatch, asker, begun, followed, steps_of
 
 Record = dict[str, Any]
 Answer = tuple[list[tuple[str, str]], list[Record]]
 
-_API_OWNER: Final = "api"
-# The parameters of /grid and what API users may leave out; Gradio takes defaults from components.
-_GRID_FIELDS: Final = (
-    ("prompt", None),
-    ("seeds", "0-3"),
-    *((name, "") for name in ("negative", "steps", "guidance", "size", "scheduler", "model")),
-)
+_OWNER: Final = "api"
+_KINDS: Final[dict[type, str]] = {int: "integer", float: "number", str: "string"}
 
 
 class Api:
@@ -50,69 +54,46 @@ class Api:
     def __init__(self, studio: Studio) -> None:
         self._studio = studio
 
-    async def grid(
-        self,
-        prompt: str,
-        seeds: str = "0-3",
-        negative: str = "",
-        steps: str = "",
-        guidance: str = "",
-        size: str = "",
-        scheduler: str = "",
-        model: str = "",
-        turbo: bool = False,
-        request: gr.Request | None = None,
-    ) -> Answer:
-        """Paint one prompt on several seeds.
+    def grid(self) -> Callable[..., AsyncGenerator[Answer, None]]:
+        """Return the function that paints one prompt on several seeds.
 
-        Args:
-            prompt: What the pictures should show.
-            seeds: For example 7, 0-3, or 7, 11, 42.
-            negative: What they should not show.
-            steps: A whole number; empty for the model's own.
-            guidance: 0 to 30; empty for the model's own.
-            size: WIDTHxHEIGHT; empty for the model's own.
-            scheduler: By the name people know; empty for the model's own.
-            model: bundled, a folder, or a hub id; empty for the one that was started. On a
-                public Space only what is installed.
-            turbo: Answer what is left empty for speed; the recipe says how.
-            request: Who asks; Gradio fills it in.
-
-        Returns:
-            The PNG files with their seeds, and a record of each.
+        Its parameters are the table of fields; Gradio reads them from its signature.
         """
-        asked = FormPayload(
-            prompt=prompt,
-            seeds=seeds,
-            negative=negative,
-            steps=steps,
-            guidance=guidance,
-            size=size,
-            scheduler=scheduler,
-            model=model,
-        )
+        names = [row.name for row in GRID_FIELDS]
 
-        def start() -> Run:
-            wanted = read_request(asked)
-            return self._studio.start_grid(wanted, turbo=turbo, **_asker(request))
+        async def grid(*given: Any) -> AsyncGenerator[Answer, None]:  # noqa: ANN401 (see the signature)
+            *values, request, progress = given
+            told = dict(zip(names, values, strict=True))
 
-        return await _answer(start)
+            def start() -> Run:
+                turbo = bool(told["turbo"])
+                return self._studio.start_grid(read_grid(told), turbo=turbo, **_asker(request))
+
+            async with aclosing(_answer(start, progress)) as answers:
+                async for answer in answers:
+                    yield answer
+
+        _sign(grid)
+        return grid
 
     async def refine(
         self,
         picture_id: str,
         vary: list[str] | None = None,
         request: gr.Request | None = None,
-    ) -> Answer:
-        """Vary the words of a picture on its own seed.
+        progress: gr.Progress = gr.Progress(),  # noqa: B008 (how Gradio is told to hand one in)
+    ) -> AsyncGenerator[Answer, None]:
+        """Vary the words or settings of a picture on its own seed.
 
         Args:
             picture_id: The `id` of a record that /grid or /refine gave.
-            vary: What to append to its prompt, one picture each; the guide's four by default.
+            vary: One picture each: what to append to its prompt, or a setting, as in
+                "guidance 3" or "scheduler Euler a"; the guide's four by default.
             request: Who asks; Gradio fills it in.
+            progress: Told how far it is; Gradio fills it in.
 
-        Returns:
-            The PNG files with their words, and a record of each.
+        Yields:
+            The PNG files with their words, and a record of each; more as they are finished.
         """
 
         def start() -> Run:
@@ -121,28 +102,40 @@ class Api:
             check_count(len(suffixes), field="vary")
             return self._studio.start_refine(parent, suffixes, **_asker(request))
 
-        return await _answer(start)
+        async with aclosing(_answer(start, progress)) as answers:
+            async for answer in answers:
+                yield answer
 
-    async def verify(self, picture: str, request: gr.Request | None = None) -> Record:
+    async def verify(
+        self,
+        picture: str,
+        request: gr.Request | None = None,
+        progress: gr.Progress = gr.Progress(),  # noqa: B008 (same)
+    ) -> Record:
         """Run the recipe in a SeedGrid PNG again and compare.
 
         Args:
             picture: The file.
             request: Who asks; Gradio fills it in.
+            progress: Told how far it is; Gradio fills it in.
 
         Returns:
             verdict, max_abs_diff, psnr_db, differing_pixels and reasons, as the command prints.
         """
-        watch = Unwatched()
+        watch = StepWatch()
         try:
             claim = await to_thread.run_sync(read_claim, Path(picture))
-            future = self._studio.verify(claim, watch, **_asker(request))
-            found = await asyncio.wrap_future(future)
+            future = self._studio.verify([claim], watch, **_asker(request))
+            async with aclosing(steps_of(future, watch)) as steps:
+                async for number, total in steps:
+                    progress((number, total or None), desc="painted again", unit="steps")
+            if future.cancelled():
+                raise RunCancelled("run_cancelled")
+            (found,) = future.result()
             verdict = found.as_json()
         except SeedGridError as error:
             raise gr.Error(str(error), print_exception=False) from error
         finally:
-            watch.cancelled = True  # Who has gone waits for nothing.
             taken_in(Path(picture))
         del verdict["path"]  # Gradio's client would take it for a file to fetch.
         return verdict
@@ -157,34 +150,58 @@ class Api:
             What the file says of itself.
         """
         try:
-            record = png.read(Path(picture))
+            return file_record(Path(picture))
         except SeedGridError as error:
             raise gr.Error(str(error), print_exception=False) from error
         finally:
             taken_in(Path(picture))
-        return {
-            "recipe_id": record.recipe.id,
-            "recipe": record.recipe.model_dump(mode="json"),
-            "passport": record.passport.model_dump(mode="json"),
-            "lineage": record.lineage.model_dump(mode="json"),
-            "pixels_sha256": record.pixels_sha256,
-        }
 
 
 def publish(studio: Studio) -> None:
     """Make the functions part of the page that is being built; nothing of them is seen there."""
     api = Api(studio)
-    texts = [gr.Textbox(value, label=name, visible=False) for name, value in _GRID_FIELDS]
-    turbo = gr.Checkbox(value=False, label="turbo", visible=False)
+    told = [_component(row) for row in GRID_FIELDS]
     picture_id = gr.Textbox(label="picture_id", visible=False)
     vary = gr.JSON(label="vary", visible=False)
     file = gr.File(label="picture", type="filepath", visible=False)
     pictures = gr.Gallery(label="pictures", visible=False)
     records = gr.JSON(label="records", visible=False)
-    _publish(api.grid, [*texts, turbo], [pictures, records])
+    _publish(api.grid(), told, [pictures, records])
     _publish(api.refine, [picture_id, vary], [pictures, records])
     _publish(api.recipe, [file], [records])
     _publish(api.verify, [file], [records])
+
+
+def _component(row: Field) -> gr.Component:
+    """A parameter that says in the API's description of which kind it is; a text is read too."""
+    if row.value_type is bool:
+        return gr.Checkbox(value=False, label=row.name, visible=False)
+    box = gr.Textbox(default_of(row), label=row.name, visible=False)
+    kind = {"type": _KINDS[row.value_type]}
+    box.api_info = lambda: kind
+    return box
+
+
+def _sign(grid: Callable[..., object]) -> None:
+    """Give the function the parameters of the table, as if they had been written."""
+    told = [
+        inspect.Parameter(
+            row.name,
+            inspect.Parameter.POSITIONAL_OR_KEYWORD,
+            annotation=row.value_type,
+            default=inspect.Parameter.empty if row.name == "prompt" else default_of(row),
+        )
+        for row in GRID_FIELDS
+    ]
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    asked = inspect.Parameter("request", kind, annotation=gr.Request, default=None)
+    bar = inspect.Parameter("progress", kind, annotation=gr.Progress, default=gr.Progress())
+    signature = inspect.Signature([*told, asked, bar])
+    grid.__signature__ = signature  # type: ignore[attr-defined] # what inspect looks for first
+    grid.__annotations__ = {each.name: each.annotation for each in signature.parameters.values()}
+    told_of = [f"    {row.name}: {about(row)}" for row in GRID_FIELDS]
+    answer = ["", "Yields:", "    The PNG files with their seeds, and a record of each."]
+    grid.__doc__ = "\n".join(["Paint one prompt on several seeds.", "", "Args:", *told_of, *answer])
 
 
 def _publish(
@@ -196,16 +213,29 @@ def _publish(
     )
 
 
-async def _answer(start: Callable[[], Run]) -> Answer:
-    """Start a run and wait for it; threads are for the moments in which something is done."""
+async def _answer(start: Callable[[], Run], progress: gr.Progress) -> AsyncGenerator[Answer, None]:
+    """Start a run and follow it; threads are for the moments in which something is done."""
+    shown: dict[int, tuple[str, str]] = {}
     try:
-        run = await to_thread.run_sync(start)
-        await ended(run)
-        entries = run.result()
+        run = await begun(start)
+        async with aclosing(followed(run)) as stands:
+            async for stand in stands:
+                progress(stand.pictures / stand.total, desc=stand.words)
+                finished = run.finished
+                if new := sorted(finished.keys() - shown.keys()):
+                    shown |= await to_thread.run_sync(
+                        _files, {cell: finished[cell] for cell in new}
+                    )
+                    cells = sorted(shown)
+                    files = [shown[cell] for cell in cells]
+                    yield files, [picture_record(finished[cell], run.notices) for cell in cells]
+        run.result()  # Says why, where not all of it is there.
     except SeedGridError as error:
         raise gr.Error(str(error), print_exception=False) from error
-    files = await to_thread.run_sync(lambda: [_file(entry) for entry in entries])
-    return files, [_record(entry) for entry in entries]
+
+
+def _files(entries: Mapping[int, Entry]) -> dict[int, tuple[str, str]]:
+    return {cell: _file(entry) for cell, entry in entries.items()}
 
 
 def _file(entry: Entry) -> tuple[str, str]:
@@ -214,25 +244,7 @@ def _file(entry: Entry) -> tuple[str, str]:
     return str(copy), entry.lineage.change or f"seed {entry.recipe.seed}"
 
 
-def _record(entry: Entry) -> Record:
-    return {
-        "id": entry.id,
-        "seed": entry.recipe.seed,
-        "prompt": entry.recipe.prompt,
-        "recipe_id": entry.recipe.id,
-        "pixels_sha256": entry.pixels_sha256,
-        "recipe": entry.recipe.model_dump(mode="json"),
-    }
-
-
-class _Asker(TypedDict):
-    owner: str
-    address: str
-
-
-def _asker(request: gr.Request | None) -> _Asker:
-    """Turns are taken between API users as between visitors."""
+def _asker(request: gr.Request | None) -> Asker:
     if request is None:
-        return _Asker(owner=_API_OWNER, address="")
-    address = network_of(request.client.host if request.client else None)
-    return _Asker(owner=f"{_API_OWNER}-{request.session_hash or address}", address=address)
+        return asker(_OWNER, None, None)
+    return asker(_OWNER, request.session_hash, request.client.host if request.client else None)

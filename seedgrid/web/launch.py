@@ -118,7 +118,7 @@ def launch_options(answers: Answers, *, language: str | None, host: str | None) 
     hosts = None if host is None else _known_hosts(host)
     return {
         "app_kwargs": {
-            "routes": app.routes(answers.libraries, answers.handlers.follow),
+            "routes": app.routes(answers.studio, answers.libraries, answers.handlers.follow),
             "middleware": app.middleware(
                 language=language,
                 hosts=hosts,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from seedgrid.core.fields import ON_PAGE
 from seedgrid.locales import ENGLISH, Locale, english, locales
 
 
@@ -43,7 +44,7 @@ def page_languages() -> dict[str, dict[str, str | bool]]:
 
 def labels() -> dict[str, dict[str, str]]:
     """Return the texts by Gradio's locale and key, for `gr.I18n`."""
-    return {locale.tag: {**english().words, **locale.words} for locale in locales().values()}
+    return {locale.tag: _labels(locale) for locale in locales().values()}
 
 
 def choose_language(*wishes: str | None) -> str:
@@ -58,6 +59,19 @@ def choose_language(*wishes: str | None) -> str:
             if name in locales():
                 return name
     return ENGLISH
+
+
+def _labels(locale: Locale) -> dict[str, str]:
+    """The words, and of each field a sentence with what it does to a picture's bits."""
+    words = {**english().words, **locale.words}
+    space = "" if locale.tag.startswith("zh") else " "
+    about = {
+        f"{row.name}_about": space.join(
+            filter(None, (words.get(f"{row.name}_info"), words[f"bits_{row.effect}"]))
+        )
+        for row in ON_PAGE
+    }
+    return words | about
 
 
 def _of_page(locale: Locale) -> Mapping[str, str]:

@@ -15,7 +15,8 @@ from typing import Any, Final
 import gradio as gr
 
 from seedgrid.core.errors import SeedGridError
-from seedgrid.core.fields import AUTO, ON_PAGE, Field
+from seedgrid.core.field import Field
+from seedgrid.core.fields import AUTO, ON_PAGE
 from seedgrid.core.request import STRONG, SUBTLE
 from seedgrid.web.actions.checks import Checks
 from seedgrid.web.actions.form import read_form, read_round
@@ -23,6 +24,7 @@ from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.components.layout import View
 from seedgrid.web.serializers import stage
 from seedgrid.web.serializers.answers import PageUpdate
+from seedgrid.web.serializers.shapes import shapes_of
 from seedgrid.web.server.waiting import network_of
 from seedgrid.web.state.model_options import Offer, offered_words
 from seedgrid.web.state.page_state import read_page_state
@@ -179,7 +181,7 @@ def _wire_settings(view: View, handlers: Handlers, demo: gr.Blocks, language: st
             status = stage.complain(read_page_state(kept).move().epoch, error)
             return status, *[gr.skip() for _ in offered[1:]]
         hints = offered_words(offer.card, language)
-        return gr.skip(), hints, *_offer(offer, language, wanted)
+        return gr.skip(), hints, shapes_of(offer.card), *_offer(offer, language, wanted)
 
     def on_model(kept: object, model: str | None, turbo: bool, request: gr.Request) -> Updates:
         return offered_for(kept, model, turbo, words_of(request), {})
@@ -201,7 +203,7 @@ def _wire_settings(view: View, handlers: Handlers, demo: gr.Blocks, language: st
         return _offer(offer, words_of(request), None)
 
     settings = [view.settings[row.name] for row in _OFFERED]
-    offered = [view.status, view.bar.hints, *settings]
+    offered = [view.status, view.bar.hints, view.shapes, *settings]
     model, turbo = view.settings["model"], view.settings["turbo"]
     asked = [view.state, model, turbo]
     turbo.input(on_turbo, [model, turbo], settings, **PRIVATE)

@@ -60,6 +60,14 @@ def set_steps(page: Page, steps: int) -> None:
     box.fill(str(steps))
 
 
+def open_experts(page: Page) -> None:
+    """Open the settings, and in them those that are folded away once more."""
+    if not page.locator("#sg-steps input").is_visible():
+        page.locator("#sg-settings button").first.click()
+    page.click("#sg-expert-open")
+    expect(page.locator("#sg-expert")).to_be_visible()
+
+
 def generate(page: Page) -> list[str]:
     before = ids(page)
     page.click("#sg-generate")

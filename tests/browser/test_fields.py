@@ -6,7 +6,9 @@ import re
 
 import pytest
 from playwright.sync_api import Page, expect
-from steps import cell, generate, ids, seeds_shown, set_steps, wait_until_done
+from steps import cell, generate, ids, open_experts, seeds_shown, set_steps, wait_until_done
+
+from seedgrid.core.fields import ON_PAGE
 
 
 @pytest.mark.parametrize(
@@ -29,7 +31,7 @@ def test_a_mistake_is_explained_at_its_field(
     first = generate(page)
     box = page.locator(f"#sg-{field}").locator("input, textarea").first
     if not box.is_visible():
-        page.locator("#sg-settings button").first.click()
+        open_experts(page)
     box.fill(value)
     page.click("#sg-generate")
     message = page.locator(f"#sg-{field} [role=alert]")
@@ -93,6 +95,7 @@ def test_turbo_is_a_switch_and_the_card_says_what_it_took(page: Page) -> None:
     """Its steps are the placeholder, and stand in the recipe of what is painted."""
     set_steps(page, 4)
     page.fill("#sg-steps input", "")
+    open_experts(page)
     page.check("#sg-turbo input")
     expect(page.locator("#sg-dtype input")).to_have_value(re.compile("Auto"))
     generate(page)
@@ -123,3 +126,37 @@ def test_the_settings_scroll_under_the_bar(page: Page) -> None:
         }"""
     )
     assert on_top == [True, False]
+
+
+def test_experts_have_a_drawer_of_their_own(page: Page) -> None:
+    """An artist sees five settings; each says in a sentence what it does, and to the pixels."""
+    set_steps(page, 4)
+    for row in ON_PAGE:
+        if row.widget == "bar":
+            continue
+        field = page.locator(f"#sg-{row.id}")
+        expect(field).to_be_visible(visible=not row.is_expert)
+        sentence = {"other": "pixels", "last": "last bits", "same": "no bit"}[row.effect]
+        expect(field).to_contain_text(sentence)
+    open_experts(page)
+    expect(page.locator("#sg-expert-open")).to_have_attribute("aria-expanded", "true")
+    expect(page.locator("#sg-determinism")).to_be_visible()
+
+
+def test_a_shape_is_clicked_and_painted(page: Page) -> None:
+    """The field says what it stands for, and may be written into all the same."""
+    set_steps(page, 2)
+    shapes = page.locator("#sg-shapes .sg-shape")
+    expect(shapes).to_have_text(["1:1", "3:2", "2:3", "16:9", "9:16"])
+    expect(shapes.nth(0)).to_have_attribute("aria-pressed", "true")
+    shapes.nth(3).click()
+    expect(page.locator("#sg-size input")).to_have_value("344x192")
+    expect(shapes.nth(3)).to_have_attribute("aria-pressed", "true")
+    generate(page)
+    box = cell(page, 0).bounding_box()
+    assert box is not None
+    assert abs(box["width"] / box["height"] - 344 / 192) < 0.02
+    page.fill("#sg-size input", "96x64")
+    expect(page.locator("#sg-shapes [aria-pressed='true']")).to_have_count(0)
+    page.fill("#sg-size input", "")
+    expect(shapes.nth(0)).to_have_attribute("aria-pressed", "true")

@@ -19,6 +19,7 @@ from steps import (
     set_steps,
     status,
     variation,
+    wait_for_new_round,
     wait_until_done,
 )
 
@@ -82,6 +83,21 @@ def test_the_words_of_a_variation_are_marked(page: Page) -> None:
     refine(page, 0)
     cell(page, 1).click()
     expect(page.locator("#sg-picked ins")).to_have_text(", at dusk")
+
+
+def test_four_of_a_setting_fill_the_variations(page: Page) -> None:
+    """One click writes four guidances into the fields; the captions say which picture has which."""
+    generate(page)
+    cell(page, 1).click()
+    page.click("#sg-fours button:has-text('Guidance')")
+    lines = [variation(page, number).input_value() for number in range(1, 5)]
+    assert lines == ["guidance 4", "guidance 5.5", "guidance 11", "guidance 15"]
+    before = ids(page)
+    page.click("#sg-refine")
+    wait_for_new_round(page, before)
+    captions = page.locator("#sg-stage .sg-caption")
+    expect(captions).to_have_text(lines)
+    assert seeds_shown(page) == ["1"] * 4
 
 
 def test_four_refinements_deep_the_root_is_four_steps_back(page: Page) -> None:

@@ -18,6 +18,7 @@ from steps import (
     cell,
     generate,
     ids,
+    open_experts,
     prompt,
     refine,
     seeds,
@@ -191,6 +192,7 @@ def test_a_table_of_seeds_and_prompts(page: Page) -> None:
     """Each prompt on each seed, labelled; a cell is refined like any other."""
     set_steps(page, 4)
     prompt(page).fill("a fox in a table")
+    open_experts(page)
     page.fill("#sg-more-prompts textarea", "a house in a table\n\na moon in a table")
     seeds(page).fill("3, 9")
     page.click("#sg-generate")
@@ -213,7 +215,9 @@ def test_a_round_leaves_as_sheet_bundle_and_script(page: Page, address: str) -> 
     first = generate(page)
     cell(page, 0).click()
     page.click("#sg-export summary")
-    links = page.eval_on_selector_all("#sg-export a", "all => all.map((a) => a.href)")
+    links = page.eval_on_selector_all(
+        "#sg-export a[href*='/export/']", "all => all.map((a) => a.href)"
+    )
     assert len(links) == 8
     answers = {link.rsplit(".", 1)[1]: httpx.get(link).content for link in links[::2]}
     assert Image.open(io.BytesIO(answers["png"])).width > 256

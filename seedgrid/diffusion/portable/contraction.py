@@ -17,7 +17,7 @@ import torch
 
 from seedgrid.diffusion.portable import winograd
 from seedgrid.diffusion.portable.grids import MAX_TERMS, anchor, largest, rounded
-from seedgrid.diffusion.portable.weights import SHELF, Ready, make_ready
+from seedgrid.diffusion.portable.weights import CACHE, Ready, make_ready
 from seedgrid.diffusion.portable.windows import Windows, convolve
 
 _ROWS_BYTES = 1 << 21
@@ -56,7 +56,7 @@ def linear(
         weights: float32, shape (outputs, inputs).
         bias: float32, shape (outputs,).
     """
-    ready = SHELF.get(weights, lambda: make_ready(weights.detach()[None, :, :, None]))
+    ready = CACHE.get(weights, lambda: make_ready(weights.detach()[None, :, :, None]))
     rows = inputs.reshape(-1, inputs.shape[-1])
     result = torch.empty(len(rows), len(weights), dtype=torch.float32, device=rows.device)
     across = ready.matrix[0, :, :, 0].t()
@@ -105,7 +105,7 @@ def convolution(
         padding=(padding[0], padding[1]),
         dilation=(dilation[0], dilation[1]),
     )
-    kernel = SHELF.get(weights, lambda: _make_kernel(weights.detach(), groups))
+    kernel = CACHE.get(weights, lambda: _make_kernel(weights.detach(), groups))
     numbers = _rounded_maps(inputs, kernel.balance)
     if kernel.is_transformed and winograd.serves(inputs, windows):
         sums = winograd.convolve(numbers, kernel.matrix)

@@ -67,7 +67,7 @@ class HasMatrix(Protocol):
         ...
 
 
-class WeightShelf:
+class WeightCache:
     """Ready weights of living parameters, up to a number of bytes."""
 
     def __init__(self, max_bytes: int = MAX_KEPT_BYTES) -> None:
@@ -102,5 +102,5 @@ class WeightShelf:
             self._num_bytes -= size
 
 
-SHELF: Final = WeightShelf()
+CACHE: Final = WeightCache()
 """Of the whole process; it holds nothing that its parameter has outlived."""

@@ -13,7 +13,8 @@ from typing import Any, Final
 
 from seedgrid.core.card import ModelCard
 from seedgrid.core.checks import check_prompt
-from seedgrid.core.fields import FIELDS, Field, field
+from seedgrid.core.field import Field
+from seedgrid.core.fields import FIELDS, field
 from seedgrid.core.mixes import MAX_SHARES
 from seedgrid.core.notices import Notice
 from seedgrid.core.recipe import MAX_PROMPT_CHARACTERS, MAX_SIZE_PX, MIN_SIZE_PX, NoiseShare

@@ -5,23 +5,20 @@ The work is lent to the engine's own thread between two runs. Knows no component
 
 from __future__ import annotations
 
-import asyncio
-import threading
-from collections.abc import AsyncIterator, Callable
-from typing import Any, Final
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import Any
 
 from anyio import to_thread
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import LibraryError, RunCancelled, SeedGridError
-from seedgrid.diffusion.backend import PreviewMaker
 from seedgrid.studio import Studio
 from seedgrid.verify import Claim, Reason, Verdict, difference_picture, read_claim
 from seedgrid.web.serializers import stage
+from seedgrid.web.server.waiting import StepWatch, steps_of
 from seedgrid.web.state.page_state import read_page_state
 from seedgrid.web.state.visitor_libraries import Libraries
-
-_POLL_S: Final = 0.2
 
 
 class Checks:
@@ -30,7 +27,7 @@ class Checks:
     def __init__(self, studio: Studio, libraries: Libraries) -> None:
         self._studio = studio
         self._libraries = libraries
-        self._going: dict[str, set[_VerifyWatch]] = {}  # by visitor
+        self._going: dict[str, set[StepWatch]] = {}  # by visitor
 
     async def on_verify(
         self, picture_id: object, kept: object, address: str = ""
@@ -59,57 +56,21 @@ class Checks:
         return entry, read_claim(entry.path)
 
     async def _verify(self, claim: Claim, visitor: str, address: str) -> AsyncIterator[stage.Json]:
-        watch = _VerifyWatch()
-        future = self._studio.verify(claim, watch, owner=visitor, address=address)
-        watch.when_stopped(future.cancel)
+        watch = StepWatch()
+        future = self._studio.verify([claim], watch, owner=visitor, address=address)
         self._going.setdefault(visitor, set()).add(watch)
-        waited = asyncio.wrap_future(future)
-        said: stage.Json = {}
         try:
-            while not waited.done():
-                if said != watch.news():
-                    said = watch.news()
-                    yield said
-                await asyncio.wait({waited}, timeout=_POLL_S)
+            async with aclosing(steps_of(future, watch)) as steps:
+                async for number, total in steps:
+                    yield {"working": True, "number": number, "total": total}
         finally:
-            watch.stop()
             self._going[visitor].discard(watch)
             if not self._going[visitor]:
                 del self._going[visitor]
-        if waited.cancelled():
+        if future.cancelled():
             raise RunCancelled("run_cancelled")
-        yield await to_thread.run_sync(_shown, claim, waited.result())
-
-
-class _VerifyWatch:
-    """Follows the steps; stops the work when nobody looks any more."""
-
-    def __init__(self) -> None:
-        self._stopped = threading.Event()
-        self._step = (0, 0)
-        self._on_stop: Callable[[], object] = lambda: None
-
-    def when_stopped(self, on_stop: Callable[[], object]) -> None:
-        """Call this when it is to be stopped, for what has not begun yet."""
-        self._on_stop = on_stop
-
-    @property
-    def cancelled(self) -> bool:
-        return self._stopped.is_set()
-
-    def noise(self, previews: PreviewMaker) -> None:
-        """Only the end of a check is looked at."""
-
-    def step(self, number: int, total: int, previews: PreviewMaker) -> None:  # noqa: ARG002 (none wanted)
-        self._step = (number, total)
-
-    def stop(self) -> None:
-        self._stopped.set()
-        self._on_stop()
-
-    def news(self) -> stage.Json:
-        number, total = self._step
-        return {"working": True, "number": number, "total": total}
+        (verdict,) = future.result()
+        yield await to_thread.run_sync(_shown, claim, verdict)
 
 
 def _shown(claim: Claim, verdict: Verdict) -> stage.Json:

@@ -13,7 +13,8 @@ from typing import Any, Final
 from pydantic import TypeAdapter, ValidationError
 
 from seedgrid.core.errors import InputError
-from seedgrid.core.fields import ON_PAGE, Field
+from seedgrid.core.field import Field
+from seedgrid.core.fields import ON_PAGE, read_fields
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.core.request import Request
 from seedgrid.core.seeds import MAX_SEEDS_AT_ONCE
@@ -82,7 +83,7 @@ def read_request(asked: FormPayload) -> Request:
     Raises:
         InputError: What is not a number, a size or a list of seeds, by its field.
     """
-    return Request(**_filled([row for row in ON_PAGE if row.belongs == "recipe"], asked))
+    return Request(**read_fields((row for row in ON_PAGE if row.belongs == "recipe"), vars(asked)))
 
 
 def read_what_can_be(asked: FormPayload) -> Request:
@@ -91,13 +92,13 @@ def read_what_can_be(asked: FormPayload) -> Request:
     for row in ON_PAGE:
         if row.belongs == "recipe":
             with suppress(InputError):
-                settings |= _filled([row], asked)
+                settings |= read_fields((row,), vars(asked))
     return Request(**settings)
 
 
 def read_placement(said: FormPayload | RoundPayload) -> dict[str, Any]:
     """Return what the fields change of the studio's placement: where it is to be computed."""
-    return _filled(_PLACED, said)
+    return read_fields(_PLACED, vars(said))
 
 
 def read_prompts(asked: FormPayload, request: Request) -> tuple[str, ...]:
@@ -121,13 +122,3 @@ def check_count(num_pictures: int, *, field: str) -> None:
     if num_pictures > MAX_SEEDS_AT_ONCE:
         limit = MAX_SEEDS_AT_ONCE
         raise InputError("pictures_count", field=field, value=num_pictures, limit=limit)
-
-
-def _filled(rows: Sequence[Field], said: FormPayload | RoundPayload) -> dict[str, Any]:
-    settings: dict[str, Any] = {}
-    for row in rows:
-        shown = getattr(said, row.name)
-        # A switch that is off says nothing, like a field that is empty.
-        value = shown or None if row.value_type is bool else row.value(shown)
-        settings |= row.filled(value)
-    return settings

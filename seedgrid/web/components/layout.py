@@ -38,7 +38,9 @@ _LIBRARY_JS: Final = (
 )
 _STATUS_JS: Final = "SeedGrid.status({element, props, watch})"
 _VERDICT_JS: Final = "SeedGrid.verdict({element, props, watch})"
+_FOURS_JS: Final = "SeedGrid.fours({element})"
 _EXPORT_JS: Final = "SeedGrid.exports({element})"
+_SHAPES_JS: Final = "SeedGrid.shapes({element, props, watch})"
 _HINTS_JS: Final = "SeedGrid.hints({element, props, watch})"
 _BRAND_HTML: Final = (
     '<h1><a class="sg-brand" href="./"><span class="sg-mark" aria-hidden="true">'
@@ -89,6 +91,7 @@ class View:
     again: gr.Button
     card: Card
     settings: dict[str, gr.Component]
+    shapes: gr.HTML
     drop: gr.File
     library: gr.HTML
 
@@ -102,6 +105,7 @@ def build_view(i18n: gr.I18n) -> View:
     # Fixed on purpose: with random ones every page would be forgotten when the app starts again.
     state = gr.BrowserState(NEW_VISIT, storage_key="seedgrid-place", secret="seedgrid")  # noqa: S106
     payload = _script("", "sg-payload", _PAYLOAD_JS)
+    shapes = _script([], "sg-shapes", _SHAPES_JS, render=False)
     with gr.Column(elem_id="sg-page"):
         with gr.Row(elem_id="sg-top"):
             gr.HTML(_BRAND_HTML, elem_id="sg-brand", js_on_load=None, apply_default_css=False)
@@ -120,7 +124,7 @@ def build_view(i18n: gr.I18n) -> View:
                     _quiet_button(i18n("new_seeds"), "sg-roll")
             with gr.Column(elem_id="sg-panel"):
                 card = _build_card(i18n)
-                settings = build_settings(i18n)
+                settings = build_settings(i18n, shapes)
         with gr.Column(elem_id="sg-keep"):
             drop = _build_drop(i18n)
             library = _script(NO_ITEMS, "sg-library", _LIBRARY_JS)
@@ -135,6 +139,7 @@ def build_view(i18n: gr.I18n) -> View:
         again=again,
         card=card,
         settings=settings,
+        shapes=shapes,
         drop=drop,
         library=library,
     )
@@ -153,6 +158,7 @@ def _build_bar(i18n: gr.I18n) -> Bar:
             container=False,
             scale=6,
         )
+        hints = _script({}, "sg-hints", _HINTS_JS)  # after the prompt, for Tab
         seeds = gr.Textbox(
             GUIDE_SEEDS,
             label=i18n("seeds_label"),
@@ -165,7 +171,6 @@ def _build_bar(i18n: gr.I18n) -> Bar:
         )
         generate = gr.Button(i18n("generate"), elem_id="sg-generate", variant="primary", scale=0)
         stop = gr.Button(i18n("stop"), elem_id="sg-stop", variant="stop", scale=0)
-        hints = _script({}, "sg-hints", _HINTS_JS)
     return Bar(prompt=prompt, seeds=seeds, generate=generate, stop=stop, hints=hints)
 
 
@@ -173,6 +178,7 @@ def _build_card(i18n: gr.I18n) -> Card:
     with gr.Column(elem_id="sg-card"):
         picked = _script(no_picture(), "sg-picked", _PICKED_JS)
         vary = _build_variations(i18n)
+        _script({}, "sg-fours", _FOURS_JS)
         refine = gr.Button(i18n("refine"), elem_id="sg-refine", variant="primary")
         with gr.Row(elem_id="sg-around"):
             subtle = _quiet_button(i18n("subtle"), "sg-subtle")
@@ -227,11 +233,16 @@ def _quiet_button(label: object, elem_id: str) -> gr.Button:
     return gr.Button(label, elem_id=elem_id, size="sm", variant="secondary", min_width=60)
 
 
-def _script(value: object, elem_id: str, script: str) -> gr.HTML:
+def _script(value: object, elem_id: str, script: str, *, render: bool = True) -> gr.HTML:
     """Place a component that our own script draws; its template is empty on purpose.
 
     A template with user text in it would be evaluated as code (facts_gradio.md).
     """
     return gr.HTML(
-        value, html_template="", js_on_load=script, elem_id=elem_id, apply_default_css=False
+        value,
+        html_template="",
+        js_on_load=script,
+        elem_id=elem_id,
+        apply_default_css=False,
+        render=render,
     )

@@ -1,4 +1,6 @@
-"""The settings, folded away below the card: what is left open there is as the model's card says.
+"""The settings, folded away below the card, and in them those that an artist does without.
+
+What is left open is as the model's card says.
 
 One component for each field of the table (core/fields.py). Knows no engine and no events; what can
 be chosen comes in when the page is open (state/model_options.py).
@@ -6,12 +8,14 @@ be chosen comes in when the page is open (state/model_options.py).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Any, Final
 
 import gradio as gr
 
-from seedgrid.core.fields import ON_PAGE, Field
+from seedgrid.core.field import Field
+from seedgrid.core.fields import ON_PAGE
 
 _TEXT: Final[dict[str, dict[str, Any]]] = {
     "words": {"max_lines": 4},
@@ -21,7 +25,7 @@ _TEXT: Final[dict[str, dict[str, Any]]] = {
 }
 
 
-def build_settings(i18n: gr.I18n) -> dict[str, gr.Component]:
+def build_settings(i18n: gr.I18n, shapes: gr.HTML | None = None) -> dict[str, gr.Component]:
     """Lay out the settings, inside `gr.Blocks`.
 
     Their values are read in the browser at the click (wiring.py), so Gradio must be told that one
@@ -29,20 +33,31 @@ def build_settings(i18n: gr.I18n) -> dict[str, gr.Component]:
 
     Args:
         i18n: Translates the labels in the browser.
+        shapes: What is clicked for a size; not rendered yet.
 
     Returns:
         The components by the names of their fields.
     """
-    settings: dict[str, gr.Component] = {}
     folded = [row for row in ON_PAGE if row.widget != "bar"]
     with gr.Accordion(i18n("settings"), open=False, elem_id="sg-settings"):
-        for beside, rows in groupby(folded, key=lambda row: row.row or row.name):
-            group = list(rows)
-            if group[0].row == beside:
-                with gr.Row():
-                    settings |= {row.name: _component(i18n, row) for row in group}
-            else:
+        if shapes is not None:
+            shapes.render()
+        settings = _rows(i18n, [row for row in folded if not row.is_expert])
+        gr.Button(i18n("expert"), elem_id="sg-expert-open", size="sm", variant="secondary")
+        with gr.Column(elem_id="sg-expert"):
+            settings |= _rows(i18n, [row for row in folded if row.is_expert])
+    return settings
+
+
+def _rows(i18n: gr.I18n, rows: Sequence[Field]) -> dict[str, gr.Component]:
+    settings: dict[str, gr.Component] = {}
+    for beside, found in groupby(rows, key=lambda row: row.row or row.name):
+        group = list(found)
+        if group[0].row == beside:
+            with gr.Row():
                 settings |= {row.name: _component(i18n, row) for row in group}
+        else:
+            settings |= {row.name: _component(i18n, row) for row in group}
     return settings
 
 
@@ -51,11 +66,10 @@ def _component(i18n: gr.I18n, row: Field) -> gr.Component:
         "label": i18n(f"{row.name}_label"),
         "elem_id": f"sg-{row.id}",
         "interactive": True,
+        "info": i18n(f"{row.name}_about"),
     }
     if row.widget == "switch":
-        info = i18n(f"{row.name}_info")
-        looks = {"min_width": 120, "elem_classes": "sg-switch"}
-        return gr.Checkbox(value=False, info=info, **looks, **shared)
+        return gr.Checkbox(value=False, min_width=120, elem_classes="sg-switch", **shared)
     if row.widget == "choice":
         # What is not on the list gets our own message at the field.
         return gr.Dropdown([], allow_custom_value=True, min_width=120, **shared)

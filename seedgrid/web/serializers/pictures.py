@@ -9,9 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 from seedgrid.core.entry import Entry
+from seedgrid.core.filenames import picture_filename
 from seedgrid.core.prompts import compare_words
 from seedgrid.core.recipe import Recipe, describe_mix
+from seedgrid.core.variations import fours
 from seedgrid.formats.links import link_query
+from seedgrid.models.schedulers import names_like
 
 Json = dict[str, Any]
 
@@ -25,6 +28,7 @@ def cell(entry: Entry) -> Json:
         "words": caption(entry.recipe, entry.lineage.change),
         "locked": entry.lineage.parent_id is not None,
         "favourite": entry.favourite,
+        "file": picture_filename(entry.recipe.prompt, entry.recipe.seed),
     }
 
 
@@ -64,6 +68,8 @@ def card(entry: Entry, parent: Entry | None, *, hint: str | None, lock: Json | N
         "lock": lock,
         "checked": entry.checked,
         "link": link_query(recipe),
+        "file": picture_filename(recipe.prompt, recipe.seed),
+        "fours": fours(recipe, names_like(recipe.scheduler)),
     }
 
 

@@ -34,8 +34,13 @@ from seedgrid.core.fields import IN_LINKS, ON_PAGE
 from seedgrid.export.bundle import script, write_bundle
 from seedgrid.export.contact_sheets import write_sheet
 from seedgrid.storage.assets import assets_folder
+from seedgrid.studio import Studio
+from seedgrid.web.server.downloads import download_routes
 from seedgrid.web.server.headers import SPACE_FRAMES, SecurityHeaders
+from seedgrid.web.server.health import health_route
 from seedgrid.web.server.limits import BoundedBody
+from seedgrid.web.server.mcp_tools import mcp_routes
+from seedgrid.web.server.openapi import api_routes
 from seedgrid.web.server.packed import Packed
 from seedgrid.web.server.page_head import PageHead
 from seedgrid.web.server.stream import Follow, follow_route
@@ -53,12 +58,17 @@ SCRIPTS: Final = (
     "picked.js",
     "verdict.js",
     "exports.js",
+    "fours.js",
     "status.js",
     "hints.js",
     "advice.js",
+    "folds.js",
+    "shapes.js",
     "card_grid.js",
+    "selection.js",
     "library.js",
     "zoom.js",
+    "large.js",
     "drop.js",
     "roll.js",
     "names.js",
@@ -81,16 +91,20 @@ _TYPES: Final = {
 }
 
 
-def routes(libraries: Libraries, follow: Follow) -> list[Route]:
-    """Return the routes of our own, all under `/seedgrid/`.
+def routes(studio: Studio, libraries: Libraries, follow: Follow) -> list[Route]:
+    """Return the routes of our own: under `/seedgrid/`, agents' tools, and `/healthz`.
 
     Args:
-        libraries: Where the pictures are that may be asked for by their id.
+        studio: What the API's pictures are in, and what agents paint with.
+        libraries: Where the visitors' pictures are that may be asked for by their id.
         follow: Tells how the run of a page goes.
     """
 
+    def file_of(picture_id: str) -> Path | None:
+        return libraries.file_of(picture_id) or studio.library.file_of(picture_id)
+
     def picture(request: Request) -> Response:
-        path = libraries.file_of(request.path_params["id"])
+        path = file_of(request.path_params["id"])
         try:
             # In one piece: a FileResponse goes to another thread and back for every 64 KB.
             data = path.read_bytes() if path is not None else None
@@ -126,10 +140,14 @@ def routes(libraries: Libraries, follow: Follow) -> list[Route]:
 
     return [
         Route("/seedgrid/follow", follow_route(follow), methods=["POST"]),
+        *download_routes(libraries),
         Route("/seedgrid/export/{id}/{scope}.{kind}", export),
         Route("/seedgrid/pictures/{id}.png", picture),
         Route("/seedgrid/thumbs/{id}.jpg", thumb),
         Route("/seedgrid/assets/{name:path}", asset),
+        health_route(studio),
+        *api_routes(),
+        *mcp_routes(studio),
     ]
 
 

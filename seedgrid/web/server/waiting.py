@@ -2,7 +2,9 @@
 
 Ninety callers that each held a thread while they waited once left none for anybody's click.
 
-    await ended(run)
+    run = await begun(lambda: studio.start_grid(request))
+    async for stand in followed(run):
+        print(stand.words)
 """
 
 from __future__ import annotations
@@ -10,25 +12,150 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ipaddress
+import threading
+from collections.abc import AsyncGenerator, Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from typing import Final, TypedDict, TypeVar
 
+from anyio import to_thread
+
+from seedgrid.core.events import Event, Finished, Loading, Queued, Started, Step
+from seedgrid.diffusion.backend import PreviewMaker
 from seedgrid.engine import Run
 
+_LOOK_S: Final = 0.2
 
-async def ended(run: Run) -> None:
-    """Wait until a run has ended, as long as it takes."""
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stand:
+    """How far a run has come.
+
+    Attributes:
+        finished: How many of its pictures are safe on disk.
+        total: How many it will have.
+        painted: How many are painted at this moment.
+        pictures: Finished ones, and what those in work have come to; it never falls.
+        words: The same in a few English words.
+    """
+
+    total: int
+    finished: int = 0
+    painted: int = 0
+    pictures: float = 0.0
+    words: str = "waiting"
+
+    def after(self, event: Event) -> Stand:
+        """Return how far it is when this has happened."""
+        match event:
+            case Queued():
+                return replace(self, words=f"waiting; {event.position} before this one")
+            case Loading():
+                return replace(self, words=f"loading {event.model}")
+            case Started():
+                return replace(self, painted=len(event.cells))
+            case Step():
+                words = (
+                    f"step {event.number} of {event.total}, {self.finished} of {self.total} done"
+                )
+                part = self.painted * event.number / event.total
+                pictures = min(self.total, max(self.pictures, self.finished + part))
+                return replace(self, pictures=pictures, words=words)
+            case Finished():
+                done = self.finished + 1
+                words = f"{done} of {self.total} done"
+                return replace(self, finished=done, pictures=max(self.pictures, done), words=words)
+            case _:
+                return self
+
+
+async def begun(start: Callable[[], Run]) -> Run:
+    """Start a run on another thread; it is stopped when nobody waits for it to begin any more."""
+    starting = asyncio.ensure_future(to_thread.run_sync(start))
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        starting.add_done_callback(
+            lambda done: None if done.cancelled() or done.exception() else done.result().cancel()
+        )
+        raise
+
+
+async def followed(run: Run) -> AsyncGenerator[Stand, None]:
+    """Tell how a run goes until it ends; it is stopped when its follower goes before that."""
     loop, changed = asyncio.get_running_loop(), asyncio.Event()
 
     def tell() -> None:
         with contextlib.suppress(RuntimeError):  # The loop is closed: nobody waits any more.
             loop.call_soon_threadsafe(changed.set)
 
+    stand, since, has_ended = Stand(total=len(run.jobs)), 0, False
     run.when_changed(tell)
     try:
-        while not run.has_ended:
+        while not has_ended:
             await changed.wait()
             changed.clear()
+            has_ended = run.has_ended
+            events, since = run.next_events(since)
+            for event in events:
+                stand = stand.after(event)
+            yield stand
     finally:
         run.no_longer(tell)
+        if not run.has_ended:
+            run.cancel()
+
+
+class StepWatch:
+    """Follows the steps of what is verified; stops it when nobody looks any more."""
+
+    def __init__(self) -> None:
+        self._stopped = threading.Event()
+        self.stands_at = (0, 0)
+        self._on_stop: Callable[[], object] = lambda: None
+
+    def when_stopped(self, on_stop: Callable[[], object]) -> None:
+        """Call this when it is to be stopped, for what has not begun yet."""
+        self._on_stop = on_stop
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether it should stop."""
+        return self._stopped.is_set()
+
+    def noise(self, previews: PreviewMaker) -> None:
+        """Only the end of a check is looked at."""
+
+    def step(self, number: int, total: int, previews: PreviewMaker) -> None:  # noqa: ARG002 (none wanted)
+        """Note which step is done, of how many."""
+        self.stands_at = (number, total)
+
+    def stop(self) -> None:
+        """Stop it within a step."""
+        self._stopped.set()
+        self._on_stop()
+
+
+async def steps_of(
+    future: Future[Result], watch: StepWatch
+) -> AsyncGenerator[tuple[int, int], None]:
+    """Tell how far an errand of the engine is, as (step, steps), until it is done.
+
+    It is stopped when its follower goes before that.
+    """
+    watch.when_stopped(future.cancel)
+    told: tuple[int, int] | None = None
+    waited = asyncio.wrap_future(future)
+    try:
+        while not waited.done():
+            if told != watch.stands_at:
+                told = watch.stands_at
+                yield told
+            await asyncio.wait({waited}, timeout=_LOOK_S)
+    finally:
+        watch.stop()
 
 
 def network_of(address: str | None) -> str:
@@ -42,3 +169,23 @@ def network_of(address: str | None) -> str:
             return str(found.ipv4_mapped)
         return str(ipaddress.ip_network((found, 64), strict=False))
     return str(found)
+
+
+class Asker(TypedDict):
+    """Who asks for a run that is not the page's, as `RunOptions` has it."""
+
+    owner: str
+    address: str
+
+
+def asker(kind: str, session: str | None, host: str | None) -> Asker:
+    """Say who asks: turns are taken between programs as between visitors.
+
+    Args:
+        kind: What owners of this kind are called.
+        session: What tells two of one address apart; the address itself where there is none.
+        host: Where from, as the server saw it; None is this machine.
+    """
+    address = network_of(host)
+    who = session or address
+    return Asker(owner=f"{kind}-{who}" if who else kind, address=address)

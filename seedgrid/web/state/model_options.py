@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 from seedgrid.core.card import ModelCard
 from seedgrid.core.fields import ON_PAGE
-from seedgrid.core.request import Request, ask_again, resolve
-from seedgrid.core.turbo import quicken
+from seedgrid.core.request import Request, ask_again
 from seedgrid.studio import Studio
 
 
@@ -50,7 +49,7 @@ def offer(studio: Studio, model: str | None, *, turbo: bool = False) -> Offer:
         card=card,
         choices=of_card | of_machine,
         chosen={"model": card.ref.id},
-        answers=answers_of(card, studio.placement.device if turbo else None),
+        answers=answers_of(studio, model or None, turbo=turbo),
     )
 
 
@@ -65,11 +64,14 @@ def offered_words(card: ModelCard, language: str) -> dict[str, list[str]]:
     }
 
 
-def answers_of(card: ModelCard, turbo_device: str | None = None) -> Request:
-    """What a model answers for what was left open; with turbo, for speed on a device."""
-    request = Request(prompt="a picture", seeds=(0,))
-    quick = card if turbo_device is None else quicken(card, request, device=turbo_device)
-    return ask_again(resolve(request, quick)[0])
+def answers_of(studio: Studio, model: str | None, *, turbo: bool = False) -> Request:
+    """Say what a request gets that leaves everything open.
+
+    Raises:
+        ModelError: As `offer`.
+    """
+    request = Request(prompt="a picture", seeds=(0,), model=model)
+    return ask_again(studio.resolve(request, turbo=turbo)[0])
 
 
 def _models(studio: Studio) -> tuple[str, ...]:

@@ -212,7 +212,7 @@ class Snapshot:
 
     def _answers(self, recipe: Recipe) -> Request | None:
         try:
-            return answers_of(self._studio.card(ask_again(recipe).model))
+            return answers_of(self._studio, ask_again(recipe).model)
         except SeedGridError:  # Its model is not here any more: the recipe says all.
             return None
 

@@ -1,0 +1,121 @@
+/* The large view: one picture as large as the window, arrows to the others of the grid, and what one
+   does with it: pick, favourite, save, refine. Picking here is picking on the stage. */
+(() => {
+  const { make, text, icon, image, pictureUrl, byId } = SeedGrid;
+  const isShown = (cell) => cell?.state === "done" && !cell.lost;
+  const cellAt = (index) => document.querySelector(`#sg-stage [data-cell="${index}"]`);
+  let redraw = () => undefined;
+
+  /** Show a cell of the stage as large as it fits; without an index the picked one, or the first. */
+  SeedGrid.zoom = (index) => {
+    const stage = SeedGrid.stageNow();
+    const wanted = index ?? stage.picked ?? stage.cells.findIndex(isShown);
+    if (!isShown(stage.cells[wanted])) return;
+    if (document.querySelector("dialog.sg-zoom")) return redraw(wanted);
+    open(wanted);
+  };
+
+  SeedGrid.toggleZoom = () => {
+    const zoomed = document.querySelector("dialog.sg-zoom");
+    if (zoomed) zoomed.close();
+    else SeedGrid.zoom();
+  };
+
+  function open(first) {
+    let at = first;
+    const figure = make("figure");
+    const tools = make("div", { class: "sg-zoom-tools" });
+    const [before, after] = [arrow("before", -1), arrow("after", 1)];
+    const dialog = SeedGrid.overlay("zoom", figure, before, after);
+    dialog.setAttribute("aria-label", text("zoom"));
+
+    redraw = (wanted = at) => {
+      const stage = SeedGrid.stageNow();
+      const cell = stage.cells[wanted];
+      if (!isShown(cell)) return dialog.close();
+      at = wanted;
+      const [width, height] = stage.size;
+      dialog.style.setProperty("--sg-cell-ratio", width / height);
+      const had = tools.contains(document.activeElement) ? document.activeElement.dataset.tool : null;
+      tools.replaceChildren(...buttons(cell, stage));
+      if (figure.dataset.id !== cell.id) figure.replaceChildren(picture(cell), caption(cell, stage), tools);
+      figure.dataset.id = cell.id;
+      if (had) tools.querySelector(`[data-tool="${had}"]`)?.focus();
+      for (const each of [before, after]) each.hidden = stage.cells.filter(isShown).length < 2;
+    };
+
+    /** Go on to the next picture that is there, round and round. */
+    function go(step) {
+      const { cells } = SeedGrid.stageNow();
+      let next = at;
+      do next = (next + step + cells.length) % cells.length;
+      while (!isShown(cells[next]) && next !== at);
+      redraw(next);
+    }
+
+    function arrow(name, step) {
+      const button = make("button", { type: "button", class: `sg-arrow sg-arrow-${name}`, "aria-label": text(`zoom_${name}`), onclick: () => go(step) });
+      button.append(icon(name));
+      return button;
+    }
+
+    function buttons(cell, stage) {
+      const isPicked = stage.picked === at;
+      const card = SeedGrid.pickedNow();
+      const isLoved = card?.id === cell.id ? card.favourite : cell.favourite;
+      return [
+        tool("pick", isPicked ? "zoom_picked" : "zoom_pick", isPicked, () => cellAt(at).click()),
+        tool("favourite", "help_favourite", Boolean(isLoved), () => (pick(), SeedGrid.favourite())),
+        tool("save", "save", null, () => SeedGrid.download(cell)),
+        tool("refine", "refine", null, () => (pick(), dialog.close(), byId("sg-refine").click())),
+      ];
+    }
+
+    function tool(name, words, isPressed, onclick) {
+      return make("button", { type: "button", class: "sg-toggle", "data-tool": name, "aria-pressed": isPressed, text: text(words), onclick });
+    }
+
+    const pick = () => SeedGrid.stageNow().picked === at || cellAt(at).click();
+    const follow = () => redraw();
+    for (const event of ["sg-pick", "sg-card"]) document.addEventListener(event, follow);
+    dialog.addEventListener("close", () => {
+      for (const event of ["sg-pick", "sg-card"]) document.removeEventListener(event, follow);
+    });
+    dialog.addEventListener("keydown", (event) => {
+      const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+      if (step) go(step);
+    });
+    swipe(dialog, go);
+    redraw(first);
+  }
+
+  /** On a phone a finger goes on to the next picture. */
+  function swipe(dialog, go) {
+    let from = null;
+    dialog.addEventListener("touchstart", (event) => (from = event.touches[0].clientX), { passive: true });
+    dialog.addEventListener("touchend", (event) => {
+      const way = event.changedTouches[0].clientX - from;
+      if (Math.abs(way) > 50) go(way < 0 ? 1 : -1);
+    });
+  }
+
+  function picture(cell) {
+    return image(pictureUrl(cell.id), false, { alt: cell.prompt });
+  }
+
+  function caption(cell, stage) {
+    const seed = make("span", { class: "sg-lock" }, icon("lock"));
+    seed.append(String(cell.seed));
+    const place = `${stage.cells.indexOf(cell) + 1} / ${stage.cells.length}`;
+    return make("figcaption", {}, make("bdi", { text: cell.prompt }), seed, make("span", { class: "sg-place", text: place }));
+  }
+
+  /** Save a picture's PNG as it is on disk, its recipe inside, under a name of its words. */
+  SeedGrid.download = ({ id, file }) => {
+    const link = make("a", { href: pictureUrl(id), download: file ?? `${id}.png` });
+    document.body.append(link);
+    link.click();
+    link.remove();
+  };
+  SeedGrid.save = () => SeedGrid.pickedNow() && SeedGrid.download(SeedGrid.pickedNow());
+})();

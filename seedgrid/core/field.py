@@ -1,0 +1,119 @@
+"""Field: what is known of one thing that a person can set. The table of them is fields.py."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from seedgrid.core.card import ModelCard
+
+Effect = Literal["other", "last", "same"]
+Widget = Literal["bar", "words", "lines", "text", "number", "choice", "switch"]
+
+
+def _as_it_is(text: str) -> str:
+    return text
+
+
+_EFFECTS: Final[dict[str, Effect]] = {"recipe": "other", "placement": "last", "run": "same"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Field:
+    """One thing that a person can set.
+
+    Attributes:
+        name: On the page (`sg-NAME`), on the command line (`--NAME`), in links and in errors.
+        belongs: `"recipe"`: it makes the picture what it is. `"placement"`: where it is computed.
+            `"run"`: how it is asked for.
+        fills: The attributes of `Request`, or of `Placement`, that it sets.
+        value_type: What the command line reads; bool is a switch.
+        default: On the command line and, of texts, on the page; None leaves it to the model's card.
+        low: The least that an imported number may be.
+        high: The most.
+        read: Makes a value of what was typed.
+        write: Makes a text of a value that `read` reads again.
+        reads_blank: Whether a blank text has a meaning too; it leaves a setting open otherwise.
+        check: Makes of a request's value, which may be open, what a recipe holds.
+        choices: What a list offers with a model; None where the machine decides (model, device).
+        has_auto: Whether a list begins with "auto", and says what that gives.
+        widget: How the page asks for it; None when it does not. `"bar"` is beside Generate.
+        row: Settings of one row stand side by side on the page.
+        is_expert: Whether the page folds it away: an artist does without.
+        bits: What another value does to a picture's bits, where `belongs` does not say it; see
+            `effect`.
+        help: What `--help` says; empty when it is no option.
+        metavar: What `--help` shows for its value.
+        in_link: Whether a link holds it, and a dropped picture or a link fills it in.
+        varies: How its value looks in one variation of a refinement, as in `steps 8`; None where
+            a variation cannot set it.
+        keeps_noise: Whether a variation must leave it alone: it decides the noise itself.
+        imported: Whether it is a number that other tools' pictures hold (`imported.Found`).
+    """
+
+    name: str
+    belongs: Literal["recipe", "placement", "run"]
+    fills: tuple[str, ...] = ()
+    value_type: type[str | int | float | bool] = str
+    default: str | bool | None = None
+    low: float = 0
+    high: float = math.inf
+    read: Callable[[str], Any] = _as_it_is
+    write: Callable[[Any], str] = str
+    reads_blank: bool = False
+    check: Callable[[Any, ModelCard], Any] | None = None
+    choices: Callable[[ModelCard], Sequence[str]] | None = None
+    has_auto: bool = False
+    widget: Widget | None = None
+    row: str = ""
+    is_expert: bool = False
+    bits: Effect | None = None
+    help: str = ""
+    metavar: str | None = None
+    in_link: bool = False
+    imported: bool = False
+    varies: re.Pattern[str] | None = None
+    keeps_noise: bool = False
+
+    @property
+    def id(self) -> str:
+        """Its component's id on the page, without `sg-`; errors name it so."""
+        return self.name.replace("_", "-")
+
+    @property
+    def effect(self) -> Effect:
+        """What another value does: other pixels, perhaps other last bits, or nothing at all."""
+        return self.bits or _EFFECTS[self.belongs]
+
+    def value(self, said: Any) -> Any:  # noqa: ANN401 (each field has its own type)
+        """Read what was typed or switched.
+
+        Returns:
+            The value; None when it is left open, as by a blank text or a switch that is off.
+
+        Raises:
+            InputError: It cannot be, by this field.
+        """
+        if isinstance(said, str):
+            return self.read(said) if self.reads_blank or said.strip() else None
+        return None if said is False else said
+
+    def of(self, request: object) -> Any:  # noqa: ANN401 (same)
+        """Return its value in a request: several attributes are a tuple, as in a size."""
+        values = tuple(getattr(request, name) for name in self.fills)
+        return values if len(values) > 1 else values[0]
+
+    def text(self, request: object) -> str:
+        """Write its value in a request as it may be typed; empty when it is open."""
+        value = self.of(request)
+        is_open = None in value if isinstance(value, tuple) else value is None
+        return "" if is_open else self.write(value)
+
+    def filled(self, value: Any) -> dict[str, Any]:  # noqa: ANN401 (same)
+        """Return the attributes that it sets; none when the value is open."""
+        if value is None:
+            return {}
+        return dict(zip(self.fills, value if len(self.fills) > 1 else (value,), strict=True))

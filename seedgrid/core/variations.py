@@ -1,0 +1,216 @@
+"""Variations of a picture on its own seed: other words, or other settings, written in one line.
+
+A line that begins with the name of a field which may vary (`varies` in the table of fields) and a
+value that looks like its value is a setting; whatever follows its comma, and every other line, is
+words for the end of the prompt. What begins with punctuation is always words.
+
+    >>> read_variation("guidance 3").settings
+    {'guidance': 3.0}
+    >>> read_variation("steps 8, artsy").words
+    ', artsy'
+    >>> read_variation(", steps of stone").settings
+    {}
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Final
+
+from seedgrid.core.card import ModelCard
+from seedgrid.core.checks import check_prompt
+from seedgrid.core.errors import InputError, ModelError
+from seedgrid.core.field import Field
+from seedgrid.core.fields import FIELDS, field
+from seedgrid.core.prompts import GUIDE_SUFFIXES, append, says_something
+from seedgrid.core.recipe import MAX_GUIDANCE, MAX_STEPS, Recipe
+from seedgrid.core.request import ask_again, check_portable
+from seedgrid.core.words import Vocabulary
+
+CardOf = Callable[[str | None], ModelCard]
+"""Gives the card of a model by its name."""
+
+_NAMED: Final = re.compile(r"([a-z]++)(\s*+[:=]\s*+|\s++)(?=\S)", re.IGNORECASE)
+_PART: Final = re.compile(r"\s*+[,;]\s*+")
+_ROWS: Final = {row.name: row for row in FIELDS if row.varies}
+_SHARES: Final = (0.5, 0.75, 1.5, 2)
+"""Of the parent's own value: two less, two more."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variation:
+    """What one line changes.
+
+    Attributes:
+        words: For the end of the prompt; may be empty.
+        settings: Values by the names of their fields.
+    """
+
+    words: str
+    settings: Mapping[str, Any]
+
+    @cached_property
+    def changes(self) -> dict[str, Any]:
+        """The attributes of a request that its settings set."""
+        changes: dict[str, Any] = {}
+        for name, value in self.settings.items():
+            changes |= field(name).filled(value)
+        return changes
+
+
+def read_variation(text: str) -> Variation:
+    """Read one line as people write it.
+
+    Raises:
+        InputError: `vary_noise`: it would change the noise itself; or a value that its field
+            cannot read.
+    """
+    rest, settings = text.strip(), {}
+    while (taken := _taken(rest)) is not None:
+        row, value, after = taken
+        if row.keeps_noise:
+            raise InputError("vary_noise", field="vary", name=row.name)
+        settings[row.name] = row.value(value)
+        part = _PART.match(after)
+        following = after[part.end() :] if part else after
+        rest = following if _taken(following) is not None else after
+    return Variation(words=rest if says_something(rest) else "", settings=settings)
+
+
+def _taken(text: str) -> tuple[Field, str, str] | None:
+    """Return the setting that a text begins with: its field, its value, and what follows."""
+    named = _NAMED.match(text)
+    row = _row(named[1].lower()) if named else None
+    if named is None or row is None or row.varies is None:
+        return None
+    has_colon = bool(named[2].strip())
+    if row.widget == "words" and not has_colon:  # "negative space" may be words of a prompt.
+        return None
+    value = row.varies.match(text, named.end())
+    after = text[value.end() :] if value else ""
+    is_whole = value is not None and (not after.strip() or _PART.match(after) is not None)
+    if value is not None and is_whole:
+        return row, value[0].strip(), after
+    return (row, text[named.end() :], "") if has_colon else None
+
+
+def _row(name: str) -> Field | None:
+    """Return the field of a name, also in the singular: `step 8`."""
+    return _ROWS.get(name) or _ROWS.get(f"{name}s")
+
+
+def fours(recipe: Recipe, schedulers: Sequence[str]) -> dict[str, list[str]]:
+    """Suggest four variations of one thing each, by its name.
+
+    Args:
+        recipe: Of the picked picture.
+        schedulers: Others that its model can be painted with.
+    """
+    steps = {round(share * recipe.num_inference_steps) for share in _SHARES}
+    guidances = {round(2 * share * recipe.guidance_scale) / 2 for share in _SHARES}
+    found = {
+        "words": list(GUIDE_SUFFIXES) if recipe.prompt else [],
+        "guidance": [f"guidance {g:g}" for g in sorted(guidances) if 0 < g <= MAX_GUIDANCE],
+        "steps": [f"steps {s}" for s in sorted(steps) if 0 < s <= MAX_STEPS],
+        "scheduler": [f"scheduler {name}" for name in schedulers[:4]] if recipe.prompt else [],
+    }
+    return {name: lines for name, lines in found.items() if len(lines) > 1}
+
+
+def refine(
+    parent: Recipe,
+    texts: Sequence[str],
+    card_of: CardOf,
+    *,
+    prompt: str | None = None,
+    vocabulary: Vocabulary | None = None,
+) -> tuple[Recipe, ...]:
+    """Vary a recipe line by line and keep everything else, its seed above all.
+
+    Args:
+        parent: The recipe of the picture that was picked.
+        texts: One recipe for each that says something.
+        card_of: Asked when a setting is to be checked, not for words alone.
+        prompt: What words are appended to; the parent's own prompt by default.
+        vocabulary: Of the parent's model: what is painted for words of another language.
+
+    Raises:
+        InputError: `variations_empty`; the prompt is empty or too long; a value cannot be.
+        ModelError: A model is not there, or its noise has another shape.
+
+    Source:
+        https://huggingface.co/docs/diffusers/using-diffusers/reusing_seeds
+    """
+    wanted = [text for text in texts if says_something(text)]
+    if not wanted:
+        raise InputError("variations_empty", field="vary")
+    painted = vocabulary.painted if vocabulary else str
+    base, typed = parent.prompt, parent.words
+    if prompt is not None:
+        typed = check_prompt(prompt, field="prompt")
+        base = painted(typed)
+    try:
+        return tuple(
+            _varied(parent, _Words(base, typed, painted), read_variation(text), card_of)
+            for text in wanted
+        )
+    except InputError as error:
+        if error.field != "prompt":
+            error.field = "vary"  # There it was written, whatever it sets.
+        raise
+
+
+@dataclass(frozen=True)
+class _Words:
+    """What words are appended to: as it is painted, and as it was typed."""
+
+    base: str
+    typed: str
+    painted: Callable[[str], str]
+
+    def with_suffix(self, suffix: str) -> dict[str, str]:
+        """Return both attributes of a recipe; the second only where they differ."""
+        prompt = check_prompt(append(self.base, self.painted(suffix)), field="vary")
+        typed = check_prompt(append(self.typed, suffix), field="vary")
+        return {"prompt": prompt, "typed_prompt": typed if typed != prompt else ""}
+
+
+def _varied(parent: Recipe, words: _Words, variation: Variation, card_of: CardOf) -> Recipe:
+    if not words.base.strip() and (variation.words or not variation.settings):
+        raise InputError("prompt_empty", field="prompt")
+    update = _checked(parent, variation.changes, card_of) if variation.settings else {}
+    return parent.model_copy(update=words.with_suffix(variation.words) | update)
+
+
+def _checked(parent: Recipe, changes: dict[str, Any], card_of: CardOf) -> dict[str, Any]:
+    """Return what changes in a recipe, checked against the card of the model that will paint."""
+    before = ask_again(parent)
+    card = card_of(changes.get("model", before.model))
+    request = replace(before, **changes)
+    rows = [row for row in FIELDS if row.check and not changes.keys().isdisjoint(row.fills)]
+    found: dict[str, Any] = {}
+    if "model" in changes:
+        _check_noise(card_of(before.model), card)
+        if request.scheduler not in card.schedulers and "scheduler" not in changes:
+            request = replace(request, scheduler=card.scheduler)
+        rows = [row for row in FIELDS if row.check and row.name != "prompt"]
+        found["model"] = card.ref
+    for row in rows:
+        if row.check:
+            found |= row.filled(row.check(row.of(request), card))
+    if request.portable:
+        check_portable(request, str(request.scheduler))
+    return found
+
+
+def _check_noise(before: ModelCard, after: ModelCard) -> None:
+    """Refuse a model that begins from noise of another shape: nothing would be kept of a seed.
+
+    Raises:
+        ModelError: `vary_model`.
+    """
+    if before.latent != after.latent:
+        raise ModelError("vary_model", value=after.ref.id)

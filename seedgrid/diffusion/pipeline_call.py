@@ -1,0 +1,162 @@
+"""One call of a diffusers pipeline: the only file that makes it.
+
+It is the plain diffusers call, so its pictures equal those of
+`pipe(prompts, generator=[torch.Generator("cpu").manual_seed(seed), …])` at the same width, bit for
+bit. What diffusers and torch raise is translated here; what we raise stays ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import torch
+
+from seedgrid.core.errors import RunCancelled, RunError
+from seedgrid.core.recipe import Recipe
+from seedgrid.diffusion.backend import Outcome, Watch
+from seedgrid.diffusion.foreign_errors import foreign_reason
+from seedgrid.diffusion.generators import fresh_generators
+from seedgrid.diffusion.memory import is_memory_error
+from seedgrid.diffusion.noise_mix import mixed_noise
+from seedgrid.diffusion.pipeline_cache import Loaded
+from seedgrid.diffusion.portable import portable
+from seedgrid.diffusion.probed_call import ProbedCall
+from seedgrid.diffusion.step_callbacks import follow
+from seedgrid.models.schedulers import make_scheduler
+
+# Neither diffusers nor torch has errors of its own for what a pipeline cannot do.
+_REFUSALS: Final = (
+    RuntimeError,
+    ValueError,
+    TypeError,
+    LookupError,
+    ArithmeticError,
+    AttributeError,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PipelineOutput:
+    """What a pipeline gave.
+
+    Attributes:
+        latents: Of the last step, one row a cell.
+        images: (W, 3, height, width), 0 … 1.
+        withheld: By cell, whether the model's safety checker blackened it.
+    """
+
+    latents: torch.Tensor
+    images: torch.Tensor
+    withheld: Sequence[bool]
+
+
+def call_pipeline(
+    recipes: Sequence[Recipe],
+    loaded: Loaded,
+    watch: Watch,
+    probed: ProbedCall | None = None,
+) -> PipelineOutput:
+    """Call the pipeline with W cells: the recipes, padded with repeats of them.
+
+    Args:
+        recipes: Of one batch.
+        loaded: Their model.
+        watch: Of the batch.
+        probed: Watches the pipeline's parts, to test the lock.
+
+    Raises:
+        RunError: `pipeline_refused` or `not_deterministic`: diffusers or torch would not.
+        RunCancelled: `watch.cancelled` became true.
+    """
+    try:
+        with portable() if recipes[0].is_portable else nullcontext():
+            return _plain_call(recipes, loaded, watch, probed)
+    except _REFUSALS as error:
+        reason = None if is_memory_error(error) else foreign_reason(error)
+        if reason is None:
+            raise
+        raise _refusal(error, reason) from error
+
+
+def split_calls(recipes: Sequence[Recipe], loaded: Loaded) -> list[list[int]]:
+    """Split a batch where sharing a call would let a neighbour reach in; nearly always one call.
+
+    SDXL means two things by no negative prompt and by an empty one, and can mean only one a call.
+    """
+    if not loaded.files.family.zeroes_empty_negative:
+        return [list(range(len(recipes)))]
+    groups: dict[bool, list[int]] = {}
+    for place, recipe in enumerate(recipes):
+        groups.setdefault(bool(recipe.negative_prompt), []).append(place)
+    return list(groups.values())
+
+
+def outcomes_of(recipes: Sequence[Recipe], output: PipelineOutput) -> tuple[Outcome, ...]:
+    """Return each recipe's picture, or why it came to nothing; the others are as good as ever."""
+    found: list[Outcome] = []
+    pictures = to_pixels(output.images[: len(recipes)])
+    for cell, (recipe, picture) in enumerate(zip(recipes, pictures, strict=True)):
+        if output.withheld[cell]:
+            found.append(RunError("picture_withheld", value=recipe.seed))
+        elif torch.isfinite(output.latents[cell]).all():
+            found.append(picture)
+        else:
+            found.append(RunError("picture_nan"))
+    return tuple(found)
+
+
+def to_pixels(images: torch.Tensor) -> tuple[Outcome, ...]:
+    """Round as diffusers does; a picture with NaN in it is none.
+
+    Args:
+        images: Shape (n, 3, height, width), 0 … 1, any dtype and device.
+    """
+    array = images.cpu().permute(0, 2, 3, 1).float().numpy()
+    if array.shape[-1] == 1:
+        array = array.repeat(3, axis=-1)
+    return tuple(
+        (picture * 255).round().astype(np.uint8)
+        if np.isfinite(picture).all()
+        else RunError("picture_nan")
+        for picture in array
+    )
+
+
+def _plain_call(
+    recipes: Sequence[Recipe], loaded: Loaded, watch: Watch, probed: ProbedCall | None
+) -> PipelineOutput:
+    """Make the call itself.
+
+    Portable pictures do not depend on the width of their batch: they are not padded.
+    """
+    first = recipes[0]
+    family = loaded.files.family
+    num_cells = len(recipes) if first.is_portable else first.lock_width
+    cells = [recipes[place % len(recipes)] for place in range(num_cells)]
+    if watch.cancelled:
+        raise RunCancelled("run_cancelled")
+    scheduler = make_scheduler(first.scheduler, loaded.scheduler_config)
+    followed = follow(scheduler, first, loaded, watch, num_pictures=len(recipes))
+    loaded.pipeline.scheduler = scheduler
+    try:
+        watching = probed.watching(loaded.pipeline) if probed else nullcontext()
+        with mixed_noise(loaded.pipeline, cells), watching:
+            output = loaded.pipeline(
+                **family.call_arguments(cells, loaded.files.configs),
+                generator=fresh_generators([cell.seed for cell in cells]),
+                output_type="pt",
+            )
+    finally:
+        loaded.pipeline.maybe_free_model_hooks()
+    withheld = getattr(output, "nsfw_content_detected", None) or [False] * len(cells)
+    return PipelineOutput(latents=followed.latents, images=output.images, withheld=withheld)
+
+
+def _refusal(error: Exception, reason: str) -> RunError:
+    if isinstance(error, RuntimeError) and "deterministic" in reason:
+        return RunError("not_deterministic", reason=reason)
+    return RunError("pipeline_refused", reason=reason)

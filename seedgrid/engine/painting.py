@@ -1,0 +1,177 @@
+"""Painting: all pictures of one run, batch after batch, on the thread that owns the backend.
+
+Saving goes on in a second thread beside the next batch; a picture is announced only when it is
+safe on disk. Knows nothing of turns between runs.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Sequence
+from concurrent.futures import Future
+from functools import partial
+
+import numpy as np
+
+from seedgrid.core.errors import RunCancelled, RunError
+from seedgrid.core.events import Loading, Missed, Started
+from seedgrid.core.picture import Pixels
+from seedgrid.core.plan import Job
+from seedgrid.core.recipe import Passport, Recipe
+from seedgrid.diffusion.backend import Backend, Outcome
+from seedgrid.engine.admission import Speeds
+from seedgrid.engine.background import TaskThread
+from seedgrid.engine.run import Run
+from seedgrid.engine.saving import SAVED_TOGETHER, save, save_again, wait_for
+from seedgrid.engine.watchdog import Pulse
+from seedgrid.engine.watching import BatchWatch
+
+Cells = tuple[int, ...]
+
+Batches = Generator[None, bool | None, None]
+"""Stops between two batches; True is sent when others had a turn meanwhile."""
+
+
+class Strays:
+    """The threads that were given up.
+
+    Attributes:
+        num_away: How many have not come back from the backend.
+        num_back: How many have; their backend put process-wide switches back as it returned.
+    """
+
+    def __init__(self) -> None:
+        self.num_away = 0
+        self.num_back = 0
+
+
+class Painter:
+    """Paints runs with a backend.
+
+    Args:
+        backend: Touched by the calling thread only.
+        saver: Saves beside the next batch.
+        pulse: Given a sign of life at every step.
+        speeds: Learns from every batch.
+        strays: The threads that were given up before.
+    """
+
+    def __init__(
+        self, backend: Backend, saver: TaskThread, pulse: Pulse, speeds: Speeds, strays: Strays
+    ) -> None:
+        self._backend = backend
+        self._saver = saver
+        self._pulse = pulse
+        self._speeds = speeds
+        self._strays = strays
+
+    def paint(self, run: Run) -> Batches:
+        """Paint and save all pictures of a run; what was painted is saved, whatever happens.
+
+        Yields:
+            Between two batches; True comes back when others had a turn meanwhile.
+        """
+        saving: list[Future[None]] = []
+        has_painted = False
+        try:
+            for cells in _same_setting(run.jobs):
+                passport = self._prepare(run, run.jobs[cells[0]].recipe)
+                left = tuple(
+                    cell for cell in cells if cell not in run.finished and cell not in run.missed
+                )
+                unknown = self._recall(run, left, passport, saving)
+                width = run.jobs[cells[0]].recipe.lock_width
+                for start in range(0, len(unknown), width):
+                    if has_painted and (yield):
+                        passport = self._prepare(run, run.jobs[cells[0]].recipe)
+                    batch = unknown[start : start + width]
+                    painted = _painted(run, batch, self._paint_batch(run, batch))
+                    has_painted = True
+                    before, saving = saving, self._save(run, painted, passport)
+                    wait_for(before)  # Memory holds two batches at most.
+        finally:
+            wait_for(saving)
+        for error in run.missed.values():
+            raise error
+
+    def _prepare(self, run: Run, recipe: Recipe) -> Passport:
+        if run.cancelled:
+            raise RunCancelled("run_cancelled")
+        backend, placement = self._backend, run.placement
+        if not backend.is_ready(recipe, placement):
+            run.announce(Loading(model=recipe.model.id))
+            self._pulse.beat(is_loading=True)
+        passport = backend.prepare(recipe, placement)
+        self._pulse.beat()
+        return passport
+
+    def _recall(
+        self, run: Run, cells: Cells, passport: Passport, saving: list[Future[None]]
+    ) -> Cells:
+        """Take what the library remembers from there; return the cells that must be painted."""
+        if run.fresh:
+            return cells
+        wanted = {cell: run.jobs[cell].recipe.id for cell in cells}
+        found = run.library.remembered(tuple(wanted.values()), passport.digest)
+        known = [
+            (cell, found[recipe_id]) for cell, recipe_id in wanted.items() if recipe_id in found
+        ]
+        for start in range(0, len(known), SAVED_TOGETHER):
+            some = known[start : start + SAVED_TOGETHER]
+            saving.append(self._saver.submit(partial(save_again, run, some)))
+        return tuple(cell for cell, recipe_id in wanted.items() if recipe_id not in found)
+
+    def _paint_batch(self, run: Run, cells: Cells) -> tuple[Outcome, ...]:
+        if run.cancelled:
+            raise RunCancelled("run_cancelled")
+        run.announce(Started(cells=cells))
+        recipes = [run.jobs[cell].recipe for cell in cells]
+        watch = BatchWatch(run, cells, self._pulse, has_previews=run.placement.previews)
+        while True:
+            num_back, start_s = self._strays.num_back, time.monotonic()
+            pictures = self._backend.paint(recipes, run.placement, watch)
+            self._pulse.beat()
+            self._speeds.note(recipes[0], time.monotonic() - start_s)
+            # A thread that came back meanwhile put its own switches in place of this batch's.
+            if num_back == self._strays.num_back:
+                return pictures
+
+    def _save(
+        self, run: Run, painted: Sequence[tuple[int, Pixels]], passport: Passport
+    ) -> list[Future[None]]:
+        return [
+            self._saver.submit(
+                partial(save, run, painted[start : start + SAVED_TOGETHER], passport)
+            )
+            for start in range(0, len(painted), SAVED_TOGETHER)
+        ]
+
+
+def _same_setting(jobs: Sequence[Job]) -> tuple[Cells, ...]:
+    """Return the cells that may share a batch, together, in the order of their first one."""
+    groups: dict[str, list[int]] = {}
+    for cell, job in enumerate(jobs):
+        groups.setdefault(job.recipe.batch_key, []).append(cell)
+    return tuple(tuple(cells) for cells in groups.values())
+
+
+def _painted(run: Run, cells: Cells, outcomes: Sequence[Outcome]) -> list[tuple[int, Pixels]]:
+    """Return the pictures that came out, by cell; tell at once of those that did not."""
+    pairs = [
+        (cell, _checked(outcome, run.jobs[cell].recipe))
+        for cell, outcome in zip(cells, outcomes, strict=True)
+    ]
+    missed = [(cell, error) for cell, error in pairs if isinstance(error, RunError)]
+    run.announce(*(Missed(cell=cell, error=error) for cell, error in missed))
+    return [(cell, pixels) for cell, pixels in pairs if not isinstance(pixels, RunError)]
+
+
+def _checked(outcome: Outcome, recipe: Recipe) -> Outcome:
+    """Return what came out, or an error for what is no picture of this recipe."""
+    if isinstance(outcome, RunError):
+        return outcome
+    shape = (recipe.height, recipe.width, 3)
+    if outcome.shape == shape and outcome.dtype == np.uint8:
+        return outcome
+    came = f"{outcome.dtype} {'x'.join(map(str, outcome.shape))}"
+    return RunError("picture_shape", value=came, wanted=f"uint8 {'x'.join(map(str, shape))}")

@@ -1,0 +1,229 @@
+"""The public functions as data: what each is told and what it answers, typed and described.
+
+From here come the page that documents them and its OpenAPI document (`server/openapi.py`), and the
+tools for agents (`server/mcp_tools.py`). What `/grid` is told is the table of fields.
+
+    read_grid({"prompt": "a red fox", "steps": 4})
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from pydantic import Field as Described
+
+from seedgrid.core.entry import Entry
+from seedgrid.core.errors import InputError
+from seedgrid.core.field import Field
+from seedgrid.core.fields import FIELDS, field, read_fields
+from seedgrid.core.notices import Notice
+from seedgrid.core.prompts import GUIDE_SUFFIXES
+from seedgrid.core.recipe import Passport, Recipe
+from seedgrid.core.request import Request
+from seedgrid.formats import png
+from seedgrid.locales import english
+
+_FIRST: Final = (
+    "prompt",
+    "seeds",
+    "negative",
+    "steps",
+    "guidance",
+    "size",
+    "scheduler",
+    "model",
+    "turbo",
+)
+"""The parameters that /grid always had, in the order in which scripts give them."""
+GRID_FIELDS: Final = (
+    *map(field, _FIRST),
+    *(
+        row
+        for row in FIELDS
+        if row.belongs == "recipe" and row.name not in _FIRST and (row.help or row.widget)
+    ),
+)
+"""What `/grid` may be told: everything that makes the picture what it is, and turbo."""
+
+_CLOSED: Final = ConfigDict(extra="forbid")
+
+
+def _grid_call() -> type[BaseModel]:
+    """Make a class of the table of fields: numbers are numbers, and what is left out stays open."""
+    told: dict[str, Any] = {}
+    for row in GRID_FIELDS:
+        words = Described(default_of(row), description=about(row))
+        told[row.name] = (row.value_type | None, words)
+    told["prompt"] = (str, Described(description=about(field("prompt"))))
+    return create_model("GridCall", __config__=_CLOSED, **told)
+
+
+def about(row: Field) -> str:
+    """Return what a parameter means, in a few English words."""
+    return row.help or english().words[f"{row.name}_label"]
+
+
+def default_of(row: Field) -> str | bool | None:
+    """Return what a parameter is when it is left out; None leaves it to the model's card."""
+    return row.default or (False if row.value_type is bool else None)
+
+
+GridCall: Final = _grid_call()
+
+
+class RefineCall(BaseModel):
+    """What `/refine` is told."""
+
+    model_config = _CLOSED
+
+    picture_id: str = Described(description="The id of a picture that grid or refine gave.")
+    vary: list[str] | None = Described(
+        None,
+        description=(
+            'One picture each: what to append to its prompt, or a setting, as in "guidance 3" or'
+            ' "scheduler Euler a"; by default ' + " ".join(GUIDE_SUFFIXES).lstrip(", ")
+        ),
+    )
+
+
+class PictureCall(BaseModel):
+    """What `/verify` and `/recipe` are told."""
+
+    model_config = _CLOSED
+
+    picture: str = Described(description="A SeedGrid PNG file.")
+
+
+class PictureRecord(BaseModel):
+    """One picture that was made, or that was known already."""
+
+    id: str = Described(description="32 hexadecimal digits: what refine is told.")
+    seed: int
+    prompt: str
+    recipe_id: str = Described(description="SHA-256 of the recipe.")
+    pixels_sha256: str = Described(description="Over the decoded RGB bytes, row by row.")
+    recipe: Recipe
+    notices: list[str] = Described([], description="What its maker should know of it.")
+
+
+class FileRecord(BaseModel):
+    """What a PNG file says of itself."""
+
+    recipe_id: str
+    recipe: Recipe
+    passport: Passport
+    lineage: dict[str, Any]
+    pixels_sha256: str
+
+
+class VerdictRecord(BaseModel):
+    """What comes of painting a picture again."""
+
+    verdict: str = Described(description="identical, close, altered, drifted or impossible.")
+    max_abs_diff: int | None = Described(description="0 to 255.")
+    psnr_db: float | None = Described(description="None when every pixel is equal.")
+    differing_pixels: int | None
+    reasons: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """One public function.
+
+    Attributes:
+        told: What it is told.
+        answer: One record of what it answers.
+        gives_pictures: Whether it answers with a list of PNG files and a record of each.
+    """
+
+    name: str
+    summary: str
+    told: type[BaseModel]
+    answer: type[BaseModel]
+    gives_pictures: bool = False
+
+
+CALLS: Final = (
+    Call(
+        name="grid",
+        summary="Paint one prompt on several seeds.",
+        told=GridCall,
+        answer=PictureRecord,
+        gives_pictures=True,
+    ),
+    Call(
+        name="refine",
+        summary="Vary the words of a picture on its own seed, so that its composition stays.",
+        told=RefineCall,
+        answer=PictureRecord,
+        gives_pictures=True,
+    ),
+    Call(
+        name="verify",
+        summary="Paint the picture in a file again from its recipe and compare every pixel.",
+        told=PictureCall,
+        answer=VerdictRecord,
+    ),
+    Call(
+        name="recipe",
+        summary="Read the recipe, passport and lineage in a file, without painting.",
+        told=PictureCall,
+        answer=FileRecord,
+    ),
+)
+
+
+def read_grid(told: Mapping[str, Any]) -> Request:
+    """Read what `/grid` is told; a text is read as the page's fields are.
+
+    Raises:
+        InputError: What is not a number, a size or a list of seeds, by its field.
+    """
+    return Request(**read_fields((row for row in GRID_FIELDS if row.fills), told))
+
+
+def checked(kind: type[BaseModel], told: Mapping[str, Any]) -> Any:  # noqa: ANN401 (one of the calls)
+    """Return what a call is told, checked for names and kinds.
+
+    Raises:
+        InputError: `call_wrong`, by the first field that is wrong.
+    """
+    try:
+        return kind.model_validate(dict(told))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        field = ".".join(map(str, first["loc"])) or "arguments"
+        raise InputError("call_wrong", field=field, value=field, reason=first["msg"]) from None
+
+
+def picture_record(entry: Entry, notices: Sequence[Notice]) -> dict[str, Any]:
+    """Return what is answered of a picture, as plain data."""
+    return PictureRecord(
+        id=entry.id,
+        seed=entry.recipe.seed,
+        prompt=entry.recipe.prompt,
+        recipe_id=entry.recipe.id,
+        pixels_sha256=entry.pixels_sha256,
+        recipe=entry.recipe,
+        notices=[str(notice) for notice in notices],
+    ).model_dump(mode="json")
+
+
+def file_record(path: Path) -> dict[str, Any]:
+    """Return what a PNG file says of itself, as plain data.
+
+    Raises:
+        PictureError: The file is missing, damaged, or holds no recipe.
+    """
+    record = png.read(path)
+    return {
+        "recipe_id": record.recipe.id,
+        "recipe": record.recipe.model_dump(mode="json"),
+        "passport": record.passport.model_dump(mode="json"),
+        "lineage": record.lineage.model_dump(mode="json"),
+        "pixels_sha256": record.pixels_sha256,
+    }

@@ -1,0 +1,34 @@
+"""/healthz: whether this process can paint, for supervisors, containers and load balancers.
+
+{"status": "ok", "model": {"name": "bundled", "state": "ready"}, "queue": {"waiting": 0, …}}
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+import seedgrid
+from seedgrid.studio import Studio
+
+_UNCACHED: Final = {"Cache-Control": "no-store"}
+
+
+def health_route(studio: Studio) -> Route:
+    """Return the address; 200 while the process can paint, 503 when its engine is lost."""
+
+    def healthz(_: Request) -> Response:
+        load, warmth = studio.load, studio.warmth
+        said = {
+            "status": "lost" if load.is_lost else "ok",
+            "version": seedgrid.__version__,
+            "engine": "lost" if load.is_lost else "busy" if load.num_waiting else "idle",
+            "model": {"name": studio.card().ref.id, "state": warmth.state},
+            "queue": {"waiting": load.num_waiting, "left_s": round(load.left_s, 1)},
+        }
+        return JSONResponse(said, status_code=503 if load.is_lost else 200, headers=_UNCACHED)
+
+    return Route("/healthz", healthz)

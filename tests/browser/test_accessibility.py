@@ -1,0 +1,177 @@
+"""WCAG 2.2 AA: axe-core finds nothing in any state, and every flow goes by keyboard alone.
+
+What axe cannot see (the order of Tab, arrows, 200 % zoom) is pressed here by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import axe_playwright_python
+import pytest
+from playwright.sync_api import Page, expect
+from steps import (
+    CELLS,
+    OpenPage,
+    cell,
+    generate,
+    ids,
+    open_experts,
+    prompt,
+    seeds,
+    set_steps,
+    status,
+    wait_for_new_round,
+    wait_until_done,
+)
+
+AXE: Final = Path(axe_playwright_python.__file__).with_name("axe.min.js").read_text("utf-8")
+TAGS: Final = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+RUN_AXE: Final = """async (rules) => {
+    const { violations } = await axe.run(document, { runOnly: rules, resultTypes: ["violations"] });
+    return violations.flatMap(({ id, nodes }) =>
+        nodes.map((node) => `${id}: ${node.target} ${node.failureSummary}`));
+}"""
+END_TRANSITIONS: Final = """() => document.getAnimations()
+    .filter((each) => each instanceof CSSTransition).forEach((each) => each.finish())"""
+THEMES: Final = (("light", TAGS), ("dark", {"type": "rule", "values": ["color-contrast"]}))
+"""What depends on the theme are colours alone."""
+
+
+def _found(page: Page, state: str) -> list[str]:
+    """Return what axe finds in both themes."""
+    found = []
+    for theme, rules in THEMES:
+        page.evaluate("theme => document.body.classList.toggle('dark', theme === 'dark')", theme)
+        page.evaluate(END_TRANSITIONS)
+        found += [f"{state}, {theme}: {each}" for each in page.evaluate(RUN_AXE, rules)]
+    return found
+
+
+def _refused(page: Page) -> None:
+    seeds(page).fill("abc")
+    page.click("#sg-generate")
+    expect(page.locator("#sg-seeds [role=alert]")).to_be_visible()
+
+
+def _library(page: Page) -> None:
+    seeds(page).fill("0-3")
+    page.click("#sg-library-open")
+    expect(page.locator("#sg-library .sg-item").first).to_be_visible()
+
+
+def _zoom(page: Page) -> None:
+    page.evaluate("scrollTo(0, 0)")
+    page.locator("body").press("z")
+    expect(page.locator("dialog.sg-zoom")).to_be_visible()
+
+
+def _settings(page: Page) -> None:
+    page.keyboard.press("Escape")
+    set_steps(page, 3)
+    open_experts(page)
+
+
+def _help(page: Page) -> None:
+    page.keyboard.press("Escape")
+    page.locator("body").press("?")
+    expect(page.locator("#sg-help")).to_be_visible()
+
+
+def _picked(page: Page) -> None:
+    cell(page, 1).click()
+    expect(page.locator("#sg-picked .sg-facts")).to_be_visible()
+
+
+STATES: Final[tuple[tuple[str, Callable[[Page], object]], ...]] = (
+    ("empty", lambda page: expect(page.locator("#sg-generate")).to_be_visible()),
+    ("words", lambda page: prompt(page).click()),
+    ("done", generate),
+    ("picked", _picked),
+    ("refused", _refused),
+    ("library", _library),
+    ("zoom", _zoom),
+    ("keys", _help),
+    ("settings", _settings),
+)
+
+
+def test_axe_finds_nothing_in_any_state(page: Page) -> None:
+    """0 violations of WCAG 2.2 AA, in light and dark."""
+    page.evaluate(AXE)
+    found = []
+    for state, reach in STATES:
+        reach(page)
+        found += _found(page, state)
+    assert not found, "\n".join(found)
+
+
+def test_axe_finds_nothing_while_it_paints(slow_page: Page) -> None:
+    """The same while four pictures form."""
+    slow_page.evaluate(AXE)
+    set_steps(slow_page, 100)
+    slow_page.click("#sg-generate")
+    expect(cell(slow_page, 0)).to_have_attribute("data-state", "painting")
+    found = _found(slow_page, "busy")
+    slow_page.click("#sg-stop")
+    assert not found, "\n".join(found)
+
+
+def test_the_whole_flow_by_keyboard_alone(page: Page) -> None:
+    """Words, a chip, pictures by arrows, a variation, back, and the library, without a mouse."""
+    _tab_to(page, "#sg-prompt textarea")
+    page.keyboard.press("Control+A")
+    page.keyboard.type("a keyboard fox")
+    _tab_to(page, "#sg-hints .sg-chip")
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#sg-hints .sg-chip").nth(1)).to_be_focused()
+    expect(page.locator("#sg-hints")).to_have_css("visibility", "visible")
+    _tab_to(page, "#sg-seeds input")
+    expect(page.locator("#sg-hints")).to_have_css("visibility", "hidden")
+    page.keyboard.press("Enter")
+    wait_until_done(page)
+    first = ids(page)
+    _tab_to(page, f"{CELLS}")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowDown")
+    expect(cell(page, 3)).to_be_focused()
+    page.keyboard.press("Home")
+    page.keyboard.press("End")
+    page.keyboard.press("Enter")
+    expect(cell(page, 3)).to_have_attribute("aria-selected", "true")
+    _tab_to(page, "#sg-vary-1 input")
+    page.keyboard.press("Enter")
+    wait_for_new_round(page, first)
+    _tab_to(page, "#sg-back")
+    page.keyboard.press("Enter")
+    expect(cell(page, 0)).to_have_attribute("data-picture-id", first[0])
+    _tab_to(page, "#sg-library-open")
+    page.keyboard.press("Enter")
+    expect(page.locator("#sg-library .sg-item").first).to_be_visible()
+    _tab_to(page, "#sg-library .sg-item-open")
+    page.keyboard.press("Enter")
+    expect(status(page)).to_be_visible()
+
+
+@pytest.mark.parametrize("size", [(700, 450), (640, 512), (320, 600)])
+def test_nothing_is_lost_at_200_percent(open_page: OpenPage, size: tuple[int, int]) -> None:
+    """A window of half the size, as zooming in makes it: no sideways scroll, all can be reached."""
+    page = open_page(viewport={"width": size[0], "height": size[1]})
+    generate(page)
+    cell(page, 0).click()
+    expect(page.locator("#sg-refine")).to_be_enabled()
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    for part in ("prompt", "generate", "refine", "vary-4", "verify", "settings", "library-open"):
+        page.locator(f"#sg-{part}").scroll_into_view_if_needed()
+        expect(page.locator(f"#sg-{part}")).to_be_in_viewport()
+
+
+def _tab_to(page: Page, selector: str, most: int = 60) -> None:
+    """Press Tab until a node has the focus, which must be seen, not covered."""
+    for _ in range(most):
+        page.keyboard.press("Tab")
+        if page.evaluate("selector => document.activeElement.matches(selector)", selector):
+            return
+    raise AssertionError(f"Tab does not lead to {selector}")

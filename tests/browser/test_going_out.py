@@ -1,0 +1,80 @@
+"""The pick at the end: the large view, and pictures that leave as files."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+import httpx
+from playwright.sync_api import Page, expect
+from steps import CELLS, cell, generate, ids, prompt, seeds, wait_for_new_round
+
+from seedgrid.formats import png
+
+ZOOM = "dialog.sg-zoom"
+
+
+def _zip(page: Page, selector: str) -> dict[str, bytes]:
+    """Return the files of the archive behind a link."""
+    link = page.locator(selector).evaluate("(link) => link.href")
+    with zipfile.ZipFile(io.BytesIO(httpx.get(link).content)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def test_everything_is_done_in_the_large_view(page: Page) -> None:
+    """Arrows go through the four; pick, favourite, save and refine are there."""
+    prompt(page).fill("A café, artsy")
+    first = generate(page)
+    page.locator("body").press("z")
+    picture = page.locator(f"{ZOOM} figure > img")
+    expect(picture).to_have_attribute("src", f"seedgrid/pictures/{first[0]}.png")
+    page.keyboard.press("ArrowLeft")
+    expect(picture).to_have_attribute("src", f"seedgrid/pictures/{first[3]}.png")
+    page.keyboard.press("ArrowRight")
+    page.click(f"{ZOOM} .sg-arrow-after")
+    page.keyboard.press("ArrowRight")
+    expect(picture).to_have_attribute("src", f"seedgrid/pictures/{first[2]}.png")
+    expect(page.locator(f"{CELLS}[aria-selected='true']")).to_have_count(0)
+    page.click(f"{ZOOM} [data-tool='pick']")
+    expect(cell(page, 2)).to_have_attribute("aria-selected", "true")
+    page.click(f"{ZOOM} [data-tool='favourite']")
+    expect(page.locator(f"{ZOOM} [data-tool='favourite']")).to_have_attribute(
+        "aria-pressed", "true"
+    )
+    with page.expect_download() as download:
+        page.click(f"{ZOOM} [data-tool='save']")
+    assert download.value.suggested_filename == "a-cafe-artsy-seed-2.png"
+    page.click(f"{ZOOM} [data-tool='refine']")
+    expect(page.locator(ZOOM)).to_have_count(0)
+    wait_for_new_round(page, first)
+    assert set(page.eval_on_selector_all(CELLS, "all => all.map((c) => c.dataset.seed)")) == {"2"}
+
+
+def test_a_grid_a_tree_and_a_selection_leave_as_pictures(page: Page) -> None:
+    """One ZIP each, the PNGs with their recipes, named by their words, and nothing else."""
+    prompt(page).fill("a zipped fox")
+    seeds(page).fill("5-6")
+    page.click("#sg-generate")
+    expect(page.locator(f"{CELLS}[data-state='done']")).to_have_count(2)
+    cell(page, 0).click()
+    page.click("#sg-refine")
+    expect(page.locator(f"{CELLS}[data-state='done']")).to_have_count(4)
+    cell(page, 1).click()
+    page.click("#sg-export summary")
+    grid = _zip(page, "#sg-export a[href$='/round.zip'][href*='download']")
+    tree = _zip(page, "#sg-export a[href$='/work.zip'][href*='download']")
+    assert (len(grid), len(tree)) == (4, 6)
+    assert {"a-zipped-fox-seed-5.png", "a-zipped-fox-seed-6.png"} <= set(tree)
+    assert {png.read(data).recipe.seed for data in grid.values()} == {5}
+    page.click("#sg-library-open")
+    page.fill("#sg-library input[type=search]", "zipped")
+    expect(page.locator("#sg-library .sg-item")).to_have_count(6)
+    page.click("#sg-library .sg-select")
+    there = ids(page)
+    for at in (0, 1):
+        page.locator("#sg-library .sg-item-open").nth(at).click()
+    page.locator("#sg-library .sg-item-open").nth(1).click()
+    page.locator("#sg-library .sg-item-open").nth(2).click()
+    expect(page.locator("#sg-library .sg-selected")).to_contain_text("2 selected")
+    assert ids(page) == there
+    assert len(_zip(page, "#sg-library .sg-download")) == 2

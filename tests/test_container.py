@@ -1,0 +1,125 @@
+"""The Dockerfile by rule, since no container engine runs in the tests; and what it relies on.
+
+`python -m tests.container` carries its steps out in a clean root and drives what comes of it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+import httpx
+import pytest
+from container import ROOT, Step, read_steps
+from serving import serve_process
+
+from seedgrid.core.variables import VARIABLES
+
+STEPS = read_steps(ROOT / "Dockerfile")
+
+
+def steps(kind: str) -> list[Step]:
+    return [step for step in STEPS if step.kind == kind]
+
+
+def test_nobody_is_root_at_the_end() -> None:
+    """The last user is a number, which a cluster's policy can read, and not root's."""
+    assert steps("USER")[-1].text.isdigit()
+    assert steps("USER")[-1].text != "0"
+    after = STEPS[STEPS.index(steps("USER")[-1]) :]
+    assert not [step for step in after if step.kind in ("RUN", "COPY", "ADD")]
+
+
+def test_the_process_hears_its_signals() -> None:
+    """Without a shell before it, SIGTERM reaches the program, which ends within a step."""
+    assert json.loads(steps("CMD")[-1].text) == ["seedgrid", "ui"]
+    assert not steps("ENTRYPOINT")
+    assert steps("STOPSIGNAL")[-1].text == "SIGTERM"
+    health = steps("HEALTHCHECK")[-1].text
+    assert "/healthz" in health
+    assert json.loads(health.partition("CMD ")[2])[0] == "python"
+
+
+def test_what_is_copied_is_there_and_sent() -> None:
+    """Every source exists, and `.dockerignore` lets it through and nothing else."""
+    ignored = (ROOT / ".dockerignore").read_text().splitlines()
+    assert ignored[0] == "*"
+    copied = {name for step in steps("COPY") for name in step.text.split()[:-1]}
+    assert all((ROOT / name).exists() for name in copied)
+    assert {line.removeprefix("!") for line in ignored if line.startswith("!")} == copied
+    assert not steps("ADD")
+
+
+def test_layers_hold_nothing_that_is_not_used() -> None:
+    """No package cache, a base with a release, and the libraries before the code."""
+    assert ":latest" not in steps("FROM")[0].text
+    assert ":" in steps("FROM")[0].text
+    assert "PIP_NO_CACHE_DIR=1" in steps("ENV")[0].text
+    order = [step.text for step in STEPS if step.kind in ("COPY", "RUN")]
+    libraries = next(n for n, text in enumerate(order) if "-r requirements.txt" in text)
+    code = next(n for n, text in enumerate(order) if text.startswith("seedgrid "))
+    assert libraries < code
+
+
+def test_settings_are_variables_and_data_is_on_the_volume() -> None:
+    """Every variable of ours is in the table, and every folder it names on the volume."""
+    told = dict(re.findall(r"(\w+)=(\S+)", steps("ENV")[0].text))
+    ours = {name: value for name, value in told.items() if name.startswith("SEEDGRID_")}
+    assert set(ours) <= {variable.name for variable in VARIABLES}
+    (volume,) = steps("VOLUME")
+    folders = [value for value in (*ours.values(), told["HF_HOME"]) if value.startswith("/")]
+    assert folders
+    assert all(Path(volume.text) in Path(folder).parents for folder in folders)
+    assert steps("EXPOSE")[-1].text == ours["SEEDGRID_PORT"]
+
+
+def test_the_extra_is_the_one_of_the_package() -> None:
+    """The image asks for the agents' tools by the very range of pyproject.toml."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    (wanted,) = extras["optional-dependencies"]["mcp"]
+    assert any(f'"{wanted}"' in step.text for step in steps("RUN"))
+
+
+@pytest.mark.parametrize("program", [["app.py"], ["-m", "seedgrid", "ui"]], ids=["app", "ui"])
+def test_the_address_comes_from_the_environment(
+    program: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A container says where to listen without an argument."""
+    monkeypatch.setenv("SEEDGRID_HOST", "192.0.2.1")
+    monkeypatch.setenv("SEEDGRID_PORT", "7999")
+    done = subprocess.run(
+        [sys.executable, *program], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "192.0.2.1:7999" in done.stderr
+
+
+def test_health_says_how_it_is_until_it_is_stopped_gracefully(tmp_path: Path) -> None:
+    """Process, engine, model and queue; SIGTERM ends the process within a step, with its code."""
+    with serve_process(tmp_path, step_delay_s=0.1) as (address, number):
+        said = httpx.get(f"{address}healthz").json()
+        assert said["status"] == "ok"
+        assert said["model"]["name"] == "fake"
+        begin = {"prompt": "a fox", "steps": 150, "size": "64x64"}
+        httpx.post(f"{address}gradio_api/call/v2/grid", json=begin)
+        while (said := httpx.get(f"{address}healthz").json())["engine"] != "busy":
+            time.sleep(0.05)
+        assert said["queue"]["waiting"] == 1
+        assert said["queue"]["left_s"] > 0
+        os.kill(number, signal.SIGTERM)
+        while _is_served(address):
+            time.sleep(0.05)
+
+
+def _is_served(address: str) -> bool:
+    try:
+        return httpx.get(f"{address}healthz").status_code > 0
+    except httpx.TransportError:
+        return False

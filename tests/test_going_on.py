@@ -1,0 +1,36 @@
+"""Going on from a picture with other settings: parity, verify and lineage on a real pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from painting import PLACEMENT, plain_call
+
+from seedgrid.studio import Studio
+from seedgrid.verify import claim_of, verify
+
+
+@pytest.fixture
+def studio(tmp_path: Path, model_folder: Callable[[str], Path]) -> Iterator[Studio]:
+    folder = str(model_folder("sd"))
+    with Studio(folder, tmp_path / "library", placement=PLACEMENT) as studio:
+        yield studio
+
+
+def test_each_variation_equals_the_plain_call_with_its_settings(
+    studio: Studio, model_folder: Callable[[str], Path]
+) -> None:
+    """Guidance, steps and scheduler of its own in one round, each bit for bit, and verified so."""
+    grid = studio.grid("a fox", "0-1", width=64, height=64, num_inference_steps=2)
+    finals = studio.refine(grid[1], ["guidance 2", "steps 3", "negative: fog", ", artsy"])
+    for final in finals:
+        plain = plain_call(model_folder("sd"), [final.recipe] * 4)
+        np.testing.assert_array_equal(np.asarray(final.image), plain[0])
+    claims = [
+        claim_of(each.id, np.asarray(each.image), each.recipe, each.entry.passport)
+        for each in finals
+    ]
+    assert {found.verdict for found in verify(claims, studio.backend)} == {"identical"}
