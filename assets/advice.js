@@ -46,8 +46,7 @@
 
   /** The way to another model: the settings, at their list of models. */
   function openModels() {
-    const input = byId("sg-model")?.querySelector("input");
-    if (!input?.checkVisibility()) byId("sg-settings")?.querySelector("button")?.click();
+    SeedGrid.reveal(byId("sg-model"));
     setTimeout(() => {
       byId("sg-model")?.scrollIntoView({ block: "center" });
       byId("sg-model")?.querySelector("input")?.focus();

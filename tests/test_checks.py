@@ -114,6 +114,21 @@ def test_before_it_is_tested_that_is_said(studio: Studio, entry: Entry) -> None:
     assert LockBadge(studio).of(entry) == {"key": "lock_untested", "data": {"asked": 4}}
 
 
+def test_a_portable_picture_needs_no_lock(
+    studio: Studio, backend: ProbingBackend, entry: Entry
+) -> None:
+    """No neighbour reaches it by definition: that is said, no time is spent on a probe."""
+    badge = LockBadge(studio)
+    asked = Request(prompt="a fox", width=64, height=64, num_inference_steps=4, portable=True)
+    run = studio.start_grid(asked)
+    (first, *_) = run.result(SOON_S)
+    badge.consider(run)
+    studio.engine.borrow(lambda _: None).result(SOON_S)
+    assert backend.num_probes == 0
+    assert badge.of(first)["key"] == "lock_portable"
+    assert badge.of(entry)["key"] == "lock_untested"
+
+
 @pytest.mark.parametrize(("tested", "key"), [(4, "lock_tested"), (1, "lock_fails")])
 def test_the_badge_says_what_was_measured(
     studio: Studio, entry: Entry, tested: int, key: str

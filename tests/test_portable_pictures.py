@@ -18,11 +18,13 @@ from pictures import make_lineage, make_recipe
 from test_export import as_entry
 
 from seedgrid.cli import main
-from seedgrid.core.errors import InputError
+from seedgrid.core.errors import InputError, RunError
 from seedgrid.core.picture import Picture, pixels_sha256
 from seedgrid.core.recipe import NoiseShare, Passport, Recipe, canonical_json
 from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
+from seedgrid.diffusion.portable import selftest
+from seedgrid.diffusion.portable.golden import GOLDEN
 from seedgrid.diffusion.portable.rules import RULES
 from seedgrid.export import bundle as export
 from seedgrid.formats.links import link_query, read_link
@@ -77,14 +79,6 @@ def test_portable_means_float32(backend: FakeBackend) -> None:
     assert refused.value.code == "portable_dtype"
 
 
-def test_a_scheduler_that_differed_elsewhere_is_refused(backend: FakeBackend) -> None:
-    """What was seen to differ between machines is not promised to be the same."""
-    card = replace(backend.card("fake"), schedulers=("DPM2", "DPM2 a"), scheduler="DPM2 a")
-    assert resolve(Request(prompt="a fox", portable=True), card)[0].is_portable
-    with pytest.raises(InputError, match="DPM2 was not the same"):
-        resolve(Request(prompt="a fox", portable=True, scheduler="DPM2"), card)
-
-
 def test_link_says_it() -> None:
     """A shared link fills the switch in."""
     request = read_link(link_query(make_recipe().replace(arithmetic="portable-1")))
@@ -103,6 +97,7 @@ def test_command_line_says_it(command: list[str], capsys: pytest.CaptureFixture[
     main(["show", row["path"], "--json"])
     (shown,) = rows(capsys.readouterr().out)
     assert shown["recipe"]["arithmetic"] == "portable-1"
+    assert row["lock"] == "same on every machine"
 
 
 def test_picture_does_not_depend_on_its_batch(
@@ -168,3 +163,29 @@ def test_verify_names_the_operation_that_has_no_rule(
     (verdict,) = verify([claim_of(recipes[0], pixels)], real)
     assert verdict.verdict == "impossible"
     assert "aten::silu" in str(verdict.reasons[0])
+
+
+def test_a_machine_that_computes_otherwise_paints_no_portable_picture(
+    real: DiffusersBackend,
+    recipes: tuple[Recipe, ...],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    """The trial before the first one is remembered by passport; what it refuses has a sentence."""
+    monkeypatch.setenv("SEEDGRID_CACHE", str(tmp_path / "wrong"))
+    monkeypatch.setitem(GOLDEN, "silu", "0" * 64)
+    with pytest.raises(RunError, match=r"\(silu\): nothing was painted") as refused:
+        paint(real, recipes[:1])
+    assert refused.value.code == "portable_wrong_here"
+    (verdict,) = verify([claim_of(recipes[0], np.zeros((64, 64, 3), np.uint8))], real)
+    assert (verdict.verdict, "silu" in str(verdict.reasons[0])) == ("impossible", True)
+    monkeypatch.undo()
+    monkeypatch.setenv("SEEDGRID_CACHE", str(tmp_path / "right"))
+    paint(real, recipes[:1])
+    monkeypatch.setattr(selftest, "check", lambda _: ("tried again",))
+    paint(real, recipes[:1])
+    trial = real.try_portable(recipes[0], PLACEMENT)
+    assert trial.wrong == ()
+    assert trial.times > 0
+    with pytest.raises(RunError, match="tried again"):  # Another passport, another trial.
+        real.paint(recipes[:1], replace(PLACEMENT, attention="math"), SilentWatch())

@@ -195,10 +195,11 @@ def test_a_narrower_batch_than_the_parent_had_is_told(
     words = studio.start_refine(parent, [", colorful"])
     noise = studio.start_variations(parent, weight=0.1)
     again = studio.start_again([parent.entry], None)
-    runs = (before, words, noise, again)
-    assert [run.jobs[0].recipe.lock_width for run in runs] == [4, 1, 1, 4]
+    portable = studio.start_grid(Request(prompt="a fox", seeds=(1,), portable=True))
+    runs = (before, words, noise, again, portable)
+    assert [run.jobs[0].recipe.lock_width for run in runs] == [4, 1, 1, 4, 4]
     told = Notice("width_lowered", width=1, usual=4)
-    assert [run.notices for run in runs] == [(), (told,), (told,), ()]
+    assert [run.notices for run in runs] == [(), (told,), (told,), (), ()]
     assert str(told).startswith("Computed in batches of 1, not 4")
 
 

@@ -21,6 +21,8 @@ from seedgrid.studio import Studio
 
 _LOCKS: Final = {"": "tested here", "lock_untested": "not tested here", "lock_leaks": "leaks here"}
 """What a line of JSON says of the lock, by the notice that there is."""
+_PORTABLE: Final = "same on every machine"
+"""What it says of a portable picture, which no neighbour reaches by definition."""
 
 
 @options.with_fields()
@@ -145,7 +147,8 @@ def _print_picture(event: Finished, out: Path | None, *, as_json: bool) -> None:
     path = _copy(entry, out) if out is not None else entry.path
     if as_json:
         lock = lock_notice(entry.recipe, entry.passport)
-        said = {"remembered": event.remembered, "lock": _LOCKS[lock.code if lock else ""]}
+        told = _PORTABLE if entry.recipe.is_portable else _LOCKS[lock.code if lock else ""]
+        said = {"remembered": event.remembered, "lock": told}
         say_json(picture_row(entry, path) | said)
     else:
         say(f"{path}  seed {entry.recipe.seed}  {' '.join(entry.recipe.prompt.split())}")

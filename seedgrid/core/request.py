@@ -22,9 +22,6 @@ from seedgrid.core.seeds import check_seed
 SUBTLE: Final = 0.1
 """How far a subtle neighbour lies from its parent's noise, on the sphere towards the other."""
 
-NOT_PORTABLE: Final = frozenset({"DPM2"})
-"""Schedulers that gave other bits on another machine in portable arithmetic (docs/portable.md)."""
-
 STRONG: Final = 0.3
 """How far a strong neighbour lies."""
 
@@ -81,23 +78,21 @@ def resolve(request: Request, card: ModelCard) -> tuple[Recipe, ...]:
     if not request.typed_prompt:
         settings |= _painted(settings["prompt"], card)
     if request.portable:
-        settings |= check_portable(request, settings["scheduler"])
+        settings |= check_portable(request)
     base = Recipe(seed=0, model=card.ref, loras=request.loras, **settings)
     if not request.seeds:
         raise InputError("seed_text", field="seeds", value="")
     return tuple(base.model_copy(update={"seed": check_seed(seed)}) for seed in request.seeds)
 
 
-def check_portable(request: Request, scheduler: str) -> dict[str, str]:
+def check_portable(request: Request) -> dict[str, str]:
     """Portable arithmetic is that of float32; half-precision files are read as that.
 
     Raises:
-        InputError: `portable_dtype` or `portable_scheduler`.
+        InputError: `portable_dtype`.
     """
     if request.dtype not in (None, "float32"):
         raise InputError("portable_dtype", field="dtype", value=request.dtype)
-    if scheduler in NOT_PORTABLE:
-        raise InputError("portable_scheduler", field="scheduler", value=scheduler)
     return {"arithmetic": "portable-1", "dtype": "float32"}
 
 

@@ -202,7 +202,7 @@ def _checked(parent: Recipe, changes: dict[str, Any], card_of: CardOf) -> dict[s
         if row.check:
             found |= row.filled(row.check(row.of(request), card))
     if request.portable:
-        check_portable(request, str(request.scheduler))
+        check_portable(request)
     return found
 
 

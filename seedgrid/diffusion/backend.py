@@ -13,6 +13,7 @@ from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import RunError
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import ModelRef, Passport, Recipe
+from seedgrid.diffusion.portable_trial import PortableTrial
 from seedgrid.diffusion.probe_results import ProbeReport
 
 Offload = Literal["none", "model", "group", "sequential"]
@@ -153,6 +154,17 @@ class Backend(Protocol):
         Raises:
             RunCancelled: `watch.cancelled` became true.
             RunError: A batch could not be computed.
+            ModelError: As `prepare`.
+            DeviceError: As `prepare`.
+        """
+        ...
+
+    def try_portable(self, recipe: Recipe, placement: Placement) -> PortableTrial:
+        """Return what a trial found of portable arithmetic where a recipe would be painted.
+
+        It takes some seconds and is remembered by passport.
+
+        Raises:
             ModelError: As `prepare`.
             DeviceError: As `prepare`.
         """

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from seedgrid.core.card import ModelCard
 from seedgrid.core.recipe import ModelRef, Passport, Recipe
 from seedgrid.diffusion.backend import Outcome, Placement, Watch
+from seedgrid.diffusion.portable_trial import PortableTrial
 from seedgrid.diffusion.probe_results import ProbeReport
 from seedgrid.diffusion.process import large_import
 from seedgrid.models import registry
@@ -47,6 +48,10 @@ class DeferredBackend:
     def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport:
         """Tell whether the lock holds for recipes like this one, here; remembered by passport."""
         return self._painter().probe(recipe, placement, watch)
+
+    def try_portable(self, recipe: Recipe, placement: Placement) -> PortableTrial:
+        """Return what a trial found of portable arithmetic here; remembered by passport."""
+        return self._painter().try_portable(recipe, placement)
 
     def rehash(self, ref: ModelRef) -> None:
         """Compare every byte of a model's weights with what a recipe names."""

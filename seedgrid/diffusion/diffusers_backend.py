@@ -19,7 +19,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from seedgrid.core.card import ModelCard
-from seedgrid.core.errors import InputError, ModelError
+from seedgrid.core.errors import InputError, ModelError, RunError
 from seedgrid.core.recipe import ModelRef, Passport, Recipe
 from seedgrid.diffusion.accel import all_used_by, make_accelerators
 from seedgrid.diffusion.backend import (
@@ -35,6 +35,8 @@ from seedgrid.diffusion.environment import current_passport
 from seedgrid.diffusion.memory import within_memory
 from seedgrid.diffusion.pipeline_cache import Loaded, PipelineCache, quiet_diffusers
 from seedgrid.diffusion.pipeline_call import call_pipeline, outcomes_of, split_calls
+from seedgrid.diffusion.portable import selftest
+from seedgrid.diffusion.portable_trial import PortableTrial, keep_trial, recall_trial
 from seedgrid.diffusion.probe import run_probe
 from seedgrid.diffusion.probe_results import ProbeReport, advise, keep_report, recall_report
 from seedgrid.diffusion.probed_call import ProbedCall
@@ -109,6 +111,18 @@ class DiffusersBackend:
             advise(recipe, report)
         return report
 
+    def try_portable(self, recipe: Recipe, placement: Placement) -> PortableTrial:
+        """Return what a trial found of portable arithmetic where a recipe would be painted.
+
+        It takes some seconds and is remembered by passport.
+
+        Raises:
+            ModelError: As `prepare`.
+            DeviceError: As `prepare`.
+        """
+        with _scope(recipe, placement):
+            return _portable_trial(self._pipelines.get(recipe, placement).device, placement)
+
     def rehash(self, ref: ModelRef) -> None:
         """Compare every byte of a model's weights with what a recipe names.
 
@@ -142,6 +156,8 @@ class DiffusersBackend:
         with _scope(first, placement):
             loaded = self._pipelines.get(first, placement)
             _check_settings(first, loaded)
+            if first.is_portable:
+                _check_portable(loaded.device, placement)
             watch.noise(lambda: loaded.preview.of_noise(recipes))
             pictures: dict[int, Outcome] = {}
             context = _context(first, loaded, placement)
@@ -170,6 +186,27 @@ class DiffusersBackend:
             probed = [each for each in self._accelerators if each.is_probed]
             with all_used_by(loaded.pipeline, probed, _context(recipe, loaded, placement)):
                 return run_probe(recipe, compute, watch, denoiser=loaded.files.family.denoiser)
+
+
+def _portable_trial(device: torch.device, placement: Placement) -> PortableTrial:
+    """Try portable arithmetic, once under each passport."""
+    passport = current_passport(device, placement)
+    trial = recall_trial(passport)
+    if trial is None:
+        trial = PortableTrial(wrong=selftest.check(device), times=selftest.cost(device))
+        keep_trial(passport, trial)
+    return trial
+
+
+def _check_portable(device: torch.device, placement: Placement) -> None:
+    """Refuse to call a picture portable whose arithmetic is not that of the definition.
+
+    Raises:
+        RunError: `portable_wrong_here`.
+    """
+    wrong = _portable_trial(device, placement).wrong
+    if wrong:
+        raise RunError("portable_wrong_here", value=", ".join(wrong))
 
 
 def _context(recipe: Recipe, loaded: Loaded, placement: Placement) -> str:

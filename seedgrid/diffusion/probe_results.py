@@ -90,6 +90,8 @@ def keep_report(recipe: Recipe, passport: Passport, report: ProbeReport) -> None
 
 def lock_notice(recipe: Recipe, passport: Passport) -> Notice | None:
     """Say that pictures like this one were not tested here, or that their lock does not hold."""
+    if recipe.is_portable:  # Its batch cannot show: docs/portable.md.
+        return None
     report = recall_report(recipe, passport)
     if report is None:
         size, steps = f"{recipe.width}x{recipe.height}", recipe.num_inference_steps

@@ -311,7 +311,12 @@ def _resolve(
 
 
 def _provable(recipe: Recipe) -> Recipe:
-    """Return the recipe at the width at which the lock was found to hold here, if it is less."""
+    """Return the recipe at the width at which the lock was found to hold here, if it is less.
+
+    The width of a portable picture cannot show, so its recipe is the same on every machine, too.
+    """
+    if recipe.is_portable:
+        return recipe
     width = advised_width(recipe.model.weights_sha256, recipe.dtype, recipe.lock_width)
     return recipe.model_copy(update={"lock_width": width})
 

@@ -28,6 +28,7 @@ from seedgrid.core.errors import ModelError, RunCancelled, RunError
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import ModelRef, Passport, Recipe
 from seedgrid.diffusion.backend import Outcome, Placement, Watch
+from seedgrid.diffusion.portable_trial import PortableTrial
 
 Noise = NDArray[np.float64]
 
@@ -173,6 +174,10 @@ class FakeBackend:
 
     def rehash(self, ref: ModelRef) -> None:
         """Do nothing: there are no weights."""
+
+    def try_portable(self, recipe: Recipe, placement: Placement) -> PortableTrial:  # noqa: ARG002 (protocol)
+        """Say that it holds, and a cost."""
+        return PortableTrial(wrong=(), times=2.94)
 
     def close(self) -> None:
         """Remember that it was called."""

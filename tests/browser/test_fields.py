@@ -107,6 +107,25 @@ def test_turbo_is_a_switch_and_the_card_says_what_it_took(page: Page) -> None:
     expect(page.locator("#sg-picked .sg-facts")).to_contain_text(taken)
 
 
+def test_portable_is_a_switch_and_the_card_is_marked(page: Page) -> None:
+    """What it means and costs stands at the switch; only a portable picture's card says it."""
+    set_steps(page, 2)
+    open_experts(page)
+    facts, badge = page.locator("#sg-picked .sg-facts"), page.locator("#sg-picked .sg-badge")
+    generate(page)
+    cell(page, 0).click()
+    expect(facts).to_contain_text("2 steps")
+    expect(facts).not_to_contain_text("same on every machine")
+    expect(page.locator("#sg-portable")).to_contain_text("to the last bit, on any computer")
+    page.check("#sg-portable input")
+    expect(page.locator("#sg-portable")).to_contain_text("about 2.9 times as long here")
+    generate(page)
+    cell(page, 0).click()
+    expect(facts).to_contain_text("same on every machine")
+    expect(badge).to_have_text("Same everywhere")
+    page.uncheck("#sg-portable input")
+
+
 def test_the_settings_scroll_under_the_bar(page: Page) -> None:
     """No label of theirs is seen on it."""
     page.set_viewport_size({"width": 1400, "height": 600})

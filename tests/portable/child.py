@@ -1,6 +1,6 @@
 """Compute portably in another process, under whatever limits its environment sets.
 
-python -m tests.portable child MODEL…      prints one JSON object: names and hashes
+python -m tests.portable child MODEL…      prints a JSON object a line: a name and its hash
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import contextlib
 import inspect
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,6 @@ import diffusers
 import pipelines
 import torch
 
-from seedgrid.core.errors import RunError
 from seedgrid.diffusion.portable import portable
 from seedgrid.diffusion.portable.cases import numbers
 from seedgrid.diffusion.portable.golden import FAMILIES, GRID, SCHEDULERS
@@ -46,13 +46,29 @@ def arguments(name: str, seeds: tuple[int, ...], size: int = 64, steps: int = 2)
     }
 
 
-def paint(pipeline: Any, name: str, seeds: tuple[int, ...], **more: Any) -> torch.Tensor:
-    """Paint portably with a scheduler made anew."""
+def paint(
+    pipeline: Any, name: str, seeds: tuple[int, ...], scheduler: str | None = None, **more: Any
+) -> torch.Tensor:
+    """Paint portably with a scheduler made anew: the pipeline's own kind, or one by its name."""
     pipeline.set_progress_bar_config(disable=True)
+    kind, config = type(pipeline.scheduler), pipeline.scheduler.config
     with portable():
-        pipeline.scheduler = type(pipeline.scheduler).from_config(pipeline.scheduler.config)
+        own = make_scheduler(scheduler, config) if scheduler else kind.from_config(config)
+        pipeline.scheduler = own
         images: torch.Tensor = pipeline(**arguments(name, seeds, **more)).images
+    pipeline.scheduler = kind.from_config(config)
     return images
+
+
+def family_digest(spec: str) -> str:
+    """Paint two tiny pictures and return their hash.
+
+    Args:
+        spec: A small pipeline or `bundled`, alone or with a scheduler: `sdxl/Euler a`.
+    """
+    name, _, scheduler = spec.partition("/")
+    pipeline = bundled() if name == "bundled" else pipelines.build(name)
+    return digest(paint(pipeline, name, (3, 4), scheduler or None))
 
 
 def bundled() -> Any:
@@ -62,49 +78,53 @@ def bundled() -> Any:
     return pipeline
 
 
-def scheduler_digest(name: str) -> str:
-    """Take some steps with a scheduler and return the hash of where they lead, or the refusal."""
+def walk(name: str) -> torch.Tensor:
+    """Take some steps with a scheduler and return where they lead."""
     config = dict(pipelines.ddim_scheduler().config)
     if "flow" in TABLE[name].samplings:
         config = {"shift": 3.0}
     generators = [torch.Generator("cpu").manual_seed(7)]
-    sample = numbers(1, 4, 8, 8)
-    try:
-        with portable():
-            scheduler = make_scheduler(name, config)
-            scheduler.set_timesteps(max(STEPS, min_steps(name, config)))
-            sample = sample * getattr(scheduler, "init_noise_sigma", 1.0)
-            for timestep in scheduler.timesteps:
-                given = sample
-                if hasattr(scheduler, "scale_model_input"):
-                    given = scheduler.scale_model_input(sample, timestep)
-                options: dict[str, Any] = {}
-                if "generator" in inspect.signature(scheduler.step).parameters:
-                    options["generator"] = generators
-                sample = scheduler.step(given * 0.3, timestep, sample, **options).prev_sample
-    except RunError as error:
-        return f"refused {error.data['value']}"
-    return digest(sample)
+    scheduler = make_scheduler(name, config)
+    scheduler.set_timesteps(max(STEPS, min_steps(name, config)))
+    sample = numbers(1, 4, 8, 8) * getattr(scheduler, "init_noise_sigma", 1.0)
+    for timestep in scheduler.timesteps:
+        given = sample
+        if hasattr(scheduler, "scale_model_input"):
+            given = scheduler.scale_model_input(sample, timestep)
+        options: dict[str, Any] = {}
+        if "generator" in inspect.signature(scheduler.step).parameters:
+            options["generator"] = generators
+        sample = scheduler.step(given * 0.3, timestep, sample, **options).prev_sample
+    return sample
 
 
-def everything(models: list[str]) -> dict[str, str]:
-    """Return all hashes by name."""
-    found = {f"case {name}": "wrong" for name in check()}
-    found |= {f"scheduler {name}": scheduler_digest(name) for name in TABLE}
-    found["grid"] = grid_digest(bundled())
-    for name in models:
-        found[name] = digest(paint(pipelines.build(name), name, (3, 4)))
-    return found
+def scheduler_digest(name: str) -> str:
+    """Return the hash of where a scheduler leads."""
+    with portable():
+        return digest(walk(name))
+
+
+def everything(models: list[str]) -> Iterator[tuple[str, str]]:
+    """Compute all hashes, one after the other: names and hashes."""
+    for name in check():
+        yield f"case {name}", "wrong"
+    for name in TABLE:
+        yield f"scheduler {name}", scheduler_digest(name)
+    yield "grid", grid_digest(bundled())
+    for spec in models:
+        yield spec, family_digest(spec)
 
 
 def expected(models: list[str]) -> dict[str, str]:
     """Return the golden hashes of `everything`."""
     wanted = {f"scheduler {name}": value for name, value in SCHEDULERS.items()}
-    return wanted | {"grid": GRID} | {name: FAMILIES[name] for name in models}
+    return wanted | {"grid": GRID} | {spec: FAMILIES[spec] for spec in models}
 
 
 def main(models: list[str]) -> None:
-    """Print all hashes as one line of JSON; what libraries print goes to standard error."""
+    """Print each hash as a line of JSON; what libraries print goes to standard error."""
+    out = sys.stdout
     with contextlib.redirect_stdout(sys.stderr):
-        found = everything(models)
-    sys.stdout.write(json.dumps(found) + "\n")
+        for name, found in everything(models):
+            out.write(json.dumps({name: found}) + "\n")
+            out.flush()

@@ -18,13 +18,16 @@ import zipfile
 from importlib.metadata import version
 from pathlib import Path
 
+from seedgrid.diffusion.portable.golden import FAMILIES
 from tests.portable.child import expected
 
+EMULATED = ("bundled", "sd", "sdxl", "sd3", "flux")
 ROOT = Path(__file__).parent.parent.parent
 CORES = {"nehalem": "Nehalem", "haswell": "Haswell"}
 QEMU_PACKAGES = ("qemu-user", "libcapstone4", "liburing2")
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 ARM_TORCH = "2.10.0"  # the last whose ARM wheel does without CUDA
+FAMILY_SPECS = [spec for spec in FAMILIES if spec.partition("/")[0] in EMULATED]
 ARM_WHEELS = (
     *("numpy", "tokenizers", "safetensors", "regex", "pyyaml", "pillow", "psutil"),
     *("markupsafe", "pydantic_core", "hf_xet"),
@@ -37,24 +40,28 @@ def main(arguments: list[str]) -> int:
     """Emulate; 0 when every hash is the golden one."""
     parser = argparse.ArgumentParser(prog="python -m tests.portable emulate")
     parser.add_argument("processor", choices=[*CORES, "arm64"])
-    parser.add_argument("models", nargs="*", default=["flux", "sd"])
+    parser.add_argument("models", nargs="*", default=FAMILY_SPECS)
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "emulation")
     options = parser.parse_args(arguments)
     folder = options.folder.absolute()
     _unpack_debian(folder / "qemu", QEMU_PACKAGES)
     command, environment = _emulated(options.processor, folder)
-    child = subprocess.run(
+    wanted, different = expected(options.models), []
+    with subprocess.Popen(
         [*command, "-m", "tests.portable", "child", *options.models],
         cwd=ROOT,
         env=os.environ | environment,
         stdout=subprocess.PIPE,
         text=True,
-        check=True,
-    )
-    found, wanted = json.loads(child.stdout), expected(options.models)
-    different = sorted(name for name in found | wanted if found.get(name) != wanted.get(name))
-    sys.stdout.write(f"{options.processor}: {len(found)} hashes, different: {different}\n")
-    return 1 if different else 0
+    ) as child:
+        for line in child.stdout or ():
+            ((name, found),) = json.loads(line).items()
+            same = wanted.pop(name, None) == found
+            different += [] if same else [name]
+            sys.stdout.write(f"{'equal' if same else 'OTHER'}  {name}\n")
+            sys.stdout.flush()
+    sys.stdout.write(f"{options.processor}: other {different}, missing {sorted(wanted)}\n")
+    return 1 if different or wanted or child.returncode else 0
 
 
 def _emulated(processor: str, folder: Path) -> tuple[list[str], dict[str, str]]:

@@ -17,7 +17,7 @@ Case = Callable[[], Any]
 
 
 def numbers(*shape: int, seed: int = 1, low: float = -4.0, high: float = 4.0) -> torch.Tensor:
-    """Return float32 numbers, even between two whole powers of two's multiples.
+    """Return float32 numbers on the default device, evenly spread.
 
     Args:
         shape: Of the result.
@@ -27,7 +27,7 @@ def numbers(*shape: int, seed: int = 1, low: float = -4.0, high: float = 4.0) ->
     """
     raw = np.random.PCG64(seed).random_raw(int(np.prod(shape))) >> np.uint64(40)
     values = raw.astype(np.float64) * 2.0**-24 * (high - low) + low
-    return torch.from_numpy(values.astype(np.float32)).view(*shape)
+    return torch.from_numpy(values.astype(np.float32)).view(*shape).to(torch.get_default_device())
 
 
 def _positive(*shape: int) -> torch.Tensor:
@@ -92,7 +92,11 @@ CASES: Final[dict[str, Case]] = {
         numbers(999), numbers(999, seed=2), numbers(999, seed=3), value=0.7
     ),
     "addcdiv": lambda: torch.addcdiv(numbers(999), numbers(999, seed=2), _positive(999), value=0.7),
-    "lerp": lambda: torch.lerp(numbers(999), numbers(999, seed=2), 0.3),
+    "lerp": lambda: (
+        torch.lerp(numbers(999), numbers(999, seed=2), 0.3),
+        torch.lerp(numbers(999), numbers(999, seed=2), 0.7),
+        torch.lerp(torch.full((3,), -torch.inf), numbers(3), 0.5),
+    ),
     "mean": lambda: (numbers(7, 301).mean(1), numbers(7, 301).mean()),
     "sum": lambda: numbers(7, 301, 3).sum((1, 2), keepdim=True),
     "var": lambda: numbers(7, 301).var(1),

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from seedgrid.diffusion.portable import activations, functions
+from seedgrid.diffusion.portable.refusal import refusal
 from seedgrid.diffusion.portable.rule_table import RULES, Rule, TensorRule, rule
 
 
@@ -129,5 +130,9 @@ def _addcdiv(x: torch.Tensor, a: Any, b: Any, *, value: float = 1) -> torch.Tens
 
 @rule("lerp")
 def _lerp(start: torch.Tensor, end: torch.Tensor, weight: Any) -> torch.Tensor:
-    step: torch.Tensor = (end - start) * weight
-    return start + step
+    if isinstance(weight, torch.Tensor):
+        raise refusal("lerp by a tensor")
+    # From the nearer end, as torch does: half way to minus infinity is minus infinity, not NaN.
+    base, share = (start, weight) if weight < 0.5 else (end, weight - 1.0)
+    step: torch.Tensor = (end - start) * share
+    return base + step

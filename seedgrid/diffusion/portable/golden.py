@@ -36,7 +36,7 @@ GOLDEN: Final[dict[str, str]] = {
     "amin": "8deec3194798266b459c8d46a3073b7902c50beed305244081ef00dda08a1bfa",
     "addcmul": "aa589991e0a625c080b9176c19557235236ada4d8b5c090138679aa2d712d42a",
     "addcdiv": "29ebbeb9cd983099ab1ea9e5759879c3ae1ce185a0d76cb122edeb00e4351bb4",
-    "lerp": "ba14b57efd9588026edcb6ea157d66dab4a69dce79cdd1131370efc83788718b",
+    "lerp": "00a9bc75ecd153638e1ffb2bf820124c7482c64061d47d76c6aa1ac5d85f63b6",
     "mean": "d6a0c41d579ca4037cb05b209fd1072f7e17025ed1aae89e85ce42703fcb5b5e",
     "sum": "34e6876fb88c36bd2b1480737f7c2c681a72229d37ba42c883433645f569dbd9",
     "var": "892a021a2904f16e468ddbf355e70d6dce1f68ac65b0d7240fdd0d5746e6c147",
@@ -74,8 +74,8 @@ SCHEDULERS: Final[dict[str, str]] = {
     "Euler": "9bda99ac83cb3ebb1deeb4d5cb29f1cf8052f02d798f02ea5131c884e9ffc8bd",
     "Euler a": "3dd869c6de2a26a8093336a67106e4a67d22a1251b8aaaed248a3e761ac7f058",
     "Heun": "00680d86a340ad3094cf6d8a97a5c690848a574dc333b03306422325c6cdc2ed",
-    "DPM2": "6f8819c8c021d70237f0186994967cf5861548d42e4e17cb5c20e95937949d52",
-    "DPM2 a": "1c9bd941bb6e88c3e48a64def6b0d98bc313fe9c55207c886607616b98d651c2",
+    "DPM2": "2f4700287aa3c758632df4adaaeca98eda816d780b5257e773b0b6869dcd1f80",
+    "DPM2 a": "044fca46e41dfe21f555d40befb511d96cd0c9b9079657ea3b72e5153a598862",
     "DPM++ 2M": "358bdd2b8afe1c92e1865a434bec67a4588e58f5bd720fbf4760961d07832494",
     "DPM++ 2M Karras": "24033e57752882ec2baa1c0891b3c3be971f4cd599bd4dec747e0cc73ba9972b",
     "DPM++ 2M SDE": "8d845a6a54504a751369d1345771438c43cbff7630b63fe42346f8538b5cb1a7",
@@ -96,6 +96,17 @@ FAMILIES: Final[dict[str, str]] = {
     "sdxl": "53efab466b12f0debfc1cb47863b521291d135db6f1df7148d766e859c6195ea",
     "sd3": "0527e658d8491ca63b12d0c570d3d5a24edb5feadd70e86790ac26d4f1282998",
     "flux": "49f7a222cc7a7f3bcd3e1f42c28d51e99dd03444bf0f31ac258c8a2a39618dec",
+    "bundled": "173f7b8d2b1c411bf42070c3a3a359be9f4a75f2771263e9c2f9e7bf55528b50",
+    "bundled/Euler a": "9cca25708be74984f191b3196fc05f65a48ced9d14746863d2ad184db78e4ba8",
+    "bundled/DPM++ 2M Karras": "92c35f8506cea43c2b696c29f9fba03943d148d248e39cae1ceb8b3443438a33",
+    "sd/Euler a": "6c44b85d8ce507c984ce637348865bc45bdf11c9604d10ac1d5c3e432273e963",
+    "sd/DPM++ 2M Karras": "6f1698a5fe454fbfb253efad8f9f5739ac5088c6d51540c6dd1202d39e986af8",
+    "sdxl/Euler a": "702f4bd36249dcee4f56530a640878b440c990243483a1473e964f1cd0a08044",
+    "sdxl/DPM++ 2M Karras": "f06d3fff922c8a6e6028b04516c87ccd36f28609344b6b4131cd68aac323f9f9",
+    "sd3/Flow DPM++ 2M": "3423c82ba77bc889355e146e19340c321e9274e77ca9b5ab9594eb35cf35bbfe",
+    "sd3/Flow UniPC": "a80a60ceb9f4ac0ed31b1eef30324740944c4b024c0ff4653c8470c307ca260d",
+    "flux/Flow DPM++ 2M": "d0d604e36f8214b6a71acaf3d194b6ed855748de1aeab326fa23d265d6ad3219",
+    "flux/Flow UniPC": "c785eb7af5e452e855d749f2ecf1bf3221b2bb1b082d87cfc556195ce91b2953",
     "lcm": "cc7c8bf6bb6adb70e99ad5e50654f164bb7f4f81e78944aaa772a041e33c3264",
     "pixart": "ec288165658fb85fc43cdc2dde1b4a0557942abdcb3a994aaca585b137372dd1",
     "sana": "4f56a49258555cff6c93114019ce7b57e2b2fbb37722475b76d702774f834ecf",
@@ -103,4 +114,7 @@ FAMILIES: Final[dict[str, str]] = {
     "ddim": "7dee18fc306597a290562b3e45930684fc0cb3dfb853a2c93b38baf51f192573",
     "stable-unclip": "4619809c0e870ce1d5a4a69afde593e408e47e88883c74861192ccd08417d018",
 }
-"""Of two tiny pictures of each small pipeline (tests/portable/child.py)."""
+"""Of two tiny pictures of each small pipeline, and with other schedulers than its own.
+
+Those of `bundled`, and `GRID`, belong to the weights in assets/model; see tests/portable/child.py.
+"""

@@ -9,13 +9,19 @@ this build of torch or NumPy, or a library that changed what it calls.
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+import statistics
+import time
+from contextlib import AbstractContextManager
+from typing import Any, Final
 
 import torch
+import torch.nn.functional as F  # noqa: N812 - torch's own convention
 
-from seedgrid.diffusion.portable.cases import CASES
+from seedgrid.diffusion.portable.cases import CASES, numbers
 from seedgrid.diffusion.portable.golden import GOLDEN
-from seedgrid.diffusion.portable.mode import portable
+from seedgrid.diffusion.portable.mode import native, portable
+
+_TURNS: Final = 5
 
 
 def digest(value: Any) -> str:
@@ -27,15 +33,37 @@ def digest(value: Any) -> str:
     return hashed.hexdigest()
 
 
-def run(name: str) -> str:
-    """Compute one case by portable arithmetic and return its hash."""
-    with torch.device("cpu"), portable():
+def run(name: str, device: torch.device | None = None) -> str:
+    """Compute one case by portable arithmetic and return its hash; on the CPU by default."""
+    with device or torch.device("cpu"), portable():
         return digest(CASES[name]())
 
 
-def check() -> tuple[str, ...]:
-    """Return the names of the operations whose hash is another one here."""
-    return tuple(name for name in CASES if run(name) != GOLDEN.get(name))
+def check(device: torch.device | None = None) -> tuple[str, ...]:
+    """Return the names of the operations whose hash is another one here; see `run`."""
+    return tuple(name for name in CASES if run(name, device) != GOLDEN.get(name))
+
+
+def cost(device: torch.device) -> float:
+    """Return how many times as long a block of a denoiser takes: the median of turns.
+
+    Args:
+        device: Where to try it, with the threads that are set.
+    """
+    maps = numbers(2, 96, 32, 32).to(device)
+    kernel = torch.nn.Parameter(numbers(96, 96, 3, 3, seed=2).to(device), requires_grad=False)
+    dense = torch.nn.Parameter(numbers(96, 96, seed=3).to(device), requires_grad=False)
+
+    def seconds(arithmetic: AbstractContextManager[None]) -> float:
+        with arithmetic:
+            start_s = time.perf_counter()
+            hidden = F.conv2d(F.silu(F.group_norm(maps, 8)), kernel, padding=1)
+            tokens = F.linear(hidden.flatten(2).transpose(1, 2), dense).unsqueeze(1)
+            F.scaled_dot_product_attention(tokens, tokens, tokens).sum().item()
+            return time.perf_counter() - start_s
+
+    turns = [(seconds(portable()), seconds(native())) for _ in range(_TURNS + 1)]
+    return statistics.median(own / plain for own, plain in turns[1:])
 
 
 def grid_digest(pipeline: Any) -> str:

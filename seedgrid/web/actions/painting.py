@@ -6,8 +6,9 @@ A handler has the studio start a run, or moves to another place in the tree, and
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -201,6 +202,21 @@ class Handlers:
             ModelError: The model is not there, is damaged, or is not safe to load.
         """
         return offer(self._studio, model, turbo=turbo)
+
+    async def portable_news(self, model: str | None) -> AsyncIterator[tuple[str, dict[str, str]]]:
+        """Say what portable pictures cost on this machine, once a trial has found out.
+
+        Yields:
+            A word of the page and what stands in its braces.
+
+        Raises:
+            ModelError: As `offer`.
+        """
+        future = self._studio.try_portable(model)
+        yield "portable_trying", {}
+        trial = await asyncio.wrap_future(future)
+        times = {"times": f"{trial.times:.1f}"}
+        yield ("portable_wrong", {}) if trial.wrong else ("portable_cost", times)
 
     def follow(self, kept: object) -> Iterator[Progress]:
         """Tell how this browser's run goes, until it ends; without one, how the model loads.

@@ -61,6 +61,7 @@ def card(entry: Entry, parent: Entry | None, *, hint: str | None, lock: Json | N
         "guidance": f"{recipe.guidance_scale:g}",
         "scheduler": recipe.scheduler,
         "model": recipe.model.id,
+        "portable": recipe.is_portable,
         "negative": recipe.negative_prompt,
         "favourite": entry.favourite,
         "note": entry.note,

@@ -31,6 +31,8 @@ class LockBadge:
 
     def of(self, entry: Entry) -> stage.Json:
         """Say in one sentence what was tested of the lock for this picture, here, and when."""
+        if entry.recipe.is_portable:  # Neighbours cannot reach it by definition.
+            return {"key": "lock_portable", "data": {}}
         report = recall_report(entry.recipe, entry.passport)
         if report is None:
             return {"key": "lock_untested", "data": {"asked": entry.recipe.lock_width}}
@@ -48,10 +50,11 @@ class LockBadge:
         if run.state != "done" or not entries or not self._busy.acquire(blocking=False):
             return
         entry = next(iter(entries.values()))
-        if recall_report(entry.recipe, entry.passport) is not None:
+        recipe = entry.recipe
+        if recipe.is_portable or recall_report(recipe, entry.passport) is not None:
             self._busy.release()
             return
-        self._probe(entry.recipe, run.placement)
+        self._probe(recipe, run.placement)
 
     def _probe(self, recipe: Recipe, placement: Placement) -> None:
         def settle(future: Future[ProbeReport | None]) -> None:
