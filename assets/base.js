@@ -156,6 +156,7 @@ window.SeedGrid = (() => {
     allow("sg-save", isThere);
     allow("sg-link", canGoOn && Boolean(card.link));
     allow("sg-verify", isThere);
+    for (const id of ["sg-begin", "sg-final", "sg-final-4"]) allow(id, isThere);
     const seen = stage?.cells?.filter((cell) => cell.state === "done" && !cell.lost) ?? [];
     const hasOthers = seen.some((cell) => cell.id !== card?.id);
     allow("sg-compare", isThere && Boolean(card.parent || hasOthers));

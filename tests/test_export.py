@@ -146,7 +146,8 @@ def test_the_script_names_nothing_of_ours() -> None:
     imported = {line.split()[1].split(".")[0] for line in program.split("\n") if is_import(line)}
 
     assert imported == {
-        *("argparse", "contextlib", "hashlib", "inspect", "os", "pathlib", "sys"),
+        *("argparse", "base64", "contextlib", "hashlib", "inspect", "io", "os"),
+        *("pathlib", "sys"),
         *("PIL", "diffusers", "numpy", "torch", "transformers"),
     }
 

@@ -16,6 +16,7 @@ from seedgrid.core.recipe import NoiseShare
 from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.backend import Placement
 from seedgrid.formats.links import link_query, read_link
+from seedgrid.storage import starts
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FAKE_CARD, FakeBackend
 from seedgrid.web.actions.form import FormPayload, read_request
@@ -221,6 +222,9 @@ def test_a_dropped_picture_of_another_tool_fills_in_the_fields(
         "determinism": "",
         "dtype": "",
         "mix": "",
+        "start": "",
+        "strength": "",
+        "portable": False,
     }
     assert shown.state is None
     assert filled.status is not None
@@ -263,3 +267,16 @@ def test_a_links_recipe_survives_the_fields(works: tuple[tuple[Entry, ...], ...]
     assert request is not None
     again = read_request(FormPayload(**write_fields(request)))
     assert resolve(again, FAKE_CARD) == (recipe,)
+
+
+def test_a_dropped_photograph_is_what_the_next_grid_begins_from(
+    actions: LibraryActions, tmp_path: Path
+) -> None:
+    """It holds no recipe: it is kept as a start, and only that field is filled in."""
+    Image.new("RGB", (64, 48), "red").save(tmp_path / "a.jpg")
+    file = upload(tmp_path, tmp_path / "a.jpg")
+    _, filled = actions.on_drop([file], ME)
+    assert filled.request is None
+    assert filled.start is not None
+    assert starts.pixels(filled.start).shape == (48, 64, 3)
+    assert not Path(file).exists()

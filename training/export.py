@@ -85,6 +85,7 @@ def export(folder: Path) -> None:
         pipeline.to("cpu", torch.float32).save_pretrained(folder, safe_serialization=True)
     page = {
         "name": "SeedGrid bundled model",
+        "enlarges": False,
         "defaults": DEFAULTS,
         "hints": hints(),
         "words": known_words(),

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 import typer
 
@@ -18,7 +19,9 @@ from seedgrid.core.fields import OPTIONS, field, read_fields
 from seedgrid.core.request import Request
 from seedgrid.core.seeds import parse_seeds
 from seedgrid.diffusion.backend import Placement
+from seedgrid.studio import Studio
 
+_OF_STUDIO: Final = ("model", "start")
 Value = Any
 """What an option holds; each field has its own type."""
 
@@ -61,13 +64,23 @@ def make_request(prompt: str, seeds: str, settings: dict[str, Any]) -> Request:
     Args:
         prompt: The words.
         seeds: As they were typed.
-        settings: What was typed for each field; the model is left to the studio.
+        settings: What was typed for each field; model and start are left to the studio.
 
     Raises:
         InputError: A text that cannot be read, by its field.
     """
-    rows = [row for row in OPTIONS if row.belongs == "recipe" and row.name != "model"]
+    rows = [row for row in OPTIONS if row.belongs == "recipe" and row.name not in _OF_STUDIO]
     return Request(prompt=prompt, seeds=parse_seeds(seeds), **read_fields(rows, settings))
+
+
+def with_start(studio: Studio, request: Request, settings: dict[str, Any]) -> Request:
+    """Have the studio keep the picture to begin from, if one was named.
+
+    Raises:
+        SeedGridError: As `Studio.take_start`.
+    """
+    start = settings["start"]
+    return replace(request, start=studio.take_start(start)) if start else request
 
 
 def make_placement(settings: dict[str, Any]) -> Placement:

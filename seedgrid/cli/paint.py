@@ -12,6 +12,7 @@ from seedgrid.cli.output import RunLine, complain, picture_row, say, say_json
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError
 from seedgrid.core.events import Cancelled, Failed, Finished, Missed
+from seedgrid.core.finals import STRENGTHS
 from seedgrid.core.interrupts import first_stops
 from seedgrid.core.notices import Notice
 from seedgrid.core.prompts import GUIDE_SUFFIXES
@@ -40,6 +41,7 @@ def grid(
     placement = options.make_placement(settings)
     folder = _make_out(out)
     with Studio(settings["model"], library, placement=placement) as studio:
+        request = options.with_start(studio, request, settings)
         run = studio.start_grid(request, turbo=settings["turbo"], fresh=fresh)
         _follow(run, folder, as_json=json)
         _tell_notices(studio, run)
@@ -72,6 +74,29 @@ def refine(
         _write_sheet(run, folder)
 
 
+def final(
+    picture: Annotated[str, typer.Argument(help="A SeedGrid PNG file, or an id in the library.")],
+    scale: Annotated[int, typer.Option(help="2 or 4 times as wide and high.")] = 2,
+    strength: Annotated[
+        list[float] | None,
+        typer.Option(help="How much is painted anew; repeat it. Default: four, from 0.2 to 0.5."),
+    ] = None,
+    device: options.Device = "auto",
+    library: options.Library = None,
+    out: options.Out = None,
+    fresh: options.Fresh = False,
+    json: options.Json = False,
+) -> None:
+    """Make a picture large, on its own seed and words."""
+    folder = _make_out(out)
+    with Studio(None, library, device) as studio:
+        run = studio.start_final(picture, scale, strengths=strength or STRENGTHS, fresh=fresh)
+        for notice in run.notices:
+            complain(str(notice))
+        _follow(run, folder, as_json=json)
+        _write_sheet(run, folder)
+
+
 @options.with_fields()
 def matrix(
     prompts: Annotated[list[str], typer.Argument(help="One row each.")],
@@ -87,6 +112,7 @@ def matrix(
     placement = options.make_placement(settings)
     folder = _make_out(out)
     with Studio(settings["model"], library, placement=placement) as studio:
+        request = options.with_start(studio, request, settings)
         run = studio.start_grid(request, prompts, turbo=settings["turbo"], fresh=fresh)
         _follow(run, folder, as_json=json)
         _tell_notices(studio, run)

@@ -30,6 +30,7 @@ app = typer.Typer(
 app.command("ui")(page.ui)
 app.command("grid")(paint.grid)
 app.command("refine")(paint.refine)
+app.command("final")(paint.final)
 app.command("matrix")(paint.matrix)
 app.command("verify")(check.verify)
 app.command("show")(look.show)

@@ -85,6 +85,8 @@ def import_(
             num_taken += 1
             if json:
                 say_json(_row(taken))
+            elif taken.start is not None:
+                say(f"{taken.name}: kept, for the pictures that were begun from it")
             elif taken.imported is not None:
                 title = f"{taken.name}: {taken.imported.notice}"
                 say_table(title, _request_words(taken.imported.request))
@@ -97,6 +99,8 @@ def import_(
 def _row(taken: Taken) -> dict[str, Any]:
     if taken.imported is not None:
         return {"source": taken.name} | _request_row(taken.imported)
+    if taken.start is not None:
+        return {"source": taken.name, "start": taken.start}
     assert taken.entry is not None
     return {"source": taken.name, "is_new": taken.is_new} | picture_row(taken.entry)
 

@@ -27,6 +27,9 @@ class ModelCard:
         schedulers: The names on offer with this model, the model's own first.
         lock_width: The model's usual one; where a probe found a leak here, the studio takes less,
             and says so.
+        decoding_bytes: Memory that decoding takes at its peak, about, for a pixel of the picture.
+        enlarges: Whether it also paints well larger than what it was made for, over an enlargement.
+        has_start: Whether a picture can be begun from another one.
         hints: Words the model knows, by kind, for the page; empty when nobody said.
         vocabulary: The words it declares to know; None when nobody said.
         fragile: True for pipelines that only the same hardware and versions reproduce (UnCLIP).
@@ -48,6 +51,9 @@ class ModelCard:
     schedulers: tuple[str, ...]
     dtype: DType = "float32"
     lock_width: int = LOCK_WIDTH
+    decoding_bytes: int = 0
+    enlarges: bool = True
+    has_start: bool = False
     hints: dict[str, tuple[str, ...]] = field(default_factory=dict)
     vocabulary: Vocabulary | None = None
     fragile: bool = False

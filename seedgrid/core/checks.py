@@ -27,6 +27,9 @@ from seedgrid.core.recipe import (
 )
 
 DEFAULT_DETERMINISM: Final[Determinism] = "strict"
+DEFAULT_STRENGTH: Final = 0.6
+MIN_STRENGTH: Final = 0.01
+_DIGEST_DIGITS: Final = 64
 _MAX_NUMBER_CHARACTERS: Final = 400
 _SHOWN: Final = 40
 
@@ -87,6 +90,58 @@ def parse_guidance(text: str) -> float:
         return float(text.strip().replace(",", "."))
     except ValueError as error:
         raise InputError("guidance_range", field="guidance", value=shown) from error
+
+
+def parse_start(text: str) -> str:
+    """Read the id of a picture, or the digest of its pixels: hexadecimal digits.
+
+    Raises:
+        InputError: `start_unknown`.
+    """
+    text = text.strip().lower()
+    if not text or len(text) > _DIGEST_DIGITS or set(text) - set("0123456789abcdef"):
+        raise InputError("start_unknown", field="start", value=text[:_SHOWN])
+    return text
+
+
+def check_start(start: str | None, card: ModelCard) -> str:
+    """Return the digest of the pixels to begin from; empty for none.
+
+    Raises:
+        InputError: `start_family` or `start_unknown`.
+    """
+    if not start:
+        return ""
+    if not card.has_start:
+        raise InputError("start_family", field="start", value=card.ref.id, family=card.family)
+    if len(start) != _DIGEST_DIGITS:
+        raise InputError("start_unknown", field="start", value=start[:_SHOWN])
+    return parse_start(start)
+
+
+def parse_strength(text: str) -> float:
+    """Read a strength, with a point or a comma.
+
+    Raises:
+        InputError: `strength_range`.
+    """
+    try:
+        return float(text.strip()[:_MAX_NUMBER_CHARACTERS].replace(",", "."))
+    except ValueError as error:
+        shown = text.strip()[:_SHOWN]
+        raise InputError("strength_range", field="strength", value=shown) from error
+
+
+def check_strength(strength: float | None, _: ModelCard) -> float:
+    """Return how much of the start the noise takes away.
+
+    Raises:
+        InputError: `strength_range`.
+    """
+    strength = DEFAULT_STRENGTH if strength is None else strength
+    if not math.isfinite(strength) or not MIN_STRENGTH <= strength <= 1:
+        raise InputError("strength_range", field="strength", value=strength)
+    return float(strength)
 
 
 def parse_lock_width(text: str) -> int:

@@ -41,6 +41,7 @@ Determinism = Literal["off", "seeded", "strict"]
 Arithmetic = Literal["native", "portable-1"]
 Seed = Annotated[int, Field(ge=0, le=MAX_SEED)]
 Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+StartDigest = Annotated[str, StringConstraints(pattern=r"^([0-9a-f]{64})?$")]
 # C0 controls but tab and newline, and DEL: text that databases and tokenizers choke on.
 PromptText = Annotated[
     str,
@@ -100,6 +101,9 @@ class Recipe(Value):
         noise_mix: Applied in order to the noise of `seed`.
         arithmetic: `"portable-1"` gives the same bits on every machine (docs/portable.md);
             `"native"`, which is not written down, those of the machine's own kernels.
+        start: SHA-256 of the pixels of the picture that it begins from, cut and enlarged to its
+            size (`fitted`); empty, and then not written down, where it begins from noise alone.
+        strength: How much of the start the noise takes away; 1 without a start.
         compiled: In recipes from before the first release only: they are shown, not painted.
     """
 
@@ -120,6 +124,8 @@ class Recipe(Value):
     noise_mix: tuple[NoiseShare, ...] = ()
     arithmetic: Arithmetic = "native"
     typed_prompt: PromptText = ""
+    start: StartDigest = ""
+    strength: Annotated[float, Field(gt=0, le=1)] = 1.0
     compiled: bool = False
 
     @model_serializer(mode="wrap")
@@ -132,6 +138,9 @@ class Recipe(Value):
             data.pop("arithmetic", None)
         if not self.typed_prompt:
             data.pop("typed_prompt", None)
+        if not self.start:
+            data.pop("start", None)
+            data.pop("strength", None)
         return data
 
     @property

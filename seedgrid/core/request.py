@@ -9,18 +9,21 @@ command line and Python alike.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Final
+from typing import Any, Final
 
 from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import InputError
 from seedgrid.core.fields import FIELDS
-from seedgrid.core.recipe import Lora, NoiseShare, Recipe
+from seedgrid.core.recipe import MAX_STEPS, Lora, NoiseShare, Recipe
 from seedgrid.core.seeds import check_seed
 
 SUBTLE: Final = 0.1
 """How far a subtle neighbour lies from its parent's noise, on the sphere towards the other."""
+
+_OWN: Final = {"model", "start", "strength"}
 
 STRONG: Final = 0.3
 """How far a strong neighbour lies."""
@@ -34,6 +37,8 @@ class Request:
         seeds: One picture for each.
         typed_prompt: What was typed, where `prompt` is what is painted for it; as a recipe holds
             it. Empty otherwise: then the model's own names for what was typed are painted.
+        start: The SHA-256 of the pixels to begin from; a studio also takes the id of a picture.
+        strength: How much of the start the noise takes away.
         portable: Whether the pictures shall have the same bits on every machine; in float32.
         model: Which model, as `seedgrid.models.registry.find` understands it; None is the default.
     """
@@ -54,6 +59,8 @@ class Request:
     noise_mix: tuple[NoiseShare, ...] = ()
     portable: bool = False
     typed_prompt: str = ""
+    start: str | None = None
+    strength: float | None = None
 
 
 def resolve(request: Request, card: ModelCard) -> tuple[Recipe, ...]:
@@ -79,10 +86,35 @@ def resolve(request: Request, card: ModelCard) -> tuple[Recipe, ...]:
         settings |= _painted(settings["prompt"], card)
     if request.portable:
         settings |= check_portable(request)
+    settings |= begun(request, settings, card)
     base = Recipe(seed=0, model=card.ref, loras=request.loras, **settings)
     if not request.seeds:
         raise InputError("seed_text", field="seeds", value="")
     return tuple(base.model_copy(update={"seed": check_seed(seed)}) for seed in request.seeds)
+
+
+def begun(request: Request, settings: Mapping[str, Any], card: ModelCard) -> dict[str, Any]:
+    """Return what a start makes of the settings: as many steps are run as without one.
+
+    Args:
+        request: What was asked for.
+        settings: Checked one by one.
+        card: The model that will paint.
+
+    Raises:
+        InputError: `strength_start`: there is no start; `strength_small`: no step would be run.
+    """
+    start, strength = settings["start"], settings["strength"]
+    if not start:
+        if request.strength is not None:
+            raise InputError("strength_start", field="strength", value=request.strength)
+        return {"strength": 1.0}
+    steps = settings["num_inference_steps"]
+    if request.num_inference_steps is None:
+        steps = min(math.ceil(steps / strength), MAX_STEPS, card.max_steps)
+    if int(steps * strength) < 1:
+        raise InputError("strength_small", field="strength", value=strength, steps=steps)
+    return {"num_inference_steps": steps}
 
 
 def check_portable(request: Request) -> dict[str, str]:
@@ -105,11 +137,13 @@ def _painted(typed: str, card: ModelCard) -> dict[str, str]:
 def ask_again(recipe: Recipe) -> Request:
     """Return the request that resolves to a recipe: nothing is left open, the model is named."""
     model = recipe.model
-    same = {field.name for field in fields(Request)} & set(type(recipe).model_fields) - {"model"}
+    same = {field.name for field in fields(Request)} & set(type(recipe).model_fields) - _OWN
     return Request(
         seeds=(recipe.seed,),
         portable=recipe.is_portable,
         model=model.id if model.revision == "local" else f"{model.id}@{model.revision}",
+        start=recipe.start or None,
+        strength=recipe.strength if recipe.start else None,
         **{name: getattr(recipe, name) for name in same},
     )
 

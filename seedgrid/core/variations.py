@@ -27,7 +27,7 @@ from seedgrid.core.field import Field
 from seedgrid.core.fields import FIELDS, field
 from seedgrid.core.prompts import GUIDE_SUFFIXES, append, says_something
 from seedgrid.core.recipe import MAX_GUIDANCE, MAX_STEPS, Recipe
-from seedgrid.core.request import ask_again, check_portable
+from seedgrid.core.request import ask_again, begun, check_portable
 from seedgrid.core.words import Vocabulary
 
 CardOf = Callable[[str | None], ModelCard]
@@ -201,6 +201,12 @@ def _checked(parent: Recipe, changes: dict[str, Any], card_of: CardOf) -> dict[s
     for row in rows:
         if row.check:
             found |= row.filled(row.check(row.of(request), card))
+    if not changes.keys().isdisjoint(("strength", "num_inference_steps", "model")):
+        settings = {"start": parent.start, "strength": parent.strength} | {
+            "num_inference_steps": parent.num_inference_steps,
+            **found,
+        }
+        found |= begun(request, settings, card)
     if request.portable:
         check_portable(request)
     return found

@@ -42,6 +42,7 @@ from seedgrid.diffusion.probe_results import ProbeReport, advise, keep_report, r
 from seedgrid.diffusion.probed_call import ProbedCall
 from seedgrid.models import registry
 from seedgrid.models.schedulers import TABLE, min_steps
+from seedgrid.storage import starts
 
 _KERNELS: Final = {
     "math": SDPBackend.MATH,
@@ -163,7 +164,7 @@ class DiffusersBackend:
             context = _context(first, loaded, placement)
             # Shortcuts were proven bit for bit with torch's own arithmetic only.
             shortcuts = () if first.is_portable else self._accelerators
-            with all_used_by(loaded.pipeline, shortcuts, context):
+            with all_used_by(loaded.pipeline_for(first), shortcuts, context):
                 for places in split_calls(recipes, loaded):
                     part = [recipes[place] for place in places]
                     output = call_pipeline(part, loaded, watch)
@@ -184,7 +185,9 @@ class DiffusersBackend:
                 call_pipeline(recipes, loaded, watch, call)
 
             probed = [each for each in self._accelerators if each.is_probed]
-            with all_used_by(loaded.pipeline, probed, _context(recipe, loaded, placement)):
+            with all_used_by(
+                loaded.pipeline_for(recipe), probed, _context(recipe, loaded, placement)
+            ):
                 return run_probe(recipe, compute, watch, denoiser=loaded.files.family.denoiser)
 
 
@@ -247,6 +250,8 @@ def _check_settings(recipe: Recipe, loaded: Loaded) -> None:
         raise InputError(
             "scheduler_unknown", field="scheduler", value=recipe.scheduler, choices=choices
         )
+    loaded.pipeline_for(recipe)
+    starts.check_there([recipe.start])
     if recipe.compiled:
         raise ModelError("compiled_unsupported")
     if recipe.loras:

@@ -13,11 +13,12 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 import torch
 
-from seedgrid.core.errors import ModelError
+from seedgrid.core.errors import InputError, ModelError
 from seedgrid.core.recipe import Recipe
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.devices import empty_cache, pick_device, place, torch_dtype
@@ -44,6 +45,30 @@ class Loaded:
     device: torch.device
     scheduler_config: dict[str, Any]
     preview: Preview
+
+    def pipeline_for(self, recipe: Recipe) -> Any:
+        """Return the pipeline that paints a recipe: from noise alone, or from a picture.
+
+        Raises:
+            InputError: `start_family`: this kind of model begins from noise alone.
+        """
+        if not recipe.start:
+            return self.pipeline
+        family = self.files.family
+        if not family.from_start:
+            value, name = recipe.model.id, family.pipeline
+            raise InputError("start_family", field="start", value=value, family=name)
+        return self._from_start
+
+    @cached_property
+    def _from_start(self) -> Any:
+        """The pipeline that begins from a picture: the same parts, in diffusers' own."""
+        import diffusers
+
+        with quiet_diffusers():
+            pipeline = diffusers.AutoPipelineForImage2Image.from_pipe(self.pipeline)
+        pipeline.set_progress_bar_config(disable=True)
+        return pipeline
 
 
 class PipelineCache:

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import torch
+from PIL import Image, ImageOps
 
 from seedgrid.core.errors import RunCancelled, RunError
 from seedgrid.core.recipe import Recipe
@@ -27,6 +28,7 @@ from seedgrid.diffusion.pipeline_cache import Loaded
 from seedgrid.diffusion.probed_call import ProbedCall
 from seedgrid.diffusion.step_callbacks import follow
 from seedgrid.models.schedulers import make_scheduler
+from seedgrid.storage import starts
 
 # Neither diffusers nor torch has errors of its own for what a pipeline cannot do.
 _REFUSALS: Final = (
@@ -141,19 +143,35 @@ def _plain_call(
         raise RunCancelled("run_cancelled")
     scheduler = make_scheduler(first.scheduler, loaded.scheduler_config)
     followed = follow(scheduler, first, loaded, watch, num_pictures=len(recipes))
-    loaded.pipeline.scheduler = scheduler
+    pipeline = loaded.pipeline_for(first)
+    pipeline.scheduler = scheduler
     try:
-        watching = probed.watching(loaded.pipeline) if probed else nullcontext()
-        with mixed_noise(loaded.pipeline, cells), watching:
-            output = loaded.pipeline(
+        watching = probed.watching(pipeline) if probed else nullcontext()
+        with mixed_noise(pipeline, cells), watching:
+            output = pipeline(
                 **family.call_arguments(cells, loaded.files.configs),
+                **_start(cells),
                 generator=fresh_generators([cell.seed for cell in cells]),
                 output_type="pt",
             )
     finally:
-        loaded.pipeline.maybe_free_model_hooks()
+        pipeline.maybe_free_model_hooks()
     withheld = getattr(output, "nsfw_content_detected", None) or [False] * len(cells)
     return PipelineOutput(latents=followed.latents, images=output.images, withheld=withheld)
+
+
+def _start(cells: Sequence[Recipe]) -> dict[str, Any]:
+    """Return the picture that a batch begins from, one a cell, cut and enlarged to its size.
+
+    Raises:
+        PictureError: `start_missing`.
+    """
+    first = cells[0]
+    if not first.start:
+        return {}
+    image = Image.fromarray(starts.pixels(first.start))
+    fitted = ImageOps.fit(image, (first.width, first.height), Image.Resampling.LANCZOS)
+    return {"image": [fitted] * len(cells)}
 
 
 def _refusal(error: Exception, reason: str) -> RunError:

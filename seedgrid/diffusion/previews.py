@@ -90,15 +90,17 @@ class Preview:
     def _noise(self, recipe: Recipe) -> torch.Tensor:
         """Draw as pipelines do, before anything is packed: (C, h, w), its mixes in it."""
         shape = (1, self.channels, recipe.height // self.scale, recipe.width // self.scale)
-        noise = _drawn(shape, recipe.seed)
+        draws = 2 if recipe.start else 1  # The first is then the encoder's.
+        noise = _drawn(shape, recipe.seed, draws)
         for share in recipe.noise_mix:
-            noise = mix_noise(noise, _drawn(shape, share.seed), share.weight)
+            noise = mix_noise(noise, _drawn(shape, share.seed, draws), share.weight)
         return noise[0]
 
 
-def _drawn(shape: tuple[int, ...], seed: int) -> torch.Tensor:
+def _drawn(shape: tuple[int, ...], seed: int, draws: int) -> torch.Tensor:
+    """Return the last of so many draws."""
     (generator,) = fresh_generators((seed,))
-    return torch.randn(shape, generator=generator)
+    return [torch.randn(shape, generator=generator) for _ in range(draws)][-1]
 
 
 def _as_pictures(rgb: torch.Tensor) -> tuple[Pixels, ...]:

@@ -150,6 +150,7 @@ def _key(recipe: Recipe, passport: Passport) -> str:
         "guided" if recipe.guidance_scale > 1 else f"guidance {recipe.guidance_scale:g}",
         "negative" if recipe.negative_prompt else "",
         "mixed" if recipe.noise_mix else "",
+        *([f"from a picture at {recipe.strength:g}"] if recipe.start else []),
         *(f"{lora.weights_sha256}*{lora.scale}" for lora in recipe.loras),
         passport.digest,
     )

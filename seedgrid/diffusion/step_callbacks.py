@@ -61,9 +61,8 @@ def follow(
         nonlocal number
         result = original(model_output, timestep, sample, *args, **kwargs)
         number += 1
-        total = len(scheduler.timesteps)
-        if number == total:
-            followed.latents = result[0] if isinstance(result, tuple) else result.prev_sample
+        total = max(number, _num_steps(scheduler, recipe))
+        followed.latents = result[0] if isinstance(result, tuple) else result.prev_sample
         state = _state(scheduler, recipe, loaded, (model_output, float(timestep), sample))
 
         def previews() -> tuple[Pixels, ...]:
@@ -77,6 +76,15 @@ def follow(
 
     scheduler.step = step
     return followed
+
+
+def _num_steps(scheduler: Any, recipe: Recipe) -> int:
+    """Return how many steps there will be: from a start only the last ones are run."""
+    total = len(scheduler.timesteps)
+    if not recipe.start:
+        return total
+    run = int(recipe.num_inference_steps * recipe.strength)
+    return max(1, round(total * run / recipe.num_inference_steps))
 
 
 def _state(

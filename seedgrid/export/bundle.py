@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import shutil
 import zipfile
+from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from importlib import resources
 from pathlib import Path
@@ -29,6 +30,7 @@ from seedgrid.diffusion.backend import DEVICE_KINDS
 from seedgrid.diffusion.placement import placement_of
 from seedgrid.models import registry
 from seedgrid.models.schedulers import TABLE
+from seedgrid.storage import starts
 from seedgrid.storage.files import open_atomically
 
 _TEMPLATE: Final = "reproduce_template.txt"
@@ -55,6 +57,7 @@ _README: Final = """\
 {count} pictures made with SeedGrid {version}.
 
 pictures/         the pictures, each with its recipe inside
+starts/           what pictures were begun from, if any were
 recipes.json      the recipe, the lineage and the digest of the pixels of each
 passports.json    where they were computed
 reproduce.py      makes them again with plain diffusers and compares bit for bit
@@ -66,17 +69,20 @@ requirements.txt  the versions that made them
 {model}"""
 
 
-def script(entries: Sequence[Entry]) -> str:
+def script(entries: Sequence[Entry], *, has_starts: bool = True) -> str:
     """Write a program that makes these pictures again with diffusers and compares them.
 
     Args:
         entries: At least one; those of one model, size and settings share a batch.
+        has_starts: Whether the program holds what pictures were begun from; it looks for them in
+            the folder `starts` beside it otherwise.
 
     Returns:
         Python source. It prints `identical` or `DIFFERENT` for each picture and ends with 0 when
         all are identical. A model that is no hub id is given by `--model PATH`.
 
     Raises:
+        PictureError: `start_missing`.
         InputError: `export_nothing`, `export_loras`, `scheduler_unknown`, or `model_name` when what
             a stranger's picture calls its model is no name.
     """
@@ -91,7 +97,15 @@ def script(entries: Sequence[Entry]) -> str:
     head = head.replace("NEEDED_OF_SEEDGRID", _NEEDED_IF_PORTABLE if is_portable else _NEEDED)
     tail = tail.replace(_ARITHMETIC_MARK, _PORTABLE_IMPORT if is_portable else "")
     batches = pformat([_batch(group) for group in _groups(entries)], width=96, sort_dicts=False)
-    return f"{head}BATCHES = {batches}\n{tail}"
+    files = _starts(entries) if has_starts else {}
+    packed = {sha256: b64encode(data).decode() for sha256, data in files.items()}
+    return f"{head}BATCHES = {batches}\nSTARTS = {pformat(packed, width=96)}\n{tail}"
+
+
+def _starts(entries: Iterable[Entry]) -> dict[str, bytes]:
+    """Return the files of what these pictures were begun from, by the digests of their pixels."""
+    wanted = {entry.recipe.start for entry in entries if entry.recipe.start}
+    return {sha256: starts.file_bytes(sha256) for sha256 in sorted(wanted)}
 
 
 def requirements(passports: Iterable[Passport]) -> str:
@@ -122,12 +136,14 @@ def write_bundle(entries: Sequence[Entry], path: Path, *, model: Path | None = N
         InputError: As `script`.
         LibraryError: A picture's file is missing, or the bundle cannot be written.
     """
-    program = script(entries)
+    program = script(entries, has_starts=False)
     model = model or _own_model(entries)
     members = [f"pictures/{picture_name(entry, number)}" for number, entry in enumerate(entries, 1)]
     with open_atomically(path) as file, zipfile.ZipFile(file, "w") as bundle:
         for name, entry in zip(members, entries, strict=True):
             _write(bundle, name, _picture_bytes(entry), packed=False)
+        for sha256, data in _starts(entries).items():
+            _write(bundle, f"starts/{sha256}.png", data, packed=False)
         recipes = [_described(entry, name) for entry, name in zip(entries, members, strict=True)]
         passports = {entry.passport.digest: entry.passport for entry in entries}
         plain = {key: passport.model_dump(mode="json") for key, passport in passports.items()}
@@ -191,6 +207,8 @@ def _batch(entries: Sequence[Entry]) -> dict[str, Any]:
         "revision": recipe.model.revision if names.is_hub_id(recipe.model.id) else None,
         "dtype": recipe.dtype,
         "arithmetic": recipe.arithmetic,
+        "start": recipe.start,
+        "strength": recipe.strength,
         "lock_width": recipe.lock_width,
         "width": recipe.width,
         "height": recipe.height,

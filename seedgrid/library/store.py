@@ -26,6 +26,7 @@ from seedgrid.library.in_threads import in_threads
 from seedgrid.library.reader import LibraryReader
 from seedgrid.library.storage import File, LibraryStorage
 from seedgrid.library.tables import DamagedRowError
+from seedgrid.storage import starts
 from seedgrid.storage.files import check_room, make_folder
 
 BUSY_TIMEOUT_S: Final = 30.0
@@ -53,6 +54,7 @@ class Library(LibraryReader):
         self.folder = folder.expanduser().absolute()
         storage = LibraryStorage.at(self.folder, timeout_s=busy_timeout_s)
         super().__init__(storage)
+        starts.know(self.starts)
         self._just_added: dict[str, Path] = {}
         try:
             self.notices = opening.open_storage(storage)
@@ -61,6 +63,11 @@ class Library(LibraryReader):
             self._left_a_trace = True
             self.close()
             raise
+
+    @property
+    def starts(self) -> Path:
+        """The folder of what its pictures were begun from."""
+        return self.folder / "starts"
 
     def __repr__(self) -> str:
         return f"Library({str(self.folder)!r})"

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import zipfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -19,11 +20,13 @@ from typing import TYPE_CHECKING, Final
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError, PictureError
+from seedgrid.core.picture import pixels_sha256
 from seedgrid.formats import exif, png
 from seedgrid.formats.importers.foreign import read_foreign
 from seedgrid.formats.importers.imported import Imported
 from seedgrid.formats.png_chunks import MAX_FILE_BYTES
 from seedgrid.library.zip_members import MemberError, Members
+from seedgrid.storage import starts
 
 if TYPE_CHECKING:
     from seedgrid.library import Library
@@ -31,19 +34,21 @@ if TYPE_CHECKING:
 MAX_MEMBERS: Final = 10_000
 MAX_UNPACKED_BYTES: Final = 4 * 1024**3
 
+_START: Final = re.compile(r"(?:^|[/ ])starts/([0-9a-f]{64})\.png\Z")
 _SUFFIXES: Final = (".png", ".jpg", ".jpeg", ".webp")
 """Ours are PNG files; other tools also write the rest."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Taken:
-    """What became of one file: exactly one of `entry`, `imported` and `error` is there.
+    """What became of one file: exactly one of `entry`, `imported`, `start`, `error` is there.
 
     Attributes:
         name: The file's path, or its name inside a bundle.
         entry: In the library: a picture of ours.
         is_new: Whether it was not in the library before.
         imported: A picture of another tool, as a request; it is not kept.
+        start: Of a bundle: what its pictures were begun from, by the SHA-256 of its pixels.
         error: Why the file gave neither.
     """
 
@@ -51,6 +56,7 @@ class Taken:
     entry: Entry | None = None
     is_new: bool = False
     imported: Imported | None = None
+    start: str | None = None
     error: InputError | None = None
 
 
@@ -96,6 +102,8 @@ def _take_one(library: Library, name: str, source: png.Source) -> Taken:
         except PictureError as error:
             if error.code != "picture_without_recipe":
                 raise
+            if (start := _START.search(name)) is not None:
+                return _keep_start(library, name, data, start[1])
             return Taken(name=name, imported=read_foreign(data))
         return _keep(library, name, data, record)
     except InputError as error:
@@ -120,6 +128,14 @@ def _keep(library: Library, name: str, data: bytes, record: png.PngRecord) -> Ta
     twin_id = hashlib.sha256(data).hexdigest()[:32]
     lineage = record.lineage.model_copy(update={"picture_id": twin_id})
     return Taken(name=name, entry=library.add_png(png.rewrite(data, lineage=lineage)), is_new=True)
+
+
+def _keep_start(library: Library, name: str, data: bytes, sha256: str) -> Taken:
+    """Keep what the pictures of a bundle were begun from, if it is what its name says."""
+    pixels = starts.read_picture(data)
+    if pixels_sha256(pixels) != sha256:
+        raise PictureError("start_missing", value=sha256[:12])
+    return Taken(name=name, start=starts.keep(library.starts, pixels))
 
 
 def _take_bundle(library: Library, path: Path) -> Iterator[Taken]:

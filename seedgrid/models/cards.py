@@ -43,6 +43,7 @@ class _SideFile(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
     defaults: _Defaults = _Defaults()
+    enlarges: bool = True
     hints: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     words: tuple[str, ...] = ()
     names: dict[str, dict[str, tuple[str, ...]]] = Field(default_factory=dict)
@@ -102,6 +103,8 @@ def make_card(ref: ModelRef, files: ModelFiles) -> ModelCard:
         scheduler=schedulers.own_name(family, own),
         schedulers=schedulers.names_for(family.sampling),
         dtype=choose_dtype(likely_device_type(), files.num_parameters).dtype,
+        decoding_bytes=family.decoding_bytes(configs),
+        has_start=bool(family.from_start),
         fragile=family.fragile,
     )
     return _own_first(_with_side_file(card, files.folder))
@@ -130,7 +133,13 @@ def _with_side_file(card: ModelCard, folder: Path) -> ModelCard:
     defaults = side.defaults.model_dump(exclude_none=True)
     if defaults.get("scheduler", card.scheduler) not in card.schedulers:
         raise ModelError("model_damaged", value=card.ref.id, file=_SIDE_FILE)
-    return replace(card, hints=side.hints, vocabulary=side.vocabulary, **defaults)
+    return replace(
+        card,
+        hints=side.hints,
+        enlarges=side.enlarges,
+        vocabulary=side.vocabulary,
+        **defaults,
+    )
 
 
 def _own_first(card: ModelCard) -> ModelCard:

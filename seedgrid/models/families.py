@@ -25,6 +25,8 @@ Sampling = Literal["noise", "flow", "consistency", "unscaled", "implicit"]
 `implicit`: the same in `DDIMPipeline`'s loop, which passes arguments that only DDIM's takes.
 """
 
+_TENSORS: Final = 4
+
 Configs = dict[str, dict[str, Any]]
 """The configuration of each component by its name, as in the model's folder."""
 
@@ -40,6 +42,9 @@ class Family:
         default_latent: Side of the default picture in latent pixels where no configuration says.
         zeroes_empty_negative: True where an absent negative prompt is not the empty one, so that
             recipes with and without one must not share a call.
+        from_start: The pipeline that begins from a picture, of diffusers' own table for
+            image-to-image; empty where there is none.
+        sizes_start: Whether that one is told the size; the others take the picture's.
         bins: The sizes of the denoiser for which the pipeline has a table of aspect ratios.
         fragile: Only the same hardware and versions reproduce it.
     """
@@ -56,6 +61,8 @@ class Family:
     base_multiple: int = 8
     default_latent: int | None = None
     zeroes_empty_negative: bool = False
+    from_start: str = ""
+    sizes_start: bool = False
     bins: tuple[int, ...] = ()
     fragile: bool = False
 
@@ -72,6 +79,14 @@ class Family:
         channels = configs.get("vae", {}).get("latent_channels") or without["in_channels"]
         return int(channels), vae_scale(configs)
 
+    def decoding_bytes(self, configs: Configs) -> int:
+        """Return about how many bytes decoding takes for a pixel of the picture, in float32.
+
+        The decoder's last layers hold a few tensors of the picture's full size at once.
+        """
+        channels = configs.get("vae", {}).get("block_out_channels") or [3]
+        return int(_TENSORS * 4 * max(channels[:2]))
+
     def size_multiple(self, configs: Configs) -> int:
         """Return what width and height must be multiples of, in pixels."""
         if not self.has_prompt:
@@ -80,7 +95,7 @@ class Family:
         return lcm(self.base_multiple, vae_scale(configs) * max(patch, self.patch))
 
     def call_arguments(self, cells: Sequence[Recipe], configs: Configs) -> dict[str, Any]:
-        """Return what the pipeline is called with for these cells, but for the generators.
+        """Return what the pipeline is called with, but for the generators and the start.
 
         Args:
             cells: Of one `batch_key`; where `zeroes_empty_negative`, all or none of them have a
@@ -96,6 +111,10 @@ class Family:
             "width": first.width,
             "height": first.height,
         }
+        if first.start:
+            arguments["strength"] = first.strength
+            if not self.sizes_start:
+                del arguments["width"], arguments["height"]
         if self.has_guidance:
             arguments["guidance_scale"] = first.guidance_scale
         if self.has_negative_prompt and any(cell.negative_prompt for cell in cells):
@@ -118,8 +137,13 @@ def vae_scale(configs: Configs) -> int:
 
 
 _ALL: Final = (
-    Family(pipeline="StableDiffusionPipeline"),
-    Family(pipeline="StableDiffusionXLPipeline", guidance_scale=5.0, zeroes_empty_negative=True),
+    Family(pipeline="StableDiffusionPipeline", from_start="StableDiffusionImg2ImgPipeline"),
+    Family(
+        pipeline="StableDiffusionXLPipeline",
+        guidance_scale=5.0,
+        zeroes_empty_negative=True,
+        from_start="StableDiffusionXLImg2ImgPipeline",
+    ),
     Family(
         pipeline="StableDiffusion3Pipeline",
         sampling="flow",
@@ -127,6 +151,8 @@ _ALL: Final = (
         num_inference_steps=28,
         guidance_scale=7.0,
         patch=2,
+        from_start="StableDiffusion3Img2ImgPipeline",
+        sizes_start=True,
     ),
     Family(
         pipeline="FluxPipeline",
@@ -137,6 +163,8 @@ _ALL: Final = (
         guidance_scale=3.5,
         patch=2,
         default_latent=128,
+        from_start="FluxImg2ImgPipeline",
+        sizes_start=True,
     ),
     Family(
         pipeline="PixArtAlphaPipeline",
@@ -169,6 +197,7 @@ _ALL: Final = (
         has_negative_prompt=False,
         num_inference_steps=4,
         guidance_scale=8.5,
+        from_start="LatentConsistencyModelImg2ImgPipeline",
     ),
     Family(
         pipeline="DDPMPipeline",

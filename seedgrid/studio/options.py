@@ -39,6 +39,8 @@ class Settings(TypedDict, total=False):
     lock_width: int | None
     determinism: str | None
     portable: bool
+    start: str | None
+    strength: float | None
 
 
 class RunOptions(TypedDict, total=False):

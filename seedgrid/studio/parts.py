@@ -23,12 +23,15 @@ from seedgrid.diffusion.portable_trial import PortableTrial
 from seedgrid.diffusion.probe_results import ProbeReport
 from seedgrid.engine import UNBOUNDED, Bounds, Engine, Load, Run, Warmth
 from seedgrid.pictures import StudioPicture, read_entry
+from seedgrid.storage import starts
 from seedgrid.studio.options import AnyPicture, is_id
 
 if TYPE_CHECKING:
     from seedgrid.library import Library
     from seedgrid.verify import Claim, Verdict
 
+STARTS: Final = "starts"
+"""The folder of a library that holds what its pictures were begun from."""
 _RUNS: Final = 1000
 _AT_ONCE: Final = 64
 """So many pictures that are verified are in memory together."""
@@ -64,6 +67,7 @@ class Parts:
     ) -> None:
         self.model = model or default_model()
         self.library_folder = Path(library or default_library()).expanduser().absolute()
+        starts.know(self.library_folder / STARTS)
         self._placement = placement or Placement(device=device, previews=False)
         self._making = threading.RLock()
         self._backend = backend

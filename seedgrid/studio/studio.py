@@ -10,13 +10,15 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, Unpack
+from typing import TYPE_CHECKING, Final, Unpack
 
 from seedgrid.core import request as requests
 from seedgrid.core.advice import Advice, advise
 from seedgrid.core.card import ModelCard
+from seedgrid.core.checks import parse_start
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import ModelError, RunError
+from seedgrid.core.finals import STRENGTHS, decoding_bytes, finals, needs_tiles
 from seedgrid.core.notices import Notice
 from seedgrid.core.plan import Job, plan_grid, plan_refine
 from seedgrid.core.prompts import GUIDE_SUFFIXES
@@ -32,8 +34,12 @@ from seedgrid.diffusion.processor import has_fast_bfloat16
 from seedgrid.engine import Run
 from seedgrid.formats import png
 from seedgrid.pictures import Pictures, StudioPicture
+from seedgrid.storage import starts
 from seedgrid.studio.options import AnyPicture, RunOptions, Seeds, Settings, is_id, read_seeds
 from seedgrid.studio.parts import Parts
+
+if TYPE_CHECKING:
+    from seedgrid.library import Library
 
 logger = logging.getLogger(__name__)
 
@@ -109,6 +115,8 @@ class Studio(Parts):
             SeedGridError: As `grid`.
         """
         request = Request(prompt="", seeds=read_seeds(seeds), **settings)
+        if request.start:
+            request = replace(request, start=self.take_start(request.start))
         return _wait(self.start_grid(request, prompts, turbo=turbo, fresh=fresh))
 
     def start_grid(
@@ -133,6 +141,7 @@ class Studio(Parts):
             RunError: `too_many_runs` of this owner.
             LibraryError: The pictures cannot be kept.
         """
+        request = self._with_start(request, options.get("library"))
         card = self._card_for(request, turbo, options.get("placement"))
         recipes = _resolve(request, prompts, card)
         asked = request.lock_width
@@ -161,6 +170,57 @@ class Studio(Parts):
         vocabulary = self._vocabulary(parent.recipe)
         recipes = refine(parent.recipe, suffixes, self.card, prompt=prompt, vocabulary=vocabulary)
         return self._go_on(self._joined(picture, parent, options), recipes, options)
+
+    def final(
+        self,
+        picture: AnyPicture,
+        scale: int = 2,
+        *,
+        strengths: Sequence[float] = STRENGTHS,
+        fresh: bool = False,
+    ) -> Pictures:
+        """Make a picture large, on its own seed and words, and wait for it.
+
+        Args:
+            picture: See `AnyPicture`.
+            scale: 2 or 4 times as wide and high.
+            strengths: How much is painted anew, one picture each; `[0.3]` gives one.
+            fresh: Compute even what the library remembers.
+
+        Raises:
+            SeedGridError: As `grid`.
+        """
+        return _wait(self.start_final(picture, scale, strengths=strengths, fresh=fresh))
+
+    def start_final(
+        self,
+        picture: AnyPicture,
+        scale: int = 2,
+        *,
+        strengths: Sequence[float] = STRENGTHS,
+        **options: Unpack[RunOptions],
+    ) -> Run:
+        """Start a round of a picture's large finals; returns at once.
+
+        Where decoding in one piece would take too much memory it is done in tiles, which is told,
+        and stands in the passport.
+
+        Raises:
+            SeedGridError: As `start_grid`; `picture_lost` when its pixels are gone.
+        """
+        library = options.get("library")
+        parent = self.find(picture, library)
+        card = self.card(requests.ask_again(parent.recipe).model)
+        start = self.take_start(parent, library)
+        recipes = finals(parent.recipe, card, start=start, scale=scale, strengths=strengths)
+        notices: tuple[Notice, ...] = ()
+        if needs_tiles(recipes[0], card):
+            wanted = f"{decoding_bytes(recipes[0], card) / 1e9:.1f}"
+            notices = (Notice("final_tiles", value=wanted),)
+            placement = options.get("placement") or self._placement
+            options["placement"] = replace(placement, vae_tiling=True)
+        jobs = plan_refine(self._joined(picture, parent, options), recipes)
+        return self._submit(jobs, notices, options)
 
     def start_variations(
         self, picture: AnyPicture, *, weight: float, **options: Unpack[RunOptions]
@@ -197,6 +257,39 @@ class Studio(Parts):
         jobs = plan_refine(parent, recipes) if parent else plan_grid(recipes)
         return self._submit(jobs, (), {**options, "fresh": True})
 
+    def take_start(self, picture: AnyPicture, library: Library | None = None) -> str:
+        """Keep a picture, of ours or any other, to begin others from.
+
+        Args:
+            picture: See `AnyPicture`; also a PNG, JPEG or WebP file without a recipe.
+            library: Where it is kept; the studio's own by default.
+
+        Returns:
+            The SHA-256 of its pixels, as `Request.start` wants it.
+
+        Raises:
+            PictureError: It is missing, or no picture.
+            LibraryError: It cannot be kept.
+        """
+        if isinstance(picture, str) and starts.place_of(picture) is not None:
+            return picture
+        if isinstance(picture, str | Path) and not is_id(picture):
+            pixels = starts.read_picture(png.read_bytes(Path(picture).expanduser()))
+        else:
+            pixels = png.read_pixels(self.find(picture, library).path)
+        return starts.keep((library or self.library).starts, pixels)
+
+    def _with_start(self, request: Request, library: Library | None) -> Request:
+        """Return the request with the digest of its start: no path is followed here."""
+        if not request.start:
+            return request
+        start = parse_start(request.start)
+        if starts.place_of(start) is None:
+            entry = (library or self.library).find(start)
+            pixels = png.read_pixels(entry.path)
+            start = starts.keep((library or self.library).starts, pixels)
+        return replace(request, start=start)
+
     def resolve(
         self,
         request: Request,
@@ -219,6 +312,7 @@ class Studio(Parts):
             InputError: What was asked for cannot be, by field.
             ModelError: As `card`.
         """
+        request = self._with_start(request, None)
         return _resolve(request, prompts, self._card_for(request, turbo, placement))
 
     def advise(

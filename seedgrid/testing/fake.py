@@ -22,6 +22,7 @@ from typing import Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image, ImageOps
 
 from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import ModelError, RunCancelled, RunError
@@ -29,6 +30,7 @@ from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import ModelRef, Passport, Recipe
 from seedgrid.diffusion.backend import Outcome, Placement, Watch
 from seedgrid.diffusion.portable_trial import PortableTrial
+from seedgrid.storage import starts
 
 Noise = NDArray[np.float64]
 
@@ -46,6 +48,7 @@ FAKE_CARD: Final = ModelCard(
     max_steps=150,
     scheduler="DDIM",
     schedulers=("DDIM", "Euler"),
+    has_start=True,
     hints={"modifier": ("highly realistic", "artsy", "trending", "colorful")},
 )
 
@@ -159,7 +162,7 @@ class FakeBackend:
             if watch.cancelled:
                 raise RunCancelled("run_cancelled")
             _strike(fault, number)
-            time.sleep(self._step_delay_s)
+            self.pause(recipes, number, watch)
             for canvas in canvases:
                 canvas.step()
             watch.step(number, total, partial(_previews, shown, number / total))
@@ -168,6 +171,10 @@ class FakeBackend:
             RunError("picture_nan") if fault and fault.cell == cell else canvas.finish()
             for cell, canvas in enumerate(canvases)
         )
+
+    def pause(self, recipes: Sequence[Recipe], number: int, watch: Watch) -> None:  # noqa: ARG002 (for others)
+        """Take the time of one step; a test may wait here for something else than a clock."""
+        time.sleep(self._step_delay_s)
 
     def probe(self, *_: object) -> None:
         """Tell nothing: there is no arithmetic that the pictures of a batch could share."""
@@ -210,9 +217,19 @@ class _Canvas:
 
     def finish(self) -> Pixels:
         """The picture: the fields and a grain of at most 3/255 from the last step."""
-        picture = self._paint(1).astype(np.int16)
+        picture = self._begun(self._paint(1)).astype(np.int16)
         grain = (self._recipe.guidance_scale / 10 * self._grain).clip(-3, 3)
         return (picture + grain.astype(np.int16)).clip(0, 255).astype(np.uint8)
+
+    def _begun(self, picture: Pixels) -> Pixels:
+        """Mix the picture into its start, by its strength."""
+        recipe = self._recipe
+        if not recipe.start:
+            return picture
+        image = Image.fromarray(starts.pixels(recipe.start))
+        start = np.asarray(ImageOps.fit(image, (recipe.width, recipe.height)), dtype=np.float64)
+        mixed = recipe.strength * picture + (1 - recipe.strength) * start
+        return np.asarray(np.rint(mixed), dtype=np.uint8)
 
     def preview(self, done: float) -> Pixels:
         """A quarter of the size, the noise fading as `done` goes from 0 to 1."""

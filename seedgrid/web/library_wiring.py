@@ -68,7 +68,8 @@ def _wire_drop(view: View, actions: LibraryActions) -> None:
     def on_drop(kept: object, files: list[str] | None) -> Updates:
         update, filled = actions.on_drop(files or [], kept)
         status = update.status if filled.status is None else filled.status
-        fields = None if filled.request is None else write_fields(filled.request)
+        begun = {"start": filled.start} if filled.start else None
+        fields = begun if filled.request is None else write_fields(filled.request)
         return *updates(replace(update, status=status, fields=fields)), None
 
     show_page(view, view.drop.upload, on_drop, view.drop, also=[view.drop])

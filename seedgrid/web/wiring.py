@@ -92,6 +92,14 @@ def _wire_rounds(view: View, handlers: Handlers, demo: gr.Blocks) -> None:
         varied, address = read_round(payload), address_of(request)
         return updates(handlers.on_variations(STRONG, varied, kept, address))
 
+    def on_double(kept: object, payload: object, request: gr.Request) -> Updates:
+        varied, address = read_round(payload), address_of(request)
+        return updates(handlers.on_final(2, varied, kept, address))
+
+    def on_fourfold(kept: object, payload: object, request: gr.Request) -> Updates:
+        varied, address = read_round(payload), address_of(request)
+        return updates(handlers.on_final(4, varied, kept, address))
+
     def on_back(kept: object) -> Updates:
         return updates(handlers.on_back(kept))
 
@@ -113,7 +121,12 @@ def _wire_rounds(view: View, handlers: Handlers, demo: gr.Blocks) -> None:
     show(view.payload.arrive, on_arrive)
     show(generate, on_generate, view.payload)
     show(refine, on_refine, view.payload)
-    for button, handler in ((view.card.subtle, on_subtle), (view.card.strong, on_strong)):
+    for button, handler in (
+        (view.card.subtle, on_subtle),
+        (view.card.strong, on_strong),
+        (view.card.double, on_double),
+        (view.card.fourfold, on_fourfold),
+    ):
         show(partial(button.click, js=_fields_js(placed)), handler, view.payload)
     show(view.back.click, on_back)
     show(view.rail.go, on_go)

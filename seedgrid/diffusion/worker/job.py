@@ -16,6 +16,7 @@ import numpy as np
 from seedgrid.core.errors import RunError
 from seedgrid.core.recipe import Passport, Recipe, read_recipe
 from seedgrid.diffusion.backend import Outcome, Placement
+from seedgrid.storage import starts
 
 
 def write_job(folder: Path, recipes: Sequence[Recipe], placement: Placement) -> None:
@@ -33,6 +34,7 @@ def job_text(recipes: Sequence[Recipe], placement: Placement) -> str:
     job = {
         "recipes": [recipe.model_dump(mode="json") for recipe in recipes],
         "placement": asdict(placement),
+        "starts": [str(place) for place in starts.places()],
     }
     return json.dumps(job)
 
@@ -40,6 +42,7 @@ def job_text(recipes: Sequence[Recipe], placement: Placement) -> str:
 def read_job_text(text: str) -> tuple[list[Recipe], Placement]:
     """Read what `job_text` wrote."""
     job = json.loads(text)
+    starts.know(*(Path(place) for place in job["starts"]))
     switches = tuple((name, value) for name, value in job["placement"].pop("switches"))
     recipes = [read_recipe(json.dumps(recipe)) for recipe in job["recipes"]]
     return recipes, Placement(**job["placement"], switches=switches)

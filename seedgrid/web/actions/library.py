@@ -78,10 +78,12 @@ class Filled:
     """What goes into the fields of a new request; None leaves the fields as they are.
 
     Attributes:
+        start: The digest of a picture to begin from: only its own field changes.
         status: What is to be said about it.
     """
 
     request: Request | None = None
+    start: str | None = None
     status: stage.Json | None = None
 
 
@@ -151,6 +153,8 @@ class LibraryActions:
                 _known_by_pixels(each, here.library)
                 for each in take_in(here.library, [Path(file) for file in files])
             ]
+            if taken and all(_is_plain(each) for each in taken):
+                return PageUpdate(), self._begun(Path(files[-1]), here)
         except SeedGridError as error:
             epoch = here.state.move().epoch
             return PageUpdate(), Filled(status=stage.complain(epoch, error, field="drop"))
@@ -158,6 +162,12 @@ class LibraryActions:
             for file in files:
                 taken_in(Path(file))
         return self._taken(taken, here)
+
+    def _begun(self, path: Path, here: Snapshot) -> Filled:
+        """Keep a picture that holds no recipe, to begin others from."""
+        start = self._studio.take_start(path, here.library)
+        status = stage.say(here.state.move().epoch, "status_begin", kind="note")
+        return Filled(start=start, status=status)
 
     def on_folder(self, folder: object, kept: object, host: str) -> stage.Json | None:
         """Make the folder of a library that refuses again, or take another one.
@@ -211,6 +221,11 @@ class LibraryActions:
         data = {"tool": fitting.tool, "reasons": reasons}
         status = stage.say(state.move().epoch, "error_imported", kind="note") | {"data": data}
         return Filled(request=fitting.request, status=status)
+
+
+def _is_plain(taken: Taken) -> bool:
+    """Tell whether a file is a picture that says nothing of how it was made."""
+    return taken.error is not None and taken.error.code == "picture_without_recipe"
 
 
 def _known_by_pixels(taken: Taken, library: Library) -> Taken:

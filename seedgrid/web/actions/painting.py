@@ -130,6 +130,21 @@ class Handlers:
             return _refuse(here, error)
         return self._show_run(here, run)
 
+    def on_final(
+        self, scale: int, varied: RoundPayload, kept: object, address: str = ""
+    ) -> PageUpdate:
+        """Start the large finals of the picked picture."""
+        here = self._look(kept)
+        try:
+            picked = here.picked()
+            if picked is None:
+                return PageUpdate()
+            options = self._options(here, varied, address)
+            run = self._studio.start_final(picked, scale, **options)
+        except SeedGridError as error:
+            return _refuse(here, error)
+        return self._show_run(here, run)
+
     def on_again(self, kept: object, address: str = "") -> PageUpdate:
         """Make the round on the stage once more, though the library remembers its pictures."""
         here = self._look(kept)

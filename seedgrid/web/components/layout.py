@@ -41,6 +41,7 @@ _STATUS_JS: Final = (
 )
 _VERDICT_JS: Final = "SeedGrid.verdict({element, props, watch})"
 _FOURS_JS: Final = "SeedGrid.fours({element})"
+_STARTING_JS: Final = "SeedGrid.starting({element})"
 _EXPORT_JS: Final = "SeedGrid.exports({element})"
 _SHAPES_JS: Final = "SeedGrid.shapes({element, props, watch})"
 _HINTS_JS: Final = "SeedGrid.hints({element, props, watch})"
@@ -70,6 +71,8 @@ class Card:
     refine: gr.Button
     subtle: gr.Button
     strong: gr.Button
+    double: gr.Button
+    fourfold: gr.Button
     verify: gr.Button
     verdict: gr.HTML
 
@@ -149,6 +152,7 @@ def build_view(i18n: gr.I18n) -> View:
 
 def _build_bar(i18n: gr.I18n) -> Bar:
     with gr.Row(elem_id="sg-bar"):
+        _script({}, "sg-starting", _STARTING_JS)
         prompt = gr.Textbox(
             GUIDE_PROMPT,
             label=i18n("prompt_label"),
@@ -185,12 +189,15 @@ def _build_card(i18n: gr.I18n) -> Card:
         with gr.Row(elem_id="sg-around"):
             subtle = _quiet_button(i18n("subtle"), "sg-subtle")
             strong = _quiet_button(i18n("strong"), "sg-strong")
+            double = _quiet_button(i18n("final_double"), "sg-final")
+            fourfold = _quiet_button(i18n("final_fourfold"), "sg-final-4")
         with gr.Row(elem_id="sg-tools"):
             _quiet_button(i18n("zoom"), "sg-zoom")
             _quiet_button(i18n("save"), "sg-save")
             _quiet_button(i18n("compare"), "sg-compare")
             verify = _quiet_button(i18n("verify"), "sg-verify")
             _quiet_button(i18n("copy_link"), "sg-link")
+            _quiet_button(i18n("begin"), "sg-begin")
         verdict = _script({}, "sg-verdict", _VERDICT_JS)
         _script({}, "sg-export", _EXPORT_JS)
     return Card(
@@ -199,6 +206,8 @@ def _build_card(i18n: gr.I18n) -> Card:
         refine=refine,
         subtle=subtle,
         strong=strong,
+        double=double,
+        fourfold=fourfold,
         verify=verify,
         verdict=verdict,
     )

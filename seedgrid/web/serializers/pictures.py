@@ -63,6 +63,7 @@ def card(entry: Entry, parent: Entry | None, *, hint: str | None, lock: Json | N
         "model": recipe.model.id,
         "portable": recipe.is_portable,
         "negative": recipe.negative_prompt,
+        "strength": f"{recipe.strength:g}" if recipe.start else "",
         "favourite": entry.favourite,
         "note": entry.note,
         "hint": hint,

@@ -33,6 +33,7 @@ from seedgrid.core.errors import SeedGridError
 from seedgrid.core.fields import IN_LINKS, ON_PAGE
 from seedgrid.export.bundle import script, write_bundle
 from seedgrid.export.contact_sheets import write_sheet
+from seedgrid.storage import starts
 from seedgrid.storage.assets import assets_folder
 from seedgrid.studio import Studio
 from seedgrid.web.server.downloads import download_routes
@@ -60,6 +61,7 @@ SCRIPTS: Final = (
     "verdict.js",
     "exports.js",
     "fours.js",
+    "starting.js",
     "status.js",
     "hints.js",
     "advice.js",
@@ -118,7 +120,8 @@ def routes(studio: Studio, libraries: Libraries, follow: Follow) -> list[Route]:
         return Response(data, media_type="image/png", headers=_FOREVER | _HARMLESS)
 
     def thumb(request: Request) -> Response:
-        path = libraries.file_of(request.path_params["id"])
+        wanted = request.path_params["id"]
+        path = libraries.file_of(wanted) or starts.place_of(wanted)
         if path is None or not path.is_file():
             return PlainTextResponse("there is no such picture", status_code=404)
         data = _thumb(path)

@@ -1,4 +1,4 @@
-"""The page with the model that comes in the box: the whole way, once, with real pixels."""
+"""Words on the page with the model in the box: unknown ones are told, Chinese ones are painted."""
 
 from __future__ import annotations
 
@@ -12,18 +12,13 @@ from steps import (
     SOON_MS,
     OpenPage,
     cell,
-    generate,
-    ids,
     prompt,
-    refine,
     seeds,
-    seeds_shown,
     set_steps,
     variation,
     wait_until_done,
 )
 
-from seedgrid.core.prompts import GUIDE_PROMPT, GUIDE_SUFFIXES
 from seedgrid.formats import png
 from seedgrid.models.registry import bundled_folder
 
@@ -102,30 +97,3 @@ def test_a_chinese_prompt_paints_what_it_says(open_page: OpenPage, bundled_addre
         painted = page.locator("#sg-picked .sg-painted")
         expect(painted).to_have_count(1 if words == "猫，水彩" else 0)
     assert len(set(shas)) == 1
-
-
-@pytest.mark.usefixtures("patience")
-def test_the_guides_example_with_the_bundled_model(
-    open_page: OpenPage, bundled_address: str
-) -> None:
-    """Generate, pick the third, refine, walk back, verify: all on real weights."""
-    address = bundled_address
-    page = open_page(at=address)
-    page.set_default_timeout(SLOW_MS)
-    set_steps(page, 2)
-    first = generate(page)
-    assert seeds_shown(page) == ["0", "1", "2", "3"]
-    refine(page, 2)
-    source = cell(page, 1).locator("img").get_attribute("src")
-    record, pixels = png.read_checked(httpx.get(f"{address}{source}").content)
-    assert record.recipe.prompt == GUIDE_PROMPT + GUIDE_SUFFIXES[1]
-    assert (record.recipe.seed, record.lineage.parent_id) == (2, first[2])
-    assert pixels.std() > 0
-    page.click("#sg-back")
-    expect(cell(page, 2)).to_have_attribute("aria-selected", "true")
-    assert ids(page) == first
-    page.click("#sg-verify")
-    expect(page.locator("#sg-verdict [data-verdict='identical']")).to_be_visible()
-    # The probe came before it, so the next card knows of the lock.
-    cell(page, 0).click()
-    expect(page.locator("#sg-picked .sg-badge")).to_have_attribute("data-lock", "tested")

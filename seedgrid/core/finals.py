@@ -1,0 +1,91 @@
+"""The large final of a picture: enlarged, and painted over a little on its own seed and words.
+
+The two-pass way of the field. The picture's own pixels are the start of a larger recipe, so a
+final is a recipe like any other: verified, exported, refined. It is painted alone, in a batch of
+one: four at this size would take four times the memory, and different strengths share no batch.
+
+    finals(picked.recipe, card, start=picked.pixels_sha256, scale=2)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from seedgrid.core.card import ModelCard
+from seedgrid.core.checks import check_size, check_start, check_strength
+from seedgrid.core.errors import InputError
+from seedgrid.core.recipe import MAX_STEPS, Recipe
+
+SCALES: Final = (2, 4)
+STRENGTHS: Final = (0.2, 0.3, 0.4, 0.5)
+"""Less keeps more of the enlarged picture, more paints more detail of its own."""
+
+_MEMORY: Final = Path("/proc/meminfo")
+_SHARE: Final = 0.5
+"""Of the free memory; what needs more is decoded in tiles."""
+
+
+def finals(
+    parent: Recipe,
+    card: ModelCard,
+    *,
+    start: str,
+    scale: int,
+    strengths: Sequence[float] = STRENGTHS,
+) -> tuple[Recipe, ...]:
+    """Return the recipes of a picture's finals, one for each strength.
+
+    Args:
+        parent: The recipe of the picture that was picked.
+        card: Of its model.
+        start: The SHA-256 of its pixels.
+        scale: How many times as wide and high.
+        strengths: How much is painted anew; about as many steps are run as the picture took.
+
+    Raises:
+        InputError: `final_scale`; `final_model`: the model was found to make it worse; it paints
+            from noise alone, or not so large.
+    """
+    if scale not in SCALES:
+        raise InputError("final_scale", field="scale", value=scale)
+    if not card.enlarges:
+        raise InputError("final_model", field="model", value=card.ref.id)
+    begun = check_start(start, card)
+    width, height = check_size((parent.width * scale, parent.height * scale), card)
+    share = parent.strength if parent.start else 1.0
+    run = max(1, int(parent.num_inference_steps * share))
+    return tuple(
+        parent.replace(
+            start=begun,
+            strength=check_strength(strength, card),
+            width=width,
+            height=height,
+            lock_width=1,
+            num_inference_steps=min(math.ceil(run / strength), MAX_STEPS, card.max_steps),
+        )
+        for strength in strengths
+    )
+
+
+def needs_tiles(recipe: Recipe, card: ModelCard) -> bool:
+    """Tell whether decoding a picture in one piece would take too much of the free memory."""
+    free = free_bytes()
+    return free is not None and decoding_bytes(recipe, card) > _SHARE * free
+
+
+def decoding_bytes(recipe: Recipe, card: ModelCard) -> int:
+    """Return about how much memory decoding one picture takes at its peak."""
+    return recipe.width * recipe.height * card.decoding_bytes
+
+
+def free_bytes() -> int | None:
+    """Return how much memory this machine has left; None where it does not say."""
+    if not _MEMORY.is_file():
+        return None
+    lines = (line.split() for line in _MEMORY.read_text().splitlines())
+    found = {line[0]: int(line[1]) for line in lines if len(line) > 1 and line[1].isdigit()}
+    kilobytes = found.get("MemAvailable:")
+    return None if kilobytes is None else kilobytes * 1024

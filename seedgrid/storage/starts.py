@@ -1,0 +1,133 @@
+"""Starts: the pictures that others were begun from, each under the SHA-256 of its pixels.
+
+A recipe names its start by that digest. The file lies in the library's folder `starts`, and whoever
+paints finds it in the folders that this process knows. Pillow reads what people drop, and nothing
+but PNG, JPEG and WebP. Needs no torch.
+
+    digest = keep(folder, read_picture(data))
+    pixels(digest)
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from seedgrid.core.errors import InputError, PictureError
+from seedgrid.core.picture import Pixels, pixels_sha256
+from seedgrid.storage.files import make_folder, write_atomically
+
+MAX_SIDE_PX: Final = 2048
+"""What is larger is made smaller when it is taken in: no picture is painted larger."""
+
+_MAX_PIXELS: Final = 100_000_000
+_DIGEST: Final = re.compile(r"[0-9a-f]{64}")
+_FORMATS: Final = ("PNG", "JPEG", "WEBP")
+_places: list[Path] = []
+
+
+def know(*folders: Path) -> None:
+    """Look into these folders too from now on; they need not be there yet."""
+    _places.extend(folder for folder in folders if folder not in _places)
+
+
+def places() -> tuple[Path, ...]:
+    """Return the folders that this process looks into."""
+    return tuple(_places)
+
+
+def place_of(sha256: str) -> Path | None:
+    """Return where a start lies; None when it is in no folder that is known."""
+    if not _DIGEST.fullmatch(sha256):
+        return None
+    files = (folder / f"{sha256}.png" for folder in reversed(_places))
+    return next((file for file in files if file.is_file()), None)
+
+
+def pixels(sha256: str) -> Pixels:
+    """Return a start's pixels, checked against its name.
+
+    Raises:
+        PictureError: `start_missing`: it is not here, or damaged.
+    """
+    return _read(sha256)[1]
+
+
+def file_bytes(sha256: str) -> bytes:
+    """Return a start's PNG file, checked against its name.
+
+    Raises:
+        PictureError: As `pixels`.
+    """
+    return _read(sha256)[0]
+
+
+def _read(sha256: str) -> tuple[bytes, Pixels]:
+    path = place_of(sha256)
+    try:
+        data = path.read_bytes() if path else b""
+        found = read_picture(data)
+    except (OSError, PictureError) as error:
+        raise PictureError("start_missing", value=sha256[:12]) from error
+    if pixels_sha256(found) != sha256:
+        raise PictureError("start_missing", value=sha256[:12])
+    return data, found
+
+
+def keep(folder: Path, start: Pixels) -> str:
+    """Keep a picture as a start; when this returns it is on the disk.
+
+    Returns:
+        The SHA-256 of its pixels.
+
+    Raises:
+        LibraryError: The folder refuses.
+    """
+    from PIL import Image
+
+    sha256, target = pixels_sha256(start), io.BytesIO()
+    path = folder / f"{sha256}.png"
+    know(folder)
+    if not path.is_file():
+        Image.fromarray(start).save(target, "PNG")
+        make_folder(folder)
+        write_atomically(path, target.getvalue())
+    return sha256
+
+
+def read_picture(data: bytes) -> Pixels:
+    """Read a picture as people have them: upright, opaque, at most `MAX_SIDE_PX` a side.
+
+    Raises:
+        PictureError: `start_unreadable` for what is no PNG, JPEG or WebP.
+    """
+    from PIL import Image, ImageOps
+
+    try:
+        with Image.open(io.BytesIO(data), formats=_FORMATS) as image:
+            if image.width * image.height > _MAX_PIXELS:
+                raise PictureError("start_unreadable")
+            upright = ImageOps.exif_transpose(image)
+            if upright.mode != "RGB":
+                paper = Image.new("RGBA", upright.size, "white")
+                upright = Image.alpha_composite(paper, upright.convert("RGBA")).convert("RGB")
+            upright.thumbnail((MAX_SIDE_PX, MAX_SIDE_PX), Image.Resampling.LANCZOS)
+            return np.asarray(upright, dtype=np.uint8).copy()
+    except (OSError, ValueError, SyntaxError, MemoryError, Image.DecompressionBombError) as error:
+        raise PictureError("start_unreadable") from error
+
+
+def check_there(digests: Sequence[str]) -> None:
+    """Make sure that starts are here, before anything is computed.
+
+    Raises:
+        InputError: `start_missing`, by the field `start`.
+    """
+    for sha256 in digests:
+        if sha256 and place_of(sha256) is None:
+            raise InputError("start_missing", field="start", value=sha256[:12])

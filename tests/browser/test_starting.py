@@ -1,0 +1,40 @@
+"""Starting from a picture, in a real browser: a photograph, a picked picture, a large final."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import Page, expect
+from steps import cell, generate, ids, wait_for_new_round
+
+
+def test_a_dropped_photograph_begins_the_next_grid(page: Page, tmp_path: Path) -> None:
+    """It stands beside the prompt until one lets go of it; so does a picked picture."""
+    photo = tmp_path / "photo.jpg"
+    Image.radial_gradient("L").convert("RGB").save(photo)
+    page.locator("#sg-drop input[type=file]").set_input_files(str(photo))
+    chip = page.locator("#sg-starting button")
+    expect(chip).to_be_visible()
+    expect(page.locator("#sg-generate")).to_be_in_viewport()
+    generate(page)
+    cell(page, 1).click()
+    expect(page.locator("#sg-picked")).to_contain_text("from a picture, strength 0.6")
+    chip.click()
+    expect(chip).to_have_count(0)
+    page.click("#sg-begin")
+    expect(page.locator("#sg-start input")).to_have_value(ids(page)[1])
+    expect(chip).to_be_visible()
+
+
+def test_four_large_finals_of_the_pick(page: Page) -> None:
+    """Four strengths in the four cells, twice as wide, below the pick in the tree."""
+    before = generate(page)
+    cell(page, 2).click()
+    page.click("#sg-final")
+    wait_for_new_round(page, before)
+    captions = page.locator("#sg-stage .sg-caption")
+    expect(captions).to_have_text(
+        [f"512x512, strength {strength}" for strength in ("0.2", "0.3", "0.4", "0.5")]
+    )
+    expect(page.locator("#sg-stage .sg-cell img").first).to_have_js_property("naturalWidth", 512)

@@ -1,0 +1,284 @@
+"""Starting from a picture: parity with plain diffusers, verify, and what becomes of the start."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import diffusers
+import numpy as np
+import pytest
+import torch
+from diffusers.pipelines.auto_pipeline import AUTO_IMAGE2IMAGE_PIPELINES_MAPPING
+from painting import PLACEMENT, one_thread
+from PIL import Image
+
+from seedgrid.core.errors import InputError, PictureError
+from seedgrid.core.picture import Pixels, pixels_sha256
+from seedgrid.core.recipe import Recipe, read_recipe
+from seedgrid.export.bundle import script, write_bundle
+from seedgrid.library import Library
+from seedgrid.library.take_in import take_in
+from seedgrid.models.families import FAMILIES
+from seedgrid.models.registry import find
+from seedgrid.storage import starts
+from seedgrid.studio import Studio
+from seedgrid.testing.fake import FAKE_CARD, FakeBackend
+from seedgrid.verify import claim_of, verify
+
+PIPELINES = {
+    "sd": "StableDiffusionImg2ImgPipeline",
+    "sdxl": "StableDiffusionXLImg2ImgPipeline",
+    "sd3": "StableDiffusion3Img2ImgPipeline",
+    "flux": "FluxImg2ImgPipeline",
+    "lcm": "LatentConsistencyModelImg2ImgPipeline",
+}
+
+
+@pytest.fixture
+def photo(tmp_path: Path) -> Path:
+    """A picture without a recipe, of another size and shape than what is painted."""
+    rows, columns = np.mgrid[0:60, 0:90]
+    pixels = np.stack([rows * 4, columns * 2, (rows + columns) % 256], axis=-1).astype(np.uint8)
+    path = tmp_path / "photo.png"
+    Image.fromarray(pixels).save(path)
+    return path
+
+
+def plain_start(folder: Path, pipeline: str, recipes: Sequence[Recipe], photo: Path) -> list[Any]:
+    """Make the pictures as diffusers' documentation does it, cut to the size first."""
+    first = recipes[0]
+    pipe = getattr(diffusers, pipeline).from_pretrained(folder, dtype=torch.float32)
+    pipe.set_progress_bar_config(disable=True)
+    image = Image.open(photo)
+    left = (image.width - image.height) // 2
+    square = image.resize((64, 64), Image.LANCZOS, (left, 0, left + image.height, image.height))
+    sized = {"width": 64, "height": 64} if pipeline.startswith(("StableDiffusion3", "Flux")) else {}
+    with one_thread():
+        return pipe(
+            prompt=[recipe.prompt for recipe in recipes],
+            image=[square] * len(recipes),
+            strength=first.strength,
+            num_inference_steps=first.num_inference_steps,
+            guidance_scale=first.guidance_scale,
+            generator=[torch.Generator("cpu").manual_seed(recipe.seed) for recipe in recipes],
+            **sized,
+        ).images
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+def test_a_grid_from_a_picture_equals_the_plain_call(
+    tmp_path: Path, model_folder: Callable[[str], Path], photo: Path, name: str
+) -> None:
+    """Four seeds from one start, refined and verified: bit for bit diffusers' own pictures."""
+    folder = model_folder(name)
+    with Studio(str(folder), tmp_path / "library", placement=PLACEMENT) as studio:
+        grid = studio.grid(
+            "a fox", start=photo, strength=0.5, width=64, height=64, num_inference_steps=4
+        )
+        plain = plain_start(folder, PIPELINES[name], [each.recipe for each in grid], photo)
+        for ours, theirs in zip(grid, plain, strict=True):
+            np.testing.assert_array_equal(np.asarray(ours.image), np.asarray(theirs))
+        finals = studio.refine(grid[2], [", artsy", "strength 0.8"])
+        assert [final.recipe.start for final in finals] == [grid[2].recipe.start] * 2
+        plain = plain_start(folder, PIPELINES[name], [finals[1].recipe] * 4, photo)
+        np.testing.assert_array_equal(np.asarray(finals[1].image), np.asarray(plain[0]))
+        claims = [
+            claim_of(each.id, np.asarray(each.image), each.recipe, each.entry.passport)
+            for each in (grid[0], *finals)
+        ]
+        assert {found.verdict for found in verify(claims, studio.backend)} == {"identical"}
+
+
+def test_an_exported_bundle_holds_the_start(
+    tmp_path: Path, model_folder: Callable[[str], Path], photo: Path
+) -> None:
+    """Its script makes the pictures again, and whoever imports it can verify them."""
+    folder = model_folder("sd")
+    size = {"width": 64, "height": 64, "num_inference_steps": 4}
+    with Studio(str(folder), tmp_path / "library", placement=PLACEMENT) as studio:
+        entries = [each.entry for each in studio.grid("a fox", "0-1", start=photo, **size)]
+        write_bundle(entries, tmp_path / "art.zip", model=folder)
+        (tmp_path / "alone.py").write_text(script(entries))
+    with zipfile.ZipFile(tmp_path / "art.zip") as bundle:
+        bundle.extractall(tmp_path / "art")
+    for program in (tmp_path / "art" / "reproduce.py", tmp_path / "alone.py"):
+        command = [sys.executable, str(program), "--model", str(folder)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.stdout.endswith("all identical\n"), done.stderr
+    elsewhere = Library(tmp_path / "elsewhere")
+    taken = list(take_in(elsewhere, [tmp_path / "art.zip"]))
+    assert [each.start for each in taken if each.start] == [entries[0].recipe.start]
+    assert (elsewhere.starts / f"{entries[0].recipe.start}.png").is_file()
+    elsewhere.close()
+
+
+def test_every_family_that_diffusers_can_begin_from_a_picture_is_offered() -> None:
+    """By its own table; the others say that they paint from noise alone."""
+    theirs = {each.__name__ for each in AUTO_IMAGE2IMAGE_PIPELINES_MAPPING.values()}
+    ours = {family.from_start for family in FAMILIES.values()} - {""}
+    assert ours == set(PIPELINES.values())
+    assert ours <= theirs
+    for name, family in FAMILIES.items():
+        renamed = name.replace("Pipeline", "Img2ImgPipeline")
+        assert family.from_start == (renamed if renamed in theirs else "")
+
+
+@pytest.fixture
+def studio(tmp_path: Path, backend: FakeBackend) -> Iterator[Studio]:
+    with Studio(library=tmp_path / "library", backend=backend) as studio:
+        yield studio
+
+
+def test_the_start_is_kept_in_the_library(studio: Studio, photo: Path) -> None:
+    """By the digest of its pixels; the file that was named may go."""
+    grid = studio.grid("a fox", "0", start=photo, width=64, height=64)
+    photo.unlink()
+    recipe = grid[0].recipe
+    kept = studio.library.folder / "starts" / f"{recipe.start}.png"
+    assert pixels_sha256(np.asarray(Image.open(kept))) == recipe.start
+    assert studio.grid("a cat", "0", start=recipe.start, width=64, height=64)[0].recipe.start
+
+
+def test_a_picture_of_the_library_is_a_start(studio: Studio) -> None:
+    """By its id, also after its file was thrown away for good."""
+    parent = studio.grid("a fox", "0", width=64, height=64)[0]
+    child = studio.grid("a cat", "0", start=parent.id, strength=0.3, width=64, height=64)[0]
+    assert child.recipe.start == parent.entry.pixels_sha256
+    studio.library.trash(parent.id)
+    studio.library.empty_trash()
+    again = studio.refine(child, [", artsy"], prompt="a dog")[0]
+    assert again.recipe.start == child.recipe.start
+
+
+def test_steps_that_are_open_are_run_as_without_a_start(studio: Studio, photo: Path) -> None:
+    """Diffusers runs the last part of the steps; eight stay eight."""
+    recipe = studio.grid("a fox", "0", start=photo, strength=0.5, width=64, height=64)[0].recipe
+    assert recipe.num_inference_steps == 16
+
+
+def test_a_recipe_without_a_start_keeps_its_id(studio: Studio, photo: Path) -> None:
+    """Both fields are left out of its JSON; with a start they come back as they were."""
+    plain, begun = (
+        studio.grid("a fox", "0", width=64, height=64, **more)[0].recipe
+        for more in ({}, {"start": str(photo)})
+    )
+    assert not {"start", "strength"} & set(plain.model_dump())
+    assert read_recipe(begun.model_dump_json()) == begun
+    assert begun.batch_key != plain.batch_key
+
+
+@pytest.mark.parametrize(
+    ("settings", "code"),
+    [
+        ({"strength": 0.5}, "strength_start"),
+        ({"strength": 0.0, "start": True}, "strength_range"),
+        ({"strength": 1.5, "start": True}, "strength_range"),
+        ({"strength": 0.1, "start": True, "num_inference_steps": 4}, "strength_small"),
+        ({"start": "abcdef"}, "picture_unknown"),
+        ({"start": "/nowhere.png"}, "picture_missing"),
+    ],
+)
+def test_what_cannot_be_begun_is_refused(
+    studio: Studio, photo: Path, settings: dict[str, Any], code: str
+) -> None:
+    """Before anything is painted, with what to do."""
+    wanted = settings | ({"start": str(photo)} if settings.get("start") is True else {})
+    with pytest.raises(InputError) as caught:
+        studio.grid("a fox", "0", width=64, height=64, **wanted)
+    assert caught.value.code == code
+
+
+def test_a_start_that_is_gone_is_missed_by_name(studio: Studio, photo: Path) -> None:
+    """A deleted or altered file is never taken for another picture."""
+    grid = studio.grid("a fox", "0", start=photo, width=64, height=64)
+    path = studio.library.starts / f"{grid[0].recipe.start}.png"
+    Image.new("RGB", (90, 60)).save(path)
+    with pytest.raises(PictureError) as caught:
+        starts.pixels(grid[0].recipe.start)
+    assert caught.value.code == "start_missing"
+
+
+def _encoded(image: Image.Image, kind: str, **options: Any) -> bytes:
+    target = io.BytesIO()
+    image.save(target, kind, **options)
+    return target.getvalue()
+
+
+def test_photographs_are_read_upright_opaque_and_not_too_large() -> None:
+    """A turned JPEG, transparency, and a picture larger than what can be painted."""
+    wide = Image.new("RGB", (40, 20), "red")
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    assert starts.read_picture(_encoded(wide, "JPEG", exif=exif)).shape == (40, 20, 3)
+    clear: Pixels = starts.read_picture(_encoded(Image.new("RGBA", (2, 2)), "PNG"))
+    assert clear.min() == 255
+    large = starts.read_picture(_encoded(Image.new("RGB", (4096, 100)), "WEBP"))
+    assert large.shape == (50, 2048, 3)
+    with pytest.raises(PictureError):
+        starts.read_picture(b"GIF89a nothing")
+
+
+def test_a_final_is_the_picture_enlarged_and_painted_over(studio: Studio) -> None:
+    """Four strengths of one pick, alone in their batches, on its seed and words."""
+    picked = studio.grid("a fox", "3", width=64, height=64, num_inference_steps=4)[0]
+    found = studio.final(picked, 2)
+    assert [each.recipe.strength for each in found] == [0.2, 0.3, 0.4, 0.5]
+    assert found[0].entry.lineage.change == "128x128, strength 0.2"
+    assert {each.entry.lineage.parent_id for each in found} == {picked.id}
+    for each in found:
+        assert each.image.size == (128, 128)
+        assert (each.recipe.start, each.recipe.lock_width) == (picked.entry.pixels_sha256, 1)
+        assert int(each.recipe.num_inference_steps * each.recipe.strength) == 4
+        assert (each.seed, each.prompt) == (3, "a fox")
+    (again,) = studio.final(found[1], 2, strengths=[0.5])
+    assert again.image.size == (256, 256)
+
+
+@pytest.mark.parametrize(("scale", "code"), [(3, "final_scale"), (4, "size_range")])
+def test_a_final_that_is_too_large_is_refused(studio: Studio, scale: int, code: str) -> None:
+    """With the sizes that there are."""
+    picked = studio.grid("a fox", "3", width=640, height=640, num_inference_steps=1)[0]
+    with pytest.raises(InputError) as caught:
+        studio.final(picked, scale)
+    assert caught.value.code == code
+
+
+def test_a_final_that_needs_much_memory_is_decoded_in_tiles(
+    studio: Studio, backend: FakeBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is told, and the placement, from which the passport is made, says so."""
+    monkeypatch.setattr("seedgrid.core.finals.free_bytes", lambda: 1000)
+    monkeypatch.setattr(backend, "_card", replace(FAKE_CARD, decoding_bytes=2048))
+    picked = studio.grid("a fox", "3", width=64, height=64, num_inference_steps=4)[0]
+    backend.calls.clear()
+    run = studio.start_final(picked, 2, strengths=[0.5])
+    run.result()
+    assert [notice.code for notice in run.notices] == ["final_tiles"]
+    assert backend.calls[0].placement.vae_tiling
+
+
+def test_a_final_equals_the_plain_call(tmp_path: Path, model_folder: Callable[[str], Path]) -> None:
+    """Enlarged by Lanczos, then diffusers' image-to-image, alone: bit for bit."""
+    folder = model_folder("sd")
+    with Studio(str(folder), tmp_path / "library", placement=PLACEMENT) as studio:
+        picked = studio.grid("a fox", "3", width=32, height=32, num_inference_steps=2)[0]
+        (final,) = studio.final(picked, 2, strengths=[0.5])
+        plain = plain_start(folder, PIPELINES["sd"], [final.recipe], picked.path)
+    np.testing.assert_array_equal(np.asarray(final.image), np.asarray(plain[0]))
+
+
+def test_a_model_that_knows_one_size_says_so(studio: Studio, backend: FakeBackend) -> None:
+    """The bundled one was measured to spoil what it enlarges."""
+    backend._card = replace(FAKE_CARD, enlarges=False)
+    picked = studio.grid("a fox", "3", width=64, height=64, num_inference_steps=1)[0]
+    with pytest.raises(InputError) as caught:
+        studio.final(picked)
+    assert caught.value.code == "final_model"
+    assert not find("bundled").card.enlarges
