@@ -99,6 +99,7 @@ SeedGrid.hints = ({ element, props, watch }) => {
     element.replaceChildren(...rows);
     chips()[0]?.setAttribute("tabindex", "0");
     element.classList.toggle("sg-hint-list", rows.length > 0);
+    if (byId("sg-prompt")?.contains(document.activeElement)) open(rows.length > 0); // it was waited for
     document.dispatchEvent(new Event("sg-words")); // another model knows other words
   }
 
