@@ -32,6 +32,7 @@ class ModelCard:
         has_start: Whether a picture can be begun from another one.
         hints: Words the model knows, by kind, for the page; empty when nobody said.
         vocabulary: The words it declares to know; None when nobody said.
+        suffixes: Four variations at which the model shines, for the page; empty means the guide's.
         fragile: True for pipelines that only the same hardware and versions reproduce (UnCLIP).
     """
 
@@ -56,4 +57,5 @@ class ModelCard:
     has_start: bool = False
     hints: dict[str, tuple[str, ...]] = field(default_factory=dict)
     vocabulary: Vocabulary | None = None
+    suffixes: tuple[str, ...] = ()
     fragile: bool = False

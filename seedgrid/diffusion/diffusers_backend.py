@@ -10,7 +10,7 @@ always W. Knows nothing of runs, libraries or screens.
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any, Final
@@ -19,27 +19,28 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from seedgrid.core.card import ModelCard
-from seedgrid.core.errors import InputError, ModelError, RunError
+from seedgrid.core.errors import InputError, ModelError
 from seedgrid.core.recipe import ModelRef, Passport, Recipe
 from seedgrid.diffusion.accel import all_used_by, make_accelerators
 from seedgrid.diffusion.backend import (
     ATTENTION_NAMES,
     Outcome,
     Placement,
+    Unwatched,
     Watch,
     even_threads,
 )
 from seedgrid.diffusion.determinism import determinism, restored
-from seedgrid.diffusion.devices import empty_cache
+from seedgrid.diffusion.devices import empty_cache, pick_device
 from seedgrid.diffusion.environment import current_passport
-from seedgrid.diffusion.memory import within_memory
+from seedgrid.diffusion.memory import Result, within_memory
 from seedgrid.diffusion.pipeline_cache import Loaded, PipelineCache, quiet_diffusers
-from seedgrid.diffusion.pipeline_call import call_pipeline, outcomes_of, split_calls
-from seedgrid.diffusion.portable import selftest
-from seedgrid.diffusion.portable_trial import PortableTrial, keep_trial, recall_trial
+from seedgrid.diffusion.pipeline_call import call_pipeline, paint_batch
+from seedgrid.diffusion.portable_check import check_portable, try_portable
+from seedgrid.diffusion.portable_trial import PortableTrial
 from seedgrid.diffusion.probe import run_probe
 from seedgrid.diffusion.probe_results import ProbeReport, advise, keep_report, recall_report
-from seedgrid.diffusion.probed_call import ProbedCall
+from seedgrid.diffusion.watched_parts import Watching
 from seedgrid.models import registry
 from seedgrid.models.schedulers import TABLE, min_steps
 from seedgrid.storage import starts
@@ -72,7 +73,7 @@ class DiffusersBackend:
                 _check_settings(recipe, loaded)
                 return current_passport(loaded.device, placement)
 
-        return within_memory(prepare, self._let_go, recipe, placement.device)
+        return self._within_memory(prepare, recipe, placement, Unwatched())
 
     def is_ready(self, recipe: Recipe, placement: Placement) -> bool:
         """Tell whether the model is loaded already."""
@@ -85,8 +86,8 @@ class DiffusersBackend:
         first = recipes[0]
         if len(recipes) > first.lock_width or any(r.batch_key != first.batch_key for r in recipes):
             raise ValueError("a batch holds at most lock_width recipes of one batch_key")
-        return within_memory(
-            lambda: self._paint(recipes, placement, watch), self._let_go, first, placement.device
+        return self._within_memory(
+            lambda: self._paint(recipes, placement, watch), first, placement, watch
         )
 
     def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport:
@@ -101,11 +102,8 @@ class DiffusersBackend:
         passport = self.prepare(recipe, placement)
         report = recall_report(recipe, passport)
         if report is None:
-            report = within_memory(
-                lambda: self._run_probe(recipe, placement, watch),
-                self._let_go,
-                recipe,
-                placement.device,
+            report = self._within_memory(
+                lambda: self._run_probe(recipe, placement, watch), recipe, placement, watch
             )
             keep_report(recipe, passport, report)
         if replace(placement, device="auto", previews=True) == Placement():
@@ -122,7 +120,7 @@ class DiffusersBackend:
             DeviceError: As `prepare`.
         """
         with _scope(recipe, placement):
-            return _portable_trial(self._pipelines.get(recipe, placement).device, placement)
+            return try_portable(self._pipelines.get(recipe, placement).device, placement)
 
     def rehash(self, ref: ModelRef) -> None:
         """Compare every byte of a model's weights with what a recipe names.
@@ -158,18 +156,19 @@ class DiffusersBackend:
             loaded = self._pipelines.get(first, placement)
             _check_settings(first, loaded)
             if first.is_portable:
-                _check_portable(loaded.device, placement)
+                check_portable(loaded.device, placement)
             watch.noise(lambda: loaded.preview.of_noise(recipes))
-            pictures: dict[int, Outcome] = {}
-            context = _context(first, loaded, placement)
             # Shortcuts were proven bit for bit with torch's own arithmetic only.
             shortcuts = () if first.is_portable else self._accelerators
+            context = _context(first, loaded, placement)
             with all_used_by(loaded.pipeline_for(first), shortcuts, context):
-                for places in split_calls(recipes, loaded):
-                    part = [recipes[place] for place in places]
-                    output = call_pipeline(part, loaded, watch)
-                    pictures |= zip(places, outcomes_of(part, output), strict=True)
-            return tuple(pictures[place] for place in range(len(recipes)))
+                return paint_batch(recipes, loaded, watch)
+
+    def _within_memory(
+        self, work: Callable[[], Result], recipe: Recipe, placement: Placement, watch: Watch
+    ) -> Result:
+        device = str(pick_device(placement.device))
+        return within_memory(work, self._let_go, watch.freed, recipe, device)
 
     def _let_go(self) -> None:
         self._pipelines.clear()
@@ -181,35 +180,15 @@ class DiffusersBackend:
         with _scope(recipe, placement):
             loaded = self._pipelines.get(recipe, placement)
 
-            def compute(recipes: Sequence[Recipe], call: ProbedCall) -> None:
-                call_pipeline(recipes, loaded, watch, call)
+            def compute(recipes: Sequence[Recipe], watching: Watching) -> list[torch.Tensor]:
+                output = call_pipeline(recipes, loaded, watch, watching.watching)
+                return [output.images, output.latents, torch.tensor(output.withheld)]
 
             probed = [each for each in self._accelerators if each.is_probed]
             with all_used_by(
                 loaded.pipeline_for(recipe), probed, _context(recipe, loaded, placement)
             ):
                 return run_probe(recipe, compute, watch, denoiser=loaded.files.family.denoiser)
-
-
-def _portable_trial(device: torch.device, placement: Placement) -> PortableTrial:
-    """Try portable arithmetic, once under each passport."""
-    passport = current_passport(device, placement)
-    trial = recall_trial(passport)
-    if trial is None:
-        trial = PortableTrial(wrong=selftest.check(device), times=selftest.cost(device))
-        keep_trial(passport, trial)
-    return trial
-
-
-def _check_portable(device: torch.device, placement: Placement) -> None:
-    """Refuse to call a picture portable whose arithmetic is not that of the definition.
-
-    Raises:
-        RunError: `portable_wrong_here`.
-    """
-    wrong = _portable_trial(device, placement).wrong
-    if wrong:
-        raise RunError("portable_wrong_here", value=", ".join(wrong))
 
 
 def _context(recipe: Recipe, loaded: Loaded, placement: Placement) -> str:

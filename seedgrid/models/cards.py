@@ -47,6 +47,7 @@ class _SideFile(BaseModel):
     hints: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     words: tuple[str, ...] = ()
     names: dict[str, dict[str, tuple[str, ...]]] = Field(default_factory=dict)
+    suffixes: tuple[str, ...] = ()
 
     @property
     def vocabulary(self) -> Vocabulary | None:
@@ -133,13 +134,14 @@ def _with_side_file(card: ModelCard, folder: Path) -> ModelCard:
     defaults = side.defaults.model_dump(exclude_none=True)
     if defaults.get("scheduler", card.scheduler) not in card.schedulers:
         raise ModelError("model_damaged", value=card.ref.id, file=_SIDE_FILE)
-    return replace(
+    own = replace(
         card,
         hints=side.hints,
-        enlarges=side.enlarges,
         vocabulary=side.vocabulary,
-        **defaults,
+        suffixes=side.suffixes,
+        enlarges=side.enlarges,
     )
+    return replace(own, **defaults)
 
 
 def _own_first(card: ModelCard) -> ModelCard:

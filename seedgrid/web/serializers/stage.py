@@ -19,6 +19,7 @@ from seedgrid.core.errors import InputError, SeedGridError
 from seedgrid.core.events import (
     Cancelled,
     Done,
+    Eased,
     Event,
     Failed,
     Finished,
@@ -49,6 +50,11 @@ def stage_of_noise(epoch: int = 0, *, busy: bool = False) -> Json:
     """The stage before the first grid: four cells of noise."""
     cells = [{"state": "empty", "seed": seed} for seed in next_seeds(0, 4)]
     return _stage(epoch, cells, size=(1, 1), picked=None, busy=busy)
+
+
+def stage_of_opening(epoch: int, cells: list[Json], size: tuple[int, int], *, busy: bool) -> Json:
+    """The stage before the first grid, with pictures that ship; as `web.state.opening` says."""
+    return _stage(epoch, cells, size=size, picked=None, busy=busy)
 
 
 def stage_of_round(epoch: int, entries: Sequence[Entry], *, picked: str | None, busy: bool) -> Json:
@@ -164,6 +170,8 @@ def status_of(epoch: int, event: Event, run: Run) -> Json:
             return say(epoch, "status_step", number=number, total=total)
         case Step() | Finished() | Missed():
             return say(epoch, "status_saving")
+        case Eased(notice=said):
+            return notice(said) | {"epoch": epoch, "kind": "going"}
         case Done() if run.num_uniform:
             return say(epoch, "status_uniform", kind="done", number=run.num_uniform)
         case Done() if run.num_remembered:
@@ -171,7 +179,7 @@ def status_of(epoch: int, event: Event, run: Run) -> Json:
         case Done() if strange := [each for each in run.notices if each.code == "words_unknown"]:
             return say(epoch, "status_words_unknown", kind="note", words=strange[0].data["words"])
         case Done() if told := [each for each in run.notices if each.code not in advice.CODES]:
-            return notice(told[0]) | {"epoch": epoch, "kind": "note"}
+            return notice(told[-1]) | {"epoch": epoch, "kind": "note"}
         case Done(elapsed_s=elapsed_s):
             return say(epoch, "status_done", kind="done", seconds=f"{elapsed_s:.1f}")
         case Cancelled():
