@@ -113,6 +113,7 @@ window.SeedGrid = (() => {
   /** Payloads come through a component of their own, which shows nothing itself. */
   function payload({ props, watch, ...places }) {
     SeedGrid.places(places);
+    SeedGrid.adviser(places);
     watch("value", () => props.value && tell(JSON.parse(props.value)));
   }
 

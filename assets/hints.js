@@ -36,6 +36,11 @@ SeedGrid.hints = ({ element, props, watch }) => {
     for (const each of chips()) each.tabIndex = each === event.target ? 0 : -1;
   });
 
+  SeedGrid.openHints = () => {
+    inputOf("sg-prompt")?.focus();
+    open(element.children.length > 0);
+  };
+
   function type(input, value) {
     input.value = value;
     input.dispatchEvent(new Event("input", { bubbles: true }));
@@ -95,6 +100,8 @@ SeedGrid.hints = ({ element, props, watch }) => {
     element.replaceChildren(...rows, SeedGrid.history);
     chips()[0]?.setAttribute("tabindex", "0");
     element.classList.add("sg-hint-list");
+    if (byId("sg-prompt")?.contains(document.activeElement)) open(true); // it was waited for
+    document.dispatchEvent(new Event("sg-words")); // another model knows other words
   }
 
   SeedGrid.follow(props, watch, show);

@@ -52,9 +52,15 @@ SeedGrid.picked = ({ element, props, watch, favourite, note }) => {
       "div",
       {},
       image(thumbUrl(value.id), value.lost, { class: "sg-thumb" }),
-      make("div", { class: "sg-card-text" }, lock, words(value.pieces)),
+      make("div", { class: "sg-card-text" }, lock, words(value.pieces), painted(value)),
       star,
     );
+  }
+
+  /** What the model was given, where the words were typed in another language than its own. */
+  function painted(value) {
+    if (!value.painted) return null;
+    return make("p", { class: "sg-quiet sg-painted", text: text("painted_from", { words: value.painted }) });
   }
 
   /** What was measured of the lock, here; nothing before it was measured. */

@@ -188,6 +188,8 @@
     send = arrive;
     SeedGrid.choose = choose;
   };
+  /** What stands in the fields, as a payload. */
+  SeedGrid.typed = () => JSON.stringify(Object.fromEntries(Object.entries(read()).filter(([name]) => name !== "vary")));
   SeedGrid.offered = () => offered();
   SeedGrid.shows.place = show;
   SeedGrid.shows.fields = fill;

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, overload
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import LibraryError
+from seedgrid.core.notices import Notice
 from seedgrid.core.recipe import Recipe
 
 if TYPE_CHECKING:
@@ -90,10 +91,15 @@ class StudioPicture:
 
 
 class Pictures(Sequence[StudioPicture]):
-    """The pictures of one round, in the order of their cells."""
+    """The pictures of one round, in the order of their cells.
 
-    def __init__(self, pictures: Sequence[StudioPicture]) -> None:
+    Attributes:
+        notices: What is to know of them: words that the model does not know, for example.
+    """
+
+    def __init__(self, pictures: Sequence[StudioPicture], notices: Sequence[Notice] = ()) -> None:
         self._pictures = tuple(pictures)
+        self.notices = tuple(notices)
 
     @overload
     def __getitem__(self, index: int) -> StudioPicture: ...
@@ -103,7 +109,7 @@ class Pictures(Sequence[StudioPicture]):
 
     def __getitem__(self, index: int | slice) -> StudioPicture | Pictures:
         if isinstance(index, slice):
-            return Pictures(self._pictures[index])
+            return Pictures(self._pictures[index], self.notices)
         return self._pictures[index]
 
     def __len__(self) -> int:

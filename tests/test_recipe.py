@@ -122,11 +122,11 @@ def test_ids_are_those_of_earlier_releases(changes: dict[str, object], recipe_id
 
 
 def test_words_and_noise_may_share_a_batch() -> None:
-    """The batch key ignores prompt, negative prompt, seed and noise mix, and nothing else."""
+    """The batch key ignores the words, seed and noise mix, and nothing else."""
     shared = RECIPE.replace(prompt="x", negative_prompt="y", seed=1)
     shared = shared.replace(noise_mix=(NoiseShare(seed=2, weight=0.5),))
     assert shared.batch_key == RECIPE.batch_key
-    ignored = {"prompt", "negative_prompt", "seed", "noise_mix"}
+    ignored = {"prompt", "typed_prompt", "negative_prompt", "seed", "noise_mix"}
     all_but_those = set(Recipe.model_fields) - ignored
     assert set(json.loads(RECIPE.batch_key)) == all_but_those - set(CAME_LATER)
     later = RECIPE.replace(compiled=True, arithmetic="portable-1", start="0" * 64)

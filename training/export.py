@@ -9,6 +9,7 @@ import torch
 from diffusers import StableDiffusionPipeline
 
 from training import denoiser, polish
+from training.declared import NAMES, known_words
 from training.decoder import load_autoencoder
 from training.networks import Denoiser, make_scheduler
 from training.reading import is_sharpened, sharpen_reading
@@ -92,8 +93,10 @@ def export(folder: Path) -> None:
         "defaults": DEFAULTS,
         "suffixes": SUFFIXES,
         "hints": hints(),
+        "words": known_words(),
+        "names": NAMES,
         "license": "Apache-2.0",
     }
-    (folder / "seedgrid.json").write_text(json.dumps(page, indent=2) + "\n")
+    (folder / "seedgrid.json").write_text(json.dumps(page, indent=2, ensure_ascii=False) + "\n")
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     print(f"{folder}: {size / 1e6:.1f} MB")

@@ -53,6 +53,7 @@ def picture_row(entry: Entry, path: Path | None = None) -> dict[str, Any]:
         "cell": entry.lineage.cell,
         "seed": entry.recipe.seed,
         "prompt": entry.recipe.prompt,
+        **({"typed_prompt": entry.recipe.typed_prompt} if entry.recipe.typed_prompt else {}),
         "recipe_id": entry.recipe.id,
         "pixels_sha256": entry.pixels_sha256,
         "picture_id": entry.id,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from seedgrid.core.recipe import LOCK_WIDTH, MAX_STEPS, DType, ModelRef
+from seedgrid.core.words import Vocabulary
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +31,7 @@ class ModelCard:
         enlarges: Whether it also paints well larger than what it was made for, over an enlargement.
         has_start: Whether a picture can be begun from another one.
         hints: Words the model knows, by kind, for the page; empty when nobody said.
+        vocabulary: The words it declares to know; None when nobody said.
         suffixes: Four variations at which the model shines, for the page; empty means the guide's.
         fragile: True for pipelines that only the same hardware and versions reproduce (UnCLIP).
     """
@@ -54,5 +56,6 @@ class ModelCard:
     enlarges: bool = True
     has_start: bool = False
     hints: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    vocabulary: Vocabulary | None = None
     suffixes: tuple[str, ...] = ()
     fragile: bool = False

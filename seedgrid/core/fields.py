@@ -64,6 +64,14 @@ FIELDS: Final = (
         in_link=True,
     ),
     Field(
+        name="typed",
+        belongs="recipe",
+        fills=("typed_prompt",),
+        read=partial(checks.check_prompt, field="prompt"),
+        check=lambda text, _: checks.check_prompt(text, field="prompt"),
+        in_link=True,
+    ),
+    Field(
         name="seeds",
         belongs="recipe",
         fills=("seeds",),

@@ -59,9 +59,9 @@ def describe_change(before: Recipe, after: Recipe) -> str:
     if after.start and after.start != before.start:
         return f"{after.width}x{after.height}, strength {after.strength:g}"
     parts = []
-    if after.prompt != before.prompt:
-        added = after.prompt.removeprefix(before.prompt.rstrip())
-        parts.append(added.strip() if added != after.prompt else after.prompt)
+    if after.words != before.words:
+        added = after.words.removeprefix(before.words.rstrip())
+        parts.append(added.strip() if added != after.words else after.words)
     if after.noise_mix != before.noise_mix:
         parts.append(describe_mix(after))
     elif after.seed != before.seed:

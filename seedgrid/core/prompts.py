@@ -41,14 +41,24 @@ def vary(prompt: str, suffixes: Sequence[str]) -> tuple[str, ...]:
     Raises:
         InputError: `variations_empty` when none does.
     """
-    wanted = [suffix.rstrip() for suffix in suffixes if suffix.strip(" ,;.\n\t")]
+    wanted = [suffix for suffix in suffixes if says_something(suffix)]
     if not wanted:
         raise InputError("variations_empty", field="vary")
-    return tuple(prompt.rstrip() + _glued(suffix) for suffix in wanted)
+    return tuple(append(prompt, suffix) for suffix in wanted)
 
 
-def _glued(suffix: str) -> str:
-    return suffix if suffix[0] in ",.;:!?" else " " + suffix.lstrip()
+def says_something(suffix: str) -> bool:
+    """Tell whether a suffix holds more than marks."""
+    return bool(suffix.strip(" ,;.\n\t，；。、\u3000"))
+
+
+def append(prompt: str, suffix: str) -> str:
+    """Append a suffix as it is when it starts with punctuation, after a space otherwise."""
+    suffix = suffix.rstrip()
+    if not suffix:
+        return prompt
+    is_glued = suffix[0] in ",.;:!?，。；：！？、"
+    return prompt.rstrip() + (suffix if is_glued else " " + suffix.lstrip())
 
 
 Kind = Literal["same", "added", "removed"]

@@ -89,7 +89,7 @@ class NoiseShare(Value):
     weight: Annotated[float, Field(gt=0, le=1)]
 
 
-CAME_LATER: Final = ("arithmetic", "start", "strength", "compiled")
+CAME_LATER: Final = ("arithmetic", "typed_prompt", "start", "strength", "compiled")
 """Fields that are not written while they have their default: older recipes keep their ids."""
 
 
@@ -97,6 +97,9 @@ class Recipe(Value):
     """Everything that makes a picture what it is; the picture is a function of it.
 
     Attributes:
+        prompt: The words that are painted.
+        typed_prompt: What was typed, where other words are painted for it: names of another
+            language that the model understands as its own. Not written down otherwise.
         scheduler: The name people know, for example `"DPM++ 2M Karras"` (models/schedulers.py).
         lock_width: W, the number of cells of the batch the picture is computed in.
         noise_mix: Applied in order to the noise of `seed`.
@@ -124,6 +127,7 @@ class Recipe(Value):
     loras: tuple[Lora, ...] = ()
     noise_mix: tuple[NoiseShare, ...] = ()
     arithmetic: Arithmetic = "native"
+    typed_prompt: PromptText = ""
     start: StartDigest = ""
     strength: Annotated[float, Field(gt=0, le=1)] = 1.0
     compiled: bool = False
@@ -145,6 +149,11 @@ class Recipe(Value):
         return self.arithmetic != "native"
 
     @property
+    def words(self) -> str:
+        """What was typed."""
+        return self.typed_prompt or self.prompt
+
+    @property
     def id(self) -> str:
         """SHA-256 of the canonical JSON, 64 hexadecimal digits."""
         return digest(self)
@@ -152,7 +161,7 @@ class Recipe(Value):
     @property
     def batch_key(self) -> str:
         """What recipes must share to be computed in one batch: all but the words and the noise."""
-        words_and_noise = {"prompt", "negative_prompt", "seed", "noise_mix"}
+        words_and_noise = {"prompt", "typed_prompt", "negative_prompt", "seed", "noise_mix"}
         return json.dumps(self.model_dump(mode="json", exclude=words_and_noise), sort_keys=True)
 
     def replace(self, **changes: object) -> Recipe:
@@ -164,7 +173,7 @@ class Recipe(Value):
         return read_recipe(json.dumps(self.model_dump(mode="json") | _plain(changes)))
 
     def __repr__(self) -> str:
-        words = self.prompt if len(self.prompt) <= 40 else self.prompt[:39] + "…"
+        words = self.words if len(self.words) <= 40 else self.words[:39] + "…"
         return f"Recipe(seed={self.seed}, {self.width}x{self.height}, {words!r})"
 
     __str__ = __repr__

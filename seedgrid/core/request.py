@@ -36,6 +36,8 @@ class Request:
 
     Attributes:
         seeds: One picture for each.
+        typed_prompt: What was typed, where `prompt` is what is painted for it; as a recipe holds
+            it. Empty otherwise: then the model's own names for what was typed are painted.
         start: The SHA-256 of the pixels to begin from; a studio also takes the id of a picture.
         strength: How much of the start the noise takes away.
         portable: Whether the pictures shall have the same bits on every machine; in float32.
@@ -59,6 +61,7 @@ class Request:
     loras: tuple[Lora, ...] = ()
     noise_mix: tuple[NoiseShare, ...] = ()
     portable: bool = False
+    typed_prompt: str = ""
     start: str | None = None
     strength: float | None = None
     of_recipe: bool = False
@@ -84,6 +87,8 @@ def resolve(request: Request, card: ModelCard) -> tuple[Recipe, ...]:
         if row.check is not None and not kept.keys() & set(row.fills)
         for name, value in row.filled(row.check(row.of(request), card)).items()
     } | kept
+    if not request.typed_prompt:
+        settings |= _painted(settings["prompt"], card)
     if request.portable:
         settings |= check_portable(request)
     settings |= begun(request, settings, card)
@@ -126,6 +131,12 @@ def check_portable(request: Request) -> dict[str, str]:
     if request.dtype not in (None, "float32"):
         raise InputError("portable_dtype", field="dtype", value=request.dtype)
     return {"arithmetic": "portable-1", "dtype": "float32"}
+
+
+def _painted(typed: str, card: ModelCard) -> dict[str, str]:
+    """What is painted for what was typed; the second of the two only where they differ."""
+    painted = card.vocabulary.painted(typed) if card.vocabulary else typed
+    return {"prompt": painted, "typed_prompt": typed if painted != typed else ""}
 
 
 def ask_again(recipe: Recipe) -> Request:

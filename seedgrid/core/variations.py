@@ -25,9 +25,10 @@ from seedgrid.core.checks import check_prompt
 from seedgrid.core.errors import InputError, ModelError
 from seedgrid.core.field import Field
 from seedgrid.core.fields import FIELDS, field
-from seedgrid.core.prompts import GUIDE_SUFFIXES, vary
+from seedgrid.core.prompts import GUIDE_SUFFIXES, append, says_something
 from seedgrid.core.recipe import MAX_GUIDANCE, MAX_STEPS, Recipe
 from seedgrid.core.request import ask_again, begun, check_portable
+from seedgrid.core.words import Vocabulary
 
 CardOf = Callable[[str | None], ModelCard]
 """Gives the card of a model by its name."""
@@ -37,7 +38,6 @@ _PART: Final = re.compile(r"\s*+[,;]\s*+")
 _ROWS: Final = {row.name: row for row in FIELDS if row.varies}
 _SHARES: Final = (0.5, 0.75, 1.5, 2)
 """Of the parent's own value: two less, two more."""
-_NOTHING: Final = " ,;.\n\t"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +77,7 @@ def read_variation(text: str) -> Variation:
         part = _PART.match(after)
         following = after[part.end() :] if part else after
         rest = following if _taken(following) is not None else after
-    return Variation(words=rest if rest.strip(_NOTHING) else "", settings=settings)
+    return Variation(words=rest if says_something(rest) else "", settings=settings)
 
 
 def _taken(text: str) -> tuple[Field, str, str] | None:
@@ -121,7 +121,12 @@ def fours(recipe: Recipe, schedulers: Sequence[str]) -> dict[str, list[str]]:
 
 
 def refine(
-    parent: Recipe, texts: Sequence[str], card_of: CardOf, *, prompt: str | None = None
+    parent: Recipe,
+    texts: Sequence[str],
+    card_of: CardOf,
+    *,
+    prompt: str | None = None,
+    vocabulary: Vocabulary | None = None,
 ) -> tuple[Recipe, ...]:
     """Vary a recipe line by line and keep everything else, its seed above all.
 
@@ -130,6 +135,7 @@ def refine(
         texts: One recipe for each that says something.
         card_of: Asked when a setting is to be checked, not for words alone.
         prompt: What words are appended to; the parent's own prompt by default.
+        vocabulary: Of the parent's model: what is painted for words of another language.
 
     Raises:
         InputError: `variations_empty`; the prompt is empty or too long; a value cannot be.
@@ -138,26 +144,45 @@ def refine(
     Source:
         https://huggingface.co/docs/diffusers/using-diffusers/reusing_seeds
     """
-    wanted = [text for text in texts if text.strip(_NOTHING)]
+    wanted = [text for text in texts if says_something(text)]
     if not wanted:
         raise InputError("variations_empty", field="vary")
-    base = parent.prompt if prompt is None else check_prompt(prompt, field="prompt")
+    painted = vocabulary.painted if vocabulary else str
+    base, typed = parent.prompt, parent.words
+    if prompt is not None:
+        typed = check_prompt(prompt, field="prompt")
+        base = painted(typed)
     try:
-        return tuple(_varied(parent, base, read_variation(text), card_of) for text in wanted)
+        return tuple(
+            _varied(parent, _Words(base, typed, painted), read_variation(text), card_of)
+            for text in wanted
+        )
     except InputError as error:
         if error.field != "prompt":
             error.field = "vary"  # There it was written, whatever it sets.
         raise
 
 
-def _varied(parent: Recipe, base: str, variation: Variation, card_of: CardOf) -> Recipe:
-    words = base
-    if variation.words or not variation.settings:
-        if not base.strip():
-            raise InputError("prompt_empty", field="prompt")
-        words = check_prompt(vary(base, [variation.words])[0], field="vary")
+@dataclass(frozen=True)
+class _Words:
+    """What words are appended to: as it is painted, and as it was typed."""
+
+    base: str
+    typed: str
+    painted: Callable[[str], str]
+
+    def with_suffix(self, suffix: str) -> dict[str, str]:
+        """Return both attributes of a recipe; the second only where they differ."""
+        prompt = check_prompt(append(self.base, self.painted(suffix)), field="vary")
+        typed = check_prompt(append(self.typed, suffix), field="vary")
+        return {"prompt": prompt, "typed_prompt": typed if typed != prompt else ""}
+
+
+def _varied(parent: Recipe, words: _Words, variation: Variation, card_of: CardOf) -> Recipe:
+    if not words.base.strip() and (variation.words or not variation.settings):
+        raise InputError("prompt_empty", field="prompt")
     update = _checked(parent, variation.changes, card_of) if variation.settings else {}
-    return parent.model_copy(update={"prompt": words} | update)
+    return parent.model_copy(update=words.with_suffix(variation.words) | update)
 
 
 def _checked(parent: Recipe, changes: dict[str, Any], card_of: CardOf) -> dict[str, Any]:

@@ -173,7 +173,7 @@ def row_of(entry: Entry) -> dict[str, str | int | None]:
     values |= {
         "recipe_id": entry.recipe.id,
         "passport_id": entry.passport.digest,
-        "prompt": entry.recipe.prompt,
+        "prompt": _searched(entry.recipe),
         "model": entry.recipe.model.id,
         "seed": entry.recipe.seed,
         "pixels_sha256": entry.pixels_sha256,
@@ -184,6 +184,11 @@ def row_of(entry: Entry) -> dict[str, str | int | None]:
         "lost": int(entry.lost),
     }
     return values | {"row_sha256": _row_sha256(values)}
+
+
+def _searched(recipe: Recipe) -> str:
+    """The words by which a picture is found: those that were typed, and those that were painted."""
+    return "\n".join(filter(None, (recipe.typed_prompt, recipe.prompt)))
 
 
 def read_entry(row: Mapping[Any, Any], path: Path) -> Entry:

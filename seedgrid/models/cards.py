@@ -1,7 +1,8 @@
 """Make a ModelCard from a model's checked files: what it can do, and its defaults.
 
-A `seedgrid.json` in the model's folder may hold `{"defaults": {...}, "hints": {...}}`: its own
-steps, guidance, scheduler, size and number format, and words that the model knows. Needs no torch.
+A `seedgrid.json` in the model's folder may hold its own steps, guidance, scheduler, size and number
+format (`"defaults"`), words to offer (`"hints"`), all the words that it knows (`"words"`), and what
+they are called in other languages (`"names": {"zh": {"cat": ["猫"]}}`). Needs no torch.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import ModelError
 from seedgrid.core.recipe import MAX_STEPS, MIN_SIZE_PX, DType, ModelRef
+from seedgrid.core.words import Vocabulary
 from seedgrid.models import schedulers
 from seedgrid.models.dtypes import choose_dtype, likely_device_type
 from seedgrid.models.files import ModelFiles
@@ -43,7 +45,25 @@ class _SideFile(BaseModel):
     defaults: _Defaults = _Defaults()
     enlarges: bool = True
     hints: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    words: tuple[str, ...] = ()
+    names: dict[str, dict[str, tuple[str, ...]]] = Field(default_factory=dict)
     suffixes: tuple[str, ...] = ()
+
+    @property
+    def vocabulary(self) -> Vocabulary | None:
+        """What it declares of words, if it does. English is not translated."""
+        if not self.words:
+            return None
+        called = [(own, names) for each in self.names.values() for own, names in each.items()]
+        shown = {
+            language: {own: names[0] for own, names in each.items() if own and names}
+            for language, each in self.names.items()
+        }
+        return Vocabulary(
+            known=frozenset(word.casefold() for word in self.words),
+            names={name: own for own, names in called for name in names if not name.isascii()},
+            shown=shown,
+        )
 
 
 def make_card(ref: ModelRef, files: ModelFiles) -> ModelCard:
@@ -114,7 +134,13 @@ def _with_side_file(card: ModelCard, folder: Path) -> ModelCard:
     defaults = side.defaults.model_dump(exclude_none=True)
     if defaults.get("scheduler", card.scheduler) not in card.schedulers:
         raise ModelError("model_damaged", value=card.ref.id, file=_SIDE_FILE)
-    own = replace(card, hints=side.hints, suffixes=side.suffixes, enlarges=side.enlarges)
+    own = replace(
+        card,
+        hints=side.hints,
+        vocabulary=side.vocabulary,
+        suffixes=side.suffixes,
+        enlarges=side.enlarges,
+    )
     return replace(own, **defaults)
 
 

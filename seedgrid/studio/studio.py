@@ -6,16 +6,18 @@ asked for.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Unpack
 
 from seedgrid.core import request as requests
+from seedgrid.core.advice import Advice, advise
 from seedgrid.core.card import ModelCard
 from seedgrid.core.checks import parse_start
 from seedgrid.core.entry import Entry
-from seedgrid.core.errors import RunError
+from seedgrid.core.errors import ModelError, RunError
 from seedgrid.core.finals import STRENGTHS, decoding_bytes, finals, needs_tiles
 from seedgrid.core.notices import Notice
 from seedgrid.core.plan import Job, plan_grid, plan_refine
@@ -25,6 +27,7 @@ from seedgrid.core.request import Request
 from seedgrid.core.seeds import draw_seed
 from seedgrid.core.turbo import quicken
 from seedgrid.core.variations import refine
+from seedgrid.core.words import Vocabulary
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.probe_results import ProbeReport, advised_width
 from seedgrid.diffusion.processor import has_fast_bfloat16
@@ -37,6 +40,8 @@ from seedgrid.studio.parts import Parts
 
 if TYPE_CHECKING:
     from seedgrid.library import Library
+
+logger = logging.getLogger(__name__)
 
 _OWNER: Final = "studio"
 _NUM_VARIATIONS: Final = 4
@@ -141,6 +146,9 @@ class Studio(Parts):
         recipes = _resolve(request, prompts, card)
         asked = request.lock_width
         notices = _width_notices(recipes, card.lock_width) if asked is None else _odd(recipes)
+        told = advise(request, card, also=prompts or ())
+        # A size is chosen on purpose: it is said at its field, and not of each run again.
+        notices += tuple(each.notice for each in told if each.field != "size")
         return self._submit(plan_grid(recipes), notices, options)
 
     def start_refine(
@@ -159,7 +167,8 @@ class Studio(Parts):
             SeedGridError: As `start_grid`.
         """
         parent = self.find(picture, options.get("library"))
-        recipes = refine(parent.recipe, suffixes, self.card, prompt=prompt)
+        vocabulary = self._vocabulary(parent.recipe)
+        recipes = refine(parent.recipe, suffixes, self.card, prompt=prompt, vocabulary=vocabulary)
         return self._go_on(self._joined(picture, parent, options), recipes, options)
 
     def final(
@@ -306,6 +315,21 @@ class Studio(Parts):
         request = self._with_start(request, None)
         return _resolve(request, prompts, self._card_for(request, turbo, placement))
 
+    def advise(
+        self, request: Request, *, suffixes: Sequence[str] = (), language: str = "en"
+    ) -> tuple[Advice, ...]:
+        """Say what is to know of a request before anything is painted.
+
+        Args:
+            request: What would be asked for.
+            suffixes: What would be appended to its prompt.
+            language: In which the model's words are named.
+
+        Raises:
+            ModelError: As `card`.
+        """
+        return advise(request, self.card(request.model), suffixes=suffixes, language=language)
+
     def probe_request(self, request: Request, placement: Placement) -> ProbeReport:
         """Test whether the lock holds for what a request would give, and wait for the answer.
 
@@ -334,6 +358,13 @@ class Studio(Parts):
             return card
         device = (placement or self._placement).device
         return quicken(card, request, has_fast_bfloat16=has_fast_bfloat16(device))
+
+    def _vocabulary(self, recipe: Recipe) -> Vocabulary | None:
+        """The words that a recipe's model declares; None where it is not here, or says nothing."""
+        try:
+            return self.card(requests.ask_again(recipe).model).vocabulary
+        except ModelError:
+            return None
 
     def _joined(self, picture: AnyPicture, parent: Entry, options: RunOptions) -> Entry:
         """Return the parent as it is in the library: a file from elsewhere is taken in first."""
@@ -399,7 +430,10 @@ def _odd(recipes: Sequence[Recipe]) -> tuple[Notice, ...]:
 def _wait(run: Run) -> Pictures:
     """Wait for a run; Ctrl+C stops it and keeps what is finished."""
     try:
-        return Pictures([StudioPicture(entry) for entry in run.result()])
+        pictures = [StudioPicture(entry) for entry in run.result()]
     except BaseException:
         run.cancel()
         raise
+    for notice in run.notices:
+        logger.warning("%s", notice)
+    return Pictures(pictures, run.notices)

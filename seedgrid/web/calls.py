@@ -41,7 +41,11 @@ _FIRST: Final = (
 """The parameters that /grid always had, in the order in which scripts give them."""
 GRID_FIELDS: Final = (
     *map(field, _FIRST),
-    *(row for row in FIELDS if row.belongs == "recipe" and row.name not in _FIRST),
+    *(
+        row
+        for row in FIELDS
+        if row.belongs == "recipe" and row.name not in _FIRST and (row.help or row.widget)
+    ),
 )
 """What `/grid` may be told: everything that makes the picture what it is, and turbo."""
 

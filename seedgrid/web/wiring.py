@@ -27,7 +27,7 @@ from seedgrid.web.serializers import stage
 from seedgrid.web.serializers.answers import PageUpdate
 from seedgrid.web.serializers.shapes import shapes_of
 from seedgrid.web.server.waiting import network_of
-from seedgrid.web.state.model_options import Offer
+from seedgrid.web.state.model_options import Offer, offered_words
 from seedgrid.web.state.page_state import read_page_state
 from seedgrid.web.texts import choose_language, say, word
 
@@ -194,7 +194,7 @@ def _wire_settings(view: View, handlers: Handlers, demo: gr.Blocks, language: st
         except SeedGridError as error:
             status = stage.complain(read_page_state(kept).move().epoch, error)
             return status, *[gr.skip() for _ in offered[1:]]
-        hints = {kind: list(words) for kind, words in offer.card.hints.items()}
+        hints = offered_words(offer.card, language)
         return gr.skip(), hints, shapes_of(offer.card), *_offer(offer, language, wanted)
 
     def on_model(kept: object, model: str | None, turbo: bool, request: gr.Request) -> Updates:
@@ -203,6 +203,11 @@ def _wire_settings(view: View, handlers: Handlers, demo: gr.Blocks, language: st
     def on_choose(kept: object, turbo: bool, event: gr.EventData, request: gr.Request) -> Updates:
         wanted = {row.name: str(said(event, row.name) or "") for row in _OFFERED}
         return offered_for(kept, wanted["model"] or None, turbo, words_of(request), wanted)
+
+    def on_advise(event: gr.EventData, request: gr.Request) -> object:
+        asked, varied = read_form(said(event, "fields")), read_round(said(event, "vary"))
+        update = handlers.advise(asked, varied, words_of(request))
+        return updates(update)[1]
 
     def on_turbo(model: str | None, turbo: bool, request: gr.Request) -> Updates:
         try:
@@ -228,6 +233,7 @@ def _wire_settings(view: View, handlers: Handlers, demo: gr.Blocks, language: st
     portable.change(on_portable, [model, portable], portable, **_QUEUED)
     turbo.input(on_turbo, [model, turbo], settings, **PRIVATE)
     model.input(on_model, asked, offered, **PRIVATE)
+    view.payload.advise(on_advise, None, view.payload, **PRIVATE)
     view.payload.choose(on_choose, [view.state, turbo], offered, **PRIVATE)
     first = demo.load(on_model, asked, offered, **PRIVATE)
     first.then(None, js=_OFFERED_JS, api_visibility="private")

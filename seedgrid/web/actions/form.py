@@ -6,6 +6,7 @@ Knows nothing of components or models; values are checked by `request.resolve`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, make_dataclass
 from typing import Any, Final
 
@@ -83,6 +84,16 @@ def read_request(asked: FormPayload) -> Request:
         InputError: What is not a number, a size or a list of seeds, by its field.
     """
     return Request(**read_fields((row for row in ON_PAGE if row.belongs == "recipe"), vars(asked)))
+
+
+def read_what_can_be(asked: FormPayload) -> Request:
+    """Read the fields of which something can be made; the others stay open, as nothing was said."""
+    settings: dict[str, Any] = {"prompt": ""}
+    for row in ON_PAGE:
+        if row.belongs == "recipe":
+            with suppress(InputError):
+                settings |= read_fields((row,), vars(asked))
+    return Request(**settings)
 
 
 def read_placement(said: FormPayload | RoundPayload) -> dict[str, Any]:

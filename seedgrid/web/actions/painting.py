@@ -26,6 +26,7 @@ from seedgrid.web.actions.form import (
     read_placement,
     read_prompts,
     read_request,
+    read_what_can_be,
 )
 from seedgrid.web.serializers import stage
 from seedgrid.web.serializers.answers import PageUpdate, Progress
@@ -184,6 +185,15 @@ class Handlers:
         except SeedGridError as error:
             return PageUpdate(status=stage.complain(here.state.epoch, error))
         return PageUpdate(picked=here.card(entry))
+
+    def advise(self, asked: FormPayload, varied: RoundPayload, language: str) -> PageUpdate:
+        """Say at the fields what is to know of them before anything is painted."""
+        request = read_what_can_be(asked)
+        try:
+            told = self._studio.advise(request, suffixes=varied.vary, language=language)
+        except SeedGridError:  # Generate says what is wrong with the model.
+            told = ()
+        return PageUpdate(advice=[{"field": a.field} | stage.notice(a.notice) for a in told])
 
     def offer(self, model: str | None, *, turbo: bool = False) -> Offer:
         """Say what the settings offer with a model.

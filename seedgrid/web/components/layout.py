@@ -24,7 +24,7 @@ GUIDE_SEEDS: Final = str(field("seeds").default)
 # must be named in quotes here, or Gradio does not know it.
 _PAYLOAD_JS: Final = (
     "SeedGrid.payload({props, watch, arrive: (said) => trigger('arrive', {said}),"
-    " choose: (data) => trigger('choose', data)})"
+    " choose: (data) => trigger('choose', data), advise: (data) => trigger('advise', data)})"
 )
 _STAGE_JS: Final = (
     "SeedGrid.stage({element, props, watch, pick: (data) => trigger('pick', data),"

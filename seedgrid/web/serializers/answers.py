@@ -14,12 +14,14 @@ class PageUpdate:
 
     Attributes:
         place: Where the browser is then; told before what is shown there.
+        advice: What is to know of the fields before anything is painted.
         fields: What the fields shall show, by name, of a dropped picture or a link.
     """
 
     state: PageState | None = None
     place: Json | None = None
     fields: Json | None = None
+    advice: list[Json] | None = None
     stage: Json | None = None
     status: Json | None = None
     rail: Json | None = None

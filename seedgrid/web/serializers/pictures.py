@@ -24,7 +24,7 @@ def cell(entry: Entry) -> Json:
     return thumb(entry) | {
         "state": "done",
         "seed": entry.recipe.seed,
-        "prompt": entry.recipe.prompt,
+        "prompt": entry.recipe.words,
         "words": caption(entry.recipe, entry.lineage.change),
         "locked": entry.lineage.parent_id is not None,
         "favourite": entry.favourite,
@@ -47,13 +47,14 @@ def card(entry: Entry, parent: Entry | None, *, hint: str | None, lock: Json | N
         lock: What is known of the lock, as `LockBadge.of` says it.
     """
     recipe = entry.recipe
-    before = parent.recipe.prompt if parent else recipe.prompt
+    before = parent.recipe.words if parent else recipe.words
     mix = " + ".join(f"{share.weight:.0%} × {share.seed}" for share in recipe.noise_mix)
     return thumb(entry) | {
         "parent": parent.id if parent and not parent.lost else None,
         "seed": recipe.seed,
         "mix": mix,
-        "pieces": [[piece.kind, piece.text] for piece in compare_words(before, recipe.prompt)],
+        "pieces": [[piece.kind, piece.text] for piece in compare_words(before, recipe.words)],
+        "painted": recipe.prompt if recipe.typed_prompt else None,
         "width": recipe.width,
         "height": recipe.height,
         "steps": recipe.num_inference_steps,
@@ -88,7 +89,7 @@ def item(entry: Entry, count: int | None = None) -> Json:
     """
     return thumb(entry) | {
         "work": entry.lineage.work_id,
-        "prompt": entry.recipe.prompt,
+        "prompt": entry.recipe.words,
         "seed": entry.recipe.seed,
         "favourite": entry.favourite,
         "count": count,

@@ -44,7 +44,7 @@ def fields_of(
         changes: What the round on the stage appends to its parent's words.
         answers: What the model gives for what is left open; None where it is not here.
     """
-    prompts = list(dict.fromkeys(recipe.prompt for recipe in first))
+    prompts = list(dict.fromkeys(recipe.words for recipe in first))
     seeds = tuple(dict.fromkeys(recipe.seed for recipe in first))
     shown = write_fields(replace(ask_again(first[0]), seeds=seeds), answers)
     shown["more_prompts"] = "\n".join(prompts[1:])
@@ -58,7 +58,8 @@ def write_fields(request: Request, answers: Request | None = None) -> dict[str, 
         request: What was asked for.
         answers: What a model gives for what is left open: such a setting is left open again.
     """
-    return {row.name: _shown(row.name, request, answers) for row in ON_PAGE if row.in_link}
+    shown = {row.name: _shown(row.name, request, answers) for row in ON_PAGE if row.in_link}
+    return shown | {"prompt": request.typed_prompt or request.prompt}
 
 
 def _shown(name: str, request: Request, answers: Request | None) -> str | bool:

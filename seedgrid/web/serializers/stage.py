@@ -13,6 +13,7 @@ from typing import Final
 
 from PIL import Image
 
+from seedgrid.core import advice
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError, SeedGridError
 from seedgrid.core.events import (
@@ -86,7 +87,7 @@ def stage_of_run(epoch: int, run: Run, steps: Mapping[int, Json], *, picked: str
         if cell in run.missed:
             waiting = "missed"
         words = pictures.caption(job.recipe, job.lineage.change)
-        base = {"state": waiting, "seed": job.recipe.seed, "prompt": job.recipe.prompt}
+        base = {"state": waiting, "seed": job.recipe.seed, "prompt": job.recipe.words}
         locked = job.lineage.parent_id is not None
         cells.append(base | {"words": words, "locked": locked} | steps.get(cell, {}))
     ids = [job.lineage.picture_id for job in run.jobs]
@@ -121,7 +122,7 @@ def rail(
             "parent": each.parent_round_id,
             "depth": each.depth,
             "lane": each.lane,
-            "words": each.entries[0].recipe.prompt,
+            "words": each.entries[0].recipe.words,
             "cells": [pictures.thumb(e) | {"picked": e.id in parents} for e in each.entries],
         }
         for each in rounds
@@ -143,7 +144,7 @@ def _forming_round(run: Run, rounds: Sequence[Round]) -> Json:
         "parent": parent.id if parent else None,
         "depth": parent.depth + 1 if parent else 0,
         "lane": parent.lane if parent and not is_branch else new_lane,
-        "words": first.recipe.prompt,
+        "words": first.recipe.words,
         "cells": [{"id": None, "picked": False} for _ in run.jobs],
     }
 
@@ -175,8 +176,10 @@ def status_of(epoch: int, event: Event, run: Run) -> Json:
             return say(epoch, "status_uniform", kind="done", number=run.num_uniform)
         case Done() if run.num_remembered:
             return say(epoch, "status_remembered", kind="remembered", number=run.num_remembered)
-        case Done() if run.notices:
-            return notice(run.notices[-1]) | {"epoch": epoch, "kind": "note"}
+        case Done() if strange := [each for each in run.notices if each.code == "words_unknown"]:
+            return say(epoch, "status_words_unknown", kind="note", words=strange[0].data["words"])
+        case Done() if told := [each for each in run.notices if each.code not in advice.CODES]:
+            return notice(told[-1]) | {"epoch": epoch, "kind": "note"}
         case Done(elapsed_s=elapsed_s):
             return say(epoch, "status_done", kind="done", seconds=f"{elapsed_s:.1f}")
         case Cancelled():
@@ -257,9 +260,9 @@ def _stage(
 
 def _table(recipes: Sequence[Recipe]) -> Json | None:
     """Several prompts, each on the same several seeds: the headings of rows and columns."""
-    prompts = list(dict.fromkeys(recipe.prompt for recipe in recipes))
+    prompts = list(dict.fromkeys(recipe.words for recipe in recipes))
     seeds = list(dict.fromkeys(recipe.seed for recipe in recipes))
-    pairs = [(recipe.prompt, recipe.seed) for recipe in recipes]
+    pairs = [(recipe.words, recipe.seed) for recipe in recipes]
     is_full = pairs == [(prompt, seed) for prompt in prompts for seed in seeds]
     is_table = is_full and len(prompts) > 1 and len(seeds) > 1
     return {"prompts": prompts, "seeds": seeds} if is_table else None

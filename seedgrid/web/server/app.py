@@ -66,6 +66,7 @@ SCRIPTS: Final = (
     "status.js",
     "history.js",
     "hints.js",
+    "advice.js",
     "folds.js",
     "shapes.js",
     "card_grid.js",

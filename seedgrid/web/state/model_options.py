@@ -53,6 +53,17 @@ def offer(studio: Studio, model: str | None, *, turbo: bool = False) -> Offer:
     )
 
 
+def offered_words(card: ModelCard, language: str) -> dict[str, list[str]]:
+    """Return the words to offer, by kind, as they are called in a language."""
+    vocabulary = card.vocabulary
+    if vocabulary is None:
+        return {kind: list(words) for kind, words in card.hints.items()}
+    return {
+        kind: [vocabulary.called(word, language) for word in words]
+        for kind, words in card.hints.items()
+    }
+
+
 def answers_of(studio: Studio, model: str | None, *, turbo: bool = False) -> Request:
     """Say what a request gets that leaves everything open.
 

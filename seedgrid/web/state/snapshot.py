@@ -248,7 +248,7 @@ def is_on_stage(run: Run, state: PageState) -> bool:
 
 def _adds(lineage: Lineage, recipe: Recipe) -> bool:
     """Whether what was changed are words at the end of its prompt, and not its noise."""
-    return bool(lineage.change) and recipe.prompt.endswith(lineage.change)
+    return bool(lineage.change) and recipe.words.endswith(lineage.change)
 
 
 def _with(entries: tuple[Entry, ...], finished: Iterable[Entry]) -> tuple[Entry, ...]:

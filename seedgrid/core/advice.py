@@ -1,0 +1,106 @@
+"""Advice: what an artist should know of a request before it is painted. It refuses nothing.
+
+Words that the model does not know, sizes that it was not made for, settings without effect: each
+belongs to a field, and is a notice that the page, the command line and Python show alike.
+
+    advise(Request(prompt="a spaceship"), card)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from seedgrid.core.card import ModelCard
+from seedgrid.core.notices import Notice
+from seedgrid.core.request import Request
+
+CODES: Final = frozenset({"words_unknown", "size_unusual", "negative_idle", "negative_unused"})
+"""Of all advice."""
+
+_SUBJECTS: Final = "subjects"
+_FAR: Final = (0.7, 1.6)
+"""How far the mean side may be from the model's own; pictures beyond it repeat or fall apart."""
+_LONG: Final = 2.5
+"""Times as long as wide."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Advice:
+    """Something to know.
+
+    Attributes:
+        field: Which field it is about, by its id (`core.fields`), or `"vary"`.
+        notice: What.
+    """
+
+    field: str
+    notice: Notice
+
+
+def advise(
+    request: Request,
+    card: ModelCard,
+    *,
+    also: Sequence[str] = (),
+    suffixes: Sequence[str] = (),
+    language: str = "en",
+) -> tuple[Advice, ...]:
+    """Say what is to know of a request.
+
+    Args:
+        request: What would be asked for; what is open is as the card says.
+        card: Of the model that would paint.
+        also: More prompts that would be painted beside its own.
+        suffixes: What would be appended to its prompt.
+        language: In which the model's words are named.
+    """
+    said = [
+        _words("prompt", " ".join([request.prompt, *also]), card, language),
+        _words("vary", " ".join(suffixes), card, language),
+        _words("negative", request.negative_prompt, card, language),
+        _negative(request, card),
+        _size(request, card),
+    ]
+    return tuple(each for each in said if each is not None)
+
+
+def _words(field: str, text: str, card: ModelCard, language: str) -> Advice | None:
+    vocabulary = card.vocabulary
+    unknown = vocabulary.unknown(text) if vocabulary else ()
+    if vocabulary is None or not unknown:
+        return None
+    subjects = card.hints.get(_SUBJECTS, ())
+    things = ", ".join(vocabulary.called(each, language) for each in subjects)
+    words = ", ".join(unknown)
+    notice = Notice("words_unknown", words=words, number=len(subjects), things=things)
+    return Advice(field=field, notice=notice)
+
+
+def _negative(request: Request, card: ModelCard) -> Advice | None:
+    """What shall be left out is left out by guidance: at 1 and below there is none."""
+    if not request.negative_prompt.strip():
+        return None
+    if not card.has_negative_prompt or not card.has_prompt:
+        return Advice(field="negative", notice=Notice("negative_unused"))
+    guidance = card.guidance_scale if request.guidance_scale is None else request.guidance_scale
+    if guidance > 1:
+        return None
+    return Advice(field="negative", notice=Notice("negative_idle", value=f"{guidance:g}"))
+
+
+def _size(request: Request, card: ModelCard) -> Advice | None:
+    width, height = request.width or card.width, request.height or card.height
+    if card.fixed_size or min(width, height) < 1:
+        return None
+    side = math.sqrt(width * height / (card.width * card.height))
+    stretch = max(width / height, height / width) / max(
+        card.width / card.height, card.height / card.width
+    )
+    if _FAR[0] <= side <= _FAR[1] and stretch <= _LONG:
+        return None
+    usual = f"{card.width}x{card.height}"
+    notice = Notice("size_unusual", value=f"{width}x{height}", usual=usual)
+    return Advice(field="size", notice=notice)

@@ -1,0 +1,99 @@
+"""Words on the page with the model in the box: unknown ones are told, Chinese ones are painted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, expect
+from serving import serve
+from steps import (
+    SOON_MS,
+    OpenPage,
+    cell,
+    prompt,
+    seeds,
+    set_steps,
+    variation,
+    wait_until_done,
+)
+
+from seedgrid.formats import png
+from seedgrid.models.registry import bundled_folder
+
+SLOW_MS = 180_000
+
+
+@pytest.fixture
+def patience() -> Iterator[None]:
+    """A real model takes its time, more so on a busy machine."""
+    expect.set_options(timeout=SLOW_MS)
+    yield
+    expect.set_options(timeout=SOON_MS)
+
+
+@pytest.fixture(scope="module")
+def bundled_address(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:  # noqa: ARG001 (no browser, no page)
+    """The page with the model in the box."""
+    if not (bundled_folder() / "model_index.json").is_file():
+        pytest.skip("no bundled model in assets/model")
+    with serve(tmp_path_factory.mktemp("bundled"), real=True) as address:
+        yield address
+
+
+def test_unknown_words_are_told_before_the_click(open_page: OpenPage, bundled_address: str) -> None:
+    """At the prompt, with the words and another model a click away; gone with the words."""
+    page = open_page(at=bundled_address)
+    prompt(page).fill("a spaceship over Tokyo")
+    advice = page.locator("#sg-hints .sg-advice")
+    expect(advice).to_contain_text("does not know: spaceship, Tokyo. It draws 10 things: Labrador")
+    advice.get_by_role("button", name="Its words").click()
+    expect(page.locator(".sg-chip", has_text="sunflower")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator(".sg-hint-list")).to_be_hidden()
+    advice.get_by_role("button", name="Another model").click()
+    expect(page.locator("#sg-model input")).to_be_focused()
+    page.keyboard.press("Escape")
+    page.fill("#sg-size input", "512x512")
+    expect(page.locator("#sg-size .sg-advice")).to_contain_text("made for 256x256")
+    page.fill("#sg-size input", "")
+    expect(page.locator("#sg-size .sg-advice")).to_have_count(0)
+    page.fill("#sg-negative textarea, #sg-negative input", "fog")
+    page.fill("#sg-guidance input", "1")
+    expect(page.locator("#sg-negative .sg-advice")).to_contain_text("nothing can be left out")
+    variation(page, 1).fill(", qwxz")
+    expect(page.locator("#sg-variations .sg-advice")).to_contain_text("qwxz")
+    prompt(page).fill("a cat, watercolor")
+    expect(page.locator("#sg-hints .sg-advice")).to_have_count(0)
+
+
+@pytest.mark.usefixtures("patience")
+def test_a_chinese_prompt_paints_what_it_says(open_page: OpenPage, bundled_address: str) -> None:
+    """The very pixels of its English words; the card says both, words are offered in Chinese."""
+    page = open_page("?__lang=zh", at=bundled_address, locale="zh-CN")
+    set_steps(page, 2)
+    prompt(page).fill("飞船，水彩")
+    expect(page.locator("#sg-hints .sg-advice")).to_contain_text("不认识：飞船")
+    expect(page.locator("#sg-hints .sg-advice")).to_contain_text("猫")
+    seeds(page).fill("5")
+    prompt(page).fill("猫，水彩")
+    expect(page.locator("#sg-hints .sg-advice")).to_have_count(0)
+    expect(page.locator(".sg-chip", has_text="向日葵")).to_be_visible()
+    shas = []
+    for words in ("猫，水彩", "cat, watercolor"):
+        prompt(page).fill(words)
+        page.click("#sg-generate")
+        page.wait_for_function(
+            "words => document.querySelector('[data-cell]').title === words", arg=words
+        )
+        wait_until_done(page, 1)
+        cell(page, 0).click()
+        expect(page.locator("#sg-picked .sg-words")).to_have_text(words)
+        source = cell(page, 0).locator("img").get_attribute("src")
+        record, _ = png.read_checked(httpx.get(f"{bundled_address}{source}").content)
+        assert (record.recipe.prompt, record.recipe.words) == ("cat, watercolor", words)
+        shas.append(record.pixels_sha256)
+        painted = page.locator("#sg-picked .sg-painted")
+        expect(painted).to_have_count(1 if words == "猫，水彩" else 0)
+    assert len(set(shas)) == 1

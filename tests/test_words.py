@@ -1,0 +1,204 @@
+"""Words that a model declares: what it does not know, and its names in other languages."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from seedgrid.core.advice import advise
+from seedgrid.core.card import ModelCard
+from seedgrid.core.recipe import canonical_json
+from seedgrid.core.request import Request, ask_again, resolve
+from seedgrid.core.variations import refine
+from seedgrid.core.words import Vocabulary
+from seedgrid.formats.links import link_query, read_link
+from seedgrid.library import Library
+from seedgrid.models import registry
+from seedgrid.studio import Studio
+from seedgrid.testing.fake import FAKE_CARD, FakeBackend
+
+SPACESHIP = "a spaceship over Tokyo"
+
+
+@pytest.fixture(scope="module")
+def bundled() -> ModelCard:
+    """The card of the model in the box."""
+    return registry.find("bundled").card
+
+
+@pytest.fixture(scope="module")
+def card(bundled: ModelCard) -> ModelCard:
+    """A fake model that knows the bundled one's words."""
+    return replace(FAKE_CARD, hints=bundled.hints, vocabulary=bundled.vocabulary)
+
+
+@pytest.fixture
+def words(bundled: ModelCard) -> Vocabulary:
+    assert bundled.vocabulary is not None
+    return bundled.vocabulary
+
+
+@pytest.fixture
+def studio(tmp_path: Path, card: ModelCard) -> Iterator[Studio]:
+    with Studio(library=tmp_path, backend=FakeBackend(card=card)) as studio:
+        yield studio
+
+
+@pytest.mark.parametrize(
+    ("typed", "painted"),
+    [
+        ("猫，水彩", "cat, watercolor"),
+        ("红色的猫在雪中，梵高风格", "red cat in the snow, in the style of Van Gogh"),
+        ("고양이가, 수채화", "cat, watercolor"),
+        ("빨간 고양이, 픽셀 아트", "red cat, pixel art"),
+        ("飞船在雪中", "飞船 in the snow"),
+        ("달리는 고양이", "달리는 cat"),
+        ("  a cat ,  watercolor ", "  a cat ,  watercolor "),
+        ("ein Hund", "ein Hund"),
+        ("", ""),
+    ],
+)
+def test_names_of_other_languages_are_painted_as_the_models_words(
+    words: Vocabulary, typed: str, painted: str
+) -> None:
+    """And what holds none of them stays as it was typed, every space."""
+    assert words.painted(typed) == painted
+
+
+@pytest.mark.parametrize(
+    ("text", "unknown"),
+    [
+        (SPACESHIP, ("spaceship", "Tokyo")),
+        ("Labrador in the style of Vermeer, highly realistic", ()),
+        ("a small red cottage under the stars, 8-bit sprite", ()),
+        ("猫，水彩", ()),
+        ("飞船，水彩", ("飞船",)),
+        ("Tokyo tokyo TOKYO", ("Tokyo",)),
+    ],
+)
+def test_unknown_words_are_named_as_they_were_written(
+    words: Vocabulary, text: str, unknown: tuple[str, ...]
+) -> None:
+    """Small words and fillers are nobody's concern."""
+    assert words.unknown(text) == unknown
+
+
+def test_every_word_that_is_offered_is_known_and_has_names(bundled: ModelCard) -> None:
+    """In Chinese and Korean too; each name is understood as its word."""
+    words = bundled.vocabulary
+    assert words is not None
+    offered = [word for each in bundled.hints.values() for word in each]
+    for word in offered:
+        assert words.unknown(word) == ()
+        for language in ("zh", "ko"):
+            name = words.called(word, language)
+            assert (name != word, words.painted(name)) == (True, word)
+
+
+def test_a_long_text_takes_as_many_looks_as_it_has_letters(words: Vocabulary) -> None:
+    """A stranger's prompt of one word with thousands of letters is no work."""
+    looks = 0
+
+    class Counted(str):
+        __slots__ = ()
+
+        def startswith(self, *asked: object) -> bool:
+            nonlocal looks
+            looks += 1
+            return super().startswith(*asked)  # type: ignore[arg-type]
+
+    counted = replace(words, names={Counted(name): own for name, own in words.names.items()})
+    counted._translated(Counted("东京上空的飞船" * 700))
+    assert looks < 20 * 4900
+
+
+def test_the_recipe_keeps_what_was_typed_and_what_was_painted(card: ModelCard) -> None:
+    """It is asked for again without the list of names, through a request and through a link."""
+    (recipe,) = resolve(Request(prompt="猫，水彩", seeds=(7,)), card)
+    assert (recipe.prompt, recipe.typed_prompt, recipe.words) == (
+        "cat, watercolor",
+        "猫，水彩",
+        "猫，水彩",
+    )
+    forgetful = replace(card, vocabulary=None)
+    assert resolve(ask_again(recipe), forgetful) == (recipe,)
+    link = read_link(link_query(recipe))
+    assert link is not None
+    assert resolve(link, forgetful) == (recipe,)
+
+
+def test_a_recipe_of_plain_words_is_written_as_before(card: ModelCard) -> None:
+    """Older recipes keep their id."""
+    (recipe,) = resolve(Request(prompt="a cat, watercolor", seeds=(7,)), card)
+    assert "typed_prompt" not in json.loads(canonical_json(recipe))
+
+
+def test_a_refinement_appends_to_both(card: ModelCard, words: Vocabulary) -> None:
+    """The typed words grow as they were typed, the painted ones as they are painted."""
+    (parent,) = resolve(Request(prompt="猫", seeds=(7,)), card)
+    lines = ["，霓虹", ", artsy", "，", "夜晚", "steps 3，霓虹"]
+    neon, plain, alone, *_ = refine(parent, lines, lambda _: card, vocabulary=words)
+    assert (neon.prompt, neon.typed_prompt) == ("cat, neon", "猫，霓虹")
+    assert (plain.prompt, plain.typed_prompt) == ("cat, artsy", "猫, artsy")
+    assert (alone.prompt, alone.typed_prompt) == ("cat at night", "猫 夜晚")
+    (english,) = refine(parent, [", artsy"], lambda _: card, prompt="cat")
+    assert (english.prompt, english.typed_prompt) == ("cat, artsy", "")
+
+
+def test_the_library_and_its_file_keep_both(studio: Studio) -> None:
+    """Both words find it; the lineage says what was typed; read from its file it is the same."""
+    first = studio.grid("猫，水彩", seeds="1-2")
+    (second,) = studio.refine(first[0], ["，霓虹"])
+    library: Library = studio.library
+    assert {e.id for e in library.search("水彩").entries} == {*(p.id for p in first), second.id}
+    assert len(library.search("watercolor").entries) == 3
+    assert library.get(second.id).lineage.change == "，霓虹"
+    again = studio.find(second.path)
+    assert again.recipe == second.entry.recipe
+    assert again.recipe.prompt == "cat, watercolor, neon"
+
+
+def test_a_run_says_which_words_it_did_not_know(studio: Studio) -> None:
+    """The command line and Python hear of it by the run's notices, the page at the field."""
+    run = studio.start_grid(Request(prompt=SPACESHIP, seeds=(1,)))
+    (notice,) = run.notices
+    assert str(notice).startswith("This model does not know: spaceship, Tokyo. It draws 10 things")
+    assert studio.grid(SPACESHIP, seeds=1).notices == run.notices
+    assert studio.start_grid(Request(prompt="a cat", seeds=(1,))).notices == ()
+
+
+@pytest.mark.parametrize(
+    ("request_", "codes"),
+    [
+        (Request(prompt="a cat"), []),
+        (Request(prompt=SPACESHIP), ["prompt words_unknown"]),
+        (Request(prompt="a cat", negative_prompt="fog"), []),
+        (
+            Request(prompt="a cat", negative_prompt="fog", guidance_scale=1),
+            ["negative negative_idle"],
+        ),
+        (Request(prompt="a cat", width=512, height=512), ["size size_unusual"]),
+        (Request(prompt="a cat", width=256, height=384), []),
+        (Request(prompt="a cat", width=128, height=128), ["size size_unusual"]),
+        (Request(prompt="a cat", width=512, height=128), ["size size_unusual"]),
+    ],
+)
+def test_advice_stands_at_its_field(card: ModelCard, request_: Request, codes: list[str]) -> None:
+    """Words, what has no effect, and sizes far from the model's own."""
+    assert [f"{each.field} {each.notice.code}" for each in advise(request_, card)] == codes
+
+
+def test_advice_names_the_things_in_the_pages_language(card: ModelCard) -> None:
+    """On the Chinese page they are Chinese."""
+    (said,) = advise(Request(prompt="飞船"), card, language="zh")
+    assert "猫" in said.notice.data["things"]
+    assert advise(Request(prompt="a cat"), card, suffixes=[", qwxz"])[0].field == "vary"
+
+
+def test_a_model_that_says_nothing_of_words_knows_all() -> None:
+    """Nobody is told what nobody declared."""
+    assert advise(Request(prompt=SPACESHIP), FAKE_CARD) == ()
