@@ -25,6 +25,7 @@ from seedgrid.core.checks import check_prompt
 from seedgrid.core.errors import InputError, ModelError
 from seedgrid.core.field import Field
 from seedgrid.core.fields import FIELDS, field
+from seedgrid.core.loras import rescaled
 from seedgrid.core.prompts import GUIDE_SUFFIXES, vary
 from seedgrid.core.recipe import MAX_GUIDANCE, MAX_STEPS, Recipe
 from seedgrid.core.request import ask_again, begun, check_portable
@@ -37,6 +38,7 @@ _PART: Final = re.compile(r"\s*+[,;]\s*+")
 _ROWS: Final = {row.name: row for row in FIELDS if row.varies}
 _SHARES: Final = (0.5, 0.75, 1.5, 2)
 """Of the parent's own value: two less, two more."""
+_LORA_SCALES: Final = (0, 0.5, 1, 1.5)
 _NOTHING: Final = " ,;.\n\t"
 
 
@@ -115,6 +117,7 @@ def fours(recipe: Recipe, schedulers: Sequence[str]) -> dict[str, list[str]]:
         "words": list(GUIDE_SUFFIXES) if recipe.prompt else [],
         "guidance": [f"guidance {g:g}" for g in sorted(guidances) if 0 < g <= MAX_GUIDANCE],
         "steps": [f"steps {s}" for s in sorted(steps) if 0 < s <= MAX_STEPS],
+        "lora": [f"lora {scale:g}" for scale in _LORA_SCALES] if recipe.loras else [],
         "scheduler": [f"scheduler {name}" for name in schedulers[:4]] if recipe.prompt else [],
     }
     return {name: lines for name, lines in found.items() if len(lines) > 1}
@@ -163,10 +166,12 @@ def _varied(parent: Recipe, base: str, variation: Variation, card_of: CardOf) ->
 def _checked(parent: Recipe, changes: dict[str, Any], card_of: CardOf) -> dict[str, Any]:
     """Return what changes in a recipe, checked against the card of the model that will paint."""
     before = ask_again(parent)
+    if "loras" in changes:
+        changes = changes | {"loras": rescaled(parent.loras, changes["loras"])}
     card = card_of(changes.get("model", before.model))
     request = replace(before, **changes)
     rows = [row for row in FIELDS if row.check and not changes.keys().isdisjoint(row.fills)]
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = {"loras": request.loras}
     if "model" in changes:
         _check_noise(card_of(before.model), card)
         if request.scheduler not in card.schedulers and "scheduler" not in changes:
