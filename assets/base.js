@@ -206,5 +206,5 @@ window.SeedGrid = (() => {
     return key ? key.slice(prefix.length) : label;
   }
 
-  return { fields: config.fields, links: config.links, language, text, make, icon, image, words, shows, tell, payload, follow, pictureUrl, thumbUrl, byId, allow, refresh, rove, withPick, seen };
+  return { fields: config.fields, links: config.links, maxUploadMb: config.max_upload_mb, language, text, make, icon, image, words, shows, tell, payload, follow, pictureUrl, thumbUrl, byId, allow, refresh, rove, withPick, seen };
 })();

@@ -29,9 +29,27 @@
   document.addEventListener("dragover", (event) => {
     if (hasFiles(event)) event.preventDefault();
   });
+  /** Say at once what is too large to be sent, and send none of it; true when there was such a file. */
+  function refuses(files) {
+    const large = [...files].find((file) => file.size > SeedGrid.maxUploadMb * 2 ** 20);
+    if (!large) return false;
+    const data = { name: large.name, value: Math.ceil(large.size / 2 ** 20), limit: SeedGrid.maxUploadMb };
+    SeedGrid.shows.status({ key: "upload_large", kind: "error", field: "drop", data });
+    return true;
+  }
+
+  document.addEventListener("change", (event) => {
+    if (!event.target.matches?.("#sg-drop input[type=file]") || !refuses(event.target.files)) return;
+    event.target.value = "";
+    event.stopImmediatePropagation();
+  }, true);
   document.addEventListener("drop", (event) => {
     if (!hasFiles(event)) return;
     uncover();
+    if (refuses(event.dataTransfer.files)) {
+      event.preventDefault();
+      return event.stopImmediatePropagation();
+    }
     if (event.target.closest?.("#sg-drop")) return; // the field takes it itself
     event.preventDefault();
     event.stopPropagation();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import io
 import json
@@ -34,6 +35,12 @@ def with_chunk(file: bytes, new: bytes) -> bytes:
 
 def ihdr(width: int, height: int) -> bytes:
     return chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
+
+
+def saved(mode: str, colour: object, **options: object) -> bytes:
+    buffer = io.BytesIO()
+    Image.new(mode, (2, 2), colour).save(buffer, "PNG", **options)
+    return buffer.getvalue()
 
 
 PICTURE = make_picture()
@@ -212,6 +219,76 @@ def test_each_malformed_file_gives_its_sentence(file: bytes, code: str) -> None:
         png.read_checked(file)
 
     assert caught.value.code == code
+
+
+def test_packed_texts_are_read() -> None:
+    """Other tools pack their texts, in both of the ways that PNG has."""
+    packed = zlib.compress("müde fox".encode())
+    file = with_chunk(FILE, chunk(b"iTXt", b"a\0\1\0de\0\0" + packed))
+    file = with_chunk(file, chunk(b"zTXt", b"b\0\0" + zlib.compress(b"m\xfcde")))
+    file = with_chunk(file, chunk(b"tEXt", b"b\0the first one counts"))
+    texts = png.read_texts(file)
+    assert (texts["a"], texts["b"]) == ("müde fox", "the first one counts")
+    assert png.read_texts(with_chunk(FILE, chunk(b"zTXt", b"c\0\0" + packed)))["c"] != ""
+
+
+def test_texts_are_not_read_of_what_is_no_picture() -> None:
+    """The limits of a picture's size hold for whoever wants its texts only."""
+    file = png_chunks.SIGNATURE + ihdr(0, 0) + FILE[33:]
+    with pytest.raises(PictureError) as caught:
+        png.read_texts(file)
+    assert caught.value.code == "picture_damaged"
+
+
+def test_pixels_that_cannot_be_unpacked_are_told() -> None:
+    """The check sums are right, and what they are of is nonsense."""
+    head, *rest = png_chunks.split(saved("RGBA", (1, 2, 3, 4)))
+    spoilt = [dataclasses.replace(one, data=one.data[::-1]) for one in rest]
+    file = png_chunks.with_texts([head, *spoilt], [])
+    for read in (png.read_pixels, png.shown_otherwise):
+        with pytest.raises(PictureError, match="cannot be unpacked"):
+            read(file)
+
+
+def test_a_reason_names_its_place() -> None:
+    """Of a record that is no record at all it is the record."""
+    with pytest.raises(PictureError, match=r"record: "):
+        png.read(replaced("[]"))
+    with pytest.raises(PictureError, match=r"recipe\.seed: "):
+        png.read(replaced(record_text(recipe=RECIPE | {"seed": -1})))
+
+
+def test_a_record_without_end_is_not_written() -> None:
+    """What could not be read again: a passport of a later release may hold anything."""
+    passport = Passport(story="x" * png.MAX_RECORD_CHARACTERS)  # type: ignore[call-arg] # kept
+    with pytest.raises(PictureError) as caught:
+        png.encode(dataclasses.replace(PICTURE, passport=passport))
+    assert caught.value.code == "picture_text"
+
+
+USUAL_GAMMA = struct.pack(">I", 45455)
+USUAL_COLOURS = struct.pack(">8I", 31270, 32900, 64000, 33000, 30000, 60000, 15000, 6000)
+
+
+@pytest.mark.parametrize(
+    ("file", "shown"),
+    [
+        (FILE, ()),
+        (saved("RGBA", (1, 2, 3, 255)), ()),
+        (saved("RGBA", (1, 2, 3, 254)), ("transparency",)),
+        (with_chunk(FILE, chunk(b"gAMA", USUAL_GAMMA)), ()),
+        (with_chunk(FILE, chunk(b"cHRM", USUAL_COLOURS)), ()),
+        (with_chunk(FILE, chunk(b"gAMA", struct.pack(">I", 45456))), ("colours",)),
+        (with_chunk(FILE, chunk(b"cHRM", USUAL_COLOURS[::-1])), ("colours",)),
+        (
+            with_chunk(with_chunk(FILE, chunk(b"eXIf", b"MM\0*\0\0\0\x08")), chunk(b"cICP", b"\1")),
+            ("colours", "rotation"),
+        ),
+    ],
+)
+def test_what_a_viewer_shows_otherwise_is_said(file: bytes, shown: tuple[str, ...]) -> None:
+    """Chunks that many programs add and that change nothing are not held against a picture."""
+    assert png.shown_otherwise(file) == shown
 
 
 def test_a_picture_of_another_tool_has_no_recipe() -> None:

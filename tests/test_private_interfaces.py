@@ -8,18 +8,26 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
+import re
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 
 import diffusers
 import gradio as gr
 import pytest
 import torch
+from pictures import make_recipe
 
+from seedgrid.core.errors import RunError
 from seedgrid.diffusion.accel import linears
+from seedgrid.diffusion.arithmetic import arithmetic_of
+from seedgrid.diffusion.portable import portable
 from seedgrid.diffusion.previews import _unpacker
 from seedgrid.models.families import FAMILIES
-from seedgrid.web import page
+from seedgrid.web import page, wiring
+from seedgrid.web.server import page_head
 
 
 @pytest.fixture
@@ -95,7 +103,48 @@ def test_another_queue_is_left_alone(caplog: pytest.LogCaptureFixture) -> None:
     assert gr.__version__ in caplog.text
 
 
-def test_gradio_keeps_what_an_event_says() -> None:
-    """`EventData._data`: what the page's own scripts hand over."""
+def test_gradio_hands_over_what_an_event_says() -> None:
+    """The attributes of `EventData`, which are public: nothing of ours looks behind them."""
     event = gr.EventData(None, {"id": "abc"})
-    assert event._data == {"id": "abc"}, f"gradio {gr.__version__}: EventData"
+    assert wiring.said(event, "id") == "abc", f"gradio {gr.__version__}: EventData"
+    assert wiring.said(event, "note") is None
+
+
+def test_gradios_page_has_a_plain_head() -> None:
+    """Our head is put into its bytes: `head=` of Gradio comes after it chose a language."""
+    template = Path(gr.__file__).parent / "templates" / "frontend" / "index.html"
+    assert b"<head>" in template.read_bytes(), f"gradio {gr.__version__}: index.html"
+
+
+def test_another_page_gets_our_head_before_it(caplog: pytest.LogCaptureFixture) -> None:
+    """Browsers make a head of what comes first, and the log says so."""
+    page = page_head.with_head(b"<HTML><body>hello", b"<script></script>")
+    assert page == b"<!doctype html>\n<script></script><HTML><body>hello"
+    assert gr.__version__ in caplog.text
+
+
+def test_portable_arithmetic_meets_torchs_operations() -> None:
+    """`TorchDispatchMode`, `_disable_current_modes` and `torch._C`: there, and they do."""
+    seen: list[str] = []
+    with portable(lambda name, _: seen.append(name)):
+        torch.ones(2, 2) @ torch.ones(2, 2)
+    assert "mm" in seen, f"torch {torch.__version__}: dispatch modes"
+
+
+def test_without_its_parts_only_portable_pictures_are_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A torch that has them no more paints everything else as ever."""
+    monkeypatch.setitem(sys.modules, "seedgrid.diffusion.portable", None)
+    with arithmetic_of(make_recipe()):
+        pass
+    with pytest.raises(RunError, match=re.escape(torch.__version__)):
+        arithmetic_of(make_recipe(arithmetic="portable-1"))
+
+
+def test_a_schedulers_configuration_is_its_public_one() -> None:
+    """The probe copies all of a scheduler but its `config`, which cannot be copied in depth."""
+    scheduler = diffusers.DDIMScheduler()
+    values = list(vars(scheduler).values())
+    where = f"diffusers {diffusers.__version__}: SchedulerMixin.config"
+    assert any(value is scheduler.config for value in values), where

@@ -13,9 +13,9 @@ from seedgrid.core.events import Cancelled, Finished
 from seedgrid.core.picture import Pixels
 from seedgrid.core.plan import plan_grid
 from seedgrid.core.recipe import Recipe
+from seedgrid.core.speeds import Speeds
 from seedgrid.diffusion.backend import Placement, Watch
 from seedgrid.engine import Bounds, Engine
-from seedgrid.engine.admission import Speeds
 from seedgrid.testing.fake import FakeBackend
 
 SOON_S = 120.0

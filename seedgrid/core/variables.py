@@ -140,6 +140,10 @@ VARIABLES: Final = (
         what="Set by Hugging Face: the page is a Space and public.",
     ),
     Variable(
+        name="SPACES_ZERO_GPU",
+        what="Set by Hugging Face: GPUs are lent for some seconds (ZeroGPU), and paint.",
+    ),
+    Variable(
         name="FORWARDED_ALLOW_IPS",
         what=(
             "Proxies whose X-Forwarded-For is believed: addresses and networks, separated by"
@@ -175,6 +179,11 @@ _BY_NAME: Final = {variable.name: variable for variable in VARIABLES}
 def is_public() -> bool:
     """Tell whether strangers use this page: a Space, or where `SEEDGRID_PUBLIC` says so."""
     return "SPACE_ID" in os.environ or os.environ.get("SEEDGRID_PUBLIC", "").lower() in _YES
+
+
+def is_zero_gpu() -> bool:
+    """Tell whether this is a Space to which GPUs are lent for seconds."""
+    return os.environ.get("SPACES_ZERO_GPU", "").lower() in _YES
 
 
 def number(name: str, *, is_public: bool) -> float | None:

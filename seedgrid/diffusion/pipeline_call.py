@@ -18,6 +18,7 @@ from PIL import Image, ImageOps
 
 from seedgrid.core.errors import RunCancelled, RunError
 from seedgrid.core.recipe import Recipe
+from seedgrid.diffusion.arithmetic import arithmetic_of
 from seedgrid.diffusion.backend import Outcome, Watch
 from seedgrid.diffusion.foreign_errors import foreign_reason
 from seedgrid.diffusion.generators import fresh_generators
@@ -25,7 +26,6 @@ from seedgrid.diffusion.lora_layers import scale_loras
 from seedgrid.diffusion.memory import is_memory_error
 from seedgrid.diffusion.noise_mix import mixed_noise
 from seedgrid.diffusion.pipeline_cache import Loaded
-from seedgrid.diffusion.portable import portable
 from seedgrid.diffusion.probed_call import ProbedCall
 from seedgrid.diffusion.step_callbacks import follow
 from seedgrid.models.schedulers import make_scheduler
@@ -76,7 +76,7 @@ def call_pipeline(
         RunCancelled: `watch.cancelled` became true.
     """
     try:
-        with portable() if recipes[0].is_portable else nullcontext():
+        with arithmetic_of(recipes[0]):
             return _plain_call(recipes, loaded, watch, probed)
     except _REFUSALS as error:
         reason = None if is_memory_error(error) else foreign_reason(error)

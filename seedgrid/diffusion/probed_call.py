@@ -275,7 +275,7 @@ def _twin(scheduler: Any) -> Any:
     twin = copy.copy(scheduler)
     twin.__dict__ = {
         # A configuration is frozen, and cannot be copied in depth either.
-        name: value if name == "_internal_dict" else copy.deepcopy(value)
+        name: value if value is scheduler.config else copy.deepcopy(value)
         for name, value in vars(scheduler).items()
         if name != "step"
     }

@@ -15,9 +15,9 @@ import torch
 from seedgrid.core.errors import RunCancelled
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Recipe
+from seedgrid.diffusion.arithmetic import arithmetic_of_torch
 from seedgrid.diffusion.backend import Watch
 from seedgrid.diffusion.pipeline_cache import Loaded
-from seedgrid.diffusion.portable import native
 from seedgrid.diffusion.previews import StepState
 
 
@@ -66,7 +66,7 @@ def follow(
         state = _state(scheduler, recipe, loaded, (model_output, float(timestep), sample))
 
         def previews() -> tuple[Pixels, ...]:
-            with native():  # Previews are no part of the picture.
+            with arithmetic_of_torch(recipe):
                 return loaded.preview(state, recipe.width, recipe.height)[:num_pictures]
 
         watch.step(number, total, previews)

@@ -1,24 +1,18 @@
 """Admission: who may still have something waiting, and how long it all will take.
 
-What it takes is measured: each batch that is painted teaches the speed of its model at its size.
-Where nothing is known yet, another size or another model stands in, and at first a guess.
-Knows nothing of queues, threads or screens.
+How long something takes is measured (`core/speeds.py`). Knows nothing of queues or screens.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from seedgrid.core.errors import InputError, RunError
 from seedgrid.core.recipe import Recipe
-
-_GUESS_S: Final = 1e-6
-"""Seconds for one pixel at one step before anything was painted: a quarter second at 512x512."""
-_NEWEST: Final = 0.3
-"""How much of a speed the newest batch decides: machines are busy at times."""
+from seedgrid.core.speeds import pixel_steps
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,49 +120,6 @@ def _check_size(recipes: Sequence[Recipe], wanted_s: float, bounds: Bounds) -> N
     if limits and wanted_s > min(limits):
         value, limit = str(_whole_seconds(wanted_s)), str(_whole_seconds(min(limits)))
         raise InputError("run_long", field="seeds", value=value, limit=limit)
-
-
-def pixel_steps(recipe: Recipe) -> int:
-    """Return how many pixels are painted how often for one picture."""
-    return recipe.width * recipe.height * recipe.num_inference_steps
-
-
-class Speeds:
-    """How long a pixel takes at one step, by model and size. Written by one thread only."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[str, int, int], float] = {}
-
-    def note(self, recipe: Recipe, elapsed_s: float) -> None:
-        """Learn from a batch that was painted; one of full width, whatever is wanted of it."""
-        speed = elapsed_s / (recipe.lock_width * pixel_steps(recipe))
-        key = _key(recipe)
-        before = self._known.get(key, speed)
-        self._known[key] = before + _NEWEST * (speed - before)
-
-    def estimate_s(self, recipes: Iterable[Recipe]) -> float:
-        """Return how long pictures of these recipes will take, in their locked batches."""
-        counts: dict[str, tuple[Recipe, int]] = {}
-        for recipe in recipes:
-            key = recipe.batch_key
-            counts[key] = (recipe, counts.get(key, (recipe, 0))[1] + 1)
-        return sum(self._batches_s(recipe, count) for recipe, count in counts.values())
-
-    def _batches_s(self, recipe: Recipe, count: int) -> float:
-        num_painted = math.ceil(count / recipe.lock_width) * recipe.lock_width
-        return num_painted * pixel_steps(recipe) * self._speed(recipe)
-
-    def _speed(self, recipe: Recipe) -> float:
-        known = self._known.copy()
-        exact = known.get(_key(recipe))
-        if exact is not None:
-            return exact
-        alike = [speed for key, speed in known.items() if key[0] == recipe.model.id]
-        return max(alike or known.values(), default=_GUESS_S)
-
-
-def _key(recipe: Recipe) -> tuple[str, int, int]:
-    return recipe.model.id, recipe.width, recipe.height
 
 
 def _whole_seconds(seconds: float) -> int:

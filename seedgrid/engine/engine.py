@@ -17,8 +17,9 @@ from seedgrid.core.notices import Notice
 from seedgrid.core.plan import Job
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request, resolve
+from seedgrid.core.speeds import Speeds
 from seedgrid.diffusion.backend import Backend, Placement, even_threads
-from seedgrid.engine.admission import UNBOUNDED, Asker, Bounds, Load, Speeds, Waiting, admit
+from seedgrid.engine.admission import UNBOUNDED, Asker, Bounds, Load, Waiting, admit
 from seedgrid.engine.fair_queue import Errand, FairQueue
 from seedgrid.engine.loan import Loan
 from seedgrid.engine.painting import Strays

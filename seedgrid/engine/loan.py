@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
+from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,19 +22,21 @@ class Loan:
     Attributes:
         recipes: What will be painted.
         future: What it gives or raises.
+        context: As in `Run`.
     """
 
     task: Callable[[Backend], Any]
     asker: Asker
     recipes: tuple[Recipe, ...]
     future: Future[Any] = field(default_factory=Future)
+    context: Context = field(default_factory=copy_context)
 
     def do(self, backend: Backend) -> None:
         """Do it, on the thread that owns the backend, unless nobody waits any more."""
         if not self.future.set_running_or_notify_cancel():
             return
         try:
-            result = self.task(backend)
+            result = self.context.run(self.task, backend)
         except BaseException as error:  # noqa: BLE001 (the thread's edge: the future raises it)
             with contextlib.suppress(InvalidStateError):
                 self.future.set_exception(error)

@@ -18,8 +18,8 @@ from seedgrid.core.events import Loading, Missed, Started
 from seedgrid.core.picture import Pixels
 from seedgrid.core.plan import Job
 from seedgrid.core.recipe import Passport, Recipe
+from seedgrid.core.speeds import Speeds
 from seedgrid.diffusion.backend import Backend, Outcome
-from seedgrid.engine.admission import Speeds
 from seedgrid.engine.background import TaskThread
 from seedgrid.engine.run import Run
 from seedgrid.engine.saving import SAVED_TOGETHER, save, save_again, wait_for

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import copy_context
 from typing import Literal
 
 from seedgrid.core.entry import Entry
@@ -46,6 +47,8 @@ class Run:
         placement: Where to compute.
         fresh: Compute even what the library remembers.
         notices: What whoever asked should know of the jobs, beside the pictures.
+        context: That of whoever asked, in which it is painted: a place that lends out its
+            processors asks there whose time it is.
     """
 
     def __init__(
@@ -68,6 +71,7 @@ class Run:
         self.placement = placement
         self.fresh = fresh
         self.notices = tuple(notices)
+        self.context = copy_context()
         self._on_cancel = on_cancel
         self._cancelled = threading.Event()
         self._changed = threading.Condition()

@@ -16,8 +16,8 @@ from typing import Final
 
 from seedgrid.core.errors import RunCancelled, RunError, SeedGridError
 from seedgrid.core.events import Cancelled, Done, Event, Failed
+from seedgrid.core.speeds import Speeds
 from seedgrid.diffusion.backend import Backend
-from seedgrid.engine.admission import Speeds
 from seedgrid.engine.background import TaskThread
 from seedgrid.engine.fair_queue import Errand, FairQueue
 from seedgrid.engine.painting import Batches, Painter, Strays
@@ -155,7 +155,7 @@ class Worker:
             return False
         if isinstance(item, Run):
             self.pulse.begin(item)
-            self._take_turn(item)
+            item.context.run(self._take_turn, item)
         else:
             self.pulse.begin(item, extra_s=item.extra_s)
             item.do()

@@ -95,6 +95,11 @@ class LibraryReader:
                         found[row["recipe_id"]] = entry
         return found
 
+    def with_pixels(self, pixels_sha256: str) -> Entry | None:
+        """Return the newest picture of just these pixels; None when there is none."""
+        found = self._entries_where(PICTURES.c.pixels_sha256 == pixels_sha256)
+        return found[-1] if found else None
+
     def round(self, round_id: str) -> tuple[Entry, ...]:
         """Return all pictures of one click on Generate or Refine, by cell."""
         entries = self._entries_where(PICTURES.c.round_id == round_id)

@@ -5,6 +5,7 @@ And what is done with them between two runs: verify a picture, probe the lock.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from seedgrid.core.card import ModelCard
 from seedgrid.core.entry import Entry
+from seedgrid.core.errors import SeedGridError
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.backend import Backend, Placement, Unwatched, Watch
@@ -101,6 +103,22 @@ class Parts:
 
                 self._library = Library(self.library_folder)
             return self._library
+
+    def move_library(self, folder: Path) -> None:
+        """Keep pictures in this folder from now on; the same one is made again if it is gone.
+
+        Raises:
+            LibraryError: The folder refuses; nothing changes.
+        """
+        from seedgrid.library import Library
+
+        opened = Library(folder)
+        with self._making:
+            before, self._library = self._library, opened
+            self.library_folder = opened.folder
+        if before is not None:
+            with contextlib.suppress(SeedGridError, OSError):  # Its folder may be gone.
+                before.close()
 
     @property
     def engine(self) -> Engine:

@@ -17,7 +17,13 @@ import threading
 from pathlib import Path
 from typing import Any, Final
 
-from seedgrid.core.variables import is_public, number, trusted_proxies, whole_number
+from seedgrid.core.variables import (
+    is_public,
+    is_zero_gpu,
+    number,
+    trusted_proxies,
+    whole_number,
+)
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")  # read once, when gradio is imported
 # Uvicorn would believe whatever a peer on this machine says of where it comes from.
@@ -46,7 +52,7 @@ logger = logging.getLogger("seedgrid")
 
 HOST: Final = "127.0.0.1"
 PORT: Final = 7860
-_MAX_FILE_SIZE: Final = "64mb"
+_MAX_FILE_SIZE: Final = f"{app.MAX_FILE_MB}mb"
 _MAX_THREADS: Final = 80
 _POLL_S: Final = 0.5
 _EXIT_LOST: Final = 70
@@ -166,7 +172,12 @@ def build_space() -> tuple[gr.Blocks, Answers]:
 
 
 def warm(studio: Studio) -> None:
-    """Load the model behind the open page; what goes wrong is said there."""
+    """Load the model behind the open page; what goes wrong is said there.
+
+    A GPU that is lent is somebody's time, and nobody has asked for a picture yet.
+    """
+    if is_zero_gpu():
+        return
     try:
         studio.warm()
     except SeedGridError as error:
@@ -196,7 +207,7 @@ def _public_answers(model: str | None, backend: Backend | None) -> Answers:
 
     folder = Path(tempfile.mkdtemp(prefix="seedgrid-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    painter = backend or InstalledBackend(model or default_model())
+    painter = backend or _lent(InstalledBackend(model or default_model()))
     studio = _make_studio(model, folder / "api", painter)
     libraries = VisitorLibraries(
         folder / "visitors",
@@ -204,6 +215,16 @@ def _public_answers(model: str | None, backend: Backend | None) -> Answers:
         max_bytes=_megabytes("SEEDGRID_MAX_VISITORS_MB"),
     )
     return make_answers(studio, libraries)
+
+
+def _lent(installed: Backend) -> Backend:
+    """Return what paints on a Space: on ZeroGPU a GPU that is lent, elsewhere this process."""
+    if not is_zero_gpu():
+        return installed
+    from seedgrid.diffusion.away.backend import AwayBackend
+    from seedgrid.diffusion.away.zero_gpu import ZeroGpu
+
+    return AwayBackend(ZeroGpu(), installed)
 
 
 def _make_studio(

@@ -16,7 +16,7 @@ from seedgrid.web.components.layout import View
 from seedgrid.web.serializers import stage
 from seedgrid.web.serializers.place import write_fields
 from seedgrid.web.state.page_state import read_page_state
-from seedgrid.web.wiring import PRIVATE, Updates, or_skip, show_page, updates
+from seedgrid.web.wiring import PRIVATE, Updates, or_skip, said, show_page, updates
 
 _ASK_AGAIN_JS: Final = "() => SeedGrid.askLibrary()"
 _CHECK_JS: Final = "(status) => SeedGrid.checkLibrary(status)"
@@ -35,20 +35,19 @@ def wire_library(view: View, actions: LibraryActions) -> None:
 
 def _wire_pictures(view: View, actions: LibraryActions) -> None:
     def on_search(kept: object, event: gr.EventData) -> object:
-        return or_skip(actions.on_search(event._data, kept))
+        return or_skip(actions.on_search(said(event, "asked"), kept))
 
     def on_open(kept: object, event: gr.EventData) -> Updates:
-        return updates(actions.on_open(event._data.get("id"), kept))
+        return updates(actions.on_open(said(event, "id"), kept))
 
     def on_trash(kept: object, event: gr.EventData) -> object:
-        return _problem(actions.on_trash(event._data, kept), kept)
+        return _problem(actions.on_trash(said(event, "asked"), kept), kept)
 
     def on_empty(kept: object) -> object:
         return _problem(actions.on_empty_trash(kept), kept)
 
     def on_note(kept: object, event: gr.EventData) -> object:
-        data = event._data
-        return _problem(actions.on_note(data.get("id"), data.get("note"), kept), kept)
+        return _problem(actions.on_note(said(event, "id"), said(event, "note"), kept), kept)
 
     view.library.search(on_search, view.state, view.library, **PRIVATE)
     show_page(view, view.library.open, on_open)
@@ -56,6 +55,12 @@ def _wire_pictures(view: View, actions: LibraryActions) -> None:
     thrown.then(None, view.status, js=_CHECK_JS, api_visibility="private")
     emptied = view.library.empty(on_empty, view.state, view.status, **PRIVATE)
     emptied.then(None, js=_ASK_AGAIN_JS, api_visibility="private")
+
+    def on_folder(kept: object, event: gr.EventData, request: gr.Request) -> object:
+        host = request.client.host if request.client else ""
+        return or_skip(actions.on_folder(event._data.get("folder"), kept, host))
+
+    view.status.folder(on_folder, view.state, view.status, **PRIVATE)
     view.card.picked.note(on_note, view.state, view.status, **PRIVATE)
 
 

@@ -76,7 +76,7 @@ def _wire_rounds(view: View, handlers: Handlers, demo: gr.Blocks) -> None:
         return updates(handlers.on_load(kept, said, address_of(request)))
 
     def on_arrive(kept: object, event: gr.EventData, request: gr.Request) -> Updates:
-        return updates(handlers.on_load(kept, event._data, address_of(request)))
+        return updates(handlers.on_load(kept, said(event, "said"), address_of(request)))
 
     def on_generate(kept: object, payload: object, request: gr.Request) -> Updates:
         return updates(handlers.on_generate(read_form(payload), kept, address_of(request)))
@@ -107,7 +107,7 @@ def _wire_rounds(view: View, handlers: Handlers, demo: gr.Blocks) -> None:
         return updates(handlers.on_again(kept, address_of(request)))
 
     def on_go(kept: object, event: gr.EventData) -> Updates:
-        return updates(handlers.on_go(event._data.get("round"), kept))
+        return updates(handlers.on_go(said(event, "round"), kept))
 
     show = partial(show_page, view)
     placed = {row.name: view.settings[row.name] for row in ON_PAGE if row.belongs == "placement"}
@@ -161,11 +161,11 @@ def _wire_card(view: View, handlers: Handlers, checks: Checks) -> None:
         checks.stop(read_page_state(kept).visitor)
 
     def on_pick(kept: object, event: gr.EventData) -> Updates:
-        return _card(handlers.on_pick(event._data.get("id"), kept))
+        return _card(handlers.on_pick(said(event, "id"), kept))
 
     def on_favourite(kept: object, event: gr.EventData) -> Updates:
-        data = event._data
-        return _card(handlers.on_favourite(data.get("id"), data.get("favourite"), kept))
+        picture_id, favourite = said(event, "id"), said(event, "favourite")
+        return _card(handlers.on_favourite(picture_id, favourite, kept))
 
     async def on_verify(kept: object, request: gr.Request) -> AsyncIterator[object]:
         picked, address = read_page_state(kept).picked, address_of(request)
@@ -201,7 +201,7 @@ def _wire_settings(view: View, handlers: Handlers, demo: gr.Blocks, language: st
         return offered_for(kept, model, turbo, words_of(request), {})
 
     def on_choose(kept: object, turbo: bool, event: gr.EventData, request: gr.Request) -> Updates:
-        wanted = {row.name: str(event._data.get(row.name, "")) for row in _OFFERED}
+        wanted = {row.name: str(said(event, row.name) or "") for row in _OFFERED}
         return offered_for(kept, wanted["model"] or None, turbo, words_of(request), wanted)
 
     def on_turbo(model: str | None, turbo: bool, request: gr.Request) -> Updates:
@@ -283,6 +283,11 @@ def _card(update: PageUpdate) -> Updates:
 def address_of(request: gr.Request) -> str:
     """Where from somebody asks; behind a proxy what the proxy says, where it is trusted."""
     return network_of(request.client.host if request.client else None)
+
+
+def said(event: gr.EventData, name: str) -> Any:  # noqa: ANN401 (what a script of the page says)
+    """Return what the page's script handed over under a name; None where it said nothing."""
+    return getattr(event, name, None)
 
 
 def or_skip(value: object) -> object:

@@ -21,17 +21,27 @@ from seedgrid.storage import starts
 
 def write_job(folder: Path, recipes: Sequence[Recipe], placement: Placement) -> None:
     """Write what a worker is to paint."""
+    (folder / "job.json").write_text(job_text(recipes, placement), encoding="utf-8")
+
+
+def read_job(folder: Path) -> tuple[list[Recipe], Placement]:
+    """Read what `write_job` wrote."""
+    return read_job_text((folder / "job.json").read_text(encoding="utf-8"))
+
+
+def job_text(recipes: Sequence[Recipe], placement: Placement) -> str:
+    """Return a batch as one text, for another process or another machine."""
     job = {
         "recipes": [recipe.model_dump(mode="json") for recipe in recipes],
         "placement": asdict(placement),
         "starts": [str(place) for place in starts.places()],
     }
-    (folder / "job.json").write_text(json.dumps(job), encoding="utf-8")
+    return json.dumps(job)
 
 
-def read_job(folder: Path) -> tuple[list[Recipe], Placement]:
-    """Read what `write_job` wrote."""
-    job = json.loads((folder / "job.json").read_text(encoding="utf-8"))
+def read_job_text(text: str) -> tuple[list[Recipe], Placement]:
+    """Read what `job_text` wrote."""
+    job = json.loads(text)
     starts.know(*(Path(place) for place in job["starts"]))
     switches = tuple((name, value) for name, value in job["placement"].pop("switches"))
     recipes = [read_recipe(json.dumps(recipe)) for recipe in job["recipes"]]

@@ -7,7 +7,7 @@ place in its work through a `Snapshot`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -15,15 +15,17 @@ from pydantic import Field, StringConstraints, ValidationError
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError, SeedGridError
-from seedgrid.core.picture import PictureId
+from seedgrid.core.picture import PictureId, pixels_sha256
 from seedgrid.core.recipe import Seed, Value
 from seedgrid.core.request import Request
+from seedgrid.formats import png
 from seedgrid.formats.importers.imported import Imported, fit
 from seedgrid.library.take_in import Taken, take_in
 from seedgrid.studio import Studio
 from seedgrid.web.serializers import pictures, stage
 from seedgrid.web.serializers.answers import PageUpdate
 from seedgrid.web.server.uploads import taken_in
+from seedgrid.web.server.waiting import is_this_machine
 from seedgrid.web.state.page_state import PageState, read_page_state
 from seedgrid.web.state.snapshot import Snapshot, Snapshots
 
@@ -147,7 +149,10 @@ class LibraryActions:
         """Take in dropped files: ours are kept and opened, others fill in the fields."""
         here = self._look(kept)
         try:
-            taken = list(take_in(here.library, [Path(file) for file in files]))
+            taken = [
+                _known_by_pixels(each, here.library)
+                for each in take_in(here.library, [Path(file) for file in files])
+            ]
             if taken and all(_is_plain(each) for each in taken):
                 return PageUpdate(), self._begun(Path(files[-1]), here)
         except SeedGridError as error:
@@ -163,6 +168,34 @@ class LibraryActions:
         start = self._studio.take_start(path, here.library)
         status = stage.say(here.state.move().epoch, "status_begin", kind="note")
         return Filled(start=start, status=status)
+
+    def on_folder(self, folder: object, kept: object, host: str) -> stage.Json | None:
+        """Make the folder of a library that refuses again, or take another one.
+
+        Args:
+            folder: As it was typed; empty for the same one.
+            kept: The page state.
+            host: Who asks: only somebody at this machine is heard, and only while it refuses.
+        """
+        here = self._look(kept)
+        library = here.library
+        if not is_this_machine(host) or library is not self._studio.library:
+            return None
+        try:
+            library.check_room(())
+        except SeedGridError:
+            pass
+        else:
+            return None
+        wanted = str(folder or "").strip()[:500]
+        epoch = here.state.move().epoch
+        try:
+            self._studio.move_library(Path(wanted) if wanted else self._studio.library_folder)
+        except SeedGridError as error:
+            return stage.complain(epoch, error)
+        return stage.say(
+            epoch, "status_folder_made", kind="done", value=str(self._studio.library_folder)
+        )
 
     def _taken(self, taken: Sequence[Taken], here: Snapshot) -> tuple[PageUpdate, Filled]:
         ours = [each.entry for each in taken if each.entry is not None]
@@ -193,6 +226,18 @@ class LibraryActions:
 def _is_plain(taken: Taken) -> bool:
     """Tell whether a file is a picture that says nothing of how it was made."""
     return taken.error is not None and taken.error.code == "picture_without_recipe"
+
+
+def _known_by_pixels(taken: Taken, library: Library) -> Taken:
+    """Find a picture whose text was removed: perhaps the library has its very pixels."""
+    if taken.error is None or taken.error.code != "picture_without_recipe":
+        return taken
+    try:
+        pixels = png.read_pixels(Path(taken.name))
+    except SeedGridError:  # In a bundle, or no PNG.
+        return taken
+    entry = library.with_pixels(pixels_sha256(pixels))
+    return taken if entry is None else replace(taken, entry=entry, error=None)
 
 
 def _works(library: Library, query: Query) -> stage.Json:

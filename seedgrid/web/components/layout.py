@@ -22,7 +22,7 @@ GUIDE_SEEDS: Final = str(field("seeds").default)
 # The scripts are files under assets/; these lines only hand them the component. Each custom event
 # must be named in quotes here, or Gradio does not know it.
 _PAYLOAD_JS: Final = (
-    "SeedGrid.payload({props, watch, arrive: (data) => trigger('arrive', data),"
+    "SeedGrid.payload({props, watch, arrive: (said) => trigger('arrive', {said}),"
     " choose: (data) => trigger('choose', data)})"
 )
 _STAGE_JS: Final = "SeedGrid.stage({element, props, watch, pick: (data) => trigger('pick', data)})"
@@ -32,11 +32,13 @@ _PICKED_JS: Final = (
     " note: (data) => trigger('note', data)})"
 )
 _LIBRARY_JS: Final = (
-    "SeedGrid.library({element, props, watch, search: (data) => trigger('search', data),"
-    " open: (data) => trigger('open', data), trash: (data) => trigger('trash', data),"
+    "SeedGrid.library({element, props, watch, search: (asked) => trigger('search', {asked}),"
+    " open: (data) => trigger('open', data), trash: (asked) => trigger('trash', {asked}),"
     " empty: (data) => trigger('empty', data)})"
 )
-_STATUS_JS: Final = "SeedGrid.status({element, props, watch})"
+_STATUS_JS: Final = (
+    "SeedGrid.status({element, props, watch, folder: (data) => trigger('folder', data)})"
+)
 _VERDICT_JS: Final = "SeedGrid.verdict({element, props, watch})"
 _FOURS_JS: Final = "SeedGrid.fours({element})"
 _STARTING_JS: Final = "SeedGrid.starting({element})"

@@ -52,6 +52,7 @@ from seedgrid.web.texts import page_languages, page_texts
 ASSETS: Final = assets_folder()
 SCRIPTS: Final = (
     "base.js",
+    "away.js",
     "place.js",
     "stream.js",
     "stage.js",
@@ -79,6 +80,8 @@ _STYLES: Final = ("page.css", "panel.css", "library.css", "overlay.css")
 _THUMB_PX: Final = 192
 _THUMB_QUALITY: Final = 80
 _FOREVER: Final = {"Cache-Control": "private, max-age=31536000, immutable"}
+MAX_FILE_MB: Final = 64
+"""What one file may have that is dropped on the page; it says so before anything is sent."""
 EXPORTS: Final = ("png", "pdf", "zip", "py")
 _HARMLESS: Final = {
     "X-Content-Type-Options": "nosniff",
@@ -186,6 +189,7 @@ def page_head(language: str | None) -> str:
         "languages": page_languages(),
         "texts": page_texts(),
         "fields": [row.id for row in ON_PAGE],
+        "max_upload_mb": MAX_FILE_MB,
         "links": [row.name for row in IN_LINKS],
     }
     words = json.dumps(config, ensure_ascii=False).replace("<", "\\u003c")

@@ -8,7 +8,9 @@ under the same name.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import OrderedDict
+from importlib.metadata import version
 from typing import Final
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -17,6 +19,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from seedgrid.web.server.headers import page_policy
 from seedgrid.web.server.limits import route_path
 from seedgrid.web.server.packed import Answer, pack, whole
+
+logger = logging.getLogger(__name__)
 
 _NUM_KEPT: Final = 16
 _NAMES: Final = ("host", "x-forwarded-host", "x-forwarded-proto", "x-gradio-server")
@@ -68,7 +72,19 @@ class PageHead:
 
     async def _make(self, scope: Scope, receive: Receive) -> Answer:
         start, body = await whole(self._app, scope, receive)
-        page = body.replace(b"<head>", b"<head>\n" + self._head, 1)
+        page = with_head(body, self._head)
         headers = MutableHeaders(scope=start)
         headers["Content-Security-Policy"] = page_policy(page, frames=self._frames)
         return await pack(start, page)
+
+
+def with_head(page: bytes, head: bytes) -> bytes:
+    """Put our head first in the page's own, before any script of Gradio's.
+
+    Nothing public says how Gradio begins its head. In one that begins otherwise ours goes before
+    the page, where browsers make a head of it.
+    """
+    if b"<head>" in page:
+        return page.replace(b"<head>", b"<head>\n" + head, 1)
+    logger.warning("gradio %s: its page has no plain <head>", version("gradio"))
+    return b"<!doctype html>\n" + head + page

@@ -158,6 +158,14 @@ async def steps_of(
         watch.stop()
 
 
+def is_this_machine(address: str) -> bool:
+    """Tell whether somebody asks from the machine that SeedGrid runs on."""
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False
+
+
 def network_of(address: str | None) -> str:
     """Return what counts as one address: IPv6 hands 2**64 of them to every household."""
     try:

@@ -1,0 +1,1 @@
+"""Computing elsewhere: another process, a lent GPU, another machine. Only plain things cross."""

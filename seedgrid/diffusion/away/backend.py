@@ -1,0 +1,185 @@
+"""AwayBackend: the Backend protocol over a place that is another process or another machine.
+
+Recipes go out as a text, plain news come back; errors cross as a code and its data. The passport is
+that of the place. Needs no torch here.
+
+    AwayBackend(ZeroGpu(), InstalledBackend())
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Generator, Sequence
+from functools import partial
+from typing import Final, NoReturn, Protocol
+
+from seedgrid.core import errors
+from seedgrid.core.card import ModelCard
+from seedgrid.core.errors import InputError, RunCancelled, RunError, SeedGridError
+from seedgrid.core.picture import Pixels
+from seedgrid.core.recipe import ModelRef, Passport, Recipe
+from seedgrid.core.speeds import Speeds
+from seedgrid.diffusion.away.computing import News
+from seedgrid.diffusion.backend import Backend, Outcome, Placement, Watch
+from seedgrid.diffusion.worker.job import job_text
+
+_ERRORS: Final = {
+    kind.__name__: kind
+    for kind in (
+        errors.RunError,
+        errors.RunCancelled,
+        errors.ModelError,
+        errors.DeviceError,
+        errors.PictureError,
+    )
+}
+
+
+class Place(Protocol):
+    """Where `computing.compute` runs."""
+
+    def compute(self, text: str, paint: bool, expected_s: float) -> Generator[News]:
+        """Run it there and give its news; closing the generator stops it within a step.
+
+        Args:
+            text: As `compute` takes it.
+            paint: The same.
+            expected_s: How long it will take, as measured before.
+
+        Raises:
+            RunError: `place_failed`: the place did not do its part.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of what it holds."""
+        ...
+
+
+class AwayBackend:
+    """Paints at a place; see `Backend` for what each method promises.
+
+    Args:
+        place: Where.
+        cards: Knows the models that may be asked for; it never paints.
+    """
+
+    def __init__(self, place: Place, cards: Backend) -> None:
+        self._place = place
+        self._cards = cards
+        self._speeds = Speeds()
+        self._passports: dict[tuple[str, Placement], Passport] = {}
+
+    def card(self, model: str | None) -> ModelCard:
+        """Find a model and say what it can do, without loading it."""
+        return self._cards.card(model)
+
+    def prepare(self, recipe: Recipe, placement: Placement) -> Passport:
+        """Say under which passport the place computes; it is asked once."""
+        key = (recipe.batch_key, placement)
+        if key not in self._passports:
+            self._ask([recipe], placement, paint=False)
+        return self._passports[key]
+
+    def is_ready(self, recipe: Recipe, placement: Placement) -> bool:
+        """Tell whether the place has said so before."""
+        return (recipe.batch_key, placement) in self._passports
+
+    def paint(
+        self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
+    ) -> tuple[Outcome, ...]:
+        """Have a batch painted there.
+
+        Raises:
+            RunCancelled: `watch.cancelled` became true.
+            RunError: `place_changed`: the place computes under another passport than it said.
+        """
+        promised = self.prepare(recipes[0], placement)
+        outcomes = self._ask(recipes, placement, paint=True, watch=watch)
+        if self._passports[recipes[0].batch_key, placement] != promised:
+            raise RunError("place_changed")
+        return outcomes
+
+    def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> None:
+        """Tell nothing: a place that is lent is not kept busy with questions."""
+
+    def try_portable(self, recipe: Recipe, placement: Placement) -> NoReturn:  # noqa: ARG002 (protocol)
+        """Refuse: nobody has asked for a picture, whose time would it be?
+
+        Raises:
+            RunError: `place_failed`, always.
+        """
+        raise RunError("place_failed", reason="portable arithmetic is not tried there")
+
+    def rehash(self, ref: ModelRef) -> None:
+        """Compare every byte of a model's weights, those of this machine, with what it names."""
+        self._cards.rehash(ref)
+
+    def close(self) -> None:
+        """Let go of the place."""
+        self._place.close()
+
+    def renewed(self) -> AwayBackend:
+        """Return another one that has asked nothing yet."""
+        return AwayBackend(self._place, self._cards.renewed())
+
+    def _ask(
+        self,
+        recipes: Sequence[Recipe],
+        placement: Placement,
+        *,
+        paint: bool,
+        watch: Watch | None = None,
+    ) -> tuple[Outcome, ...]:
+        expected_s = self._speeds.estimate_s(recipes) if paint else 0.0
+        news = self._place.compute(job_text(recipes, placement), paint, expected_s)
+        with contextlib.closing(news):
+            for kind, *said in news:
+                if watch is not None and watch.cancelled:
+                    raise RunCancelled("run_cancelled")
+                match kind:
+                    case "passport":
+                        passport = Passport.model_validate_json(said[0])
+                        self._passports[recipes[0].batch_key, placement] = passport
+                    case "failed":
+                        raise _raised(*said)
+                    case "pictures":
+                        self._speeds.note(recipes[0], said[1])
+                        return tuple(map(_outcome, said[0]))
+                    case _:
+                        _tell(watch, kind, said)
+        if paint or not self.is_ready(recipes[0], placement):
+            raise RunError("place_failed", reason="it ended without an answer")
+        return ()
+
+
+def _tell(watch: Watch | None, kind: str, said: Sequence[object]) -> None:
+    """Pass on how a batch goes."""
+    if watch is None:
+        return
+    *numbers, shown = said
+    previews = partial(_as_pixels, shown)
+    if kind == "noise":
+        watch.noise(previews)
+    else:
+        number, total = map(int, map(str, numbers))
+        watch.step(number, total, previews)
+
+
+def _as_pixels(shown: object) -> tuple[Pixels, ...]:
+    return tuple(shown) if isinstance(shown, tuple | list) else ()
+
+
+def _outcome(plain: object) -> Outcome:
+    if isinstance(plain, tuple):
+        code, data = plain
+        return RunError(code, **data)
+    return plain  # type: ignore[return-value] # an array, as `_plain` left it
+
+
+def _raised(kind: str, code: str, data: dict[str, object]) -> SeedGridError:
+    """Make the error again that was raised there; a kind that is unknown is an error of a run."""
+    found = _ERRORS.get(kind)
+    if found is not None and issubclass(found, InputError):
+        data = {name: value for name, value in data.items() if name != "field"}
+    return (found or RunError)(code, **data)

@@ -1,0 +1,52 @@
+"""ZeroGpu: the place that a free Hugging Face Space lends, a GPU for some seconds at a time.
+
+`spaces.GPU` stands around `compute` and nothing else: what is in it runs in a forked process, where
+CUDA is; what goes in and comes out is pickled. Whose quota it is, `spaces` reads in the context of
+whoever asked, in which the engine paints (`Run.context`). On any other machine the decorator
+returns the function as it is. Never run on a GPU.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Iterator
+from typing import Final
+
+from seedgrid.core.errors import RunError
+from seedgrid.diffusion.away.computing import News, compute
+
+_LOADING_S: Final = 30
+"""Loading a model, on top of what painting takes; asked for alone when nothing is painted."""
+_MARGIN: Final = 1.5
+_MAX_S: Final = 120
+"""What ZeroGPU lends at most to who is not signed in."""
+
+
+def seconds_for(text: str, paint: bool, expected_s: float) -> int:  # noqa: ARG001 (called alike)
+    """Return how many seconds to ask for: what was measured, with a margin, and the loading."""
+    return min(_MAX_S, _LOADING_S + math.ceil(_MARGIN * expected_s))
+
+
+def _compute(text: str, paint: bool, expected_s: float) -> Iterator[News]:  # noqa: ARG001 (same)
+    yield from compute(text, paint)
+
+
+class ZeroGpu:
+    """See `Place`. Made before torch is imported: on a Space, importing `spaces` patches it."""
+
+    def __init__(self) -> None:
+        import spaces
+
+        self._lent = spaces.GPU(duration=seconds_for)(_compute)
+
+    def compute(self, text: str, paint: bool, expected_s: float) -> Generator[News]:
+        """Run `computing.compute` on a GPU that is lent for it."""
+        try:
+            yield from self._lent(text, paint, expected_s)
+        except Exception as error:
+            # Gradio's own error says why nothing was lent: no quota left, or none free.
+            reason = str(getattr(error, "message", "") or error)
+            raise RunError("place_failed", reason=reason) from error
+
+    def close(self) -> None:
+        """Do nothing: what is lent goes back by itself."""

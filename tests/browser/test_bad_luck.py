@@ -1,0 +1,96 @@
+"""Errors of the world: no server, no folder, a file that is too large or says nothing."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import Browser, Page, expect
+from serving import serve
+from steps import OpenPage, cell, generate, prompt, status
+
+GONE = "#sg-away"
+
+
+def test_a_server_that_is_gone_is_said_and_comes_back(browser: Browser, tmp_path: Path) -> None:
+    """In the visitor's language, Gradio's message unseen; what was typed is there after."""
+    context = browser.new_context(locale="ko-KR")
+    page = context.new_page()
+    with serve(tmp_path) as address:
+        page.goto(address)
+        page.locator("#sg-stage[aria-busy]").wait_for()
+        generate(page)
+    prompt(page).fill("typed while nobody answers")
+    page.click("#sg-generate")
+    expect(page.locator(GONE)).to_contain_text("SeedGrid가 응답하지 않습니다")
+    expect(page.locator(".toast-wrap")).to_be_hidden()
+    with serve(tmp_path, port=int(address.strip("/").rsplit(":", 1)[1])):
+        expect(page.locator(GONE)).to_have_count(0)
+        expect(prompt(page)).to_have_value("typed while nobody answers")
+        generate(page)
+    context.close()
+
+
+def test_a_folder_that_refuses_is_made_again_or_another_one_is_taken(
+    open_page: OpenPage, tmp_path: Path
+) -> None:
+    """On the page, by a click or a name; then everything goes on."""
+    folder = tmp_path / "library"
+    with serve(folder) as address:
+        page = open_page(at=address)
+        generate(page)
+        shutil.rmtree(folder)
+        folder.write_text("in the way")
+        _refused(page, "a fox without a home")
+        folder.unlink()
+        page.get_by_role("button", name="Make the folder again").click()
+        expect(status(page)).to_contain_text(str(folder))
+        generate(page)
+        shutil.rmtree(folder)
+        folder.write_text("in the way")
+        _refused(page, "a fox who moves")
+        page.locator("#sg-status input").fill(str(tmp_path / "elsewhere"))
+        page.get_by_role("button", name="Keep pictures there").click()
+        expect(status(page)).to_contain_text("elsewhere")
+        generate(page)
+        assert list((tmp_path / "elsewhere").rglob("*.png"))
+
+
+def test_what_is_too_large_is_never_sent(page: Page, tmp_path: Path) -> None:
+    """It is refused at once, with its size and the limit."""
+    sent: list[str] = []
+    page.on("request", lambda request: sent.append(request.url))
+    large = tmp_path / "large.png"
+    with large.open("wb") as file:
+        file.truncate(243 * 2**20)
+    page.set_input_files("#sg-drop input[type=file]", large)
+    alert = page.locator("#sg-drop [role=alert]")
+    expect(alert).to_contain_text("243 MB")
+    expect(alert).to_contain_text("64 MB")
+    assert not [url for url in sent if "upload" in url]
+
+
+def test_a_picture_without_a_recipe_is_found_or_described(page: Page, tmp_path: Path) -> None:
+    """The library knows its own pixels; of others the page says what can still be done."""
+    prompt(page).fill("a fox that lost its text")
+    first = generate(page)
+    data = page.request.get(f"{page.url.split('?')[0]}seedgrid/pictures/{first[2]}.png").body()
+    (tmp_path / "whole.png").write_bytes(data)
+    Image.open(tmp_path / "whole.png").convert("RGB").save(tmp_path / "bare.png")
+    Image.new("RGB", (64, 64), "teal").save(tmp_path / "strange.png")
+    prompt(page).fill("elsewhere")
+    generate(page)
+    page.set_input_files("#sg-drop input[type=file]", tmp_path / "bare.png")
+    expect(cell(page, 2)).to_have_attribute("data-picture-id", first[2])
+    expect(cell(page, 2)).to_have_attribute("aria-selected", "true")
+    page.set_input_files("#sg-drop input[type=file]", tmp_path / "strange.png")
+    expect(page.locator("#sg-drop [role=alert]")).to_contain_text("no recipe")
+    page.get_by_role("button", name="Describe it in the prompt").click()
+    expect(prompt(page)).to_be_focused()
+
+
+def _refused(page: Page, words: str) -> None:
+    prompt(page).fill(words)
+    page.click("#sg-generate")
+    expect(status(page)).to_contain_text("cannot be written")

@@ -1,0 +1,288 @@
+"""Computing elsewhere: only plain things cross, the very pictures come back, Stop reaches it."""
+
+from __future__ import annotations
+
+import contextvars
+import inspect
+import json
+import pickle
+import subprocess
+import sys
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+from stores import MakeRecipes, MemoryStore
+
+from seedgrid.core import variables
+from seedgrid.core.errors import DeviceError, ModelError, RunCancelled, RunError, SeedGridError
+from seedgrid.core.events import Noise, Step
+from seedgrid.core.plan import plan_grid
+from seedgrid.diffusion.away import computing
+from seedgrid.diffusion.away.backend import AwayBackend
+from seedgrid.diffusion.away.computing import News, compute
+from seedgrid.diffusion.away.zero_gpu import ZeroGpu, seconds_for
+from seedgrid.diffusion.backend import Placement
+from seedgrid.engine import Engine
+from seedgrid.testing.fake import FakeBackend, Fault
+from seedgrid.web.launch import _lent
+
+ROOT = Path(__file__).parent.parent
+SOON_S = 60.0
+WHO = contextvars.ContextVar("who", default="nobody")
+
+
+class Pickling:
+    """A place in this process; all that crosses is pickled and made again."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, bool, float]] = []
+        self.who: list[str] = []
+
+    def compute(self, text: str, paint: bool, expected_s: float) -> Generator[News]:
+        self.asked.append((text, paint, expected_s))
+        self.who.append(WHO.get())
+        news = compute(*pickle.loads(pickle.dumps((text, paint))))  # noqa: S301 (our own)
+        try:
+            for each in news:
+                yield pickle.loads(pickle.dumps(each))  # noqa: S301 (same)
+        finally:
+            news.close()
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def painter(monkeypatch: pytest.MonkeyPatch) -> FakeBackend:
+    """What paints at the place."""
+    fake = FakeBackend()
+    monkeypatch.setattr(computing, "_made", [fake])
+    return fake
+
+
+def test_the_very_pictures_come_back_with_every_step(
+    painter: FakeBackend, make_recipes: MakeRecipes
+) -> None:
+    """The engine cannot tell a place from a backend of its own."""
+    recipes = make_recipes(seeds=tuple(range(6)))
+    shown = {}
+    for backend in (FakeBackend(), AwayBackend(Pickling(), FakeBackend())):
+        with Engine(backend, MemoryStore()) as engine:
+            run = engine.submit(plan_grid(recipes), owner="me")
+            entries = run.result(SOON_S)
+        shown[type(backend)] = [entry.pixels_sha256 for entry in entries]
+    assert shown[AwayBackend] == shown[FakeBackend]
+    assert [len(call.recipes) for call in painter.calls] == [4, 2]
+
+
+def test_noise_and_steps_are_told(painter: FakeBackend, make_recipes: MakeRecipes) -> None:
+    """Previews cross as plain arrays, in order."""
+    painter._step_delay_s = 0.05
+    told = []
+    with Engine(AwayBackend(Pickling(), FakeBackend()), MemoryStore()) as engine:
+        run = engine.submit(plan_grid(make_recipes(steps=4)), owner="me")
+        told = [event for event in run.events(SOON_S) if isinstance(event, Noise | Step)]
+    assert {len(event.previews) for event in told} == {4}
+    assert [event.number for event in told if isinstance(event, Step)] == sorted(
+        event.number for event in told if isinstance(event, Step)
+    )
+
+
+def test_stop_reaches_the_place_within_a_step(
+    painter: FakeBackend, make_recipes: MakeRecipes
+) -> None:
+    """The batch at the place ends too: the next one is not behind it."""
+    painter._step_delay_s = 0.05
+    with Engine(AwayBackend(Pickling(), FakeBackend()), MemoryStore()) as engine:
+        run = engine.submit(plan_grid(make_recipes(steps=150)), owner="me")
+        run.wait_for(Step, timeout_s=SOON_S)
+        run.cancel()
+        with pytest.raises(RunCancelled):
+            run.result(SOON_S)
+        after = engine.submit(plan_grid(make_recipes(steps=1)), owner="me")
+        assert len(after.result(SOON_S)) == 4
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RunError("picture_nan"),
+        ModelError("model_missing", value="x"),
+        DeviceError("device_missing", value="cuda", choices="cpu"),
+        ValueError("strange"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_an_error_crosses_as_its_code(
+    painter: FakeBackend, make_recipes: MakeRecipes, error: Exception
+) -> None:
+    """Its kind, sentence and data are those that were raised there; a bug of ours says so."""
+    painter.faults.append(Fault(error=error))
+    with Engine(AwayBackend(Pickling(), FakeBackend()), MemoryStore()) as engine:
+        run = engine.submit(plan_grid(make_recipes()), owner="me")
+        with pytest.raises(
+            type(error) if isinstance(error, RunError | ModelError | DeviceError) else RunError
+        ) as caught:
+            run.result(SOON_S)
+    assert str(error) in str(caught.value)
+    assert type(caught.value) is (type(error) if isinstance(error, SeedGridError) else RunError)
+
+
+def test_one_picture_that_comes_to_nothing_costs_no_other(
+    painter: FakeBackend, make_recipes: MakeRecipes
+) -> None:
+    """Its error crosses in its place."""
+    painter.faults.append(Fault(cell=1))
+    with Engine(AwayBackend(Pickling(), FakeBackend()), MemoryStore()) as engine:
+        run = engine.submit(plan_grid(make_recipes()), owner="me")
+        with pytest.raises(RunError, match=r"picture"):
+            run.result(SOON_S)
+    assert sorted(run.finished) == [0, 2, 3]
+
+
+def test_a_place_that_changed_is_not_believed(
+    painter: FakeBackend, make_recipes: MakeRecipes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another machine under the same name: its pictures get no passport of the first."""
+    recipes = make_recipes(steps=1)
+    backend = AwayBackend(Pickling(), FakeBackend())
+    backend.prepare(recipes[0], Placement())
+    passport = painter.prepare(recipes[0], Placement()).model_copy(update={"device": "other"})
+    monkeypatch.setattr(painter, "prepare", lambda *_: passport)
+    with pytest.raises(RunError) as caught:
+        backend.paint(recipes, Placement(), _Watch())
+    assert caught.value.code == "place_changed"
+    assert backend.prepare(recipes[0], Placement()) == passport
+
+
+@pytest.mark.usefixtures("painter")
+def test_it_is_painted_in_the_context_of_who_asked(make_recipes: MakeRecipes) -> None:
+    """A lent GPU is somebody's quota: who asked is read there, on the engine's thread."""
+    place = Pickling()
+    with Engine(AwayBackend(place, FakeBackend()), MemoryStore()) as engine:
+        for who in ("one", "two"):
+            token = WHO.set(who)
+            run = engine.submit(plan_grid(make_recipes(steps=1)), owner=who, fresh=True)
+            WHO.reset(token)
+            run.result(SOON_S)
+    assert place.who == ["one", "one", "two"]
+
+
+def test_the_time_asked_for_is_what_was_measured(
+    painter: FakeBackend, make_recipes: MakeRecipes
+) -> None:
+    """The second batch asks for what the first one took, with a margin."""
+    painter._step_delay_s = 0.02
+    place = Pickling()
+    backend = AwayBackend(place, FakeBackend())
+    for _ in range(2):
+        backend.paint(make_recipes(steps=10), Placement(), _Watch())
+    *_, (text, paint, expected_s) = place.asked
+    assert paint
+    assert expected_s >= 0.2
+    assert seconds_for(text, True, 20.0) == seconds_for(text, True, 0.0) + 30
+    assert seconds_for(text, True, 1e6) == 120
+
+
+class _Watch:
+    cancelled = False
+
+    def noise(self, previews: object) -> None:
+        pass
+
+    def step(self, number: int, total: int, previews: object) -> None:
+        pass
+
+
+@pytest.mark.usefixtures("painter")
+def test_spaces_leaves_the_function_alone_off_its_machines(
+    make_recipes: MakeRecipes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the real package, as on a Space without ZeroGPU: the same pictures."""
+    monkeypatch.delenv("SPACES_ZERO_GPU", raising=False)
+    place = ZeroGpu()
+    assert inspect.isgeneratorfunction(place._lent)
+    recipes = make_recipes(steps=1)
+    away = AwayBackend(place, FakeBackend()).paint(recipes, Placement(), _Watch())
+    here = FakeBackend().paint(recipes, Placement(), _Watch())
+    assert all((one == other).all() for one, other in zip(away, here, strict=True))
+
+
+def test_only_a_space_with_lent_gpus_paints_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everywhere else nothing stands between the engine and its backend."""
+    own = FakeBackend()
+    monkeypatch.delenv("SPACES_ZERO_GPU", raising=False)
+    assert _lent(own) is own
+    monkeypatch.setenv("SPACES_ZERO_GPU", "true")
+    assert variables.is_zero_gpu()
+    assert isinstance(_lent(own), AwayBackend)
+
+
+FORKING = """
+import contextlib, json, multiprocessing, sys, threading
+from seedgrid.core.plan import plan_grid
+from seedgrid.core.request import Request, resolve
+from seedgrid.diffusion.away.backend import AwayBackend
+from seedgrid.diffusion.away.computing import compute
+from seedgrid.diffusion.deferred import DeferredBackend
+from seedgrid.diffusion.backend import Placement, Unwatched
+from seedgrid.core.picture import pixels_sha256
+
+ctx = multiprocessing.get_context("fork")
+
+def child(text, paint, pipe, stopped):
+    with contextlib.closing(compute(text, paint)) as news:
+        for each in news:
+            pipe.send(each)
+            if stopped.is_set():
+                break
+    pipe.close()
+
+class Forking:
+    "As ZeroGPU: a forked process for each call, pickles both ways, no torch in the parent."
+    def compute(self, text, paint, expected_s):
+        assert "torch" not in sys.modules
+        there, here = ctx.Pipe(duplex=False)
+        stopped = ctx.Event()
+        process = ctx.Process(target=child, args=(text, paint, here, stopped))
+        process.start()
+        here.close()
+        try:
+            while True:
+                try:
+                    yield there.recv()
+                except EOFError:
+                    return
+        finally:
+            stopped.set()
+            there.close()
+            process.join()
+    def close(self):
+        pass
+
+backend = AwayBackend(Forking(), DeferredBackend())
+request = Request(prompt="a red fox", seeds=(0, 1, 2, 3), num_inference_steps=2)
+recipes = resolve(request, backend.card(None))
+placement = Placement(threads=2, previews=False)
+passport = backend.prepare(recipes[0], placement)
+away = [pixels_sha256(each) for each in backend.paint(recipes, placement, Unwatched())]
+assert "torch" not in sys.modules
+own = DeferredBackend()
+same = own.prepare(recipes[0], placement).digest == passport.digest
+here = [pixels_sha256(each) for each in own.paint(recipes, placement, Unwatched())]
+print(json.dumps([away == here, same, len(set(away))]))
+"""
+
+
+def test_a_fork_without_torch_in_the_parent_gives_the_very_bits() -> None:
+    """As on ZeroGPU: the parent never touches torch, and the child's passport is the picture's."""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FORKING],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[-1]) == [True, True, 4]
