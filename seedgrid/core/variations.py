@@ -25,7 +25,7 @@ from seedgrid.core.checks import check_prompt
 from seedgrid.core.errors import InputError, ModelError
 from seedgrid.core.field import Field
 from seedgrid.core.fields import FIELDS, field
-from seedgrid.core.loras import rescaled
+from seedgrid.core.loras import read_tags, rescaled
 from seedgrid.core.prompts import GUIDE_SUFFIXES, vary
 from seedgrid.core.recipe import MAX_GUIDANCE, MAX_STEPS, Recipe
 from seedgrid.core.request import ask_again, begun, check_portable
@@ -160,6 +160,9 @@ def _varied(parent: Recipe, base: str, variation: Variation, card_of: CardOf) ->
             raise InputError("prompt_empty", field="prompt")
         words = check_prompt(vary(base, [variation.words])[0], field="vary")
     update = _checked(parent, variation.changes, card_of) if variation.settings else {}
+    words, tags = read_tags(words)
+    for name, scale in tags:  # As `lora NAME SCALE`: a LoRA of the parent, at another scale.
+        update["loras"] = rescaled(update.get("loras", parent.loras), f"{name} {scale}")
     return parent.model_copy(update={"prompt": words} | update)
 
 
