@@ -224,6 +224,7 @@ def test_a_dropped_picture_of_another_tool_fills_in_the_fields(
         "mix": "",
         "start": "",
         "strength": "",
+        "portable": False,
     }
     assert shown.state is None
     assert filled.status is not None
