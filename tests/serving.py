@@ -2,7 +2,8 @@
 
     with serve(tmp_path, step_delay_s=0.05) as address: ...
 
-A prompt with the word "broken" makes the fake backend fail at step 2.
+A prompt with the word "broken" makes the fake backend fail at step 2. One with the word "held"
+waits before its first step, and a model with `load_held` to be loaded, until its `Gate` opens.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
@@ -22,12 +24,36 @@ import httpx
 ROOT = Path(__file__).parent.parent
 
 
+@dataclass(frozen=True)
+class Gate:
+    """What holds a run of the page on this library up; a file beside it opens it.
+
+    Tests that need a run to go on for a while hold it up: how long a step takes is luck.
+    """
+
+    library: Path
+
+    @property
+    def is_open(self) -> bool:
+        return self._path.exists()
+
+    def open(self) -> None:
+        self._path.touch()
+
+    def shut(self) -> None:
+        self._path.unlink(missing_ok=True)
+
+    @property
+    def _path(self) -> Path:
+        return self.library.with_name(f"{self.library.name} may go on")
+
+
 @contextlib.contextmanager
 def serve(
     library: Path,
     *,
     step_delay_s: float = 0.0,
-    load_delay_s: float = 0.0,
+    load_held: bool = False,
     real: bool = False,
     port: int = 0,
     public: Mapping[str, str] | None = None,
@@ -37,12 +63,12 @@ def serve(
     Args:
         library: Where the pictures go.
         step_delay_s: How long the fake backend takes for a step.
-        load_delay_s: How long it takes to load.
+        load_held: Whether it is loaded only when its gate is opened.
         real: Whether the bundled model paints.
         port: 0 takes a free one.
         public: Makes it a page for strangers, with these variables.
     """
-    options = {"step_delay_s": step_delay_s, "load_delay_s": load_delay_s, "real": real}
+    options = {"step_delay_s": step_delay_s, "load_held": load_held, "real": real}
     with serve_process(library, port=port, public=public, **options) as (address, _):
         yield address
 
@@ -52,7 +78,7 @@ def serve_process(
     library: Path,
     *,
     step_delay_s: float = 0.0,
-    load_delay_s: float = 0.0,
+    load_held: bool = False,
     real: bool = False,
     port: int = 0,
     public: Mapping[str, str] | None = None,
@@ -60,7 +86,8 @@ def serve_process(
     """Start the page as `serve` does, and give its address and the number of its process."""
     environment = os.environ | ({"SEEDGRID_PUBLIC": "1", **public} if public is not None else {})
     command = [sys.executable, "-W", "ignore", __file__]
-    command += [str(library), str(step_delay_s), str(load_delay_s), "real" if real else "fake"]
+    command += [str(library), str(step_delay_s), "real" if real else "fake"]
+    command.append("held" if load_held else "at once")
     command.append(str(port))
     with subprocess.Popen(
         command, cwd=ROOT, stderr=subprocess.PIPE, text=True, env=environment
@@ -112,22 +139,34 @@ def _answers(address: str) -> bool:
         return False
 
 
-def _main(library: str, step_delay_s: str, load_delay_s: str, kind: str, port: str) -> None:
+def _main(library: str, step_delay_s: str, kind: str, load: str, port: str) -> None:
     sys.path.insert(0, str(ROOT))
+    from gates import HeldBackend
+
     from seedgrid.core.picture import Pixels
-    from seedgrid.core.recipe import Recipe
+    from seedgrid.core.recipe import Passport, Recipe
     from seedgrid.diffusion.backend import Placement, Watch
-    from seedgrid.testing.fake import FakeBackend, Fault
+    from seedgrid.testing.fake import Fault
     from seedgrid.web import launch
 
-    class Brittle(FakeBackend):
+    gate = Gate(Path(library))
+
+    class Brittle(HeldBackend):
+        def prepare(self, recipe: Recipe, placement: Placement) -> Passport:
+            while load == "held" and not gate.is_open:
+                time.sleep(0.02)
+            return super().prepare(recipe, placement)
+
         def paint(
             self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
         ) -> tuple[Pixels, ...]:
             self.faults.append(Fault(step=2) if "broken" in recipes[0].prompt else None)
             return super().paint(recipes, placement, watch)
 
-    fake = Brittle(step_delay_s=float(step_delay_s), load_delay_s=float(load_delay_s))
+    def may_go(recipes: Sequence[Recipe], _number: int) -> bool:
+        return gate.is_open or not any("held" in recipe.prompt for recipe in recipes)
+
+    fake = Brittle(may_go, step_delay_s=float(step_delay_s))
     launch.main(library=library, port=int(port), backend=None if kind == "real" else fake)
 
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from gates import HeldBackend
 from reports import report_for
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import RunCancelled
+from seedgrid.core.events import Started
 from seedgrid.core.picture import Picture
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request
@@ -19,7 +22,6 @@ from seedgrid.diffusion.backend import Placement, Watch
 from seedgrid.diffusion.probe_results import ProbeReport, keep_report
 from seedgrid.formats import png
 from seedgrid.studio import Studio
-from seedgrid.testing.fake import FakeBackend
 from seedgrid.web.actions.checks import Checks
 from seedgrid.web.state.lock_badge import LockBadge
 from seedgrid.web.state.page_state import PageState
@@ -29,11 +31,13 @@ ME = PageState(visitor="0" * 32).to_browser()
 SOON_S = 120.0
 
 
-class ProbingBackend(FakeBackend):
+class ProbingBackend(HeldBackend):
     """Proves every lock, and remembers as the real one does."""
 
     def __init__(self) -> None:
-        super().__init__(step_delay_s=0.01)
+        self.may_paint = threading.Event()
+        self.may_paint.set()
+        super().__init__(lambda _recipes, _number: self.may_paint.is_set())
         self.num_probes = 0
 
     def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport:
@@ -164,11 +168,12 @@ def test_a_probe_makes_way(studio: Studio, backend: ProbingBackend) -> None:
         Request(prompt="a fox", seeds=(7,), width=64, height=64, num_inference_steps=1)
     )
     first.result(SOON_S)
-    blocker = studio.start_grid(
-        Request(prompt="busy", seeds=(1,), width=64, height=64, num_inference_steps=150)
-    )
+    backend.may_paint.clear()
+    blocker = studio.start_grid(Request(prompt="busy", seeds=(1,), width=64, height=64))
+    next(event for event in blocker.events(SOON_S) if isinstance(event, Started))
     badge.consider(first)
     studio.start_grid(Request(prompt="me too", seeds=(2,), width=64, height=64), owner="api")
+    backend.may_paint.set()
     blocker.result(SOON_S)
     studio.engine.borrow(lambda _: None).result(SOON_S)
     assert backend.num_probes == 0

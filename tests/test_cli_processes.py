@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,25 +17,29 @@ from seedgrid.library import Library
 
 ROOT = Path(__file__).parent.parent
 
-SLOW_FAKE = """
-import sys
+HELD_FAKE = """
+import os, sys
+from pathlib import Path
 import seedgrid.diffusion.deferred
-from seedgrid.testing.fake import FakeBackend
-seedgrid.diffusion.deferred.DeferredBackend = lambda: FakeBackend(step_delay_s=0.05)
+from tests.gates import HeldBackend
+gate = Path(os.environ["SEEDGRID_LIBRARY"] + " may go on")
+may_go = lambda recipes, number: recipes[0].seed < 4 or gate.exists()
+seedgrid.diffusion.deferred.DeferredBackend = lambda: HeldBackend(may_go)
 from seedgrid.cli import main
 sys.exit(main(sys.argv[1:]))
 """
+"""Paints seeds below 4, and the others when a file beside the library lets it."""
 
 
 @pytest.fixture
-def slow_grid(library_folder: Path) -> Iterator[subprocess.Popen[str]]:
-    """`grid` of eight pictures in a process of its own, two seconds a batch."""
+def held_grid(library_folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """`grid` of eight pictures in a process of its own, held up at the fifth."""
     process = subprocess.Popen(
         [
             sys.executable,
             "-c",
-            SLOW_FAKE,
-            *["grid", "fox", "--seeds", "0-7", "--json", "--size", "64", "--steps", "40"],
+            HELD_FAKE,
+            *["grid", "fox", "--seeds", "0-7", "--json", "--size", "64", "--steps", "4"],
         ],
         cwd=ROOT,
         env={**os.environ, "SEEDGRID_LIBRARY": str(library_folder)},
@@ -49,11 +52,11 @@ def slow_grid(library_folder: Path) -> Iterator[subprocess.Popen[str]]:
     process.communicate()
 
 
-def test_lines_come_as_pictures_are_safe(slow_grid: subprocess.Popen[str]) -> None:
+def test_lines_come_as_pictures_are_safe(held_grid: subprocess.Popen[str]) -> None:
     """The first four lines are there while the second batch is still being painted."""
-    assert slow_grid.stdout is not None
-    first = [json.loads(slow_grid.stdout.readline()) for _ in range(4)]
-    assert slow_grid.poll() is None
+    assert held_grid.stdout is not None
+    first = [json.loads(held_grid.stdout.readline()) for _ in range(4)]
+    assert held_grid.poll() is None
     assert all(Path(row["path"]).is_file() for row in first)
 
 
@@ -64,7 +67,7 @@ def test_progress_on_a_terminal_leaves_standard_output_alone(library_folder: Pat
 
     screen, terminal = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-c", SLOW_FAKE, "grid", "fox", "--json", "--size", "64", "--steps", "9"],
+        [sys.executable, "-c", HELD_FAKE, "grid", "fox", "--json", "--size", "64", "--steps", "9"],
         cwd=ROOT,
         env={**os.environ, "SEEDGRID_LIBRARY": str(library_folder), "TERM": "xterm"},
         stdout=subprocess.PIPE,
@@ -79,15 +82,14 @@ def test_progress_on_a_terminal_leaves_standard_output_alone(library_folder: Pat
 
 
 def test_ctrl_c_keeps_what_is_finished(
-    slow_grid: subprocess.Popen[str], library_folder: Path
+    held_grid: subprocess.Popen[str], library_folder: Path
 ) -> None:
     """The first Ctrl+C stops within a step, says how many are kept, and exits 130."""
-    assert slow_grid.stdout is not None
-    first = [json.loads(slow_grid.stdout.readline()) for _ in range(4)]
-    time.sleep(0.2)
-    slow_grid.send_signal(signal.SIGINT)
-    rest, complaint = slow_grid.communicate(timeout=30)
-    assert slow_grid.returncode == 130
+    assert held_grid.stdout is not None
+    first = [json.loads(held_grid.stdout.readline()) for _ in range(4)]
+    held_grid.send_signal(signal.SIGINT)
+    rest, complaint = held_grid.communicate(timeout=30)
+    assert held_grid.returncode == 130
     assert rest == ""
     assert complaint.splitlines()[-1] == "seedgrid: Stopped: 4 of 8 pictures are kept."
     with Library(library_folder) as kept:
@@ -95,23 +97,26 @@ def test_ctrl_c_keeps_what_is_finished(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM")
-def test_sigterm_keeps_what_is_finished(slow_grid: subprocess.Popen[str]) -> None:
+def test_sigterm_keeps_what_is_finished(held_grid: subprocess.Popen[str]) -> None:
     """A system that shuts down stops a grid as Ctrl+C does, with an exit code of its own."""
-    assert slow_grid.stdout is not None
+    assert held_grid.stdout is not None
     for _ in range(4):
-        slow_grid.stdout.readline()
-    slow_grid.send_signal(signal.SIGTERM)
-    _, complaint = slow_grid.communicate(timeout=30)
-    assert slow_grid.returncode == 143
+        held_grid.stdout.readline()
+    held_grid.send_signal(signal.SIGTERM)
+    _, complaint = held_grid.communicate(timeout=30)
+    assert held_grid.returncode == 143
     assert "pictures are kept." in complaint
     assert "Traceback" not in complaint
 
 
-def test_a_reader_that_leaves_is_no_traceback(slow_grid: subprocess.Popen[str]) -> None:
+def test_a_reader_that_leaves_is_no_traceback(
+    held_grid: subprocess.Popen[str], library_folder: Path
+) -> None:
     """`seedgrid grid … | head -1` ends quietly."""
-    assert slow_grid.stdout is not None
-    slow_grid.stdout.readline()
-    slow_grid.stdout.close()
-    assert slow_grid.stderr is not None
-    assert "Traceback" not in slow_grid.stderr.read()
-    assert slow_grid.wait(timeout=30) == 1
+    assert held_grid.stdout is not None
+    held_grid.stdout.readline()
+    held_grid.stdout.close()
+    library_folder.with_name(f"{library_folder.name} may go on").touch()
+    assert held_grid.stderr is not None
+    assert "Traceback" not in held_grid.stderr.read()
+    assert held_grid.wait(timeout=30) == 1

@@ -13,8 +13,6 @@ from seedgrid.core.errors import SeedGridError
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from tests import crossing
 
-NUM_CASES = 16
-
 
 @pytest.fixture(scope="module")
 def backend() -> DiffusersBackend:
@@ -28,12 +26,16 @@ def cards(backend: DiffusersBackend, model_folder: Callable[[str], Path]) -> dic
 
 # Plain diffusers warns of what SeedGrid keeps quiet: cut prompts, NaN at one step.
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("num_cases", [5, pytest.param(24, marks=pytest.mark.sweep)])
 def test_a_slice_of_everything_is_plain_and_locked(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path], cards: dict[str, Any]
+    backend: DiffusersBackend,
+    model_folder: Callable[[str], Path],
+    cards: dict[str, Any],
+    num_cases: int,
 ) -> None:
     """The first cases of the mixed order: the plain call's bits, and the same beside others."""
     num_painted = 0
-    for case in crossing.cases(cards)[:NUM_CASES]:
+    for case in crossing.cases(cards)[:num_cases]:
         card = cards[case.family]
         try:
             ours = crossing.paint_ours(case, backend, card)
@@ -43,7 +45,7 @@ def test_a_slice_of_everything_is_plain_and_locked(
         assert ours["ours"] == plain["plain"], case
         assert ours["cell"] == ours["moved"], case
         num_painted += 1
-    assert num_painted > NUM_CASES / 2
+    assert num_painted > num_cases / 2
 
 
 def test_any_part_is_a_sample_of_the_whole(cards: dict[str, Any]) -> None:

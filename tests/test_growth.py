@@ -24,7 +24,7 @@ SCRIPTS = sorted((ROOT / "assets").glob("*.js"))
 
 _ANCHORED = {"match", "fullmatch"}
 _FUNCTIONS = {"compile", "search", "findall", "finditer", "sub", "subn", "split", *_ANCHORED}
-_SIZES = ((150, 300), (1200, 2400))
+_SIZES = ((150, 300), (600, 1200))
 """Characters; where the shorter pair grows, a bounded repeat may still be filling up."""
 
 

@@ -48,17 +48,19 @@ def strace() -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="kill -9 and fork are not on Windows")
-def test_kill_9_at_random_moments_loses_nothing() -> None:
+@pytest.mark.parametrize("count", ["6", pytest.param("24", marks=pytest.mark.sweep)])
+def test_kill_9_at_random_moments_loses_nothing(count: str) -> None:
     """Killed while it generates, imports and deletes, the library keeps every promise."""
-    finished = crash("kills", "--count", "20", "--seed", "1")
+    finished = crash("kills", "--count", count, "--seed", "1")
 
     assert finished.stdout.endswith("0 broken promises\n"), finished.stdout + finished.stderr
 
 
 @pytest.mark.skipif(os.name == "nt", reason="kill -9 and fork are not on Windows")
-def test_kill_9_of_two_writers_loses_nothing() -> None:
+@pytest.mark.parametrize("count", ["5", pytest.param("16", marks=pytest.mark.sweep)])
+def test_kill_9_of_two_writers_loses_nothing(count: str) -> None:
     """Two processes on one library, killed at once, leave it as one would."""
-    finished = crash("kills", "--count", "12", "--seed", "2", "--writers", "2")
+    finished = crash("kills", "--count", count, "--seed", "2", "--writers", "2")
 
     assert finished.stdout.endswith("0 broken promises\n"), finished.stdout + finished.stderr
 

@@ -59,14 +59,28 @@ def test_a_layer_of_any_shape_gives_torchs_own_bits(
                 assert torch.equal(layer(rows), functional.linear(rows, layer.weight, layer.bias))
 
 
+def by_onednn(change: Callable[[torch.Tensor], torch.Tensor]) -> Callable[..., torch.Tensor]:
+    """A way that changes torch's own bits by hand: whether another's differ is the processor's."""
+
+    def way(_cuts: object, rows: torch.Tensor, *weights: torch.Tensor | None) -> torch.Tensor:
+        return change(functional.linear(rows, *weights))
+
+    return way
+
+
+def last_bit_off(found: torch.Tensor) -> torch.Tensor:
+    found.view(-1)[-1:].view(torch.int32)[0] ^= 1
+    return found
+
+
 @pytest.mark.usefixtures("every_exact_way")
 def test_a_way_that_rounds_otherwise_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cut after its first product, a sum is rounded as torch never does: torch's way is taken."""
-    monkeypatch.setattr(linears, "_cuts", lambda length: [[1, length]])
+    """One bit of one number, and torch's way is taken; without it, the other one is."""
     rows, weight = numbers(128, 384, seed=1), numbers(96, 384, seed=2)
-    assert not torch.equal(
-        linears._by_onednn([1, 384], rows, weight, None), functional.linear(rows, weight)
-    )
+    monkeypatch.setattr(linears, "fits", lambda: True)
+    monkeypatch.setattr(linears, "_by_onednn", by_onednn(lambda found: found))
+    assert find_way(rows, weight, None) is not functional.linear
+    monkeypatch.setattr(linears, "_by_onednn", by_onednn(last_bit_off))
     assert find_way(rows, weight, None) is functional.linear
 
 
@@ -76,10 +90,11 @@ def test_a_slower_way_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     assert find_way(numbers(128, 96, seed=1), numbers(96, 96, seed=2), None) is functional.linear
 
 
+@pytest.mark.usefixtures("every_exact_way")
 def test_zeros_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """A layer full of zeros agrees with every way; made-up numbers do not."""
-    monkeypatch.setattr(linears, "_GAIN", math.inf)
-    monkeypatch.setattr(linears, "_cuts", lambda length: [[1, length]])
+    monkeypatch.setattr(linears, "fits", lambda: True)
+    monkeypatch.setattr(linears, "_by_onednn", by_onednn(lambda found: 2 * found))
     assert find_way(torch.zeros(128, 384), torch.zeros(96, 384), None) is functional.linear
 
 

@@ -17,7 +17,24 @@ from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 
 FAMILIES = ("sd", "sdxl", "sd3", "flux", "pixart", "sana", "lcm", "stable-unclip", "ddpm", "ddim")
-NOISY_SCHEDULERS = ("DDPM", "Euler a", "DPM2 a", "DPM++ 2M SDE", "DPM++ SDE Karras", "LCM")
+NOISY_SCHEDULERS = [
+    "Euler a",
+    "DPM++ SDE Karras",
+    *(
+        pytest.param(name, marks=pytest.mark.sweep)
+        for name in ("DDPM", "DPM2 a", "DPM++ 2M SDE", "LCM")
+    ),
+]
+# One of each kind in the second format: a UNet, a transformer with packed latents, pixels.
+FORMATS = [
+    *((name, "float32") for name in FAMILIES),
+    *((name, "bfloat16") for name in ("sd", "flux", "ddpm")),
+    *(
+        pytest.param(name, "bfloat16", marks=pytest.mark.sweep)
+        for name in FAMILIES
+        if name not in ("sd", "flux", "ddpm")
+    ),
+]
 LONG = " ".join(["an enormous landscape with foxes"] * 60)  # 300 words
 
 
@@ -52,8 +69,7 @@ def check_lock(backend: DiffusersBackend, recipes: tuple[Recipe, ...]) -> None:
         np.testing.assert_array_equal(picture, reference, err_msg=what)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize(("name", "dtype"), FORMATS)
 def test_neither_slot_nor_neighbours_reach_a_picture(
     backend: DiffusersBackend, model_folder: Callable[[str], Path], name: str, dtype: str
 ) -> None:
@@ -71,7 +87,16 @@ def test_the_noise_of_every_step_is_the_pictures_own(
     check_lock(backend, recipes_for(backend, folder, scheduler=scheduler, num_inference_steps=4))
 
 
-@pytest.mark.parametrize("name", ["sd", "sdxl", "sd3", "pixart", "sana", "stable-unclip"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("sd", "sdxl", "sd3"),
+        *(
+            pytest.param(name, marks=pytest.mark.sweep)
+            for name in ("pixart", "sana", "stable-unclip")
+        ),
+    ],
+)
 def test_a_neighbour_with_a_negative_prompt_changes_nothing(
     backend: DiffusersBackend, model_folder: Callable[[str], Path], name: str
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 
@@ -80,7 +81,7 @@ def test_a_leak_without_guidance_is_not_covered_by_a_test_with_it(
 
 
 @pytest.mark.usefixtures("forgetful")
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("dtype", ["float32", pytest.param("bfloat16", marks=pytest.mark.sweep)])
 @pytest.mark.parametrize("name", FAMILIES)
 def test_no_sound_family_is_refused(
     backend: DiffusersBackend, model_folder: Callable[[str], Path], name: str, dtype: str
@@ -93,8 +94,18 @@ def test_no_sound_family_is_refused(
 
 
 @pytest.mark.usefixtures("forgetful")
-@pytest.mark.parametrize("width", [1, 2, 8])
-@pytest.mark.parametrize("scheduler", ["Euler a", "DPM++ 2M SDE", "Heun", "UniPC"])
+@pytest.mark.parametrize(
+    ("scheduler", "width"),
+    [
+        *(("Euler a", 1), ("DPM++ 2M SDE", 2), ("Heun", 2), ("UniPC", 8)),
+        *(
+            pytest.param(scheduler, width, marks=pytest.mark.sweep)
+            for scheduler, width in itertools.product(
+                ("Euler a", "DPM++ 2M SDE", "Heun", "UniPC"), (1, 2, 8)
+            )
+        ),
+    ],
+)
 def test_other_widths_and_schedulers_are_tested_as_they_are(
     backend: DiffusersBackend, model_folder: Callable[[str], Path], width: int, scheduler: str
 ) -> None:
@@ -120,10 +131,16 @@ def test_the_probe_leaves_no_trace(backend: DiffusersBackend, recipe: Recipe) ->
 
 @pytest.mark.usefixtures("forgetful")
 def test_where_the_lock_does_not_hold_the_probe_says_so_and_one_is_safe(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path]
+    backend: DiffusersBackend,
+    model_folder: Callable[[str], Path],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A text encoder of odd width computes its last values another way: the last slot differs."""
-    recipes = recipes_for(backend, model_folder("sd-odd"), lock_width=4)
+    """The last slot is rounded otherwise, as where a layer's numbers do not fill the vectors.
+
+    Whether a real layer of odd width does so depends on the processor, so it is planted.
+    """
+    recipes = recipes_for(backend, model_folder("sd"), lock_width=4)
+    LEAKS["denoiser: the last slot"](backend.load(recipes[0], PLACEMENT), monkeypatch)
     report = probed(backend, recipes[0])
     assert not report.holds
     assert report.tested_width == 1
@@ -231,17 +248,21 @@ def test_what_was_not_tested_is_said(backend: DiffusersBackend, recipe: Recipe) 
 
 @pytest.mark.usefixtures("forgetful")
 def test_after_a_no_the_model_is_offered_with_a_smaller_batch(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path]
+    backend: DiffusersBackend,
+    model_folder: Callable[[str], Path],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """What the probe found is not only told: the next request has a width that is tight."""
-    folder = model_folder("sd-odd")
+    folder = model_folder("sd")
     recipe = recipes_for(backend, folder, lock_width=4)[0]
+    LEAKS["denoiser: the last slot"](backend.load(recipe, PLACEMENT), monkeypatch)
     probed(backend, recipe)
     assert _usual_width(backend, folder) == 4  # An unusual placement is no reason.
     with one_thread():
+        LEAKS["denoiser: the last slot"](backend.load(recipe, Placement()), monkeypatch)
         report = probed(backend, recipe, Placement())
     assert _usual_width(backend, folder) == report.tested_width == 1
-    assert _usual_width(backend, model_folder("sd")) == 4
+    assert _usual_width(backend, model_folder("lcm")) == 4
 
 
 def _usual_width(backend: DiffusersBackend, folder: Path) -> int:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from gates import HeldBackend
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.prompts import GUIDE_SUFFIXES
@@ -14,7 +16,6 @@ from seedgrid.core.request import SUBTLE, Request
 from seedgrid.diffusion.backend import Placement
 from seedgrid.library import tables
 from seedgrid.studio import Studio
-from seedgrid.testing.fake import FakeBackend
 from seedgrid.web.actions.form import FormPayload, RoundPayload
 from seedgrid.web.actions.library import LibraryActions
 from seedgrid.web.actions.painting import Handlers
@@ -41,21 +42,30 @@ EVENTS: dict[str, Event] = {
 
 
 @pytest.fixture
-def studio(tmp_path: Path) -> Iterator[Studio]:
-    # Slow enough that no picture is finished, and looked up, before the answer to a click.
-    backend = FakeBackend(step_delay_s=0.2)
+def may_paint() -> threading.Event:
+    """Whether anything may be painted."""
+    event = threading.Event()
+    event.set()
+    return event
+
+
+@pytest.fixture
+def studio(tmp_path: Path, may_paint: threading.Event) -> Iterator[Studio]:
+    backend = HeldBackend(lambda _recipes, _number: may_paint.is_set())
     with Studio(library=tmp_path, backend=backend, placement=Placement()) as studio:
         yield studio
 
 
 @pytest.fixture
-def last(studio: Studio) -> Entry:
-    """A picture of the last round of a work of three rounds."""
+def last(studio: Studio, may_paint: threading.Event) -> Iterator[Entry]:
+    """A picture of the last round of a work of three rounds; no other is finished beside a test."""
     request = Request(prompt="a fox", width=64, height=64, num_inference_steps=1)
     entries = studio.start_grid(request).result()
     for _ in range(NUM_ROUNDS - 1):
         entries = studio.start_refine(entries[0], GUIDE_SUFFIXES).result()
-    return entries[1]
+    may_paint.clear()
+    yield entries[1]
+    may_paint.set()
 
 
 @pytest.fixture

@@ -102,7 +102,7 @@ PROGRAM = """
 import os, sys
 from seedgrid.cli import main
 main(["--version"])
-import torch
+assert "torch" not in sys.modules
 print(os.environ.get("GOMP_SPINCOUNT"), os.environ.get("OMP_WAIT_POLICY"))
 """
 
@@ -132,8 +132,11 @@ def test_our_programs_let_threads_spin_less(users: dict[str, str], expected: str
 
 
 def test_the_page_is_imported_without_model_and_database() -> None:
-    """What opens the page imports none of the large libraries behind it."""
-    code = f"import app, json, sys; print(json.dumps([n for n in {LATE} if n in sys.modules]))"
+    """What opens the page imports none of the large libraries behind it, and builds no page yet."""
+    code = (
+        "import app, json, sys; assert not hasattr(app, 'demo'); "
+        f"print(json.dumps([n for n in {LATE} if n in sys.modules]))"
+    )
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )

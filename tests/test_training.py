@@ -174,12 +174,12 @@ def test_a_trained_denoiser_reads_better_once_its_reading_is_sharpened() -> None
     attention = model.unet.down_blocks[1].attentions[0].transformer_blocks[0].attn1
     seen: list[torch.Tensor] = []
     attention.register_forward_hook(lambda _module, given, made: seen.append((given[0], made)))
-    noise = torch.randn(512, 24, 16, 16, generator=generator)
-    ids, times = torch.zeros(512, 2, dtype=torch.long), torch.full((512,), 999)
+    noise = torch.randn(224, 24, 16, 16, generator=generator)
+    ids, times = torch.zeros(224, 2, dtype=torch.long), torch.full((224,), 999)
 
     def missed() -> torch.Tensor:
         made = seen[-1][1].mean(1)
-        basis = torch.cat([read_normals(noise), torch.ones(512, 1)], 1)
+        basis = torch.cat([read_normals(noise), torch.ones(224, 1)], 1)
         rest = made - basis @ torch.linalg.lstsq(basis, made).solution
         return rest.square().sum() / (made - made.mean(0)).square().sum()
 

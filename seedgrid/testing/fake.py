@@ -162,7 +162,7 @@ class FakeBackend:
             if watch.cancelled:
                 raise RunCancelled("run_cancelled")
             _strike(fault, number)
-            time.sleep(self._step_delay_s)
+            self.pause(recipes, number, watch)
             for canvas in canvases:
                 canvas.step()
             watch.step(number, total, partial(_previews, shown, number / total))
@@ -171,6 +171,10 @@ class FakeBackend:
             RunError("picture_nan") if fault and fault.cell == cell else canvas.finish()
             for cell, canvas in enumerate(canvases)
         )
+
+    def pause(self, recipes: Sequence[Recipe], number: int, watch: Watch) -> None:  # noqa: ARG002 (for others)
+        """Take the time of one step; a test may wait here for something else than a clock."""
+        time.sleep(self._step_delay_s)
 
     def probe(self, *_: object) -> None:
         """Tell nothing: there is no arithmetic that the pictures of a batch could share."""

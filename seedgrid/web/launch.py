@@ -53,7 +53,8 @@ logger = logging.getLogger("seedgrid")
 HOST: Final = "127.0.0.1"
 PORT: Final = 7860
 _MAX_FILE_SIZE: Final = f"{app.MAX_FILE_MB}mb"
-_MAX_THREADS: Final = 80
+_MAX_THREADS: Final = 400
+"""Also how many events Gradio's queue lets in at once, those that wait without a thread too."""
 _POLL_S: Final = 0.5
 _EXIT_LOST: Final = 70
 """Of a process whose engine no longer comes back: EX_SOFTWARE of sysexits.h."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
-from serving import serve
+from serving import Gate, serve
 from steps import SOON_MS, OpenPage
 
 DESKTOP = {"width": 1400, "height": 900}
@@ -41,17 +42,32 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def address(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:  # noqa: ARG001 (no browser, no page)
+def shared_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the page of most tests keeps its pictures."""
+    return tmp_path_factory.mktemp("library")
+
+
+@pytest.fixture(scope="session")
+def address(browser: Browser, shared_library: Path) -> Iterator[str]:  # noqa: ARG001 (no browser, no page)
     """The page with a painter that takes 0.03 s a step."""
-    with serve(tmp_path_factory.mktemp("library"), step_delay_s=0.03) as address:
+    with serve(shared_library, step_delay_s=0.03) as address:
         yield address
 
 
 @pytest.fixture(scope="session")
-def slow_address(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:  # noqa: ARG001 (no browser, no page)
-    """The page with a painter that takes half a second a step: time to do something meanwhile."""
-    with serve(tmp_path_factory.mktemp("slow"), step_delay_s=0.5) as address:
+def elsewhere(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:  # noqa: ARG001 (no browser, no page)
+    """The page of somebody else: another library."""
+    with serve(tmp_path_factory.mktemp("elsewhere"), step_delay_s=0.03) as address:
         yield address
+
+
+@pytest.fixture
+def gate(shared_library: Path) -> Iterator[Gate]:
+    """A shut gate: a run with the word "held" in its prompt waits for it before its first step."""
+    gate = Gate(shared_library)
+    gate.shut()
+    yield gate
+    gate.open()
 
 
 @pytest.fixture(scope="session")
@@ -93,12 +109,6 @@ def page(shared: BrowserContext, address: str, troubles: list[str]) -> Iterator[
     yield page
     page.evaluate("localStorage.clear()")
     page.close()
-
-
-@pytest.fixture
-def slow_page(open_page: OpenPage, slow_address: str) -> Page:
-    """The page of the slow painter."""
-    return open_page(at=slow_address)
 
 
 def visit(

@@ -41,14 +41,14 @@ def wait_until_done(page: Page, count: int = 4) -> None:
     )
 
 
-def wait_for_new_round(page: Page, before: list[str]) -> None:
-    """Wait until the stage shows other pictures than before, all finished."""
+def wait_for_new_round(page: Page, before: list[str], count: int = 4) -> None:
+    """Wait until the stage shows so many other pictures than before, all finished."""
     page.wait_for_function(
         """before => [...document.querySelectorAll("#sg-stage [data-cell]")].every(
             (cell) => cell.dataset.state === "done" && !before.includes(cell.dataset.pictureId))""",
         arg=before,
     )
-    wait_until_done(page)
+    wait_until_done(page, count)
 
 
 def set_steps(page: Page, steps: int) -> None:

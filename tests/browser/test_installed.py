@@ -15,10 +15,16 @@ import venv
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
-from steps import OpenPage, generate, refine, set_steps
+from playwright.sync_api import expect
+from steps import SOON_MS, OpenPage, cell, generate, ids, refine, seeds_shown, set_steps
+
+from seedgrid.core.prompts import GUIDE_PROMPT, GUIDE_SUFFIXES
+from seedgrid.formats import png
 
 ROOT = Path(__file__).parents[2]
+SLOW_MS = 180_000
 
 
 @pytest.fixture(scope="module")
@@ -57,23 +63,6 @@ def _lines(
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def test_the_installed_command_paints_refines_and_verifies(
-    installed: Path, tmp_path: Path, elsewhere: dict[str, str]
-) -> None:
-    """The wheel brings the bundled model: no checkout, no download."""
-    small = ["--steps", "1", "--size", "64"]
-    out = str(tmp_path / "out")
-    words = ["grid", "a red fox", "--seeds", "0", *small, "--out", out]
-    (first,) = _lines(installed, tmp_path, elsewhere, *words)
-    (second,) = _lines(
-        installed, tmp_path, elsewhere,
-        "refine", str(first["path"]), "--vary", ", artsy", "--out", out,
-    )  # fmt: skip
-    assert second["seed"] == first["seed"]
-    verdicts = _lines(installed, tmp_path, elsewhere, "verify", out)
-    assert [row["verdict"] for row in verdicts] == ["identical", "identical"]
-
-
 def test_the_installed_package_is_not_the_checkout(
     installed: Path, tmp_path: Path, elsewhere: dict[str, str]
 ) -> None:
@@ -93,8 +82,9 @@ def test_the_installed_package_is_not_the_checkout(
 
 @pytest.fixture
 def installed_page(installed: Path, tmp_path: Path, elsewhere: dict[str, str]) -> Iterator[str]:
-    """The page of the installed command, and its address."""
+    """The page of the installed command, and its address; a real model takes its time."""
     command = [str(installed / "seedgrid"), "ui", "--port", "0"]
+    expect.set_options(timeout=SLOW_MS)
     with subprocess.Popen(
         command, cwd=tmp_path, env=elsewhere, stderr=subprocess.PIPE, text=True
     ) as page:
@@ -102,11 +92,45 @@ def installed_page(installed: Path, tmp_path: Path, elsewhere: dict[str, str]) -
         said = next(line for line in page.stderr if line.startswith("SeedGrid is at"))
         yield said.split()[-1]
         page.terminate()
+    expect.set_options(timeout=SOON_MS)
 
 
-def test_the_installed_page_paints_and_refines(installed_page: str, open_page: OpenPage) -> None:
-    """Scripts, styles, words and the model are all in the wheel."""
+@pytest.mark.usefixtures("shared")  # no browser, no page
+def test_the_installed_page_and_command_walk_the_guides_example(
+    installed: Path,
+    installed_page: str,
+    open_page: OpenPage,
+    tmp_path: Path,
+    elsewhere: dict[str, str],
+) -> None:
+    """Generate, pick the third, refine, walk back, verify: on real weights, by page and command.
+
+    Scripts, styles, words and the model are all in the wheel: no checkout, no download.
+    """
     page = open_page(at=installed_page)
-    set_steps(page, 1)
-    generate(page)
-    refine(page, 1)
+    page.set_default_timeout(SLOW_MS)
+    set_steps(page, 2)
+    first = generate(page)
+    assert seeds_shown(page) == ["0", "1", "2", "3"]
+    refine(page, 2)
+    source = cell(page, 1).locator("img").get_attribute("src")
+    data = httpx.get(f"{installed_page}{source}").content
+    record, pixels = png.read_checked(data)
+    assert record.recipe.prompt == GUIDE_PROMPT + GUIDE_SUFFIXES[1]
+    assert (record.recipe.seed, record.lineage.parent_id) == (2, first[2])
+    assert pixels.std() > 0
+    page.click("#sg-back")
+    expect(cell(page, 2)).to_have_attribute("aria-selected", "true")
+    assert ids(page) == first
+    page.click("#sg-verify")
+    expect(page.locator("#sg-verdict [data-verdict='identical']")).to_be_visible()
+    # The probe came before it, so the next card knows of the lock.
+    cell(page, 0).click()
+    expect(page.locator("#sg-picked .sg-badge")).to_have_attribute("data-lock", "tested")
+    (tmp_path / "mine.png").write_bytes(data)
+    small = ["--vary", ", artsy", "--out", str(tmp_path / "out")]
+    (child,) = _lines(installed, tmp_path, elsewhere, "refine", str(tmp_path / "mine.png"), *small)
+    assert child["seed"] == 2
+    paths = [str(tmp_path / "mine.png"), str(child["path"])]
+    verdicts = _lines(installed, tmp_path, elsewhere, "verify", *paths)
+    assert [row["verdict"] for row in verdicts] == ["identical", "identical"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 from playwright.sync_api import Page, expect
-from serving import serve
+from serving import Gate, serve
 from steps import (
     OpenPage,
     cell,
@@ -156,14 +156,16 @@ def test_ten_random_moments(page: Page) -> None:
 
 def test_a_server_that_starts_again_finds_the_words(open_page: OpenPage, tmp_path: Path) -> None:
     """In the middle of a run: what was typed is there, whatever became of the pictures."""
-    with serve(tmp_path, step_delay_s=0.3) as address:
+    with serve(tmp_path / "library") as address:
         page = open_page(at=address)
         type_a_cat(page)
+        prompt(page).fill("a cat, held")
         wanted = fields(page)
         page.click("#sg-generate")
         expect(cell(page, 0)).to_have_attribute("data-state", "painting")
         port = int(address.rstrip("/").rsplit(":", 1)[1])
-    with serve(tmp_path, port=port):
+    Gate(tmp_path / "library").open()
+    with serve(tmp_path / "library", port=port):
         page.reload()
         page.locator("#sg-stage[aria-busy='false']").wait_for()
         expect_fields(page, wanted)
@@ -171,7 +173,7 @@ def test_a_server_that_starts_again_finds_the_words(open_page: OpenPage, tmp_pat
         assert fields(page) == wanted
 
 
-def test_a_link_opens_the_picture_or_paints_it(open_page: OpenPage, slow_address: str) -> None:
+def test_a_link_opens_the_picture_or_paints_it(open_page: OpenPage, elsewhere: str) -> None:
     """A copied link shows the very picture where the library has it, else its recipe's grid."""
     page = open_page(permissions=["clipboard-read", "clipboard-write"])
     prompt(page).fill("a fox & a “link”")
@@ -189,7 +191,7 @@ def test_a_link_opens_the_picture_or_paints_it(open_page: OpenPage, slow_address
     expect_ids(other, ids(page))
     expect(prompt(other)).to_have_value("a fox & a “link”")
     expect(cell(other, 0)).to_have_attribute("aria-selected", "true")
-    stranger = open_page(link, at=slow_address, count=1)
+    stranger = open_page(link, at=elsewhere, count=1)
     wait_until_done(stranger, 1)
     expect(prompt(stranger)).to_have_value("a fox & a “link”")
     expect(stranger.locator("#sg-steps input")).to_have_value("1")

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 from serving import serve_space
 from steps import SOON_MS, OpenPage, generate, ids, refine, seeds_shown, set_steps
 
 SLOW_MS = 180_000
 
 
-@pytest.fixture
-def space() -> Iterator[str]:
+@pytest.fixture(scope="module")
+def space(browser: Browser) -> Iterator[str]:  # noqa: ARG001 (no browser, no page)
     """A real model takes its time, more so on a busy machine."""
     expect.set_options(timeout=SLOW_MS)
     with serve_space() as address:
