@@ -15,15 +15,20 @@ import numpy as np
 import pytest
 import torch
 from painting import PLACEMENT, one_thread
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
 from seedgrid.core.errors import InputError
 from seedgrid.core.loras import read_tags, write_tags
 from seedgrid.core.recipe import Lora
 from seedgrid.export.bundle import write_bundle
 from seedgrid.formats.parameters import parameters_text
+from seedgrid.library import Library
+from seedgrid.library.take_in import take_in
 from seedgrid.models.loras import find_lora, take_lora
 from seedgrid.studio import Studio
 from seedgrid.verify import claim_of, verify
+from seedgrid.web.serializers.place import write_fields
 
 peft = pytest.importorskip("peft")
 
@@ -175,3 +180,20 @@ def test_a_name_never_leads_to_a_path(tmp_path: Path) -> None:
         with pytest.raises(InputError) as caught:
             find_lora(name)
         assert caught.value.code == "lora_missing"
+
+
+def test_what_another_tool_named_is_taken_along(
+    tmp_path: Path, lora: Callable[[str, int], Path]
+) -> None:
+    """AUTOMATIC1111's tag becomes ours where the file is known; the others are named."""
+    known = take_lora(lora("sd", 0)).id
+    texts = PngInfo()
+    words = f"a fox <lora:{known}:0.6> <lora:elsewhere:1>"
+    texts.add_text("parameters", f"{words}\nSteps: 20, Sampler: DDIM, CFG scale: 7, Seed: 4")
+    Image.new("RGB", (64, 64)).save(tmp_path / "a.png", pnginfo=texts)
+    with Library(tmp_path / "library") as library:
+        (taken,) = take_in(library, [tmp_path / "a.png"])
+    assert taken.imported is not None
+    assert write_fields(taken.imported.request)["prompt"] == f"a fox <lora:{known}:0.6>"
+    said = {reason.code: reason.data for reason in taken.imported.reasons}
+    assert said["import_loras"] == {"value": "elsewhere"}
