@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from seedgrid.core.errors import ModelError
+from seedgrid.core.errors import InputError, ModelError
 from seedgrid.core.names import is_folder_name
 from seedgrid.core.recipe import Lora
 from seedgrid.models.digests import file_digest
@@ -50,12 +50,13 @@ def find_lora(name: str) -> LoraFile:
     """Find a LoRA by its name; no path is followed here.
 
     Raises:
-        ModelError: `lora_missing`, or what is wrong with the file.
+        InputError: `lora_missing`, by the prompt, where it was named.
+        ModelError: `lora_damaged`.
     """
     for path in _known(name):
         if path.is_file():
             return _checked(path)
-    raise ModelError("lora_missing", value=name[:80])
+    raise InputError("lora_missing", field="prompt", value=name[:80])
 
 
 def take_lora(path: Path) -> LoraFile:
