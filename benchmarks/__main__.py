@@ -29,8 +29,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "sd-512": {"size_px": 512, "num_steps": 5, "guidance": 7.5},
 }
 CONTESTS: dict[str, tuple[str, ...]] = {
-    "bundled-256": ("grid", "previews", "refinement", "known", "matrix"),
-    "sd-256": ("grid", "refinement", "bfloat16", "turbo"),
+    "bundled-256": ("grid", "previews", "refinement", "known", "matrix", "portable"),
+    "sd-256": ("grid", "refinement", "bfloat16", "turbo", "portable"),
     "sd-512": ("grid", "turbo"),
 }
 
@@ -111,6 +111,7 @@ def _contests(model: str, stage: Stage, only: str) -> Iterator[Contest]:
         "matrix": lambda: stage.matrix(64),
         "bfloat16": lambda: stage.faster("bfloat16", {}, half),
         "turbo": lambda: stage.faster("turbo", {}, fewer),
+        "portable": lambda: stage.faster("portable", {}, Settings(portable=True), target=3.0),
     }
     for name, make in makers.items():
         if name in CONTESTS[model] and only in name:
@@ -124,6 +125,8 @@ def _processes(scratch: Path, rounds: int) -> Iterator[dict[str, Any]]:
     yield processes.time_to_ready(BUNDLED, scratch, rounds)
     yield processes.peak_memory("bundled", BUNDLED, scratch, rounds)
     yield processes.peak_memory("sd", _sd_shaped(scratch), scratch, min(rounds, 5))
+    yield processes.peak_memory("bundled", BUNDLED, scratch, min(rounds, 3), portable=True)
+    yield processes.peak_memory("sd", _sd_shaped(scratch), scratch, min(rounds, 3), portable=True)
     yield processes.memory_of_many(BUNDLED, scratch)
 
 

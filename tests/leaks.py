@@ -22,13 +22,13 @@ def _first(output: Any) -> torch.Tensor:
     return output[0] if isinstance(output, tuple) else getattr(output, "sample", output)
 
 
-def _hook(part: Any, patch: pytest.MonkeyPatch, change: Callable[..., Any]) -> None:
+def on_output(part: Any, patch: pytest.MonkeyPatch, change: Callable[..., Any]) -> None:
     """Register a forward hook that is removed when the test ends."""
     handle = part.register_forward_hook(change, with_kwargs=True)
     _remove_later(handle, patch)
 
 
-def _pre_hook(part: Any, patch: pytest.MonkeyPatch, change: Callable[..., Any]) -> None:
+def on_input(part: Any, patch: pytest.MonkeyPatch, change: Callable[..., Any]) -> None:
     handle = part.register_forward_pre_hook(change, with_kwargs=True)
     _remove_later(handle, patch)
 
@@ -51,18 +51,18 @@ def _remove_later(handle: Any, patch: pytest.MonkeyPatch) -> None:
     patch.setattr(undo, "hook", "planted")
 
 
-def _of_output(part: str, change: Callable[[torch.Tensor], torch.Tensor]) -> Plant:
+def of_output(part: str, change: Callable[[torch.Tensor], torch.Tensor]) -> Plant:
     def plant(pipeline: Any, patch: pytest.MonkeyPatch) -> None:
         def hook(_module: Any, _args: Any, _kwargs: Any, output: Any) -> Any:
             changed = change(_first(output))
             return (changed, *output[1:]) if isinstance(output, tuple) else changed
 
-        _hook(_part(pipeline, part), patch, hook)
+        on_output(part_of(pipeline, part), patch, hook)
 
     return plant
 
 
-def _part(pipeline: Any, name: str) -> Any:
+def part_of(pipeline: Any, name: str) -> Any:
     part = pipeline
     for step in name.split("."):
         part = part[int(step)] if step.isdigit() else getattr(part, step)
@@ -82,7 +82,7 @@ def _at_one_timestep(pipeline: Any, patch: pytest.MonkeyPatch) -> None:
             return output
         return (output[0] + output[0].mean(dim=0) * _TINY, *output[1:])
 
-    _hook(pipeline.unet, patch, hook)
+    on_output(pipeline.unet, patch, hook)
 
 
 def _without_guidance_only(pipeline: Any, patch: pytest.MonkeyPatch) -> None:
@@ -91,7 +91,7 @@ def _without_guidance_only(pipeline: Any, patch: pytest.MonkeyPatch) -> None:
             return output
         return (output[0] + output[0].mean(dim=0) * _TINY, *output[1:])
 
-    _hook(pipeline.unet, patch, hook)
+    on_output(pipeline.unet, patch, hook)
 
 
 def _cache_of_the_last_call(pipeline: Any, patch: pytest.MonkeyPatch) -> None:
@@ -102,7 +102,7 @@ def _cache_of_the_last_call(pipeline: Any, patch: pytest.MonkeyPatch) -> None:
         last.append(output[0].mean(dim=0))
         return (output[0] + before * _TINY, *output[1:])
 
-    _hook(pipeline.unet, patch, hook)
+    on_output(pipeline.unet, patch, hook)
 
 
 def _written_in_place(pipeline: Any, patch: pytest.MonkeyPatch) -> None:
@@ -110,7 +110,7 @@ def _written_in_place(pipeline: Any, patch: pytest.MonkeyPatch) -> None:
         rows = args[0]
         rows[0].add_(rows[1] * _TINY)
 
-    _pre_hook(pipeline.unet, patch, hook)
+    on_input(pipeline.unet, patch, hook)
 
 
 def _one_token(pipeline: Any, patch: pytest.MonkeyPatch) -> None:
@@ -119,7 +119,7 @@ def _one_token(pipeline: Any, patch: pytest.MonkeyPatch) -> None:
         words[:, 3] += words[:, 3].mean(dim=0) * _TINY
         return args, kwargs | {"encoder_hidden_states": words}
 
-    _pre_hook(pipeline.unet, patch, hook)
+    on_input(pipeline.unet, patch, hook)
 
 
 def _negative_words(pipeline: Any, patch: pytest.MonkeyPatch) -> None:
@@ -129,7 +129,7 @@ def _negative_words(pipeline: Any, patch: pytest.MonkeyPatch) -> None:
         rows[:half] += rows[:half].mean(dim=0) * _TINY
         return (rows, *output[1:])
 
-    _hook(pipeline.unet, patch, hook)
+    on_output(pipeline.unet, patch, hook)
 
 
 def _one_head(pipeline: Any, patch: pytest.MonkeyPatch) -> None:
@@ -142,7 +142,7 @@ def _one_head(pipeline: Any, patch: pytest.MonkeyPatch) -> None:
         changed[..., :4] += output[..., :4].roll(1, dims=0) * _TINY
         return changed
 
-    _hook(attention, patch, hook)
+    on_output(attention, patch, hook)
 
 
 def _longest_prompt(pipeline: Any, patch: pytest.MonkeyPatch) -> None:
@@ -152,14 +152,14 @@ def _longest_prompt(pipeline: Any, patch: pytest.MonkeyPatch) -> None:
         output["last_hidden_state"] = output["last_hidden_state"] + longest * _TINY
         return output
 
-    _hook(pipeline.text_encoder, patch, hook)
+    on_output(pipeline.text_encoder, patch, hook)
 
 
 def _text_pooled_over_the_batch(pipeline: Any, patch: pytest.MonkeyPatch) -> None:
     def hook(_module: Any, _args: Any, _kwargs: Any, output: torch.Tensor) -> torch.Tensor:
         return output + output.mean(dim=0) * 1e-4
 
-    _hook(_embeddings(pipeline), patch, hook)
+    on_output(_embeddings(pipeline), patch, hook)
 
 
 def _embeddings(pipeline: Any) -> Any:
@@ -223,7 +223,7 @@ def _global_state(pipeline: Any, patch: pytest.MonkeyPatch) -> None:
     def hook(_module: Any, _args: Any, _kwargs: Any, output: Any) -> Any:
         return (output[0] + torch.rand(1) * _TINY, *output[1:])
 
-    _hook(pipeline.unet, patch, hook)
+    on_output(pipeline.unet, patch, hook)
 
 
 def _ranked(tensor: torch.Tensor) -> torch.Tensor:
@@ -238,29 +238,29 @@ def _last_slot(tensor: torch.Tensor) -> torch.Tensor:
 
 
 LEAKS: Final[dict[str, Plant]] = {
-    "denoiser: a millionth of the mean": _of_output("unet", lambda t: t + t.mean(dim=0) * _TINY),
-    "denoiser: a millionth of the maximum": _of_output("unet", lambda t: t + t.amax(0) * _TINY),
-    "denoiser: int8 with one scale": _of_output("unet.conv_in", _quantised),
-    "denoiser: normalised over the batch": _of_output(
+    "denoiser: a millionth of the mean": of_output("unet", lambda t: t + t.mean(dim=0) * _TINY),
+    "denoiser: a millionth of the maximum": of_output("unet", lambda t: t + t.amax(0) * _TINY),
+    "denoiser: int8 with one scale": of_output("unet.conv_in", _quantised),
+    "denoiser: normalised over the batch": of_output(
         "unet.conv_norm_out", lambda t: t / (1 + t.std(dim=0) * _TINY)
     ),
-    "denoiser: the neighbour before": _of_output("unet", lambda t: t + t.roll(1, 0) * _TINY),
-    "denoiser: the neighbour after": _of_output("unet", lambda t: t + t.roll(-1, 0) * _TINY),
-    "denoiser: the opposite neighbour": _of_output("unet", lambda t: t + t.roll(2, 0) * _TINY),
-    "denoiser: order of size": _of_output("unet", _ranked),
-    "denoiser: mean that passes over NaN": _of_output(
+    "denoiser: the neighbour before": of_output("unet", lambda t: t + t.roll(1, 0) * _TINY),
+    "denoiser: the neighbour after": of_output("unet", lambda t: t + t.roll(-1, 0) * _TINY),
+    "denoiser: the opposite neighbour": of_output("unet", lambda t: t + t.roll(2, 0) * _TINY),
+    "denoiser: order of size": of_output("unet", _ranked),
+    "denoiser: mean that passes over NaN": of_output(
         "unet", lambda t: t + t.nanmean(dim=0) * _TINY
     ),
-    "denoiser: maximum that passes over NaN": _of_output(
+    "denoiser: maximum that passes over NaN": of_output(
         "unet", lambda t: t + t.nan_to_num(0).abs().max() * _TINY
     ),
-    "denoiser: clipped to what the batch has": _of_output(
+    "denoiser: clipped to what the batch has": of_output(
         "unet", lambda t: t.clamp(max=float(t.nan_to_num(0).flatten(1).amax(1).sort()[0][1]))
     ),
-    "denoiser: in the middle block": _of_output(
+    "denoiser: in the middle block": of_output(
         "unet.mid_block", lambda t: t + t.mean(dim=0) * _TINY
     ),
-    "denoiser: the last slot": _of_output("unet", _last_slot),
+    "denoiser: the last slot": of_output("unet", _last_slot),
     "denoiser: one head": _one_head,
     "denoiser: one timestep": _at_one_timestep,
     "denoiser: one token": _one_token,
@@ -268,8 +268,8 @@ LEAKS: Final[dict[str, Plant]] = {
     "denoiser: a cache of the last call": _cache_of_the_last_call,
     "denoiser: written in place": _written_in_place,
     "decoder: a hundredth of the maximum": _decode(lambda t: t + t.max() * 0.01),
-    "decoder: int8 with one scale": _of_output("vae.decoder.conv_in", _quantised),
-    "decoder: a mean before it": _of_output(
+    "decoder: int8 with one scale": of_output("vae.decoder.conv_in", _quantised),
+    "decoder: a mean before it": of_output(
         "vae.post_quant_conv", lambda t: t + t.mean(dim=0) * _TINY
     ),
     "decoder: maximum that passes over NaN": _decode(

@@ -30,6 +30,7 @@ class SilentWatch:
         self.steps: list[tuple[int, int]] = []
         self.previews: list[tuple[Pixels, ...]] = []
         self.noises: list[tuple[Pixels, ...]] = []
+        self.num_freed = 0
         self._stop_after = stop_after
         self._with_previews = with_previews
 
@@ -45,6 +46,9 @@ class SilentWatch:
         self.steps.append((number, total))
         if self._with_previews:
             self.previews.append(previews())
+
+    def freed(self) -> None:
+        self.num_freed += 1
 
 
 def recipes_for(

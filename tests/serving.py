@@ -148,7 +148,9 @@ def _main(library: str, step_delay_s: str, kind: str, load: str, port: str) -> N
     from seedgrid.diffusion.backend import Placement, Watch
     from seedgrid.testing.fake import Fault
     from seedgrid.web import launch
+    from seedgrid.web.actions import painting
 
+    painting._AT_ONCE_S = 1.0  # A busy machine looks for known pictures for longer.
     gate = Gate(Path(library))
 
     class Brittle(HeldBackend):

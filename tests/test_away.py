@@ -194,6 +194,9 @@ class _Watch:
     def step(self, number: int, total: int, previews: object) -> None:
         pass
 
+    def freed(self) -> None:
+        pass
+
 
 @pytest.mark.usefixtures("painter")
 def test_spaces_leaves_the_function_alone_off_its_machines(

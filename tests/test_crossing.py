@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,11 @@ def cards(backend: DiffusersBackend, model_folder: Callable[[str], Path]) -> dic
     return {name: backend.card(str(model_folder(name))) for name in crossing.FAMILIES}
 
 
+@pytest.fixture(scope="module")
+def few(cards: dict[str, Any]) -> list[crossing.Case]:
+    return crossing.pairwise(cards)
+
+
 # Plain diffusers warns of what SeedGrid keeps quiet: cut prompts, NaN at one step.
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("num_cases", [5, pytest.param(24, marks=pytest.mark.sweep)])
@@ -31,11 +35,12 @@ def test_a_slice_of_everything_is_plain_and_locked(
     backend: DiffusersBackend,
     model_folder: Callable[[str], Path],
     cards: dict[str, Any],
+    few: list[crossing.Case],
     num_cases: int,
 ) -> None:
-    """The first cases of the mixed order: the plain call's bits, and the same beside others."""
+    """The first cases of the covering: the plain call's bits, and the same beside others."""
     num_painted = 0
-    for case in crossing.cases(cards)[:num_cases]:
+    for case in few[:num_cases]:
         card = cards[case.family]
         try:
             ours = crossing.paint_ours(case, backend, card)
@@ -48,12 +53,8 @@ def test_a_slice_of_everything_is_plain_and_locked(
     assert num_painted > num_cases / 2
 
 
-def test_any_part_is_a_sample_of_the_whole(cards: dict[str, Any]) -> None:
-    """Among the first cases every value of every axis is met, all of them about equally often."""
+def test_every_two_values_of_two_axes_meet(cards: dict[str, Any], few: list[crossing.Case]) -> None:
+    """In a few hundred of some hundred thousand cases."""
     everything = crossing.cases(cards)
-    assert len(set(everything)) == len(everything) > 20_000
-    first = everything[:2000]
-    for axis in ("dtype", "width", "threads", "guidance", "steps", "size", "prompt"):
-        counts = Counter(getattr(case, axis) for case in first)
-        assert set(counts) == {getattr(case, axis) for case in everything}
-    assert {case.family for case in first} >= set(crossing.FAMILIES) - {"ddpm", "ddim"}
+    assert len(set(few)) == len(few) < 600 < 100_000 < len(set(everything))
+    assert crossing.num_pairs(few) == crossing.num_pairs(everything) > 900

@@ -35,6 +35,9 @@ class Watcher:
     def noise(self, previews: Callable[[], tuple[Pixels, ...]]) -> None:
         self.noise_previews = previews()
 
+    def freed(self) -> None:
+        """The fake backend needs no memory."""
+
     def step(self, number: int, total: int, previews: Callable[[], tuple[Pixels, ...]]) -> None:
         self.steps.append((number, total))
         self.previews.append(previews())

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from gates import HeldBackend
 
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.core.request import Request, resolve
@@ -17,6 +19,7 @@ from seedgrid.diffusion.processor import has_fast_bfloat16
 from seedgrid.engine import Run
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend, Fault
+from seedgrid.web.actions import painting
 from seedgrid.web.actions.form import FormPayload, RoundPayload
 from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.serializers.answers import PageUpdate, Progress
@@ -27,18 +30,21 @@ from seedgrid.web.state.visitor_libraries import OneLibrary
 ASKED = FormPayload(prompt="a red fox", seeds="5-8", steps="3", size="64x64")
 
 
-@pytest.fixture
-def painter(request: pytest.FixtureRequest) -> FakeBackend:
-    return FakeBackend(step_delay_s=getattr(request, "param", 0.0))
+class Painter(HeldBackend):
+    """Makes no more than `num_steps` steps of a batch until it may make more."""
 
-
-def slowly(step_delay_s: float) -> pytest.MarkDecorator:
-    """Let the painter take its time over each step."""
-    return pytest.mark.parametrize("painter", [step_delay_s], indirect=True, ids=["slowly"])
+    def __init__(self) -> None:
+        super().__init__(lambda _recipes, number: number <= self.num_steps)
+        self.num_steps = math.inf
 
 
 @pytest.fixture
-def studio(tmp_path: Path, painter: FakeBackend) -> Iterator[Studio]:
+def painter() -> Painter:
+    return Painter()
+
+
+@pytest.fixture
+def studio(tmp_path: Path, painter: Painter) -> Iterator[Studio]:
     with Studio(library=tmp_path, backend=painter, placement=Placement()) as studio:
         yield studio
 
@@ -84,9 +90,9 @@ def test_generate_fills_the_stage_with_the_seeds_asked_for(handlers: Handlers) -
     assert (news.stage["busy"], news.status["key"]) == (False, "status_done")
 
 
-@slowly(0.3)
-def test_the_noise_is_shown_before_the_first_step(handlers: Handlers) -> None:
+def test_the_noise_is_shown_before_the_first_step(handlers: Handlers, painter: Painter) -> None:
     """Each cell begins as the noise of its seed: a picture, and no step yet."""
+    painter.num_steps = 0
     shown = handlers.on_generate(ASKED, {})
     painting = (
         news
@@ -99,28 +105,27 @@ def test_the_noise_is_shown_before_the_first_step(handlers: Handlers) -> None:
     assert first.status["key"] == "status_started"
 
 
-@slowly(0.05)
-def test_previews_are_small_pictures_for_every_cell(handlers: Handlers) -> None:
+def test_previews_are_small_pictures_for_every_cell(handlers: Handlers, painter: Painter) -> None:
     """While a run goes on, each cell has a step and a JPEG of its own."""
-    shown = handlers.on_generate(ASKED, {})
-    painting = [
-        news.stage["cells"]
-        for news in handlers.follow(kept(shown))
-        if news.stage["cells"][0]["state"] == "painting"
-    ]
-    assert len(painting) >= 2
-    for cells in painting:
+    painter.num_steps = 0
+    forming: list[list[dict[str, Any]]] = []
+    for news in handlers.follow(kept(handlers.on_generate(ASKED, {}))):
+        if news.stage["cells"][0]["state"] == "painting":
+            forming.append(news.stage["cells"])
+            painter.num_steps += 1
+    assert len(forming) >= 2
+    for cells in forming:
         previews = [cell["preview"] for cell in cells]
         assert all(uri.startswith("data:image/jpeg;base64,") for uri in previews)
         assert len(set(previews)) == 4
         assert max(map(len, previews)) < 40_000
 
 
-@slowly(0.02)
 def test_steps_are_told_no_faster_than_one_can_look(
-    handlers: Handlers, monkeypatch: pytest.MonkeyPatch
+    handlers: Handlers, painter: Painter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After each preview a tenth of a second is waited, unless a picture comes before."""
+    painter._step_delay_s = 0.02
     waits: list[float] = []
     real = Run.wait_for_pictures
 
@@ -220,11 +225,11 @@ def test_a_round_of_the_rail_can_be_gone_to(handlers: Handlers) -> None:
     assert [cell["seed"] for cell in back.stage["cells"]] == [5, 6, 7, 8]
 
 
-@slowly(0.1)
-def test_one_can_go_away_from_a_run_and_come_back(handlers: Handlers) -> None:
+def test_one_can_go_away_from_a_run_and_come_back(handlers: Handlers, painter: Painter) -> None:
     """While a refinement forms, the rail shows it, Back leaves it, a click returns to it."""
     place, news = grid(handlers)
     picked = {"picked": news.stage["cells"][0]["id"]}
+    painter.num_steps = 0
     forming = handlers.on_refine(RoundPayload(vary=GUIDE_SUFFIXES), place | picked)
     assert forming.rail is not None
     first, second = forming.rail["rounds"]
@@ -235,6 +240,7 @@ def test_one_can_go_away_from_a_run_and_come_back(handlers: Handlers) -> None:
     assert away.stage["busy"] is True
     assert [cell["state"] for cell in away.stage["cells"]] == ["done"] * 4
     again = handlers.on_go(second["id"], kept(away))
+    painter.num_steps = math.inf
     assert follow(handlers, again)[-1].stage["cells"][0]["state"] == "done"
 
 
@@ -248,13 +254,14 @@ def test_a_reload_shows_the_same_place(handlers: Handlers) -> None:
     assert again.rail["rounds"] == news.rail["rounds"]
 
 
-@slowly(0.05)
-def test_a_reload_finds_the_run_that_goes_on(handlers: Handlers, painter: FakeBackend) -> None:
+def test_a_reload_finds_the_run_that_goes_on(handlers: Handlers, painter: Painter) -> None:
     """A closed tab stops nothing; the next one watches the same run to its end."""
+    painter.num_steps = 0
     place = kept(handlers.on_generate(ASKED, {}))
     reloaded = handlers.on_load(place)
     assert reloaded.stage is not None
     assert reloaded.stage["busy"] is True
+    painter.num_steps = math.inf
     assert follow(handlers, reloaded)[-1].status["key"] == "status_done"
     assert len(painter.calls) == 1
 
@@ -361,12 +368,15 @@ def test_old_news_do_not_cover_a_message(handlers: Handlers) -> None:
     assert shown.status["epoch"] > news.status["epoch"]
 
 
-@slowly(0.05)
-def test_stop_keeps_what_is_done_and_leaves_others_alone(handlers: Handlers) -> None:
+def test_stop_keeps_what_is_done_and_leaves_others_alone(
+    handlers: Handlers, painter: Painter
+) -> None:
     """Two visitors: one stops, the other's pictures are finished."""
+    painter.num_steps = 0
     mine = handlers.on_generate(ASKED, {})
     yours = handlers.on_generate(ASKED, {})
     handlers.on_stop(kept(mine))
+    painter.num_steps = math.inf
     stopped, done = follow(handlers, mine)[-1], follow(handlers, yours)[-1]
     assert {cell["state"] for cell in stopped.stage["cells"]} == {"stopped"}
     assert (stopped.status["key"], stopped.stage["busy"]) == ("status_cancelled", False)
@@ -374,22 +384,21 @@ def test_stop_keeps_what_is_done_and_leaves_others_alone(handlers: Handlers) -> 
     assert {cell["state"] for cell in done.stage["cells"]} == {"done"}
 
 
-@slowly(0.02)
-def test_stop_then_generate_runs_one_job_to_its_end(
-    handlers: Handlers, painter: FakeBackend
-) -> None:
+def test_stop_then_generate_runs_one_job_to_its_end(handlers: Handlers, painter: Painter) -> None:
     """The stopped run ends stopped, the new one done, and both were never painted together."""
+    painter.num_steps = 0
     first = handlers.on_generate(ASKED, {})
     handlers.on_stop(kept(first))
+    painter.num_steps = math.inf
     second = handlers.on_generate(ASKED, kept(first))
     assert follow(handlers, second)[-1].status["key"] == "status_done"
     assert follow(handlers, first)[-1].status["key"] == "status_cancelled"
     assert len({call.thread for call in painter.calls}) == 1
 
 
-@slowly(0.1)
-def test_the_position_in_the_queue_is_shown(handlers: Handlers) -> None:
+def test_the_position_in_the_queue_is_shown(handlers: Handlers, painter: Painter) -> None:
     """The third visitor hears how many are before."""
+    painter.num_steps = 0
     runs = [handlers.on_generate(ASKED, {}) for _ in range(3)]
     news = next(handlers.follow(kept(runs[-1])))
     assert (news.status["key"], news.status["data"]) == ("status_queued", {"number": 1})
@@ -515,8 +524,11 @@ def test_an_unknown_place_is_the_page_before_the_first_grid(
     assert shown.status["key"] == ("place_unknown" if "place" in said else None)
 
 
-def test_a_link_paints_what_it_asks_for(studio: Studio, handlers: Handlers) -> None:
+def test_a_link_paints_what_it_asks_for(
+    studio: Studio, handlers: Handlers, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Not a filled form: the grid; and a known recipe is the library's."""
+    monkeypatch.setattr(painting, "_AT_ONCE_S", 60.0)  # A busy machine looks for longer.
     link = "prompt=a+red+fox&seeds=5-8&steps=3&size=64x64"
     shown = handlers.on_load({}, {"link": link})
     follow(handlers, shown)

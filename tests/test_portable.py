@@ -23,7 +23,7 @@ from seedgrid.diffusion.portable.golden import GOLDEN, GRID, SCHEDULERS
 from seedgrid.diffusion.portable.noise import normal
 from seedgrid.diffusion.portable.rules import EXACT, RULES
 from seedgrid.diffusion.portable.selftest import digest, grid_digest, run
-from tests.portable.child import arguments, bundled, expected, paint, walk
+from tests.portable.child import arguments, bundled, expected, paint, psnr_db, walk
 
 ROOT = Path(__file__).parent.parent
 
@@ -158,12 +158,6 @@ def test_loud_channel_does_not_drown_the_others() -> None:
                 block.conv2.weight[:, 3] /= 1024
     plain = pipeline(**arguments("sd", (1, 2))).images
     assert psnr_db(plain, paint(pipeline, "sd", (1, 2))) >= 55
-
-
-def psnr_db(plain: torch.Tensor, other: torch.Tensor) -> float:
-    pixels = [(images * 255).round().double() for images in (plain, other)]
-    error = ((pixels[0] - pixels[1]) ** 2).mean().item()
-    return math.inf if error == 0 else 10 * math.log10(255**2 / error)
 
 
 @pytest.mark.parametrize("shape", [(1, 4, 8, 8), (3, 33), (16,), (5,), (2,)])

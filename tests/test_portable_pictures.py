@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from command import SMALL, rows
 from painting import PLACEMENT, SilentWatch, paint, recipes_for
 from pictures import make_lineage, make_recipe
@@ -30,6 +31,8 @@ from seedgrid.export import bundle as export
 from seedgrid.formats.links import link_query, read_link
 from seedgrid.testing.fake import FakeBackend
 from seedgrid.verify import Claim, verify
+from tests.portable.child import pipeline_of, psnr_db
+from tests.portable.sweep import Draw, call, draws
 
 
 @pytest.fixture(scope="module")
@@ -189,3 +192,12 @@ def test_a_machine_that_computes_otherwise_paints_no_portable_picture(
     assert trial.times > 0
     with pytest.raises(RunError, match="tried again"):  # Another passport, another trial.
         real.paint(recipes[:1], replace(PLACEMENT, attention="math"), SilentWatch())
+
+
+@pytest.mark.parametrize("draw", draws(3, seed=2), ids=str)
+def test_a_random_recipe_has_one_picture(draw: Draw) -> None:
+    """Alone and between neighbours; near the plain one. More of them: tests.portable sweep."""
+    pipeline = pipeline_of(draw.family)
+    alone, between = (call(pipeline, draw, some, is_portable=True) for some in ((0, 0), (2, 1)))
+    assert torch.equal(alone, between)
+    assert psnr_db(call(pipeline, draw, (0, 0), is_portable=False), alone) >= 65

@@ -10,9 +10,9 @@ import torch
 
 from seedgrid.diffusion.portable import contraction, portable, windows, winograd
 from seedgrid.diffusion.portable.cases import numbers
-from seedgrid.diffusion.portable.grids import anchor, largest, rounded
+from seedgrid.diffusion.portable.grids import anchor, largest
 from seedgrid.diffusion.portable.weights import WeightCache, make_ready
-from seedgrid.diffusion.portable.windows import Windows
+from seedgrid.diffusion.portable.windows import Maps, Windows
 
 
 @pytest.fixture(autouse=True)
@@ -54,12 +54,13 @@ def test_tiles_of_any_size_give_the_same_bits(
     tile_bytes: int, stride: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where a map is cut changes the speed only."""
-    maps, matrix = numbers(3, 4, 9, 7), numbers(1, 5, 4, 9).to(torch.float64)
+    plain, matrix = numbers(3, 4, 9, 7), numbers(1, 5, 4, 9).to(torch.float64)
     walk = Windows(kernel=(3, 3), stride=(stride, stride), padding=(1, 1))
-    maps = rounded(maps, anchor(largest(maps, (1, 2, 3))))
-    whole = windows.convolve(maps, matrix, walk)
+    anchors = anchor(largest(plain, (1, 2, 3))).expand(-1, 4, -1, -1)
+    maps, bias = Maps(numbers=plain, anchors=anchors), numbers(5, seed=3)
+    whole = windows.convolve(maps, matrix, bias, walk)
     monkeypatch.setattr(windows, "TILE_BYTES", tile_bytes)
-    assert torch.equal(windows.convolve(maps, matrix, walk), whole)
+    assert torch.equal(windows.convolve(maps, matrix, bias, walk), whole)
 
 
 def test_sum_that_is_too_long_is_cut_at_the_same_places() -> None:

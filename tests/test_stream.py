@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,13 +11,14 @@ from typing import Any
 
 import gradio as gr
 import pytest
+from gates import HeldBackend
 from starlette.applications import Starlette
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from seedgrid.diffusion.backend import Placement
 from seedgrid.studio import Studio
-from seedgrid.testing.fake import FakeBackend
+from seedgrid.web.actions import painting
 from seedgrid.web.actions.form import FormPayload, RoundPayload, read_form, read_round
 from seedgrid.web.page import make_answers
 from seedgrid.web.serializers.answers import PageUpdate, Progress
@@ -28,8 +30,16 @@ ASKED = FormPayload(prompt="a red fox", seeds="5-8", steps="3", size="64x64")
 
 
 @pytest.fixture
-def studio(tmp_path: Path) -> Iterator[Studio]:
-    backend = FakeBackend(step_delay_s=0.05)
+def may_go() -> threading.Event:
+    """Whether a step may be made; so it is unless a test says otherwise."""
+    event = threading.Event()
+    event.set()
+    return event
+
+
+@pytest.fixture
+def studio(tmp_path: Path, may_go: threading.Event) -> Iterator[Studio]:
+    backend = HeldBackend(lambda _recipes, _number: may_go.is_set(), step_delay_s=0.05)
     with Studio(library=tmp_path, backend=backend, placement=Placement()) as studio:
         yield studio
 
@@ -40,13 +50,20 @@ def told(answer: str) -> list[dict[str, Any]]:
     return [json.loads(block.removeprefix("data: ")) for block in blocks]
 
 
-def test_the_stream_tells_a_run_to_its_end(studio: Studio) -> None:
+def test_the_stream_tells_a_run_to_its_end(studio: Studio, may_go: threading.Event) -> None:
     """Steps with previews, then four pictures, then that it is done; the rail when it changes."""
+    may_go.clear()
     handlers = make_answers(studio).handlers
     shown = handlers.on_generate(ASKED, {})
     assert shown.stage is not None
     place = shown.stage["follow"]
-    app = Starlette(routes=[Route("/follow", follow_route(handlers.follow), methods=["POST"])])
+
+    def follow(state: object) -> Iterator[Progress]:
+        for news in handlers.follow(state):
+            yield news
+            may_go.set()  # The first ones were told.
+
+    app = Starlette(routes=[Route("/follow", follow_route(follow), methods=["POST"])])
     with TestClient(app) as client:
         answer = client.post("/follow", json=place)
     news = told(answer.text)
@@ -114,8 +131,11 @@ def test_silence_is_a_heartbeat() -> None:
     assert line(Progress(), Progress(status={"key": "a"})) == ": still here\n\n"
 
 
-def test_known_pictures_come_with_the_answer_to_the_click(studio: Studio) -> None:
+def test_known_pictures_come_with_the_answer_to_the_click(
+    studio: Studio, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What the library knows is on the stage at once: there is nothing to follow."""
+    monkeypatch.setattr(painting, "_AT_ONCE_S", 60.0)  # A busy machine looks for longer.
     handlers = make_answers(studio).handlers
     first = handlers.on_generate(ASKED, {})
     assert first.state is not None

@@ -179,4 +179,8 @@ def test_the_speed_is_learnt_by_model_and_size(make_recipes: MakeRecipes) -> Non
     speeds.note(large, 1.0)
     assert speeds.estimate_s([large]) == pytest.approx(1.0)
     assert speeds.estimate_s([small]) == pytest.approx(2.0)
+    portable = small.replace(arithmetic="portable-1", dtype="float32")
+    speeds.note(portable, 7.0)
+    assert speeds.estimate_s([portable]) == pytest.approx(7.0), "slower, and not the others' speed"
+    assert speeds.estimate_s([small]) == pytest.approx(2.0)
     assert first_guess > 0

@@ -1,8 +1,8 @@
 """What a run tells those who watch it. Plain and frozen; no tensors, no callables.
 
 A run's events are: any number of `Queued`, then `Loading` if the model must be loaded, then
-`Started`, `Noise`, `Step`, `Finished` and `Missed` (one picture) in any number, and at the end
-exactly one of `Done`, `Cancelled`, `Failed`.
+`Started`, `Noise`, `Step`, `Finished`, `Missed` (one picture) and `Eased` in any number, and at
+the end exactly one of `Done`, `Cancelled`, `Failed`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import SeedGridError
+from seedgrid.core.notices import Notice
 from seedgrid.core.picture import Pixels
 
 
@@ -91,6 +92,13 @@ class Missed:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Eased:
+    """Memory was full: the run goes on in a way that needs less, which the notice says."""
+
+    notice: Notice
+
+
+@dataclass(frozen=True, kw_only=True)
 class Done:
     """Every picture of the run is finished."""
 
@@ -112,4 +120,4 @@ class Failed:
 
 
 Terminal = Done | Cancelled | Failed
-Event = Queued | Loading | Started | Noise | Step | Finished | Missed | Terminal
+Event = Queued | Loading | Started | Noise | Step | Finished | Missed | Eased | Terminal

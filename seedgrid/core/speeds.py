@@ -23,10 +23,10 @@ def pixel_steps(recipe: Recipe) -> int:
 
 
 class Speeds:
-    """How long a pixel takes at one step, by model and size. Written by one thread only."""
+    """How long a pixel takes at one step, by model, arithmetic and size. Written by one thread."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, int, int], float] = {}
+        self._known: dict[tuple[str, str, int, int], float] = {}
 
     def note(self, recipe: Recipe, elapsed_s: float) -> None:
         """Learn from a batch that was painted; one of full width, whatever is wanted of it."""
@@ -49,12 +49,12 @@ class Speeds:
 
     def _speed(self, recipe: Recipe) -> float:
         known = self._known.copy()
-        exact = known.get(_key(recipe))
-        if exact is not None:
-            return exact
-        alike = [speed for key, speed in known.items() if key[0] == recipe.model.id]
+        wanted = _key(recipe)
+        if wanted in known:
+            return known[wanted]
+        alike = [speed for key, speed in known.items() if key[:2] == wanted[:2]]
         return max(alike or known.values(), default=_GUESS_S)
 
 
-def _key(recipe: Recipe) -> tuple[str, int, int]:
-    return recipe.model.id, recipe.width, recipe.height
+def _key(recipe: Recipe) -> tuple[str, str, int, int]:
+    return recipe.model.id, recipe.arithmetic, recipe.width, recipe.height

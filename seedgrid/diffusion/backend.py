@@ -90,6 +90,10 @@ class Watch(Protocol):
         """
         ...
 
+    def freed(self) -> None:
+        """Tell that memory was full: all else was given back, and the batch begins anew."""
+        ...
+
 
 class Unwatched:
     """A watch for whoever does not look: it stops nothing until `cancelled` is set."""
@@ -100,6 +104,9 @@ class Unwatched:
         """Do nothing."""
 
     def step(self, number: int, total: int, previews: PreviewMaker) -> None:
+        """Do nothing."""
+
+    def freed(self) -> None:
         """Do nothing."""
 
 

@@ -10,7 +10,7 @@ always W. Knows nothing of runs, libraries or screens.
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any, Final
@@ -26,20 +26,21 @@ from seedgrid.diffusion.backend import (
     ATTENTION_NAMES,
     Outcome,
     Placement,
+    Unwatched,
     Watch,
     even_threads,
 )
 from seedgrid.diffusion.determinism import determinism, restored
-from seedgrid.diffusion.devices import empty_cache
+from seedgrid.diffusion.devices import empty_cache, pick_device
 from seedgrid.diffusion.environment import current_passport
-from seedgrid.diffusion.memory import within_memory
+from seedgrid.diffusion.memory import Result, within_memory
 from seedgrid.diffusion.pipeline_cache import Loaded, PipelineCache, quiet_diffusers
 from seedgrid.diffusion.pipeline_call import call_pipeline, outcomes_of, split_calls
 from seedgrid.diffusion.portable import selftest
 from seedgrid.diffusion.portable_trial import PortableTrial, keep_trial, recall_trial
 from seedgrid.diffusion.probe import run_probe
 from seedgrid.diffusion.probe_results import ProbeReport, advise, keep_report, recall_report
-from seedgrid.diffusion.probed_call import ProbedCall
+from seedgrid.diffusion.watched_parts import Watching
 from seedgrid.models import registry
 from seedgrid.models.schedulers import TABLE, min_steps
 from seedgrid.storage import starts
@@ -72,7 +73,7 @@ class DiffusersBackend:
                 _check_settings(recipe, loaded)
                 return current_passport(loaded.device, placement)
 
-        return within_memory(prepare, self._let_go, recipe, placement.device)
+        return self._within_memory(prepare, recipe, placement, Unwatched())
 
     def is_ready(self, recipe: Recipe, placement: Placement) -> bool:
         """Tell whether the model is loaded already."""
@@ -85,8 +86,8 @@ class DiffusersBackend:
         first = recipes[0]
         if len(recipes) > first.lock_width or any(r.batch_key != first.batch_key for r in recipes):
             raise ValueError("a batch holds at most lock_width recipes of one batch_key")
-        return within_memory(
-            lambda: self._paint(recipes, placement, watch), self._let_go, first, placement.device
+        return self._within_memory(
+            lambda: self._paint(recipes, placement, watch), first, placement, watch
         )
 
     def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport:
@@ -101,11 +102,8 @@ class DiffusersBackend:
         passport = self.prepare(recipe, placement)
         report = recall_report(recipe, passport)
         if report is None:
-            report = within_memory(
-                lambda: self._run_probe(recipe, placement, watch),
-                self._let_go,
-                recipe,
-                placement.device,
+            report = self._within_memory(
+                lambda: self._run_probe(recipe, placement, watch), recipe, placement, watch
             )
             keep_report(recipe, passport, report)
         if replace(placement, device="auto", previews=True) == Placement():
@@ -171,6 +169,12 @@ class DiffusersBackend:
                     pictures |= zip(places, outcomes_of(part, output), strict=True)
             return tuple(pictures[place] for place in range(len(recipes)))
 
+    def _within_memory(
+        self, work: Callable[[], Result], recipe: Recipe, placement: Placement, watch: Watch
+    ) -> Result:
+        device = str(pick_device(placement.device))
+        return within_memory(work, self._let_go, watch.freed, recipe, device)
+
     def _let_go(self) -> None:
         self._pipelines.clear()
         self._accelerators = make_accelerators()
@@ -181,8 +185,9 @@ class DiffusersBackend:
         with _scope(recipe, placement):
             loaded = self._pipelines.get(recipe, placement)
 
-            def compute(recipes: Sequence[Recipe], call: ProbedCall) -> None:
-                call_pipeline(recipes, loaded, watch, call)
+            def compute(recipes: Sequence[Recipe], watching: Watching) -> list[torch.Tensor]:
+                output = call_pipeline(recipes, loaded, watch, watching)
+                return [output.images, output.latents, torch.tensor(output.withheld)]
 
             probed = [each for each in self._accelerators if each.is_probed]
             with all_used_by(

@@ -31,13 +31,18 @@ def is_memory_error(error: BaseException) -> bool:
 
 
 def within_memory(
-    work: Callable[[], Result], give_back: Callable[[], None], recipe: Recipe, device: str
+    work: Callable[[], Result],
+    give_back: Callable[[], None],
+    tell: Callable[[], None],
+    recipe: Recipe,
+    device: str,
 ) -> Result:
     """Do something, once more after giving memory back if it did not fit.
 
     Args:
         work: May be done twice.
         give_back: Lets go of everything that can be made again.
+        tell: Called before it is tried once more.
         recipe: What is painted, for the advice.
         device: Where, for the advice.
 
@@ -55,6 +60,7 @@ def within_memory(
         give_back()
         if not is_last:
             logger.warning("memory is full: all models are let go of, and it is tried once more")
+            tell()
     raise RunError(
         "memory_full",
         width=recipe.width,

@@ -26,8 +26,8 @@ from seedgrid.diffusion.lora_layers import scale_loras
 from seedgrid.diffusion.memory import is_memory_error
 from seedgrid.diffusion.noise_mix import mixed_noise
 from seedgrid.diffusion.pipeline_cache import Loaded
-from seedgrid.diffusion.probed_call import ProbedCall
 from seedgrid.diffusion.step_callbacks import follow
+from seedgrid.diffusion.watched_parts import Watching
 from seedgrid.models.schedulers import make_scheduler
 from seedgrid.storage import starts
 
@@ -61,7 +61,7 @@ def call_pipeline(
     recipes: Sequence[Recipe],
     loaded: Loaded,
     watch: Watch,
-    probed: ProbedCall | None = None,
+    probed: Watching | None = None,
 ) -> PipelineOutput:
     """Call the pipeline with W cells: the recipes, padded with repeats of them.
 
@@ -130,7 +130,7 @@ def to_pixels(images: torch.Tensor) -> tuple[Outcome, ...]:
 
 
 def _plain_call(
-    recipes: Sequence[Recipe], loaded: Loaded, watch: Watch, probed: ProbedCall | None
+    recipes: Sequence[Recipe], loaded: Loaded, watch: Watch, probed: Watching | None
 ) -> PipelineOutput:
     """Make the call itself.
 

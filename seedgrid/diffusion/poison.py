@@ -2,20 +2,26 @@
 
 A tensor of a batch of W cells has W rows, or 2 W where guidance asks for the words and for their
 absence, and row r belongs to cell r % W. Any arithmetic that mixes rows, however little, carries
-NaN over; what passes over NaN (a maximum that ignores it, a sorted order) meets neighbours that are
-large, or of ordinary size and other. Knows no pipelines.
+NaN over; what passes over NaN (a maximum that ignores it, a sorted order, a guard against it) meets
+neighbours that are large, as huge as can be, nothing, or of ordinary size and other. Knows no
+pipelines.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import torch
 
-Kind = Literal["nan", "large", "other"]
-KINDS: Final[tuple[Kind, ...]] = ("nan", "large", "other")
+Kind = Literal["nan", "large", "other", "huge", "nothing"]
+KINDS: Final[tuple[Kind, ...]] = ("nan", "huge", "other", "large", "nothing")
+MILD: Final[tuple[Kind, ...]] = ("large", "other", "nothing")
+"""What decides otherwise because of a neighbour's size must not meet NaN, which decides nothing."""
+
+WILD: Final[tuple[Kind, ...]] = ("nan", "huge", "large")
+"""What needs no comparison: it is seen in the own picture."""
 
 _LARGE: Final = 30.0
 
@@ -49,7 +55,9 @@ class Batch:
         grouped = tensor.reshape(-1, self.width, *tensor.shape[1:])
         return grouped.roll(slots, dims=1).reshape(tensor.shape)
 
-    def poisoned(self, tensor: torch.Tensor, turn: int) -> torch.Tensor:
+    def poisoned(
+        self, tensor: torch.Tensor, turn: int, kinds: Sequence[Kind] = KINDS
+    ) -> torch.Tensor:
         """Return the tensor (k W, …) with neighbours of all kinds; another kind in each turn."""
         if not tensor.is_floating_point() or tensor.ndim < 2:
             return tensor.clone()
@@ -57,21 +65,21 @@ class Batch:
         own = self.own_rows(tensor)
         for distance in range(1, self.width):
             neighbour = (self.own + distance) % self.width
-            bad = _bad(own, KINDS[(distance - 1 + turn) % len(KINDS)])
+            bad = _bad(own, kinds[(distance - 1 + turn) % len(kinds)])
             result[neighbour :: self.width] = bad
         return result
 
-    def differing(self, found: torch.Tensor, alone: torch.Tensor) -> torch.Tensor:
+    def differing(self, own: torch.Tensor, alone: torch.Tensor) -> torch.Tensor:
         """Return which values of the own rows differ from any slot of a batch of copies.
 
         Args:
-            found: Of a batch with neighbours, (k W, …).
-            alone: Of a batch of copies, the same shape.
+            own: Out of a batch with neighbours, (k, …).
+            alone: Of a batch of copies, (k W, …).
         """
         expected = alone.reshape(-1, self.width, *alone.shape[1:])
-        mine = self.own_rows(found).unsqueeze(1)
+        mine = own.unsqueeze(1)
         # NaN is a value like any other here: a picture may be NaN all by itself.
-        both_nan = mine.isnan() & expected.isnan() if found.is_floating_point() else False
+        both_nan = mine.isnan() & expected.isnan() if own.is_floating_point() else False
         return (mine != expected) & ~torch.as_tensor(both_nan)
 
 
@@ -83,6 +91,10 @@ def _bad(own: torch.Tensor, kind: Kind) -> torch.Tensor:
             return own.flip(-1) * -_LARGE + _LARGE
         case "other":
             return own.flip(-1) * 0.9 + 0.1
+        case "huge":
+            return torch.full_like(own, torch.finfo(own.dtype).max)
+        case "nothing":
+            return torch.zeros_like(own)
 
 
 def mapped(value: Any, change: Callable[[torch.Tensor], Any]) -> Any:

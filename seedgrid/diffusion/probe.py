@@ -1,8 +1,13 @@
 """Test the lock: paint one batch, all steps and the decoding, beside poisoned neighbours.
 
-What the own rows of the batch become is compared, bit by bit, with those of a batch of copies,
-which has no neighbours and fills all slots (probed_call.py). That costs a third more than a grid,
-and a second decoding.
+First the pipeline is called with every part of it watched (`poisoned_call.py`): what enters text
+encoders, denoiser, scheduler and decoder has neighbours that are as bad as can be, in a slot that
+changes. NaN in the own picture is a leak at once; at every third step and for the decoding the own
+rows are compared, bit by bit, with those of a batch of copies, which has no neighbours and fills
+all slots. Then the pipeline is called once more for such a batch, and denoiser and decoder are not
+run but give back what they gave (`replayed_call.py`): whatever lies between the parts, the words,
+the noise, guidance, the scheduler and what is made of the decoded pictures, must come to the very
+same rows. In all it costs a third more denoising than a grid, and a second decoding.
 
 It is a test and no proof: code that branches on a neighbour's value, and only on values that were
 not tried, is not found (docs/lock.md).
@@ -12,16 +17,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Final, Protocol
+
+import torch
 
 from seedgrid.core.recipe import Recipe
 from seedgrid.diffusion.backend import Watch
 from seedgrid.diffusion.poison import Batch
+from seedgrid.diffusion.poisoned_call import PoisonedCall
 from seedgrid.diffusion.probe_findings import Findings, LeakFound
 from seedgrid.diffusion.probe_results import Check, ProbeReport
-from seedgrid.diffusion.probed_call import Enough, ProbedCall
+from seedgrid.diffusion.replayed_call import ReplayedCall
+from seedgrid.diffusion.watched_parts import Watching
 
 _LONG_PROMPT: Final = " ".join(["misty mountains above a quiet lake at dawn, painted"] * 34)
 
@@ -29,12 +37,15 @@ _LONG_PROMPT: Final = " ".join(["misty mountains above a quiet lake at dawn, pai
 class Compute(Protocol):
     """Run one locked batch with a pipeline's parts watched, decoding and all."""
 
-    def __call__(self, recipes: Sequence[Recipe], call: ProbedCall) -> None:
-        """Compute a full batch inside `call.watching(pipeline)`.
+    def __call__(self, recipes: Sequence[Recipe], watching: Watching) -> list[torch.Tensor]:
+        """Compute a full batch inside `watching.watching(pipeline)`.
 
         Args:
             recipes: Exactly `lock_width` of them.
-            call: Watches the pipeline that is called.
+            watching: Watches the pipeline that is called.
+
+        Returns:
+            All that came out, each with one row a cell.
         """
         ...
 
@@ -88,26 +99,39 @@ def _is_tight(
     recipe: Recipe, compute: Compute, watch: Watch, denoiser: str, found: Findings
 ) -> bool:
     width = recipe.lock_width
-    batch = Batch(width=width, own=0)
+    # In the middle, where there is one: what takes the first row, or the last, for all is found.
+    batch = Batch(width=width, own=min(1, width - 1))
+    company = _company(recipe)
     try:
-        alone = ProbedCall(batch, watch, found, denoiser=denoiser, ends_at_denoiser=True)
-        with suppress(Enough):
-            compute([recipe] * width, alone)
-        beside = ProbedCall(batch, watch, found, denoiser=denoiser, expected=alone.seen)
-        compute(_company(recipe), beside)
+        poisoned = PoisonedCall(batch, watch, found)
+        painted = compute(_with_own(recipe, company, batch.own), poisoned)
+        found.require(f"denoiser ({denoiser})")
+        own = [batch.own_rows(rows) for rows in painted]
+        again = ReplayedCall(batch, watch, found, poisoned.record, is_alone=True)
+        found.note("picture", batch, own, compute([recipe] * width, again))
+        again.check_number_of_calls()
+        if width == 2:
+            first = Batch(width=width, own=0)
+            moved = ReplayedCall(first, watch, found, poisoned.record, is_alone=False)
+            rows = compute(_with_own(recipe, company, 0), moved)
+            found.note("picture", first, own, [first.copies(each) for each in rows])
     except LeakFound:
         return False
     return True
 
 
+def _with_own(recipe: Recipe, company: Sequence[Recipe], slot: int) -> list[Recipe]:
+    return [*company[:slot], recipe, *company[slot:]]
+
+
 def _company(recipe: Recipe) -> list[Recipe]:
-    """Return a full batch, the cell first; the others have other words and seeds, and no mix.
+    """Return the neighbours of a full batch: they have other words and seeds, and no mix.
 
     Whether there are negative words at all stays: it may decide how many rows there are.
     """
     words = ("fox", _LONG_PROMPT, recipe.prompt[::-1])
     negatives = ("blurry", "", _LONG_PROMPT)
-    return [recipe] + [
+    return [
         recipe.model_copy(
             update={
                 "seed": (recipe.seed + place) % 2**32,

@@ -1,8 +1,8 @@
-"""Findings: what a probe compares, bit by bit, and what came of it."""
+"""What a probe compared, by part of the pipeline, and that a leak was found. Knows no pipelines."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 
@@ -21,32 +21,56 @@ class Findings:
         self._width = width
         self._parts: dict[str, list[float]] = {}  # compared, differing, largest
 
-    def note(self, part: str, batch: Batch, found: Any, alone: Any) -> None:
-        """Compare the own rows of what came out beside neighbours with those of copies.
+    def note(self, part: str, batch: Batch, own: Any, alone: Any) -> None:
+        """Compare own rows that had neighbours with those of copies.
+
+        Args:
+            part: Of the pipeline.
+            batch: Which rows are the own ones.
+            own: Tensors (k, …) in any nesting: the own rows only.
+            alone: The same of a batch of copies, each (k W, …).
 
         Raises:
-            LeakFound: A bit differs.
+            LeakFound: A bit differs, or there is not as much.
         """
-        pairs = [
-            pair
-            for pair in zip(tensors_in(found), tensors_in(alone), strict=True)
-            if batch.is_of(pair[0]) and pair[0].shape == pair[1].shape
-        ]
         seen = self._parts.setdefault(part, [0, 0, 0.0])
-        for one, other in pairs:
+        mine, theirs = tensors_in(own), tensors_in(alone)
+        if len(mine) != len(theirs):
+            self.differs(part)
+        for one, other in zip(mine, theirs, strict=True):
+            if other.shape != (one.shape[0] * batch.width, *one.shape[1:]):
+                self.differs(part)
             differing = batch.differing(one, other)
             seen[0] += differing.numel()
             if differing.any():
                 seen[1] += int(differing.sum())
-                mine = batch.own_rows(one).unsqueeze(1)
-                theirs = other.reshape(-1, batch.width, *other.shape[1:])
-                largest = (mine.double() - theirs.double()).abs().nan_to_num(nan=torch.inf).max()
-                seen[2] = max(seen[2], float(largest))
+                expected = other.reshape(-1, batch.width, *other.shape[1:]).double()
+                distance = (one.unsqueeze(1).double() - expected).abs()
+                seen[2] = max(seen[2], float(distance.nan_to_num(nan=torch.inf).max()))
         if seen[1]:
             raise LeakFound(part)
 
+    def differs(self, part: str) -> NoReturn:
+        """Note that a part was run otherwise altogether: other shapes, or another number of times.
+
+        Raises:
+            LeakFound: Always.
+        """
+        seen = self._parts.setdefault(part, [0, 0, 0.0])
+        self._parts[part] = [seen[0] + 1, seen[1] + 1, torch.inf]
+        raise LeakFound(part)
+
+    def require(self, part: str) -> None:
+        """Make sure that a part was compared at all: what nobody saw is not tested.
+
+        Raises:
+            LeakFound: It was not.
+        """
+        if not self._parts.get(part, [0])[0]:
+            self.differs(part)
+
     def checks(self) -> list[Check]:
-        """Return what there is to report, a check each part."""
+        """Return what was compared, part by part."""
         return [
             Check(
                 name=part,

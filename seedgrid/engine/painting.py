@@ -14,13 +14,14 @@ from functools import partial
 import numpy as np
 
 from seedgrid.core.errors import RunCancelled, RunError
-from seedgrid.core.events import Loading, Missed, Started
+from seedgrid.core.events import Eased, Loading, Missed, Started
 from seedgrid.core.picture import Pixels
 from seedgrid.core.plan import Job
 from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.core.speeds import Speeds
 from seedgrid.diffusion.backend import Backend, Outcome
 from seedgrid.engine.background import TaskThread
+from seedgrid.engine.easing import easier_ways
 from seedgrid.engine.run import Run
 from seedgrid.engine.saving import SAVED_TOGETHER, save, save_again, wait_for
 from seedgrid.engine.watchdog import Pulse
@@ -75,35 +76,45 @@ class Painter:
         has_painted = False
         try:
             for cells in _same_setting(run.jobs):
-                passport = self._prepare(run, run.jobs[cells[0]].recipe)
                 left = tuple(
                     cell for cell in cells if cell not in run.finished and cell not in run.missed
                 )
+                passport = self._prepare(run, left or cells)
                 unknown = self._recall(run, left, passport, saving)
-                width = run.jobs[cells[0]].recipe.lock_width
-                for start in range(0, len(unknown), width):
+                while unknown:
                     if has_painted and (yield):
-                        passport = self._prepare(run, run.jobs[cells[0]].recipe)
-                    batch = unknown[start : start + width]
-                    painted = _painted(run, batch, self._paint_batch(run, batch))
+                        passport = self._prepare(run, unknown)
+                    batch = unknown[: run.jobs[unknown[0]].recipe.lock_width]
+                    try:
+                        painted = _painted(run, batch, self._paint_batch(run, batch))
+                    except RunError as error:
+                        _ease(run, unknown, error)
+                        passport = self._prepare(run, unknown)
+                        continue
+                    unknown = unknown[len(batch) :]
                     has_painted = True
                     before, saving = saving, self._save(run, painted, passport)
                     wait_for(before)  # Memory holds two batches at most.
         finally:
             wait_for(saving)
-        for error in run.missed.values():
-            raise error
+        for reason in run.missed.values():
+            raise reason
 
-    def _prepare(self, run: Run, recipe: Recipe) -> Passport:
-        if run.cancelled:
-            raise RunCancelled("run_cancelled")
-        backend, placement = self._backend, run.placement
-        if not backend.is_ready(recipe, placement):
-            run.announce(Loading(model=recipe.model.id))
-            self._pulse.beat(is_loading=True)
-        passport = backend.prepare(recipe, placement)
-        self._pulse.beat()
-        return passport
+    def _prepare(self, run: Run, cells: Cells) -> Passport:
+        while True:
+            if run.cancelled:
+                raise RunCancelled("run_cancelled")
+            recipe, placement = run.jobs[cells[0]].recipe, run.placement
+            if not self._backend.is_ready(recipe, placement):
+                run.announce(Loading(model=recipe.model.id))
+                self._pulse.beat(is_loading=True)
+            try:
+                passport = self._backend.prepare(recipe, placement)
+            except RunError as error:
+                _ease(run, cells, error)
+                continue
+            self._pulse.beat()
+            return passport
 
     def _recall(
         self, run: Run, cells: Cells, passport: Passport, saving: list[Future[None]]
@@ -145,6 +156,27 @@ class Painter:
             )
             for start in range(0, len(painted), SAVED_TOGETHER)
         ]
+
+
+def _ease(run: Run, cells: Cells, error: RunError) -> None:
+    """Have what is left of a run that does not fit into memory go on in a way that needs less.
+
+    Args:
+        run: Its painted pictures may still be on their way to the disk: they stay as they are.
+        cells: What is not painted yet, of one setting.
+        error: Why.
+
+    Raises:
+        RunError: It is about something else, or there is no way left.
+    """
+    if error.code != "memory_full":
+        raise error
+    width = run.jobs[cells[0]].recipe.lock_width
+    way = next(easier_ways(run.placement, width, str(error.data["device"])), None)
+    if way is None:
+        raise error
+    run.ease(way.placement, cells, way.lock_width)
+    run.announce(Eased(notice=way.notice))
 
 
 def _same_setting(jobs: Sequence[Job]) -> tuple[Cells, ...]:

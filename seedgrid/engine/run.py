@@ -10,6 +10,7 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import copy_context
+from dataclasses import replace
 from typing import Literal
 
 from seedgrid.core.entry import Entry
@@ -17,6 +18,7 @@ from seedgrid.core.errors import RunCancelled, SeedGridError
 from seedgrid.core.events import (
     Cancelled,
     Done,
+    Eased,
     Event,
     Failed,
     Finished,
@@ -207,6 +209,23 @@ class Run:
             raise RunCancelled("run_cancelled")
         return tuple(self._finished[cell] for cell in range(len(self.jobs)))
 
+    def ease(self, placement: Placement, cells: Sequence[int], lock_width: int) -> None:
+        """Go on elsewhere, and with some cells in smaller batches. For the engine only.
+
+        Args:
+            placement: Where to compute from now on.
+            cells: What is not painted yet, of one setting.
+            lock_width: Theirs from now on.
+        """
+        self.placement = placement
+        if self.jobs[cells[0]].recipe.lock_width != lock_width:
+            self.jobs = tuple(
+                replace(job, recipe=job.recipe.replace(lock_width=lock_width))
+                if cell in cells
+                else job
+                for cell, job in enumerate(self.jobs)
+            )
+
     def when_changed(self, listener: Callable[[], None]) -> None:
         """Call somebody after every event, on the thread that announces it, and once at the start.
 
@@ -254,6 +273,8 @@ class Run:
         self._state = _state_after(event)
         if isinstance(event, Finished):
             self._finished[event.cell] = event.entry
+        if isinstance(event, Eased):
+            self.notices = (*self.notices, event.notice)
 
     def _forget_what_is_replaced_by(self, event: Event) -> None:
         """Keep the log short: previews are large, and only the newest is of use."""

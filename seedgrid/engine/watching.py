@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from seedgrid.core.errors import RunCancelled
-from seedgrid.core.events import Noise, Step
+from seedgrid.core.events import Eased, Noise, Step
+from seedgrid.core.notices import Notice
 from seedgrid.diffusion.backend import PreviewMaker
 from seedgrid.engine.run import Run
 from seedgrid.engine.watchdog import Pulse
@@ -36,6 +37,11 @@ class BatchWatch:
         self._live()
         shown = previews() if self._has_previews else ()
         self._run.announce(Step(cells=self._cells, number=number, total=total, previews=shown))
+
+    def freed(self) -> None:
+        """Announce that the batch begins anew, with all memory that can be had."""
+        self._live()
+        self._run.announce(Eased(notice=Notice("memory_freed")))
 
     def _live(self) -> None:
         self._pulse.beat()

@@ -49,6 +49,7 @@ def type_a_cat(page: Page) -> None:
     set_steps(page, 2)
     prompt(page).fill("a cat")
     seeds(page).fill("11-14")
+    page.evaluate("SeedGrid.reveal(document.querySelector('#sg-scheduler'))")
     page.locator("#sg-scheduler input").click()
     page.get_by_role("option", name="Euler", exact=True).click()
     variation(page, 2).fill(", in the fog")

@@ -1,6 +1,7 @@
 """Compute portably elsewhere.
 
 python -m tests.portable child MODEL…       in this environment; prints names and hashes
+python -m tests.portable sweep              random recipes, environments and widths
 python -m tests.portable emulate PROCESSOR  on an emulated one: nehalem, haswell or arm64
 """
 
@@ -14,6 +15,10 @@ if __name__ == "__main__":
         from tests.portable.child import main
 
         main(rest)
+    elif command == "sweep":
+        from tests.portable.sweep import main as sweep
+
+        sys.exit(sweep(rest))
     else:
         from tests.portable.emulate import main as emulate
 

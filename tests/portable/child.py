@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import json
+import math
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -60,6 +61,13 @@ def paint(
     return images
 
 
+def psnr_db(plain: torch.Tensor, other: torch.Tensor) -> float:
+    """Return how near a picture is to another, in whole steps of 1/255."""
+    pixels = [(images * 255).round().double() for images in (plain, other)]
+    error = ((pixels[0] - pixels[1]) ** 2).mean().item()
+    return math.inf if error == 0 else 10 * math.log10(255**2 / error)
+
+
 def family_digest(spec: str) -> str:
     """Paint two tiny pictures and return their hash.
 
@@ -67,8 +75,14 @@ def family_digest(spec: str) -> str:
         spec: A small pipeline or `bundled`, alone or with a scheduler: `sdxl/Euler a`.
     """
     name, _, scheduler = spec.partition("/")
+    return digest(paint(pipeline_of(name), name, (3, 4), scheduler or None))
+
+
+def pipeline_of(name: str) -> Any:
+    """Return the bundled model, or a small pipeline by its name; it shows no progress."""
     pipeline = bundled() if name == "bundled" else pipelines.build(name)
-    return digest(paint(pipeline, name, (3, 4), scheduler or None))
+    pipeline.set_progress_bar_config(disable=True)
+    return pipeline
 
 
 def bundled() -> Any:

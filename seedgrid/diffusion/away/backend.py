@@ -157,6 +157,9 @@ def _tell(watch: Watch | None, kind: str, said: Sequence[object]) -> None:
     """Pass on how a batch goes."""
     if watch is None:
         return
+    if kind == "freed":
+        watch.freed()
+        return
     *numbers, shown = said
     previews = partial(_as_pixels, shown)
     if kind == "noise":

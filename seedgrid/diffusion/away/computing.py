@@ -105,6 +105,9 @@ class _Teller:
     def step(self, number: int, total: int, previews: PreviewMaker) -> None:
         self._news.put(("step", number, total, previews()))
 
+    def freed(self) -> None:
+        self._news.put(("freed",))
+
 
 def _plain(outcome: Outcome) -> Any:
     return (outcome.code, outcome.data) if isinstance(outcome, RunError) else outcome

@@ -18,7 +18,7 @@ import torch
 from seedgrid.diffusion.portable import winograd
 from seedgrid.diffusion.portable.grids import MAX_TERMS, anchor, largest, rounded
 from seedgrid.diffusion.portable.weights import CACHE, Ready, make_ready
-from seedgrid.diffusion.portable.windows import Windows, convolve
+from seedgrid.diffusion.portable.windows import Maps, Windows, convolve
 
 _ROWS_BYTES = 1 << 21
 
@@ -106,15 +106,13 @@ def convolution(
         dilation=(dilation[0], dilation[1]),
     )
     kernel = CACHE.get(weights, lambda: _make_kernel(weights.detach(), groups))
-    numbers = _rounded_maps(inputs, kernel.balance)
-    if kernel.is_transformed and winograd.serves(inputs, windows):
-        sums = winograd.convolve(numbers, kernel.matrix)
-    else:
-        matrix = kernel.matrix
-        if kernel.is_transformed:
-            matrix = _plain_kernel(make_ready(_grouped(weights.detach(), groups)))
-        sums = convolve(numbers, matrix, windows)
-    return add_bias(sums, None if bias is None else bias.view(1, -1, 1, 1))
+    maps = _on_grids(inputs.contiguous(), kernel.balance)
+    if not kernel.is_transformed:
+        return convolve(maps, kernel.matrix, bias, windows)
+    if winograd.serves(maps, windows):
+        return winograd.convolve(maps, kernel.matrix, bias)
+    plain = _plain_kernel(make_ready(_grouped(weights.detach(), groups)))
+    return convolve(maps, plain, bias, windows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,11 +147,11 @@ def _plain_kernel(ready: Ready) -> torch.Tensor:
     return ready.matrix * ready.balance[:, None, :, None]
 
 
-def _rounded_maps(inputs: torch.Tensor, balance: torch.Tensor) -> torch.Tensor:
-    """Round each sample's groups of channels to one grid, measured in what they contribute."""
+def _on_grids(inputs: torch.Tensor, balance: torch.Tensor) -> Maps:
+    """Give each sample's groups of channels one grid, measured in what they contribute."""
     groups, depth = balance.shape
-    maps = inputs.contiguous().view(len(inputs), groups, depth, -1)
+    low, high = inputs.view(len(inputs), groups, depth, -1).aminmax(dim=3, keepdim=True)
     contribution = balance.view(1, groups, depth, 1)
-    contributed = largest(maps, 3) * contribution
+    contributed = torch.maximum(high, low.neg_()) * contribution
     anchors = anchor(largest(contributed, 2)) / contribution
-    return rounded(maps, anchors).view(inputs.shape)
+    return Maps(numbers=inputs, anchors=anchors.view(len(inputs), -1, 1, 1))

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 import torch
 
-from seedgrid.diffusion.portable.activations import PIECE
 from seedgrid.diffusion.portable.sums import moments
 
 Moments = tuple[torch.Tensor, torch.Tensor]
 
+_TERMS: Final = 1 << 19
+"""Numbers summed at a time; whole rows of them."""
+
 
 def _moments_of(rows: torch.Tensor, eps: float) -> Moments:
     """Return mean and 1 / sqrt(variance + eps) of each row, float64, some rows at a time."""
-    step = max(1, PIECE // rows.shape[1])
+    step = max(1, _TERMS // rows.shape[1])
     means, variances = zip(
         *(moments(rows[start : start + step]) for start in range(0, len(rows), step)), strict=True
     )

@@ -40,11 +40,6 @@ def moved_last(numbers: torch.Tensor, dims: Sequence[int]) -> torch.Tensor:
     )
 
 
-def sum_over(numbers: torch.Tensor, dims: Sequence[int]) -> torch.Tensor:
-    """Sum over dimensions, which disappear; float64."""
-    return folded(moved_last(numbers, dims))
-
-
 def moments(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Return mean and variance (divided by n) of each row, float64, shapes (m,).
 

@@ -99,7 +99,7 @@ class PortableArray(np.ndarray):
 class Number(float):
     """A Python number taken out of a `PortableArray`."""
 
-    def __pow__(self, other: Any, modulus: None = None) -> Any:
+    def __pow__(self, other: Any, _: None = None) -> Any:
         if isinstance(other, np.ndarray):
             return NotImplemented
         return Number(functions.power(float(self), float(other)))

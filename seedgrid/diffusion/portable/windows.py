@@ -16,7 +16,7 @@ import torch
 
 from seedgrid.diffusion.portable.grids import MAX_TERMS
 
-TILE_BYTES: Final = 1 << 22
+TILE_BYTES: Final = 1 << 21
 """Of a tile's windows: it should stay in the processor's cache until it is multiplied."""
 
 
@@ -47,12 +47,48 @@ class Tile:
     rows: int
 
 
-def padded(maps: torch.Tensor, windows: Windows) -> torch.Tensor:
-    """Return maps with their border of zeros."""
-    down, across = windows.padding
-    if not down and not across:
-        return maps
-    return torch.nn.functional.pad(maps, (across, across, down, down))
+@dataclass(frozen=True, kw_only=True)
+class Maps:
+    """Feature maps that are rounded to their grids a piece at a time, in the processor's cache.
+
+    Attributes:
+        numbers: float32, shape (n, c, h, w), contiguous.
+        anchors: Of their grids, shape (n, c, 1, 1).
+    """
+
+    numbers: torch.Tensor
+    anchors: torch.Tensor
+
+    def channels(self, some: slice) -> Maps:
+        """Return some of the channels."""
+        return Maps(numbers=self.numbers[:, some], anchors=self.anchors[:, some])
+
+    def part(self, samples: slice, top: int, rows: int, padding: tuple[int, int]) -> torch.Tensor:
+        """Return rounded rows of some samples, with their border of zeros.
+
+        Args:
+            samples: Which.
+            top: The first row, counted from the upper border's first.
+            rows: How many.
+            padding: Rows above and below, columns to either side.
+
+        Returns:
+            float32, shape (samples, c, rows, w + 2 * padding[1]).
+        """
+        down, across = padding
+        numbers, anchors = self.numbers[samples], self.anchors[samples]
+        count, depth, height, width = numbers.shape
+        part = numbers.new_empty(count, depth, rows, width + 2 * across)
+        first, last = max(top - down, 0), min(top - down + rows, height)
+        start, end = first + down - top, last + down - top
+        for border in (part[:, :, :start], part[:, :, end:]):
+            border.zero_()
+        if across:
+            part[..., :across].zero_()
+            part[..., -across:].zero_()
+        inner = part[:, :, start:end, across : across + width]
+        torch.add(numbers[:, :, first:last], anchors, out=inner).sub_(anchors)
+        return part
 
 
 def tiles(shape: torch.Size, bytes_a_row: int) -> Iterator[Tile]:
@@ -71,36 +107,43 @@ def tiles(shape: torch.Size, bytes_a_row: int) -> Iterator[Tile]:
             yield Tile(samples=some, top=top, rows=min(rows, height - top))
 
 
-def convolve(maps: torch.Tensor, matrix: torch.Tensor, windows: Windows) -> torch.Tensor:
-    """Convolve numbers on grids, exactly, and round once.
+def convolve(
+    maps: Maps, matrix: torch.Tensor, bias: torch.Tensor | None, windows: Windows
+) -> torch.Tensor:
+    """Convolve exactly, round once, add the bias.
 
     Args:
-        maps: float32, shape (n, c, h, w), contiguous.
-        matrix: float64, shape (groups, outputs, c / groups, taps).
+        maps: Shape (n, c, h, w).
+        matrix: float64, on grids, shape (groups, outputs, c / groups, taps).
+        bias: float32, shape (groups * outputs,).
         windows: The kernel's walk.
 
     Returns:
         float32, shape (n, groups * outputs, …).
     """
     groups, outputs, depth, _ = matrix.shape
-    height, width = windows.output(*maps.shape[2:])
-    shape = (len(maps), groups * outputs, height, width)
-    result = torch.empty(shape, dtype=torch.float32, device=maps.device)
-    bordered = padded(maps, windows)
+    samples, _, *size = maps.numbers.shape
+    shape = (samples, groups * outputs, *windows.output(*size))
+    result = torch.empty(shape, dtype=torch.float32, device=maps.numbers.device)
     in_rows = windows.stride[0] == 1 and depth * windows.kernel[1] <= MAX_TERMS
     way = _by_rows if in_rows and matrix[0, 0].numel() <= MAX_TERMS else _by_windows
     for group in range(groups):
-        inputs = slice(group * depth, (group + 1) * depth)
+        inputs = maps.channels(slice(group * depth, (group + 1) * depth))
         place = slice(group * outputs, (group + 1) * outputs)
-        way(bordered[:, inputs], matrix[group], windows, result[:, place])
+        way(inputs, matrix[group], shifts(bias, place), windows, result[:, place])
     return result
 
 
-def _views(maps: torch.Tensor, windows: Windows, height: int, width: int) -> torch.Tensor:
-    """View maps as (n, depth, kernel, kernel, height, width) windows, without copying."""
-    sample, channel, row, column = maps.stride()
-    return maps.as_strided(
-        (*maps.shape[:2], *windows.kernel, height, width),
+def shifts(bias: torch.Tensor | None, outputs: slice = slice(None)) -> torch.Tensor | float:
+    """Return what is added to the sums of some outputs, shape (outputs, 1, 1); never -0."""
+    return 0.0 if bias is None else (bias[outputs] + 0.0).view(-1, 1, 1)
+
+
+def _views(part: torch.Tensor, windows: Windows, height: int, width: int) -> torch.Tensor:
+    """View a part as (n, depth, kernel, kernel, height, width) windows, without copying."""
+    sample, channel, row, column = part.stride()
+    return part.as_strided(
+        (*part.shape[:2], *windows.kernel, height, width),
         (
             sample,
             channel,
@@ -109,53 +152,54 @@ def _views(maps: torch.Tensor, windows: Windows, height: int, width: int) -> tor
             row * windows.stride[0],
             column * windows.stride[1],
         ),
-        maps.storage_offset(),
     )
 
 
-def _place(sums: torch.Tensor, result: torch.Tensor, tile: Tile) -> None:
-    """Round sums (outputs, samples * rows * width) to float32, where they belong."""
-    place = result[tile.samples, :, tile.top : tile.top + tile.rows]
-    samples, outputs, rows, width = place.shape
-    place.copy_(sums.view(outputs, samples, rows, width).movedim(1, 0))
-
-
 def _by_windows(
-    maps: torch.Tensor, matrix: torch.Tensor, windows: Windows, result: torch.Tensor
+    maps: Maps,
+    matrix: torch.Tensor,
+    shift: torch.Tensor | float,
+    windows: Windows,
+    result: torch.Tensor,
 ) -> None:
     """Fill a result from whole windows; sums that are too long are added block by block."""
-    views = _views(maps, windows, *result.shape[2:])
     flat = matrix.reshape(len(matrix), -1)
-    terms = flat.shape[1]
-    for tile in tiles(result.shape, 8 * terms * result.shape[3]):
-        part = views[tile.samples, ..., tile.top : tile.top + tile.rows, :].movedim(0, 3)
-        columns = torch.empty(part.shape, dtype=torch.float64, device=maps.device).copy_(part)
-        columns = columns.view(terms, -1)
+    terms, width = flat.shape[1], result.shape[3]
+    reach = windows.dilation[0] * (windows.kernel[0] - 1) + 1
+    for tile in tiles(result.shape, 8 * terms * width):
+        rows = (tile.rows - 1) * windows.stride[0] + reach
+        part = maps.part(tile.samples, tile.top * windows.stride[0], rows, windows.padding)
+        views = _views(part, windows, tile.rows, width).movedim(0, 3)
+        columns = views.to(torch.float64, memory_format=torch.contiguous_format).view(terms, -1)
         sums = flat[:, :MAX_TERMS] @ columns[:MAX_TERMS]
         for start in range(MAX_TERMS, terms, MAX_TERMS):
             block = slice(start, start + MAX_TERMS)
             sums += flat[:, block] @ columns[block]
-        _place(sums, result, tile)
+        ordered = sums.view(len(matrix), -1, tile.rows, width).movedim(1, 0)
+        place = result[tile.samples, :, tile.top : tile.top + tile.rows]
+        place.copy_(ordered).add_(shift)
 
 
 def _by_rows(
-    maps: torch.Tensor, matrix: torch.Tensor, windows: Windows, result: torch.Tensor
+    maps: Maps,
+    matrix: torch.Tensor,
+    shift: torch.Tensor | float,
+    windows: Windows,
+    result: torch.Tensor,
 ) -> None:
     """Fill a result from windows along rows, one product for each row of the kernel."""
     height, across = windows.kernel
-    depth, width = maps.shape[1], result.shape[3]
+    depth, width = matrix.shape[1], result.shape[3]
     # (kernel rows, outputs, depth * kernel columns), each part contiguous
     parts = matrix.view(len(matrix), depth, height, across).permute(2, 0, 1, 3)
     parts = parts.reshape(height, len(matrix), -1)
     reach = windows.dilation[0] * (height - 1)
-    along = Windows(
-        kernel=(1, across), stride=windows.stride, dilation=windows.dilation, padding=(0, 0)
-    )
-    views = _views(maps, along, maps.shape[2], width)[:, :, 0]
+    along = Windows(kernel=(1, across), stride=windows.stride, dilation=windows.dilation)
     for tile in tiles(result.shape, 8 * depth * across * width):
-        some = views[tile.samples, ..., tile.top : tile.top + tile.rows + reach, :]
-        rows = some.permute(1, 2, 3, 0, 4)  # depth, kernel columns, rows, samples, width
-        columns = torch.empty(rows.shape, dtype=torch.float64, device=maps.device).copy_(rows)
+        part = maps.part(tile.samples, tile.top, tile.rows + reach, windows.padding)
+        views = _views(part, along, tile.rows + reach, width)[:, :, 0]
+        rows = views.permute(1, 2, 3, 0, 4)  # depth, kernel columns, rows, samples, width
+        columns = rows.to(torch.float64, memory_format=torch.contiguous_format)
         columns = columns.view(parts.shape[2], -1)
         step = rows.shape[3] * width
         count = tile.rows * step
@@ -164,4 +208,5 @@ def _by_rows(
             start = line * windows.dilation[0] * step
             sums.addmm_(parts[line], columns[:, start : start + count])
         ordered = sums.view(len(matrix), tile.rows, -1, width).movedim(2, 0)
-        result[tile.samples, :, tile.top : tile.top + tile.rows].copy_(ordered)
+        place = result[tile.samples, :, tile.top : tile.top + tile.rows]
+        place.copy_(ordered).add_(shift)

@@ -15,7 +15,7 @@ from typing import Final
 import torch
 
 from seedgrid.diffusion.portable.weights import Ready
-from seedgrid.diffusion.portable.windows import Windows, padded, tiles
+from seedgrid.diffusion.portable.windows import Maps, Windows, shifts, tiles
 
 MIN_CHANNELS: Final = 96
 """With fewer, the transforms cost more than the products that they save."""
@@ -47,32 +47,34 @@ def transformed_weights(ready: Ready, kernel: tuple[int, int]) -> torch.Tensor |
     return whole if bool((quarter_steps * _INPUT_BOUND < _EXACT).all()) else None
 
 
-def serves(maps: torch.Tensor, windows: Windows) -> bool:
+def serves(maps: Maps, windows: Windows) -> bool:
     """Tell whether maps of this size can be cut into tiles."""
-    return windows == _SAME and maps.shape[2] % 2 == 0 and maps.shape[3] % 2 == 0
+    return windows == _SAME and not any(size % 2 for size in maps.numbers.shape[2:])
 
 
-def convolve(maps: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-    """Convolve numbers on grids, exactly, and round once.
+def convolve(maps: Maps, weights: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
+    """Convolve exactly, round once, add the bias.
 
     Args:
-        maps: float32, shape (n, c, h, w), h and w even; its border is of zeros.
+        maps: Shape (n, c, h, w), h and w even; their border is of zeros.
         weights: float64, of `transformed_weights`, with the balance multiplied back in.
+        bias: float32, shape (outputs,).
     """
-    samples, depth, height, width = maps.shape
-    outputs = weights.shape[1]
-    result = torch.empty((samples, outputs, height, width), device=maps.device)
-    bordered = padded(maps, _SAME)
+    samples, depth, height, width = maps.numbers.shape
+    outputs, shift = weights.shape[1], shifts(bias)
+    result = torch.empty((samples, outputs, height, width), device=maps.numbers.device)
     shape = torch.Size((samples, outputs, height // 2, width // 2))
     for tile in tiles(shape, 8 * 16 * depth * width // 2):
         top = 2 * tile.top
-        inputs = bordered[tile.samples, :, top : top + 2 * tile.rows + 2].transpose(0, 1)
-        sums = weights @ _transformed(inputs).view(16, depth, -1)
-        sums = sums.view(4, 4, outputs, inputs.shape[1], tile.rows, width // 2)
-        place = result[tile.samples, :, top : top + 2 * tile.rows].transpose(0, 1)
+        part = maps.part(tile.samples, top, 2 * tile.rows + 2, _SAME.padding)
+        sums = weights @ _transformed(part.transpose(0, 1)).view(16, depth, -1)
+        sums = sums.view(4, 4, outputs, len(part), tile.rows, width // 2)
+        whole = result[tile.samples, :, top : top + 2 * tile.rows]
+        place = whole.transpose(0, 1)
         for down, line in enumerate(_combined(sums)):
             for across, values in enumerate(_combined(line)):
                 place[..., down::2, across::2] = values
+        whole.add_(shift)
     return result
 
 

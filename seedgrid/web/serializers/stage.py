@@ -18,6 +18,7 @@ from seedgrid.core.errors import InputError, SeedGridError
 from seedgrid.core.events import (
     Cancelled,
     Done,
+    Eased,
     Event,
     Failed,
     Finished,
@@ -163,12 +164,14 @@ def status_of(epoch: int, event: Event, run: Run) -> Json:
             return say(epoch, "status_step", number=number, total=total)
         case Step() | Finished() | Missed():
             return say(epoch, "status_saving")
+        case Eased(notice=said):
+            return notice(said) | {"epoch": epoch, "kind": "going"}
         case Done() if run.num_uniform:
             return say(epoch, "status_uniform", kind="done", number=run.num_uniform)
         case Done() if run.num_remembered:
             return say(epoch, "status_remembered", kind="remembered", number=run.num_remembered)
         case Done() if run.notices:
-            return notice(run.notices[0]) | {"epoch": epoch, "kind": "note"}
+            return notice(run.notices[-1]) | {"epoch": epoch, "kind": "note"}
         case Done(elapsed_s=elapsed_s):
             return say(epoch, "status_done", kind="done", seconds=f"{elapsed_s:.1f}")
         case Cancelled():

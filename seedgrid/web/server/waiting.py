@@ -132,6 +132,9 @@ class StepWatch:
         """Note which step is done, of how many."""
         self.stands_at = (number, total)
 
+    def freed(self) -> None:
+        """It begins anew; the steps say so."""
+
     def stop(self) -> None:
         """Stop it within a step."""
         self._stopped.set()

@@ -1,0 +1,169 @@
+"""Random portable recipes under random environments and widths: one hash each.
+
+    python -m tests.portable sweep --count 200 --seed 7
+
+Each is painted alone, beside a neighbour, and in another slot, each time in a process of another
+environment. Says which differ, which are refused, and the least PSNR from the plain picture.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import random
+import subprocess
+import sys
+from collections import defaultdict
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from seedgrid.core.errors import RunError
+from seedgrid.diffusion.portable import portable
+from seedgrid.diffusion.portable.selftest import digest
+from seedgrid.models.schedulers import TABLE, make_scheduler, min_steps
+from tests.portable.child import pipeline_of, psnr_db
+
+ROOT = Path(__file__).parent.parent.parent
+FAMILIES = ("bundled", "sd", "sdxl", "sd3", "flux", "pixart", "lcm")
+FLOWS = ("sd3", "flux")
+WORDS = ("fox", "日本の狐", "", "a (red:1.3) fox 🦊", "x" * 300, "Füchse\nand\tcats")
+ENVIRONMENTS: tuple[dict[str, str], ...] = (
+    {"OMP_NUM_THREADS": "1"},
+    {"ATEN_CPU_CAPABILITY": "default", "MKL_CBWR": "COMPATIBLE", "OMP_NUM_THREADS": "3"},
+    {
+        "ATEN_CPU_CAPABILITY": "avx2",
+        "ONEDNN_MAX_CPU_ISA": "SSE41",
+        "NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4 AVX512_ICL AVX512_SPR",
+        "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-FMA,-AVX2_Usable,-AVX2,-FMA4",
+        "OMP_NUM_THREADS": "2",
+    },
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Draw:
+    """One random picture; sizes are odd ones, too."""
+
+    family: str
+    scheduler: str
+    steps: int
+    width: int
+    height: int
+    seed: int
+    prompt: str
+    guidance: float
+
+
+def draws(count: int, seed: int) -> list[Draw]:
+    """Return random pictures, the same for the same seed."""
+    dice = random.Random(seed)  # noqa: S311 - no secret
+    found = []
+    for _ in range(count):
+        family = dice.choice(FAMILIES)
+        sampling = "flow" if family in FLOWS else "noise"
+        fitting = [name for name, row in TABLE.items() if sampling in row.samplings]
+        if family == "lcm":
+            fitting = ["LCM"]
+        step = 16 if family in FLOWS else 8
+        found.append(
+            Draw(
+                family=family,
+                scheduler=dice.choice(fitting),
+                steps=dice.randint(3, 5),
+                width=dice.randrange(32, 97, step),
+                height=dice.randrange(32, 97, step),
+                seed=dice.randrange(2**32),
+                prompt=dice.choice(WORDS),
+                guidance=dice.choice((1.0, 2.0, 7.5)),
+            )
+        )
+    return found
+
+
+def call(pipeline: Any, draw: Draw, neighbours: tuple[int, int], *, is_portable: bool) -> Any:
+    """Paint a draw among others of its size: so many before it, so many after; its own row."""
+    before, after = neighbours
+    seeds = [*range(before), draw.seed, *range(50, 50 + after)]
+    prompts = [*["a neighbour"] * before, draw.prompt, *["another"] * after]
+    config = pipeline.scheduler.config
+    with portable() if is_portable else contextlib.nullcontext():
+        pipeline.scheduler = make_scheduler(draw.scheduler, config)
+        images = pipeline(
+            prompts,
+            generator=[torch.Generator("cpu").manual_seed(seed) for seed in seeds],
+            num_inference_steps=max(draw.steps, min_steps(draw.scheduler, config)),
+            guidance_scale=draw.guidance,
+            width=draw.width,
+            height=draw.height,
+            output_type="pt",
+            **({"use_resolution_binning": False} if draw.family == "pixart" else {}),
+        ).images
+    return images[before : before + 1]
+
+
+def child(count: int, seed: int, way: int) -> None:
+    """Paint all draws in this environment: a line of JSON each."""
+    neighbours = ((0, 0), (0, 1), (2, 1))[way]
+    built: dict[str, Any] = {}
+    for draw in draws(count, seed):
+        if draw.family not in built:
+            built[draw.family] = pipeline_of(draw.family)
+        found: dict[str, Any]
+        try:
+            image = call(built[draw.family], draw, neighbours, is_portable=True)
+            found = {"hash": digest(image), "is_finite": bool(image.isfinite().all())}
+            if way == 0:
+                plain = call(built[draw.family], draw, (0, 0), is_portable=False)
+                found["psnr_db"] = psnr_db(plain, image)
+        except (RunError, ValueError) as error:
+            found = {"hash": f"refused: {error}"[:120]}
+        sys.__stdout__.write(json.dumps(found) + "\n")  # type: ignore[union-attr] # it is there
+        sys.__stdout__.flush()  # type: ignore[union-attr] # it is there
+
+
+def main(given: list[str]) -> int:
+    """Sweep; 0 when every draw has one hash and is near the plain picture."""
+    parser = argparse.ArgumentParser(prog="python -m tests.portable sweep")
+    parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--way", type=int, help="Paint here, in one way (what the command starts).")
+    options = parser.parse_args(given)
+    if options.way is not None:
+        with contextlib.redirect_stdout(sys.stderr):
+            child(options.count, options.seed, options.way)
+        return 0
+    rows: list[list[dict[str, Any]]] = []
+    for way, environment in enumerate(ENVIRONMENTS):
+        done = subprocess.run(
+            [sys.executable, "-m", "tests.portable", "sweep", *given, f"--way={way}"],
+            cwd=ROOT,
+            env=os.environ | environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            check=True,
+        )
+        rows.append([json.loads(line) for line in done.stdout.splitlines()])
+    return report(draws(options.count, options.seed), rows)
+
+
+def report(asked: list[Draw], rows: list[list[dict[str, Any]]]) -> int:
+    """Say what came of the draws; 1 when one has two hashes or is far from the plain picture."""
+    faults, refused, least = 0, defaultdict[str, int](int), 999.0
+    for draw, *found in zip(asked, *rows, strict=True):
+        first = found[0]
+        if str(first["hash"]).startswith("refused"):
+            refused[str(first["hash"])] += 1
+        near = first.get("psnr_db", 999.0)
+        least = min(least, near)
+        if len({each["hash"] for each in found}) > 1 or near < 65 or not first.get("is_finite", 1):
+            faults += 1
+            sys.stdout.write(f"{asdict(draw)}: {found}\n")
+    painted = len(asked) - sum(refused.values())
+    sys.stdout.write(f"{painted} painted, least {least:.1f} dB, {faults} at fault; {refused}\n")
+    return 1 if faults else 0

@@ -1,0 +1,124 @@
+"""Out of memory is a ladder: each rung is tried, said, and stands where it changes bits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from diffusers import AutoencoderKL
+from painting import recipes_for
+from stores import MakeRecipes, MemoryStore
+
+from seedgrid.core.errors import RunError
+from seedgrid.core.events import Eased
+from seedgrid.core.plan import plan_grid
+from seedgrid.diffusion.backend import Placement
+from seedgrid.diffusion.diffusers_backend import DiffusersBackend
+from seedgrid.engine import Engine
+from seedgrid.engine.easing import easier_ways
+from seedgrid.formats import png
+from seedgrid.studio import Studio
+from seedgrid.testing.fake import FakeBackend, Fault
+from seedgrid.verify import claim_of, verify
+
+ON_A_PROCESSOR = [
+    "memory_decoding",
+    "memory_attention",
+    "memory_width",
+    "memory_width",
+    "memory_tiles",
+]
+
+
+def full(device: str = "cpu") -> Fault:
+    error = RunError("memory_full", width=64, height=64, lock_width=4, device=device)
+    return Fault(error=error)
+
+
+def told(engine: Engine, make_recipes: MakeRecipes) -> tuple[Any, list[str]]:
+    """Paint a grid; return the run and what was said while it was painted."""
+    run = engine.submit(plan_grid(make_recipes()), owner="somebody")
+    codes = [event.notice.code for event in run.events() if isinstance(event, Eased)]
+    return run, codes
+
+
+@pytest.mark.parametrize("num_failures", range(len(ON_A_PROCESSOR) + 1))
+def test_each_rung_is_tried_and_said(
+    engine: Engine, backend: FakeBackend, make_recipes: MakeRecipes, num_failures: int
+) -> None:
+    """What fails so many times is painted on the next rung, with all those before it."""
+    backend.faults.extend(full() for _ in range(num_failures))
+    run, codes = told(engine, make_recipes)
+    assert codes == ON_A_PROCESSOR[:num_failures]
+    assert [notice.code for notice in run.notices] == codes
+    placement = backend.calls[-1].placement
+    assert placement.vae_slicing == (num_failures > 0)
+    assert placement.attention == ("sliced" if num_failures > 1 else "default")
+    assert placement.vae_tiling == (num_failures > 4)
+    width = {0: 4, 1: 4, 2: 4, 3: 2}.get(num_failures, 1)
+    assert [entry.recipe.lock_width for entry in run.result()] == [width] * 4
+
+
+def test_past_the_last_rung_it_is_an_error_and_the_next_run_is_as_usual(
+    engine: Engine, backend: FakeBackend, make_recipes: MakeRecipes
+) -> None:
+    """Advice instead of a crash; what one run had to do without, the next one has."""
+    backend.faults.extend(full() for _ in range(len(ON_A_PROCESSOR) + 1))
+    run, codes = told(engine, make_recipes)
+    with pytest.raises(RunError, match="smaller size"):
+        run.result()
+    assert codes == ON_A_PROCESSOR
+    again, codes = told(engine, make_recipes)
+    assert (codes, len(again.result())) == ([], 4)
+    assert backend.calls[-1].placement == engine.placement
+
+
+def test_finished_pictures_keep_their_recipes(
+    engine: Engine, backend: FakeBackend, store: MemoryStore, make_recipes: MakeRecipes
+) -> None:
+    """Memory that gets full in the second batch narrows what has no picture yet."""
+    backend.faults.extend([None, *(full() for _ in range(3))])
+    recipes = make_recipes(seeds=tuple(range(6)))
+    entries = engine.submit(plan_grid(recipes), owner="somebody").result()
+    assert [entry.recipe.lock_width for entry in entries] == [4, 4, 4, 4, 2, 2]
+    assert [entry.recipe.seed for entry in entries] == list(range(6))
+    assert len(store.entries) == 6
+
+
+def test_on_a_device_what_changes_no_bit_comes_first() -> None:
+    """Offloading in three ways, each with less on the device; a processor has nowhere to go."""
+    codes = [way.notice.code for way in easier_ways(Placement(), 4, "cuda:0")]
+    assert codes == ["memory_offload"] * 3 + ON_A_PROCESSOR
+    ways = list(easier_ways(Placement(offload="model", vae_slicing=True), 2, "cuda:0"))
+    assert [way.placement.offload for way in ways][:2] == ["group", "sequential"]
+    assert [way.lock_width for way in ways] == [2, 2, 2, 1, 1]
+
+
+def test_what_was_decoded_one_by_one_is_verified_so(
+    tmp_path: Path, model_folder: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A real model that cannot decode two pictures at once: the passport says what was done."""
+    true = AutoencoderKL._decode
+
+    def only_one(vae: Any, latents: torch.Tensor, *args: Any, **named: Any) -> Any:
+        if latents.shape[0] > 1:
+            torch.empty(1 << 60, dtype=torch.uint8)  # Really asks the allocator for an exabyte.
+        return true(vae, latents, *args, **named)
+
+    monkeypatch.setattr(AutoencoderKL, "_decode", only_one)
+    folder, placement = str(model_folder("sd")), Placement(threads=1, previews=False)
+    with Studio(folder, tmp_path / "library", placement=placement) as studio:
+        recipes = recipes_for(DiffusersBackend(), Path(folder), num_inference_steps=2)
+        run = studio.engine.submit(plan_grid(recipes), owner="somebody", library=studio.library)
+        entries = run.result()
+        assert [notice.code for notice in run.notices] == ["memory_freed", "memory_decoding"]
+        assert {entry.passport.vae_slicing for entry in entries} == {True}
+        assert [entry.recipe.id for entry in entries] == [recipe.id for recipe in recipes]
+        claims = [
+            claim_of(entry.id, png.read_pixels(entry.path), entry.recipe, entry.passport)
+            for entry in entries
+        ]
+        assert {found.verdict for found in verify(claims, studio.backend)} == {"identical"}
