@@ -38,7 +38,7 @@ LINE: Final = re.compile(r"[^,;]++")
 TEXT: Final = re.compile(r"[^;]++")
 SEEDS: Final = re.compile(r"\d[\d-]*+")
 SIZE: Final = re.compile(r"\d[\dx×]*+")
-LORA: Final = re.compile(r"(?:[^\s,;:]++[ :]\s*+)?+[-+]?[\d.]++")
+LORA: Final = re.compile(r"(?:[^\s,;:]{1,80}+[ :] {0,4}+)?+[-+]?[\d.]++")
 """What a value looks like behind the name of its field, in a variation."""
 
 

@@ -17,7 +17,7 @@ from seedgrid.core.recipe import Lora
 MAX_LORAS: Final = 8
 MAX_SCALE: Final = 4.0
 
-_TAG: Final = re.compile(r" *+<lora:([^:<>\n]{1,200}+)(?::([^:<>\n]{1,20}+))?+>", re.IGNORECASE)
+_TAG: Final = re.compile(r" {0,4}+<lora:([^:<>\n]{1,200}+)(?::([^:<>\n]{1,20}+))?+>", re.IGNORECASE)
 
 
 def read_tags(prompt: str) -> tuple[str, tuple[tuple[str, float], ...]]:
