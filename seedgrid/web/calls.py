@@ -41,9 +41,16 @@ _FIRST: Final = (
 """The parameters that /grid always had, in the order in which scripts give them."""
 GRID_FIELDS: Final = (
     *map(field, _FIRST),
-    *(row for row in FIELDS if row.belongs == "recipe" and row.name not in _FIRST),
+    *(
+        row
+        for row in FIELDS
+        if row.belongs == "recipe" and row.name not in _FIRST and (row.widget or row.help)
+    ),
 )
-"""What `/grid` may be told: everything that makes the picture what it is, and turbo."""
+"""What `/grid` may be told: everything that makes the picture what it is, and turbo.
+
+LoRAs are named in the prompt, and vary by a line of a refinement alone.
+"""
 
 _CLOSED: Final = ConfigDict(extra="forbid")
 
