@@ -250,7 +250,7 @@ def test_other_weights_under_the_same_name_are_refused(
     [
         ({"scheduler": "Flow Euler"}, "scheduler_unknown"),
         ({"scheduler": "x"}, "scheduler_unknown"),
-        ({"loras": (Lora(id="x", weights_sha256="0" * 64),)}, "lora_unsupported"),
+        ({"loras": (Lora(id="x", weights_sha256="0" * 64),)}, "lora_missing"),
     ],
 )
 def test_a_recipe_from_elsewhere_is_checked(

@@ -17,7 +17,7 @@ from pictures import make_lineage, make_picture
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError, LibraryError
 from seedgrid.core.picture import Picture
-from seedgrid.core.recipe import Lora, NoiseShare, Passport, Recipe, read_recipe
+from seedgrid.core.recipe import NoiseShare, Passport, Recipe, read_recipe
 from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.backend import Placement, Unwatched
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
@@ -305,11 +305,9 @@ def test_a_bundle_is_whole_or_not_there(library: Library, tmp_path: Path) -> Non
 
 
 def test_what_cannot_be_exported_is_told() -> None:
-    """No picture, a LoRA, a scheduler of another release: each has its sentence."""
-    lora = Lora(id="x", weights_sha256="ab" * 32)
+    """No picture, a scheduler of another release: each has its sentence."""
     for entries, code in (
         ([], "export_nothing"),
-        ([as_entry(make_picture(loras=(lora,)))], "export_loras"),
         ([as_entry(make_picture(scheduler="Nonsense"))], "scheduler_unknown"),
     ):
         with pytest.raises(InputError) as caught:

@@ -52,8 +52,8 @@ def names_of(kind: type) -> set[str]:
 
 
 def test_each_attribute_of_a_request_has_one_field() -> None:
-    """Nothing can be asked for that is not in the table; LoRAs cannot be asked for yet."""
-    assert sorted([*filled_by("recipe"), "loras", "of_recipe"]) == sorted(names_of(Request))
+    """Nothing can be asked for that is not in the table."""
+    assert sorted([*filled_by("recipe"), "of_recipe"]) == sorted(names_of(Request))
     assert set(filled_by("placement")) <= names_of(Placement)
     assert len({row.name for row in FIELDS}) == len(FIELDS)
 

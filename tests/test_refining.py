@@ -8,7 +8,7 @@ import pytest
 
 from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import InputError, ModelError
-from seedgrid.core.recipe import ModelRef, Recipe
+from seedgrid.core.recipe import Lora, ModelRef, Recipe
 from seedgrid.core.request import Request, resolve
 from seedgrid.core.variations import read_variation, refine
 from seedgrid.testing.fake import FAKE_CARD
@@ -116,3 +116,18 @@ def test_portable_pictures_stay_portable(parent: Recipe) -> None:
     assert refine(portable, ["guidance 3"], card_of)[0].is_portable
     with pytest.raises(InputError):
         refine(portable, ["dtype bfloat16"], card_of)
+
+
+def test_a_lora_of_the_parent_gets_another_scale(parent: Recipe) -> None:
+    """All of them, one by its name, or as a tag among words; another one is refused."""
+    ink, snow = (Lora(id=name, weights_sha256="0" * 64) for name in ("ink", "snow"))
+    with_them = parent.replace(loras=(ink, snow))
+    scales = [
+        [lora.scale for lora in child.loras]
+        for child in refine(with_them, ["lora 0.5", "lora snow 2", ", <lora:ink:0>"], card_of)
+    ]
+    assert scales == [[0.5, 0.5], [1.0, 2.0], [0.0, 1.0]]
+    for lines in (["lora fog 1"], ["at night <lora:fog:1>"]):
+        with pytest.raises(InputError) as caught:
+            refine(with_them, lines, card_of)
+        assert caught.value.code == "lora_none"

@@ -32,6 +32,10 @@ Model = Annotated[str | None, typer.Option(help=field("model").help)]
 Device = Annotated[str, typer.Option(help=field("device").help)]
 Library = Annotated[Path | None, typer.Option(help="The folder that keeps the pictures.")]
 Out = Annotated[Path | None, typer.Option(help="Write the pictures to this folder as well.")]
+Loras = Annotated[
+    list[str] | None,
+    typer.Option("--lora", metavar="FILE[=SCALE]", help="A LoRA's file or name; repeat it."),
+]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Compute even what the library remembers.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object a line on standard output.")]
 
@@ -73,14 +77,20 @@ def make_request(prompt: str, seeds: str, settings: dict[str, Any]) -> Request:
     return Request(prompt=prompt, seeds=parse_seeds(seeds), **read_fields(rows, settings))
 
 
-def with_start(studio: Studio, request: Request, settings: dict[str, Any]) -> Request:
-    """Have the studio keep the picture to begin from, if one was named.
+def with_files(
+    studio: Studio, request: Request, settings: dict[str, Any], loras: list[str] | None
+) -> Request:
+    """Have the studio keep the picture to begin from, and know the LoRAs, if any were named.
 
     Raises:
-        SeedGridError: As `Studio.take_start`.
+        SeedGridError: As `Studio.take_start` and `Studio.take_loras`.
     """
     start = settings["start"]
-    return replace(request, start=studio.take_start(start)) if start else request
+    return replace(
+        request,
+        start=studio.take_start(start) if start else None,
+        loras=studio.take_loras(loras or ()),
+    )
 
 
 def make_placement(settings: dict[str, Any]) -> Placement:

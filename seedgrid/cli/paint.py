@@ -30,6 +30,7 @@ _PORTABLE: Final = "same on every machine"
 def grid(
     prompt: Annotated[str, typer.Argument(help="What the pictures should show.")],
     seeds: options.Seeds = "0-3",
+    lora: options.Loras = None,
     library: options.Library = None,
     out: options.Out = None,
     fresh: options.Fresh = False,
@@ -41,7 +42,7 @@ def grid(
     placement = options.make_placement(settings)
     folder = _make_out(out)
     with Studio(settings["model"], library, placement=placement) as studio:
-        request = options.with_start(studio, request, settings)
+        request = options.with_files(studio, request, settings, lora)
         run = studio.start_grid(request, turbo=settings["turbo"], fresh=fresh)
         _finish(studio, run, folder, as_json=json)
 
@@ -97,6 +98,7 @@ def final(
 def matrix(
     prompts: Annotated[list[str], typer.Argument(help="One row each.")],
     seeds: Annotated[str, typer.Option(help="One column each, as in 7,11,42; random draws four.")],
+    lora: options.Loras = None,
     library: options.Library = None,
     out: options.Out = None,
     fresh: options.Fresh = False,
@@ -108,7 +110,7 @@ def matrix(
     placement = options.make_placement(settings)
     folder = _make_out(out)
     with Studio(settings["model"], library, placement=placement) as studio:
-        request = options.with_start(studio, request, settings)
+        request = options.with_files(studio, request, settings, lora)
         run = studio.start_grid(request, prompts, turbo=settings["turbo"], fresh=fresh)
         _finish(studio, run, folder, as_json=json, rows=len(prompts))
 

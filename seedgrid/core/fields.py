@@ -16,6 +16,7 @@ from typing import Any, Final, get_args
 
 from seedgrid.core import checks
 from seedgrid.core.field import Field
+from seedgrid.core.loras import write_tags
 from seedgrid.core.mixes import read_mix, write_decimal, write_mix
 from seedgrid.core.recipe import (
     LOCK_WIDTHS,
@@ -37,6 +38,7 @@ LINE: Final = re.compile(r"[^,;]++")
 TEXT: Final = re.compile(r"[^;]++")
 SEEDS: Final = re.compile(r"\d[\d-]*+")
 SIZE: Final = re.compile(r"\d[\dx×]*+")
+LORA: Final = re.compile(r"(?:[^\s,;:]{1,80}+[ :] {0,4}+)?+[-+]?[\d.]++")
 """What a value looks like behind the name of its field, in a variation."""
 
 
@@ -210,6 +212,13 @@ FIELDS: Final = (
         help=f"How much of it the noise takes away, 0 to 1; {checks.DEFAULT_STRENGTH} by default.",
         in_link=True,
         varies=NUMBER,
+    ),
+    Field(
+        name="lora",
+        belongs="recipe",
+        fills=("loras",),
+        write=lambda loras: write_tags("", loras).strip(),
+        varies=LORA,
     ),
     Field(
         name="model",

@@ -53,7 +53,10 @@ VARIABLES: Final = (
         home="the system's place for user data",
         public="a temporary folder",
     ),
-    Variable(name="SEEDGRID_MODELS", what="Folders with models of your own, separated like PATH."),
+    Variable(
+        name="SEEDGRID_MODELS",
+        what="Folders with models and LoRAs of your own, separated like PATH.",
+    ),
     Variable(
         name="SEEDGRID_BUNDLED",
         what="Where the bundled model is, when it is not in the package.",

@@ -25,6 +25,7 @@ from seedgrid.core.checks import check_prompt
 from seedgrid.core.errors import InputError, ModelError
 from seedgrid.core.field import Field
 from seedgrid.core.fields import FIELDS, field
+from seedgrid.core.loras import read_tags, rescaled
 from seedgrid.core.prompts import GUIDE_SUFFIXES, append, says_something
 from seedgrid.core.recipe import MAX_GUIDANCE, MAX_STEPS, Recipe
 from seedgrid.core.request import ask_again, begun, check_portable
@@ -38,6 +39,7 @@ _PART: Final = re.compile(r"\s*+[,;]\s*+")
 _ROWS: Final = {row.name: row for row in FIELDS if row.varies}
 _SHARES: Final = (0.5, 0.75, 1.5, 2)
 """Of the parent's own value: two less, two more."""
+_LORA_SCALES: Final = (0, 0.5, 1, 1.5)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,6 +117,7 @@ def fours(recipe: Recipe, schedulers: Sequence[str]) -> dict[str, list[str]]:
         "words": list(GUIDE_SUFFIXES) if recipe.prompt else [],
         "guidance": [f"guidance {g:g}" for g in sorted(guidances) if 0 < g <= MAX_GUIDANCE],
         "steps": [f"steps {s}" for s in sorted(steps) if 0 < s <= MAX_STEPS],
+        "lora": [f"lora {scale:g}" for scale in _LORA_SCALES] if recipe.loras else [],
         "scheduler": [f"scheduler {name}" for name in schedulers[:4]] if recipe.prompt else [],
     }
     return {name: lines for name, lines in found.items() if len(lines) > 1}
@@ -182,16 +185,23 @@ def _varied(parent: Recipe, words: _Words, variation: Variation, card_of: CardOf
     if not words.base.strip() and (variation.words or not variation.settings):
         raise InputError("prompt_empty", field="prompt")
     update = _checked(parent, variation.changes, card_of) if variation.settings else {}
-    return parent.model_copy(update=words.with_suffix(variation.words) | update)
+    texts = words.with_suffix(variation.words)
+    texts["prompt"], tags = read_tags(texts["prompt"])
+    texts["typed_prompt"], _ = read_tags(texts["typed_prompt"])
+    for name, scale in tags:  # As `lora NAME SCALE`: a LoRA of the parent, at another scale.
+        update["loras"] = rescaled(update.get("loras", parent.loras), f"{name} {scale}")
+    return parent.model_copy(update=texts | update)
 
 
 def _checked(parent: Recipe, changes: dict[str, Any], card_of: CardOf) -> dict[str, Any]:
     """Return what changes in a recipe, checked against the card of the model that will paint."""
     before = ask_again(parent)
+    if "loras" in changes:
+        changes = changes | {"loras": rescaled(parent.loras, changes["loras"])}
     card = card_of(changes.get("model", before.model))
     request = replace(before, **changes)
     rows = [row for row in FIELDS if row.check and not changes.keys().isdisjoint(row.fills)]
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = {"loras": request.loras}
     if "model" in changes:
         _check_noise(card_of(before.model), card)
         if request.scheduler not in card.schedulers and "scheduler" not in changes:

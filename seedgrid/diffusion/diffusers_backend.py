@@ -233,8 +233,6 @@ def _check_settings(recipe: Recipe, loaded: Loaded) -> None:
     starts.check_there([recipe.start])
     if recipe.compiled:
         raise ModelError("compiled_unsupported")
-    if recipe.loras:
-        raise ModelError("lora_unsupported", value=recipe.loras[0].id)
     least = min_steps(recipe.scheduler, loaded.scheduler_config)
     if recipe.num_inference_steps < least:
         raise InputError("steps_few", field="steps", value=recipe.scheduler, limit=least)

@@ -23,6 +23,7 @@ from seedgrid.core.recipe import Recipe
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.devices import empty_cache, pick_device, place, torch_dtype
 from seedgrid.diffusion.foreign_errors import foreign_reason
+from seedgrid.diffusion.lora_layers import add_loras
 from seedgrid.diffusion.memory import is_memory_error
 from seedgrid.diffusion.previews import Preview, make_preview
 from seedgrid.models import registry
@@ -109,7 +110,8 @@ def _key(recipe: Recipe, placement: Placement) -> tuple[object, ...]:
     device = str(pick_device(placement.device))
     parts = (placement.offload, placement.vae_slicing, placement.vae_tiling)
     layout = (placement.channels_last, placement.attention == "sliced")
-    return (recipe.model, recipe.dtype, device, *parts, *layout)
+    loras = tuple((lora.id, lora.weights_sha256) for lora in recipe.loras)
+    return (recipe.model, recipe.dtype, device, loras, *parts, *layout)
 
 
 def _load(recipe: Recipe, placement: Placement) -> Loaded:
@@ -124,6 +126,7 @@ def _load(recipe: Recipe, placement: Placement) -> Loaded:
         if reason is None:
             raise
         raise ModelError("model_damaged", value=recipe.model.id, file=reason) from error
+    add_loras(pipeline, recipe)
     pipeline.set_progress_bar_config(disable=True)
     preview = make_preview(pipeline, files, now=placement.previews)
     place(pipeline, device, placement)

@@ -22,6 +22,7 @@ from seedgrid.diffusion.arithmetic import arithmetic_of
 from seedgrid.diffusion.backend import Outcome, Watch
 from seedgrid.diffusion.foreign_errors import foreign_reason
 from seedgrid.diffusion.generators import fresh_generators
+from seedgrid.diffusion.lora_layers import scale_loras
 from seedgrid.diffusion.memory import is_memory_error
 from seedgrid.diffusion.noise_mix import mixed_noise
 from seedgrid.diffusion.pipeline_cache import Loaded
@@ -160,6 +161,7 @@ def _plain_call(
     followed = follow(scheduler, first, loaded, watch, num_pictures=len(recipes))
     pipeline = loaded.pipeline_for(first)
     pipeline.scheduler = scheduler
+    scale_loras(loaded.pipeline, first)
     try:
         with mixed_noise(pipeline, cells), watching(pipeline):
             output = pipeline(

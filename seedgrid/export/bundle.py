@@ -29,6 +29,7 @@ from seedgrid.diffusion import instruction_limits
 from seedgrid.diffusion.backend import DEVICE_KINDS
 from seedgrid.diffusion.placement import placement_of
 from seedgrid.models import registry
+from seedgrid.models.loras import recorded_lora
 from seedgrid.models.schedulers import TABLE
 from seedgrid.storage import starts
 from seedgrid.storage.files import open_atomically
@@ -57,6 +58,7 @@ _README: Final = """\
 {count} pictures made with SeedGrid {version}.
 
 pictures/         the pictures, each with its recipe inside
+loras/            the LoRAs, if there are any
 starts/           what pictures were begun from, if any were
 recipes.json      the recipe, the lineage and the digest of the pixels of each
 passports.json    where they were computed
@@ -83,7 +85,7 @@ def script(entries: Sequence[Entry], *, has_starts: bool = True) -> str:
 
     Raises:
         PictureError: `start_missing`.
-        InputError: `export_nothing`, `export_loras`, `scheduler_unknown`, or `model_name` when what
+        InputError: `export_nothing`, `scheduler_unknown`, or `model_name` when what
             a stranger's picture calls its model is no name.
     """
     if not entries:
@@ -144,13 +146,17 @@ def write_bundle(entries: Sequence[Entry], path: Path, *, model: Path | None = N
             _write(bundle, name, _picture_bytes(entry), packed=False)
         for sha256, data in _starts(entries).items():
             _write(bundle, f"starts/{sha256}.png", data, packed=False)
+        for lora in dict.fromkeys(lora for entry in entries for lora in entry.recipe.loras):
+            _copy(bundle, f"loras/{lora.weights_sha256}.safetensors", recorded_lora(lora))
         recipes = [_described(entry, name) for entry, name in zip(entries, members, strict=True)]
         passports = {entry.passport.digest: entry.passport for entry in entries}
         plain = {key: passport.model_dump(mode="json") for key, passport in passports.items()}
         _write(bundle, "recipes.json", _json(recipes))
         _write(bundle, "passports.json", _json(plain))
         _write(bundle, "reproduce.py", program.encode())
-        _write(bundle, "requirements.txt", requirements(passports.values()).encode())
+        has_loras = any(entry.recipe.loras for entry in entries)
+        pins = requirements(passports.values()) + ("peft\n" if has_loras else "")
+        _write(bundle, "requirements.txt", pins.encode())
         _write(bundle, "README.txt", _readme(entries, has_model=model is not None).encode())
         for source in sorted(model.rglob("*")) if model else ():
             if source.is_file() and model:
@@ -171,8 +177,6 @@ def _check(entry: Entry) -> None:
     recipe = entry.recipe
     if recipe.compiled:
         raise ModelError("compiled_unsupported")
-    if recipe.loras:
-        raise InputError("export_loras", field="picture", value=entry.id[:8])
     model = recipe.model
     if not names.is_model_name(model.id) or not names.is_revision(model.revision):
         raise ModelError("model_name", value=f"{model.id}@{model.revision}")
@@ -207,6 +211,7 @@ def _batch(entries: Sequence[Entry]) -> dict[str, Any]:
         "revision": recipe.model.revision if names.is_hub_id(recipe.model.id) else None,
         "dtype": recipe.dtype,
         "arithmetic": recipe.arithmetic,
+        "loras": [(lora.weights_sha256, lora.scale) for lora in recipe.loras],
         "start": recipe.start,
         "strength": recipe.strength,
         "lock_width": recipe.lock_width,

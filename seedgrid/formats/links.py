@@ -17,6 +17,7 @@ from urllib.parse import parse_qsl, urlencode
 from seedgrid.core.errors import InputError
 from seedgrid.core.field import Field
 from seedgrid.core.fields import IN_LINKS
+from seedgrid.core.loras import write_tags
 from seedgrid.core.names import is_model_name, is_revision
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request, ask_again
@@ -32,13 +33,14 @@ def link_query(recipe: Recipe) -> str:
     """Write a recipe as the query of a link, all that a page can fill in.
 
     Args:
-        recipe: Its LoRAs and the digest of its model stay out: they are not typed, but installed.
+        recipe: Its LoRAs are named in the prompt; digests stay out: what they mean is installed.
 
     Returns:
         For example `prompt=a+red+fox&seeds=7&size=512x512&…`, without a question mark.
     """
     request = ask_again(recipe)
     said = {row.name: row.text(request) for row in IN_LINKS}
+    said["prompt"] = write_tags(request.prompt, recipe.loras)
     return urlencode({name: text for name, text in said.items() if text})
 
 

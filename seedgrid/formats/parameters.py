@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from seedgrid.core.loras import write_tags
 from seedgrid.core.recipe import Recipe
 
 
@@ -28,7 +29,7 @@ def parameters_text(recipe: Recipe) -> str:
         "RNG": "CPU",
         "Version": f"SeedGrid {__version__}",
     }
-    lines = [recipe.prompt]
+    lines = [write_tags(recipe.prompt, recipe.loras)]
     if recipe.negative_prompt:
         lines.append(f"Negative prompt: {recipe.negative_prompt}")
     lines.append(", ".join(f"{name}: {_quoted(value)}" for name, value in settings.items()))

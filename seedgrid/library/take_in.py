@@ -14,18 +14,23 @@ import os
 import re
 import zipfile
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError, PictureError
+from seedgrid.core.loras import read_scale
+from seedgrid.core.notices import Notice
 from seedgrid.core.picture import pixels_sha256
+from seedgrid.core.recipe import Lora
 from seedgrid.formats import exif, png
 from seedgrid.formats.importers.foreign import read_foreign
 from seedgrid.formats.importers.imported import Imported
 from seedgrid.formats.png_chunks import MAX_FILE_BYTES
 from seedgrid.library.zip_members import MemberError, Members
+from seedgrid.models.loras import find_lora
 from seedgrid.storage import starts
 
 if TYPE_CHECKING:
@@ -35,6 +40,7 @@ MAX_MEMBERS: Final = 10_000
 MAX_UNPACKED_BYTES: Final = 4 * 1024**3
 
 _START: Final = re.compile(r"(?:^|[/ ])starts/([0-9a-f]{64})\.png\Z")
+_MAX_NAMES: Final = 200
 _SUFFIXES: Final = (".png", ".jpg", ".jpeg", ".webp")
 """Ours are PNG files; other tools also write the rest."""
 
@@ -96,7 +102,7 @@ def _take_one(library: Library, name: str, source: png.Source) -> Taken:
     try:
         data = png.read_bytes(source)
         if exif.is_photo(data):
-            return Taken(name=name, imported=read_foreign(data))
+            return Taken(name=name, imported=_with_loras(read_foreign(data)))
         try:
             record, _ = png.read_checked(data)
         except PictureError as error:
@@ -104,7 +110,7 @@ def _take_one(library: Library, name: str, source: png.Source) -> Taken:
                 raise
             if (start := _START.search(name)) is not None:
                 return _keep_start(library, name, data, start[1])
-            return Taken(name=name, imported=read_foreign(data))
+            return Taken(name=name, imported=_with_loras(read_foreign(data)))
         return _keep(library, name, data, record)
     except InputError as error:
         return Taken(name=name, error=error)
@@ -128,6 +134,24 @@ def _keep(library: Library, name: str, data: bytes, record: png.PngRecord) -> Ta
     twin_id = hashlib.sha256(data).hexdigest()[:32]
     lineage = record.lineage.model_copy(update={"picture_id": twin_id})
     return Taken(name=name, entry=library.add_png(png.rewrite(data, lineage=lineage)), is_new=True)
+
+
+def _with_loras(imported: Imported) -> Imported:
+    """Take along the LoRAs that are known here by the names that another tool wrote."""
+    found = []
+    for name, scale in imported.lora_tags:
+        with suppress(InputError):
+            file = find_lora(name)
+            found.append(Lora(id=file.id, weights_sha256=file.sha256, scale=read_scale(scale)))
+    if not found:
+        return imported
+    there = {lora.id for lora in found}
+    missing = [name for name in dict.fromkeys(imported.loras) if name not in there]
+    reasons = [reason for reason in imported.reasons if reason.code != "import_loras"]
+    if missing:
+        reasons.insert(0, Notice("import_loras", value=", ".join(missing)[:_MAX_NAMES]))
+    request = replace(imported.request, loras=tuple(found))
+    return replace(imported, request=request, reasons=tuple(reasons))
 
 
 def _keep_start(library: Library, name: str, data: bytes, sha256: str) -> Taken:

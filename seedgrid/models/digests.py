@@ -51,6 +51,20 @@ def files_digest(files: Mapping[str, Path], *, anew: bool = False) -> str:
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
+def file_digest(path: Path) -> str:
+    """Return a file's own SHA-256, 64 hexadecimal digits.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    known = recall(_CACHE)
+    count = len(known)
+    found = _file_digest(path, known)
+    if len(known) > count:
+        remember(_CACHE, known)
+    return found
+
+
 def _file_digest(path: Path, known: dict[str, Any]) -> str:
     """Return a file's digest, from `known` when it is in the state of then."""
     if path.stat().st_size < _SMALL_BYTES:

@@ -19,10 +19,11 @@ from seedgrid.core.checks import parse_start
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import ModelError, RunError
 from seedgrid.core.finals import STRENGTHS, decoding_bytes, finals, needs_tiles
+from seedgrid.core.loras import read_scale, read_tags
 from seedgrid.core.notices import Notice
 from seedgrid.core.plan import Job, plan_grid, plan_refine
 from seedgrid.core.prompts import GUIDE_SUFFIXES
-from seedgrid.core.recipe import LOCK_WIDTHS, Recipe
+from seedgrid.core.recipe import LOCK_WIDTHS, Lora, Recipe
 from seedgrid.core.request import Request
 from seedgrid.core.seeds import draw_seed
 from seedgrid.core.turbo import quicken
@@ -33,6 +34,7 @@ from seedgrid.diffusion.probe_results import ProbeReport, advised_width
 from seedgrid.diffusion.processor import has_fast_bfloat16
 from seedgrid.engine import Run
 from seedgrid.formats import png
+from seedgrid.models.loras import SUFFIX, find_lora, take_lora
 from seedgrid.pictures import Pictures, StudioPicture
 from seedgrid.storage import starts
 from seedgrid.studio.options import AnyPicture, RunOptions, Seeds, Settings, is_id, read_seeds
@@ -58,6 +60,7 @@ class Studio(Parts):
         prompt: str,
         seeds: Seeds = "0-3",
         *,
+        loras: Sequence[str] = (),
         fresh: bool = False,
         turbo: bool = False,
         **settings: Unpack[Settings],
@@ -67,6 +70,8 @@ class Studio(Parts):
         Args:
             prompt: The words.
             seeds: One picture for each.
+            loras: Files or names of LoRAs, with a scale as in `"fox.safetensors=0.8"`; a prompt may
+                name them too, as `<lora:fox:0.8>`.
             fresh: Compute even what the library remembers.
             turbo: Answer what is left open for speed; the recipe says how.
             **settings: See `Settings`.
@@ -76,7 +81,7 @@ class Studio(Parts):
             RunError: It was started and did not succeed; finished pictures are in the library.
             LibraryError: The pictures cannot be kept.
         """
-        return self.matrix([prompt], seeds, fresh=fresh, turbo=turbo, **settings)
+        return self.matrix([prompt], seeds, loras=loras, fresh=fresh, turbo=turbo, **settings)
 
     def refine(
         self,
@@ -105,6 +110,7 @@ class Studio(Parts):
         prompts: Sequence[str],
         seeds: Seeds,
         *,
+        loras: Sequence[str] = (),
         fresh: bool = False,
         turbo: bool = False,
         **settings: Unpack[Settings],
@@ -117,6 +123,7 @@ class Studio(Parts):
         request = Request(prompt="", seeds=read_seeds(seeds), **settings)
         if request.start:
             request = replace(request, start=self.take_start(request.start))
+        request = replace(request, loras=self.take_loras(loras))
         return _wait(self.start_grid(request, prompts, turbo=turbo, fresh=fresh))
 
     def start_grid(
@@ -279,6 +286,25 @@ class Studio(Parts):
             pixels = png.read_pixels(self.find(picture, library).path)
         return starts.keep((library or self.library).starts, pixels)
 
+    def take_loras(self, named: Sequence[str]) -> tuple[Lora, ...]:
+        """Return LoRAs as recipes hold them; their files are known by their names from now on.
+
+        Args:
+            named: Files or names, each with a scale as in `fox.safetensors=0.8`, or 1.
+
+        Raises:
+            ModelError: One is not there, or is no LoRA.
+            InputError: A scale cannot be.
+        """
+        loras = []
+        for text in named:
+            name, equals, scale = text.rpartition("=")
+            file = name if equals else text
+            found = take_lora(Path(file)) if file.endswith(SUFFIX) else find_lora(file)
+            number = read_scale(scale) if equals else 1.0
+            loras.append(Lora(id=found.id, weights_sha256=found.sha256, scale=number))
+        return tuple(loras)
+
     def _with_start(self, request: Request, library: Library | None) -> Request:
         """Return the request with the digest of its start: no path is followed here."""
         if not request.start:
@@ -397,11 +423,19 @@ def _resolve(
 ) -> tuple[Recipe, ...]:
     """Turn a request into recipes, each prompt on every seed."""
     words = [request.prompt] if prompts is None else prompts
-    wanted = [replace(request, prompt=prompt) for prompt in words]
+    wanted = [_with_loras(replace(request, prompt=prompt)) for prompt in words]
     recipes = tuple(recipe for one in wanted for recipe in requests.resolve(one, card))
     if request.lock_width is not None:
         return recipes
     return tuple(_provable(recipe) for recipe in recipes)
+
+
+def _with_loras(request: Request) -> Request:
+    """Return the request with the LoRAs that its prompt names, as `<lora:fox:0.8>`, found here."""
+    prompt, tags = read_tags(request.prompt)
+    found = [(find_lora(name), scale) for name, scale in tags]
+    loras = (Lora(id=each.id, weights_sha256=each.sha256, scale=scale) for each, scale in found)
+    return replace(request, prompt=prompt, loras=(*request.loras, *loras))
 
 
 def _provable(recipe: Recipe) -> Recipe:

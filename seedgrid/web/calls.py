@@ -47,7 +47,10 @@ GRID_FIELDS: Final = (
         if row.belongs == "recipe" and row.name not in _FIRST and (row.help or row.widget)
     ),
 )
-"""What `/grid` may be told: everything that makes the picture what it is, and turbo."""
+"""What `/grid` may be told: everything that makes the picture what it is, and turbo.
+
+LoRAs are named in the prompt, and vary by a line of a refinement alone.
+"""
 
 _CLOSED: Final = ConfigDict(extra="forbid")
 

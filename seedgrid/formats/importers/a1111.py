@@ -23,6 +23,7 @@ from seedgrid.formats.importers.samplers import A1111_AUTOMATIC
 _SETTING: Final = re.compile(r'(\w[\w \-/.]{0,80}):[ \t]{0,4}("(?:\\.|[^\\"])*"|[^,]*)(?:,|$)')
 _NEGATIVE: Final = "Negative prompt:"
 _NETWORK: Final = re.compile(r"<(?:lora|lyco|hypernet):([^:>]{1,200})(?::[^>]{0,200})?>", re.I)
+_LORA: Final = re.compile(r"<lora:([^:>]{1,200}+)(?::([^:>]{1,20}+))?+[^>]{0,200}+>", re.I)
 _WEIGHT: Final = re.compile(r"(?<!\\)[(\[][^()\[\]]+(?<!\\)[)\]]|\bBREAK\b|\bAND\b")
 _MIN_SETTINGS: Final = 3
 _MAX_LINE: Final = 100_000
@@ -70,6 +71,7 @@ def read(texts: Mapping[str, str]) -> Found | None:
         return None
     settings = _settings(lines[last])
     prompt, negative = _prompts(lines[:last])
+    tags = tuple((tag[1], tag[2] or "1") for tag in _LORA.finditer(prompt))
     prompt, loras = _without_networks(prompt)
     width, _, height = _first_size(settings).partition("x")
     tool = _tool(settings)
@@ -88,6 +90,7 @@ def read(texts: Mapping[str, str]) -> Found | None:
         mix=_mix(settings),
         is_cpu_noise=settings.get("RNG") == "CPU" or tool == "ComfyUI",
         extras=_extras(settings),
+        lora_tags=tags,
         loras=(*loras, *_hashed_names(settings.get("Lora hashes", "")), *_networks(settings)),
         reasons=_reasons(settings, prompt + negative, tool),
     )

@@ -15,6 +15,7 @@ from seedgrid.core.card import ModelCard
 from seedgrid.core.checks import check_prompt
 from seedgrid.core.field import Field
 from seedgrid.core.fields import FIELDS, field
+from seedgrid.core.loras import MAX_LORAS
 from seedgrid.core.mixes import MAX_SHARES
 from seedgrid.core.notices import Notice
 from seedgrid.core.recipe import MAX_PROMPT_CHARACTERS, MAX_SIZE_PX, MIN_SIZE_PX, NoiseShare
@@ -36,11 +37,15 @@ class Imported:
         tool: Who made the picture.
         request: What to ask for here; what the file does not say is left open.
         reasons: What cannot come along, one notice each.
+        loras: Names of low-rank adaptations.
+        lora_tags: Names and scales of those that the prompt named.
     """
 
     tool: str
     request: Request
     reasons: tuple[Notice, ...] = ()
+    loras: tuple[str, ...] = ()
+    lora_tags: tuple[tuple[str, str], ...] = ()
 
     @property
     def notice(self) -> Notice:
@@ -61,6 +66,7 @@ class Found:
         is_cpu_noise: Whether the tool drew the first noise on the CPU, as SeedGrid does.
         extras: What SeedGrid has no setting for, by the tool's names.
         loras: Names of low-rank adaptations.
+        lora_tags: Names and scales of those that the prompt named.
         reasons: More that cannot come along.
     """
 
@@ -79,6 +85,7 @@ class Found:
     is_cpu_noise: bool = False
     extras: tuple[str, ...] = ()
     loras: tuple[str, ...] = ()
+    lora_tags: tuple[tuple[str, str], ...] = ()
     reasons: tuple[Notice, ...] = ()
 
 
@@ -98,7 +105,13 @@ def to_imported(found: Found) -> Imported:
     if seeds:
         request = replace(request, seeds=seeds)
     reasons.say_the_rest()
-    return Imported(tool=found.tool, request=request, reasons=tuple(reasons.said))
+    return Imported(
+        tool=found.tool,
+        request=request,
+        reasons=tuple(reasons.said),
+        loras=found.loras,
+        lora_tags=found.lora_tags[:MAX_LORAS],
+    )
 
 
 def fit(imported: Imported, card: ModelCard) -> Imported:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from seedgrid.core.fields import AUTO, ON_PAGE, field
+from seedgrid.core.loras import write_tags
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request, ask_again
 from seedgrid.web.state.page_state import PageState
@@ -59,7 +60,8 @@ def write_fields(request: Request, answers: Request | None = None) -> dict[str, 
         answers: What a model gives for what is left open: such a setting is left open again.
     """
     shown = {row.name: _shown(row.name, request, answers) for row in ON_PAGE if row.in_link}
-    return shown | {"prompt": request.typed_prompt or request.prompt}
+    typed = request.typed_prompt or request.prompt
+    return shown | {"prompt": write_tags(typed, request.loras)}
 
 
 def _shown(name: str, request: Request, answers: Request | None) -> str | bool:

@@ -1,0 +1,69 @@
+"""Put LoRAs into a pipeline that was just loaded, by diffusers and peft, and set their scales.
+
+A loaded pipeline keeps its LoRAs: those of another recipe have a pipeline of their own. What does
+not fit is refused, not left out. Knows nothing of batches.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from seedgrid.core.errors import InputError
+from seedgrid.core.recipe import Recipe
+from seedgrid.diffusion.foreign_errors import foreign_reason
+from seedgrid.diffusion.memory import is_memory_error
+from seedgrid.models.loras import recorded_lora
+
+
+def add_loras(pipeline: Any, recipe: Recipe) -> None:
+    """Load a recipe's LoRAs into a pipeline, in order.
+
+    Raises:
+        ModelError: `lora_missing` or `lora_changed`.
+        InputError: `lora_family`: this kind of model takes none; `lora_misfit`: this one does not
+            fit; `lora_peft`: the package that diffusers wants for them is not there.
+    """
+    if not recipe.loras:
+        return
+    _check_peft()
+    if not hasattr(pipeline, "load_lora_weights"):
+        raise InputError("lora_family", field="prompt", value=recipe.model.id)
+    for place, lora in enumerate(recipe.loras):
+        path = recorded_lora(lora)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # peft tells of each LoRA after the first.
+                pipeline.load_lora_weights(
+                    str(path.parent),
+                    weight_name=path.name,
+                    adapter_name=_adapter(place),
+                    use_safetensors=True,
+                    local_files_only=True,
+                )
+        except (RuntimeError, ValueError, LookupError, TypeError, AttributeError) as error:
+            if is_memory_error(error) or foreign_reason(error) is None:
+                raise
+            raise InputError("lora_misfit", field="prompt", value=lora.id) from error
+        layers = (name for names in pipeline.get_list_adapters().values() for name in names)
+        if _adapter(place) not in layers:
+            raise InputError("lora_misfit", field="prompt", value=lora.id)
+
+
+def scale_loras(pipeline: Any, recipe: Recipe) -> None:
+    """Set the scales of a pipeline's LoRAs to those of a recipe."""
+    if recipe.loras:
+        names = [_adapter(place) for place in range(len(recipe.loras))]
+        pipeline.set_adapters(names, [lora.scale for lora in recipe.loras])
+
+
+def _adapter(place: int) -> str:
+    """Return what peft calls the LoRA at a place; a file's own name may be no name to it."""
+    return f"lora_{place}"
+
+
+def _check_peft() -> None:
+    from diffusers.utils import is_peft_available
+
+    if not is_peft_available():
+        raise InputError("lora_peft", field="prompt")

@@ -1,0 +1,199 @@
+"""LoRAs: parity with plain diffusers, scales as variations, misfits, export and verify."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import warnings
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import diffusers
+import numpy as np
+import pytest
+import torch
+from painting import PLACEMENT, one_thread
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
+
+from seedgrid.core.errors import InputError
+from seedgrid.core.loras import read_tags, write_tags
+from seedgrid.core.recipe import Lora
+from seedgrid.export.bundle import write_bundle
+from seedgrid.formats.parameters import parameters_text
+from seedgrid.library import Library
+from seedgrid.library.take_in import take_in
+from seedgrid.models.loras import find_lora, take_lora
+from seedgrid.studio import Studio
+from seedgrid.verify import claim_of, verify
+from seedgrid.web.serializers.place import write_fields
+
+peft = pytest.importorskip("peft")
+
+SMALL: dict[str, Any] = {"width": 64, "height": 64, "num_inference_steps": 2}
+NAMES = ("sd", "sdxl", "sd3", "flux")
+
+
+def make_lora(pipeline_folder: Path, path: Path, seed: int = 0) -> Path:
+    """Write a LoRA with random weights that fits a pipeline, as training scripts do."""
+    pipe = diffusers.DiffusionPipeline.from_pretrained(pipeline_folder)
+    part = "unet" if hasattr(pipe, "unet") else "transformer"
+    module = getattr(pipe, part)
+    targets = ["to_q", "to_k", "to_v", "to_out.0"]
+    module.add_adapter(peft.LoraConfig(r=4, lora_alpha=4, target_modules=targets))
+    layers = peft.utils.get_peft_model_state_dict(module)
+    generator = torch.Generator("cpu").manual_seed(seed)
+    random = {
+        name: torch.randn(layers[name].shape, generator=generator) * 0.3 for name in sorted(layers)
+    }
+    named = {f"{part}_lora_layers": random}
+    type(pipe).save_lora_weights(path.parent, weight_name=path.name, **named)
+    return path
+
+
+@pytest.fixture(scope="module")
+def lora(
+    model_folder: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str, int], Path]:
+    """Give a LoRA for one of the small pipelines, made once."""
+    folder = tmp_path_factory.mktemp("loras")
+
+    def give(name: str, seed: int = 0) -> Path:
+        path = folder / f"{name}-{seed}.safetensors"
+        return path if path.exists() else make_lora(model_folder(name), path, seed)
+
+    return give
+
+
+@pytest.fixture
+def studio(tmp_path: Path, model_folder: Callable[[str], Path]) -> Iterator[Studio]:
+    folder = str(model_folder("sd"))
+    with Studio(folder, tmp_path / "library", placement=PLACEMENT) as studio:
+        yield studio
+
+
+def plain_call(folder: Path, prompts: Sequence[str], files: Sequence[tuple[Path, float]]) -> Any:
+    """Make four pictures with LoRAs as diffusers' documentation does it."""
+    pipe = diffusers.DiffusionPipeline.from_pretrained(folder)
+    pipe.set_progress_bar_config(disable=True)
+    names = [f"l{place}" for place in range(len(files))]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # peft tells of each LoRA after the first.
+        for name, (path, _) in zip(names, files, strict=True):
+            pipe.load_lora_weights(path.parent, weight_name=path.name, adapter_name=name)
+    if names:
+        pipe.set_adapters(names, [scale for _, scale in files])
+    generators = [torch.Generator("cpu").manual_seed(seed) for seed in range(4)]
+    with one_thread():
+        return pipe(list(prompts), generator=generators, **SMALL).images
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_pictures_with_loras_equal_the_plain_call(
+    tmp_path: Path,
+    model_folder: Callable[[str], Path],
+    lora: Callable[[str, int], Path],
+    name: str,
+) -> None:
+    """Two at scales of their own, bit for bit; another picture than without."""
+    folder, files = model_folder(name), [(lora(name, 0), 0.8), (lora(name, 1), -0.5)]
+    with Studio(str(folder), tmp_path / "library", placement=PLACEMENT) as studio:
+        guidance = 5.0 if name in ("sdxl",) else studio.card().guidance_scale
+        named = [f"{path}={scale}" for path, scale in files]
+        with_them = studio.grid("a fox", loras=named, guidance_scale=guidance, **SMALL)
+        without = studio.grid("a fox", guidance_scale=guidance, **SMALL)
+    plain = plain_call(folder, ["a fox"] * 4, files)
+    for ours, theirs, bare in zip(with_them, plain, without, strict=True):
+        np.testing.assert_array_equal(np.asarray(ours.image), np.asarray(theirs))
+        assert not np.array_equal(np.asarray(ours.image), np.asarray(bare.image))
+
+
+def test_scales_vary_on_one_seed_and_are_verified(
+    studio: Studio, lora: Callable[[str, int], Path], model_folder: Callable[[str], Path]
+) -> None:
+    """Named in the prompt, as other tools do; at scale 0 it is the picture without it."""
+    path = take_lora(lora("sd", 0)).path
+    grid = studio.grid(f"a fox <lora:{path.stem}:0.8>", **SMALL)
+    assert grid[0].prompt == "a fox"
+    finals = studio.refine(grid[3], ["lora 0", "lora 0.5", "lora 1.5"])
+    changes = [final.entry.lineage.change for final in finals]
+    assert changes[1] == f"lora <lora:{path.stem}:0.5>"
+    bare = studio.grid("a fox", "3", **SMALL)[0]
+    np.testing.assert_array_equal(np.asarray(finals[0].image), np.asarray(bare.image))
+    plain = plain_call(model_folder("sd"), ["a fox"] * 4, [(path, 1.5)])
+    np.testing.assert_array_equal(np.asarray(finals[2].image), np.asarray(plain[3]))
+    claims = [
+        claim_of(each.id, np.asarray(each.image), each.recipe, each.entry.passport)
+        for each in (grid[1], *finals)
+    ]
+    assert {found.verdict for found in verify(claims, studio.backend)} == {"identical"}
+    assert f"<lora:{path.stem}:0.8>" in parameters_text(grid[0].recipe)
+
+
+def test_a_bundle_brings_its_loras_along(
+    studio: Studio,
+    lora: Callable[[str, int], Path],
+    model_folder: Callable[[str], Path],
+    tmp_path: Path,
+) -> None:
+    """Its script makes the pictures again with diffusers and peft alone."""
+    grid = studio.grid("a fox", "0-1", loras=[f"{lora('sd', 1)}=0.7"], **SMALL)
+    bundle = tmp_path / "art.zip"
+    write_bundle([each.entry for each in grid], bundle, model=model_folder("sd"))
+    with zipfile.ZipFile(bundle) as members:
+        members.extractall(tmp_path / "art")
+    command = [sys.executable, str(tmp_path / "art" / "reproduce.py")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout.endswith("all identical\n"), done.stderr
+
+
+def test_what_does_not_fit_is_refused(studio: Studio, lora: Callable[[str, int], Path]) -> None:
+    """A LoRA of another kind of model; one that is not here; a file that is none."""
+    for named, code in (
+        (str(lora("sd3", 0)), "lora_misfit"),
+        (str(lora("sdxl", 0)), "lora_misfit"),
+        ("nowhere", "lora_missing"),
+        (f"{lora('sd', 0)}=9", "lora_scale"),
+    ):
+        with pytest.raises(InputError) as caught:
+            studio.grid("a fox", "0", loras=[named], **SMALL)
+        assert caught.value.code == code, named
+
+
+def test_tags_are_read_as_other_tools_write_them() -> None:
+    """Anywhere in the prompt, with a scale or without; what is no tag stays a word."""
+    assert read_tags("a fox <lora:snow:0.5>, red <LORA:ink>") == (
+        "a fox, red",
+        (("snow", 0.5), ("ink", 1.0)),
+    )
+    assert read_tags("a <lora> fox") == ("a <lora> fox", ())
+    tagged = write_tags("a fox", (Lora(id="snow", weights_sha256="0" * 64, scale=0.5),))
+    assert read_tags(tagged) == ("a fox", (("snow", 0.5),))
+
+
+def test_a_name_never_leads_to_a_path(tmp_path: Path) -> None:
+    """What a prompt or a stranger's link says is a name in known folders, and nothing else."""
+    (tmp_path / "x.safetensors").write_bytes(b"")
+    for name in (str(tmp_path / "x.safetensors"), "../x", "/etc/passwd", ""):
+        with pytest.raises(InputError) as caught:
+            find_lora(name)
+        assert caught.value.code == "lora_missing"
+
+
+def test_what_another_tool_named_is_taken_along(
+    tmp_path: Path, lora: Callable[[str, int], Path]
+) -> None:
+    """AUTOMATIC1111's tag becomes ours where the file is known; the others are named."""
+    known = take_lora(lora("sd", 0)).id
+    texts = PngInfo()
+    words = f"a fox <lora:{known}:0.6> <lora:elsewhere:1>"
+    texts.add_text("parameters", f"{words}\nSteps: 20, Sampler: DDIM, CFG scale: 7, Seed: 4")
+    Image.new("RGB", (64, 64)).save(tmp_path / "a.png", pnginfo=texts)
+    with Library(tmp_path / "library") as library:
+        (taken,) = take_in(library, [tmp_path / "a.png"])
+    assert taken.imported is not None
+    assert write_fields(taken.imported.request)["prompt"] == f"a fox <lora:{known}:0.6>"
+    said = {reason.code: reason.data for reason in taken.imported.reasons}
+    assert said["import_loras"] == {"value": "elsewhere"}
