@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from seedgrid.core.card import ModelCard
+from seedgrid.core.loras import without_tags
 from seedgrid.core.notices import Notice
 from seedgrid.core.request import Request
 
@@ -69,7 +70,7 @@ def advise(
 
 def _words(field: str, text: str, card: ModelCard, language: str) -> Advice | None:
     vocabulary = card.vocabulary
-    unknown = vocabulary.unknown(text) if vocabulary else ()
+    unknown = vocabulary.unknown(without_tags(text)) if vocabulary else ()
     if vocabulary is None or not unknown:
         return None
     subjects = card.hints.get(_SUBJECTS, ())

@@ -34,6 +34,11 @@ def read_tags(prompt: str) -> tuple[str, tuple[tuple[str, float], ...]]:
     return (_TAG.sub("", prompt).strip() if found else prompt), found
 
 
+def without_tags(prompt: str) -> str:
+    """Return the words of a prompt alone, whatever its tags say."""
+    return _TAG.sub("", prompt)
+
+
 def write_tags(prompt: str, loras: Sequence[Lora]) -> str:
     """Write a prompt with its LoRAs, as `read_tags` reads it."""
     tags = (f"<lora:{lora.id}:{write_decimal(lora.scale)}>" for lora in loras)
