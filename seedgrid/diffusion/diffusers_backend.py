@@ -160,7 +160,7 @@ class DiffusersBackend:
             watch.noise(lambda: loaded.preview.of_noise(recipes))
             pictures: dict[int, Outcome] = {}
             context = _context(first, loaded, placement)
-            # Shortcuts were proven bit for bit with torch's own arithmetic only.
+            # Shortcuts were compared bit for bit with torch's own arithmetic only.
             shortcuts = () if first.is_portable else self._accelerators
             with all_used_by(loaded.pipeline_for(first), shortcuts, context):
                 for places in split_calls(recipes, loaded):
