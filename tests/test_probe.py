@@ -147,20 +147,28 @@ def test_what_never_repeats_is_told(
 
 
 @pytest.mark.usefixtures("forgetful")
-def test_it_costs_at_most_one_and_a_half_grids(
+def test_it_costs_at_most_one_and_a_half_grids_of_denoising(
     backend: DiffusersBackend, model_folder: Callable[[str], Path]
 ) -> None:
-    """Counted in calls of the denoiser, for a grid of twenty steps."""
+    """Counted in rows of the denoiser, for a grid of twenty steps; and one more decoding."""
     recipe = recipes_for(backend, model_folder("sd"), num_inference_steps=20)[0]
-    calls: list[int] = []
-    handle = backend.load(recipe, PLACEMENT).unet.register_forward_hook(lambda *_: calls.append(1))
+    pipeline = backend.load(recipe, PLACEMENT)
+    rows: list[int] = []
+    decoded: list[int] = []
+    handles = [
+        pipeline.unet.register_forward_hook(lambda _, given, __: rows.append(len(given[0]))),
+        pipeline.vae.decoder.register_forward_hook(
+            lambda _, given, __: decoded.append(len(given[0]))
+        ),
+    ]
     try:
-        paint(backend, [recipe])
-        grid = len(calls)
-        probed(backend, recipe)
+        backend._run_probe(recipe, PLACEMENT, SilentWatch())
     finally:
-        handle.remove()
-    assert len(calls) - grid <= 1.5 * grid
+        for handle in handles:
+            handle.remove()
+    # A guided batch of four has eight rows a step.
+    assert sum(rows) <= 1.5 * 20 * 8
+    assert sum(decoded) == 2 * 4
 
 
 @pytest.mark.usefixtures("forgetful")

@@ -158,7 +158,7 @@ class DiffusersBackend:
             if first.is_portable:
                 check_portable(loaded.device, placement)
             watch.noise(lambda: loaded.preview.of_noise(recipes))
-            # Shortcuts were proven bit for bit with torch's own arithmetic only.
+            # Shortcuts were compared bit for bit with torch's own arithmetic only.
             shortcuts = () if first.is_portable else self._accelerators
             context = _context(first, loaded, placement)
             with all_used_by(loaded.pipeline_for(first), shortcuts, context):
