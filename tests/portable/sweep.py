@@ -90,7 +90,8 @@ def call(pipeline: Any, draw: Draw, neighbours: tuple[int, int], *, is_portable:
     before, after = neighbours
     seeds = [*range(before), draw.seed, *range(50, 50 + after)]
     prompts = [*["a neighbour"] * before, draw.prompt, *["another"] * after]
-    config = pipeline.scheduler.config
+    own = pipeline.scheduler  # put back: the next one is made of its configuration, too
+    config = own.config
     with portable() if is_portable else contextlib.nullcontext():
         pipeline.scheduler = make_scheduler(draw.scheduler, config)
         images = pipeline(
@@ -103,6 +104,7 @@ def call(pipeline: Any, draw: Draw, neighbours: tuple[int, int], *, is_portable:
             output_type="pt",
             **({"use_resolution_binning": False} if draw.family == "pixart" else {}),
         ).images
+    pipeline.scheduler = own
     return images[before : before + 1]
 
 
