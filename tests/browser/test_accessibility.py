@@ -122,6 +122,7 @@ def test_axe_finds_nothing_while_it_paints(page: Page) -> None:
 
 def test_the_whole_flow_by_keyboard_alone(page: Page) -> None:
     """Words, a chip, pictures by arrows, a variation, back, and the library, without a mouse."""
+    expect(page.locator("#sg-hints .sg-chip").first).to_be_attached()  # the model's words have come
     _tab_to(page, "#sg-prompt textarea")
     page.keyboard.press("Control+A")
     page.keyboard.type("a keyboard fox")
