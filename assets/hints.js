@@ -9,6 +9,7 @@ SeedGrid.hints = ({ element, props, watch }) => {
     if (field) lastVariation = Number(field.id.at(-1)) - 1;
   });
 
+  const hasSome = () => chips().length > 0 || !SeedGrid.history.hidden;
   // Open while one types the prompt; gone as soon as pictures are asked for, so as not to hide them.
   const open = (isOpen) => {
     byId("sg-hints").classList.toggle("sg-open", isOpen);
@@ -16,10 +17,10 @@ SeedGrid.hints = ({ element, props, watch }) => {
   };
   document.addEventListener("input", (event) => event.target.closest?.("#sg-prompt, #sg-variations") && mark());
   document.addEventListener("focusin", (event) => {
-    open(event.target.closest?.("#sg-prompt, #sg-hints") !== null && element.children.length > 0);
+    open(event.target.closest?.("#sg-prompt, #sg-hints") !== null && hasSome());
   });
   document.addEventListener("pointerdown", (event) => {
-    if (event.target.closest?.("#sg-prompt")) open(element.children.length > 0);
+    if (event.target.closest?.("#sg-prompt")) open(hasSome());
     else if (!event.target.closest?.("#sg-hints")) open(false);
   });
   document.addEventListener("keydown", (event) => {
@@ -91,9 +92,9 @@ SeedGrid.hints = ({ element, props, watch }) => {
         make("div", { class: "sg-hint-words" }, ...words.map((word) => chip(kind, word, words))),
       ),
     );
-    element.replaceChildren(...rows);
+    element.replaceChildren(...rows, SeedGrid.history);
     chips()[0]?.setAttribute("tabindex", "0");
-    element.classList.toggle("sg-hint-list", rows.length > 0);
+    element.classList.add("sg-hint-list");
   }
 
   SeedGrid.follow(props, watch, show);

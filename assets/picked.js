@@ -39,6 +39,7 @@ SeedGrid.picked = ({ element, props, watch, favourite, note }) => {
       title: text("favourite_title"),
       "aria-label": text("favourite_title"),
       "aria-pressed": String(value.favourite),
+      "aria-keyshortcuts": "F",
       onclick: () => favourite({ id: value.id, favourite: !now.favourite }),
     });
     star.append(icon("star"));

@@ -1,6 +1,6 @@
 /* The stage: the grid of pictures, forming and finished. An <img> here is a finished picture, a
    <canvas> is one that is still forming. Picking is local and instant; Python hears of it. */
-SeedGrid.stage = ({ element, props, watch, pick }) => {
+SeedGrid.stage = ({ element, props, watch, pick, example }) => {
   const { make, text, icon, pictureUrl, byId } = SeedGrid;
   const grid = make("div", { class: "sg-grid", role: "listbox" });
   grid.setAttribute("aria-label", text("stage_label"));
@@ -33,7 +33,7 @@ SeedGrid.stage = ({ element, props, watch, pick }) => {
   function newCell(index) {
     const cell = {
       index,
-      node: make("div", { class: "sg-cell", role: "option", tabindex: index ? "-1" : "0", "data-cell": index }),
+      node: make("div", { class: "sg-cell", role: "option", tabindex: index ? "-1" : "0", "data-cell": index, "aria-keyshortcuts": index < 9 ? index + 1 : null }),
       canvas: make("canvas", { class: "sg-preview", width: 64, height: 64 }),
       image: null,
       caption: make("span", { class: "sg-caption" }),
@@ -65,6 +65,7 @@ SeedGrid.stage = ({ element, props, watch, pick }) => {
   /** Pick a cell, or let go of it when it is the picked one; a forming one counts once it is done. */
   function choose(index) {
     const state = current.cells?.[index]?.state;
+    if (current.cells?.[index]?.example) return example({ example: current.cells[index].example });
     if (!["done", "waiting", "painting"].includes(state)) return;
     picked = picked === index ? null : index;
     mark();
@@ -121,6 +122,10 @@ SeedGrid.stage = ({ element, props, watch, pick }) => {
     const hasLost = value.cells.some((cell) => cell.lost);
     document.documentElement.classList.toggle("sg-has-lost", hasLost);
     element.classList.toggle("sg-empty", value.cells.every((cell) => cell.state === "empty"));
+    const hasExamples = value.cells.some((cell) => cell.example);
+    element.classList.toggle("sg-opening", hasExamples);
+    invitation.querySelector("strong").textContent = text(hasExamples ? "opening_title" : "invite_title");
+    invitation.querySelector("span").textContent = text(hasExamples ? "opening_text" : "invite_text");
   }
 
   /** In a table of seeds and prompts: the seeds above the columns, each prompt above its row. */
@@ -174,11 +179,12 @@ SeedGrid.stage = ({ element, props, watch, pick }) => {
 
   function label(index, state) {
     const data = { number: index + 1, seed: state.seed ?? "", words: state.prompt ?? "" };
-    return text(`cell_${state.state}`, data);
+    return text(state.example ? "cell_done" : `cell_${state.state}`, data);
   }
 
   function paint(cell, state, isNew) {
     if (state.state === "done" && !state.lost) return finish(cell, state);
+    if (state.example) return exhibit(cell, state);
     cell.image?.remove();
     cell.image = null;
     cell.canvas.hidden = false;
@@ -186,6 +192,15 @@ SeedGrid.stage = ({ element, props, watch, pick }) => {
       drawNoise(cell.canvas, state.seed ?? cell.index);
       cell.noise = state.seed;
     }
+  }
+
+  /** Show a picture that ships: none of this visitor's, until it is clicked. */
+  function exhibit(cell, state) {
+    if (cell.image?.dataset.example === String(state.example)) return;
+    const image = make("img", { class: "sg-example", alt: state.prompt, "data-example": state.example, src: `seedgrid/opening/${state.example}.jpg` });
+    cell.image?.remove();
+    cell.image = image;
+    cell.canvas.after(image);
   }
 
   function finish(cell, state) {

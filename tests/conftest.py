@@ -16,6 +16,9 @@ from seedgrid.core.request import Request, resolve
 from seedgrid.engine import Engine
 from seedgrid.testing.fake import FakeBackend
 
+collect_ignore = ["gpu"]
+"""Run by name, on a machine with a GPU (tests/gpu/test_gpu.py); here nothing may be skipped."""
+
 # How long an example takes says something of the machine, not of the code. Whoever types the
 # README's command tries the same examples as everybody; `.ci/run` looks for new ones.
 _NO_CLOCK = [HealthCheck.too_slow]

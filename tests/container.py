@@ -144,13 +144,14 @@ def main() -> int:
     for folder in told.bind:
         (told.root / folder[1:]).mkdir(parents=True, exist_ok=True)
         subprocess.run(["mount", "--bind", folder, told.root / folder[1:]], check=True)
+    subprocess.run(["mount", "-t", "proc", "proc", told.root / "proc"], check=True)
     try:
         for step in steps:
             print(f"{step.kind} {step.text[:90]}", flush=True)  # noqa: T201 (a command prints)
             root.carry_out(step)
         code = drive(root)
     finally:
-        for folder in told.bind:
+        for folder in ("/proc", *told.bind):
             subprocess.run(["umount", told.root / folder[1:]], check=True)
     print(f"ended with {code}")  # noqa: T201 (same)
     return 0 if code in (0, 143, -15) else 1

@@ -29,7 +29,9 @@ from typing import Any, Final
 ROOT: Final = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
-from seedgrid.core.errors import SeedGridError  # noqa: E402 (needs the path above)
+from pictures import FAMILIES  # noqa: E402 (needs the path above)
+
+from seedgrid.core.errors import SeedGridError  # noqa: E402 (same)
 from seedgrid.models.schedulers import min_steps  # noqa: E402
 from tests.covering import covering, pairs_of  # noqa: E402
 
@@ -37,19 +39,6 @@ PAGE: Final = ROOT / "docs" / "lock.md"
 START: Final = "<!-- crossing: written by `python -m tests.crossing` -->"
 END: Final = "<!-- end of crossing -->"
 
-FAMILIES: Final = (
-    "sd",
-    "sdxl",
-    "sd3",
-    "flux",
-    "pixart",
-    "pixart-sigma",
-    "sana",
-    "stable-unclip",
-    "lcm",
-    "ddpm",
-    "ddim",
-)
 SIZES: Final = {"square": (64, 64), "tall": (64, 96), "odd multiples": (72, 56)}
 PROMPTS: Final = {
     "empty": " ",

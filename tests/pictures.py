@@ -11,6 +11,21 @@ from seedgrid.core.recipe import ModelRef, Passport, Recipe
 
 MODEL = ModelRef(id="bundled", weights_sha256="ab" * 32)
 
+FAMILIES = (
+    "sd",
+    "sdxl",
+    "sd3",
+    "flux",
+    "pixart",
+    "pixart-sigma",
+    "sana",
+    "stable-unclip",
+    "lcm",
+    "ddpm",
+    "ddim",
+)
+"""One small pipeline of each (pipelines.py)."""
+
 
 def make_recipe(**changes: Any) -> Recipe:
     fields: dict[str, Any] = {

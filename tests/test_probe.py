@@ -12,6 +12,7 @@ import torch
 from leaks import LEAKS, WITHOUT_GUIDANCE
 from leaks_between import MORE_LEAKS
 from painting import PLACEMENT, SilentWatch, one_thread, paint, recipes_for
+from pictures import FAMILIES
 
 from seedgrid.core.errors import RunCancelled
 from seedgrid.core.recipe import Recipe
@@ -21,20 +22,6 @@ from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.diffusion.poison import KINDS, Batch
 from seedgrid.diffusion.probe_results import ProbeReport, lock_notice, recall_report
 from seedgrid.studio import Studio
-
-FAMILIES = (
-    "sd",
-    "sdxl",
-    "sd3",
-    "flux",
-    "pixart",
-    "pixart-sigma",
-    "sana",
-    "stable-unclip",
-    "lcm",
-    "ddpm",
-    "ddim",
-)
 
 
 @pytest.fixture(scope="module")

@@ -275,7 +275,8 @@ def test_a_passport_from_a_stranger_can_do_no_harm(
         offload="everywhere",
         precision={"matmul_precision": "; rm -rf /", "nonsense": "x"},
         determinism={"cudnn_benchmark": "perhaps", "deterministic_algorithms": "99"},
-        instruction_limits={"LD_PRELOAD": "evil.so", "MKL_CBWR": "$(evil)"},
+        instruction_limits={"LD_PRELOAD": "evil.so", "MKL_CBWR": "$(evil)"}
+        | grid[0].passport.instruction_limits,  # else another processor would be restored
         cpu_capability=grid[0].passport.cpu_capability,
     )
     with one_thread():

@@ -143,6 +143,14 @@ def _all(arguments: argparse.Namespace) -> None:
         step(arguments)
 
 
+def _opening(_arguments: argparse.Namespace) -> None:
+    """Paint the four pictures of the opening page with the model that ships."""
+    from training.opening import make_opening
+
+    for path in make_opening():
+        print(path)
+
+
 STEPS: dict[str, Callable[[argparse.Namespace], None]] = {
     "adopt": _adopt,
     "draw": _draw,
@@ -155,6 +163,7 @@ STEPS: dict[str, Callable[[argparse.Namespace], None]] = {
     "export": _export,
     "evaluate": _evaluate,
     "sheet": _sheet,
+    "opening": _opening,
     "all": _all,
 }
 

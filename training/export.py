@@ -63,6 +63,10 @@ def build_pipeline() -> StableDiffusionPipeline:
     )
 
 
+SUFFIXES = [", at night", ", neon", ", black and white", ", vintage"]
+"""What the page's four variations begin with: where the model shines."""
+
+
 def hints() -> dict[str, list[str]]:
     """The words that the page offers."""
     attributes = [f"{size}" for size in SIZE_WORDS] + list(COLORS)
@@ -86,6 +90,7 @@ def export(folder: Path) -> None:
         "name": "SeedGrid bundled model",
         "enlarges": False,
         "defaults": DEFAULTS,
+        "suffixes": SUFFIXES,
         "hints": hints(),
         "license": "Apache-2.0",
     }

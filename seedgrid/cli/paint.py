@@ -44,9 +44,7 @@ def grid(
     with Studio(settings["model"], library, placement=placement) as studio:
         request = options.with_files(studio, request, settings, lora)
         run = studio.start_grid(request, turbo=settings["turbo"], fresh=fresh)
-        _follow(run, folder, as_json=json)
-        _tell_notices(studio, run)
-        _write_sheet(run, folder)
+        _finish(studio, run, folder, as_json=json)
 
 
 def refine(
@@ -70,9 +68,7 @@ def refine(
     folder = _make_out(out)
     with Studio(None, library, device) as studio:
         run = studio.start_refine(picture, vary or GUIDE_SUFFIXES, prompt=prompt, fresh=fresh)
-        _follow(run, folder, as_json=json)
-        _tell_notices(studio, run)
-        _write_sheet(run, folder)
+        _finish(studio, run, folder, as_json=json)
 
 
 def final(
@@ -116,9 +112,7 @@ def matrix(
     with Studio(settings["model"], library, placement=placement) as studio:
         request = options.with_files(studio, request, settings, lora)
         run = studio.start_grid(request, prompts, turbo=settings["turbo"], fresh=fresh)
-        _follow(run, folder, as_json=json)
-        _tell_notices(studio, run)
-        _write_sheet(run, folder, rows=len(prompts))
+        _finish(studio, run, folder, as_json=json, rows=len(prompts))
 
 
 def _make_out(out: Path | None) -> Path | None:
@@ -131,6 +125,16 @@ def _make_out(out: Path | None) -> Path | None:
         reason = error.strerror or str(error)
         raise InputError("out_folder", field="out", value=out, reason=reason) from error
     return out.absolute()
+
+
+def _finish(
+    studio: Studio, run: Run, out: Path | None, *, as_json: bool, rows: int | None = None
+) -> None:
+    """Follow a run to its end, and say what happened when the library was opened and since."""
+    _follow(run, out, as_json=as_json)
+    for notice in (*studio.library.notices, *run.notices):
+        complain(str(notice))
+    _write_sheet(run, out, rows)
 
 
 def _follow(run: Run, out: Path | None, *, as_json: bool) -> None:
@@ -162,12 +166,6 @@ def _tell_of_lock(run: Run) -> None:
     found = (lock_notice(entry.recipe, entry.passport) for entry in run.finished.values())
     for sentence in dict.fromkeys(str(notice) for notice in found if notice is not None):
         complain(sentence)
-
-
-def _tell_notices(studio: Studio, run: Run) -> None:
-    """Say what happened when the library was opened, and what is to know of the pictures."""
-    for notice in (*studio.library.notices, *run.notices):
-        complain(str(notice))
 
 
 def _print_picture(event: Finished, out: Path | None, *, as_json: bool) -> None:

@@ -30,6 +30,7 @@ class ModelCard:
         enlarges: Whether it also paints well larger than what it was made for, over an enlargement.
         has_start: Whether a picture can be begun from another one.
         hints: Words the model knows, by kind, for the page; empty when nobody said.
+        suffixes: Four variations at which the model shines, for the page; empty means the guide's.
         fragile: True for pipelines that only the same hardware and versions reproduce (UnCLIP).
     """
 
@@ -53,4 +54,5 @@ class ModelCard:
     enlarges: bool = True
     has_start: bool = False
     hints: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    suffixes: tuple[str, ...] = ()
     fragile: bool = False

@@ -89,6 +89,10 @@ class NoiseShare(Value):
     weight: Annotated[float, Field(gt=0, le=1)]
 
 
+CAME_LATER: Final = ("arithmetic", "start", "strength", "compiled")
+"""Fields that are not written while they have their default: older recipes keep their ids."""
+
+
 class Recipe(Value):
     """Everything that makes a picture what it is; the picture is a function of it.
 
@@ -127,15 +131,13 @@ class Recipe(Value):
     @model_serializer(mode="wrap")
     def _leave_out(self, write: SerializerFunctionWrapHandler) -> dict[str, object]:
         """A recipe's id is that of its JSON without words that it does not need."""
-        data: dict[str, object] = write(self)
-        if not self.compiled:
-            data.pop("compiled", None)
-        if not self.is_portable:
-            data.pop("arithmetic", None)
-        if not self.start:
-            data.pop("start", None)
-            data.pop("strength", None)
-        return data
+        written: dict[str, object] = write(self)
+        usual = {name: type(self).model_fields[name].default for name in CAME_LATER}
+        return {
+            name: value
+            for name, value in written.items()
+            if name not in usual or value != usual[name]
+        }
 
     @property
     def is_portable(self) -> bool:

@@ -19,7 +19,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from seedgrid.core.card import ModelCard
-from seedgrid.core.errors import InputError, ModelError, RunError
+from seedgrid.core.errors import InputError, ModelError
 from seedgrid.core.recipe import ModelRef, Passport, Recipe
 from seedgrid.diffusion.accel import all_used_by, make_accelerators
 from seedgrid.diffusion.backend import (
@@ -35,9 +35,9 @@ from seedgrid.diffusion.devices import empty_cache, pick_device
 from seedgrid.diffusion.environment import current_passport
 from seedgrid.diffusion.memory import Result, within_memory
 from seedgrid.diffusion.pipeline_cache import Loaded, PipelineCache, quiet_diffusers
-from seedgrid.diffusion.pipeline_call import call_pipeline, outcomes_of, split_calls
-from seedgrid.diffusion.portable import selftest
-from seedgrid.diffusion.portable_trial import PortableTrial, keep_trial, recall_trial
+from seedgrid.diffusion.pipeline_call import call_pipeline, paint_batch
+from seedgrid.diffusion.portable_check import check_portable, try_portable
+from seedgrid.diffusion.portable_trial import PortableTrial
 from seedgrid.diffusion.probe import run_probe
 from seedgrid.diffusion.probe_results import ProbeReport, advise, keep_report, recall_report
 from seedgrid.diffusion.watched_parts import Watching
@@ -120,7 +120,7 @@ class DiffusersBackend:
             DeviceError: As `prepare`.
         """
         with _scope(recipe, placement):
-            return _portable_trial(self._pipelines.get(recipe, placement).device, placement)
+            return try_portable(self._pipelines.get(recipe, placement).device, placement)
 
     def rehash(self, ref: ModelRef) -> None:
         """Compare every byte of a model's weights with what a recipe names.
@@ -156,18 +156,13 @@ class DiffusersBackend:
             loaded = self._pipelines.get(first, placement)
             _check_settings(first, loaded)
             if first.is_portable:
-                _check_portable(loaded.device, placement)
+                check_portable(loaded.device, placement)
             watch.noise(lambda: loaded.preview.of_noise(recipes))
-            pictures: dict[int, Outcome] = {}
-            context = _context(first, loaded, placement)
             # Shortcuts were proven bit for bit with torch's own arithmetic only.
             shortcuts = () if first.is_portable else self._accelerators
+            context = _context(first, loaded, placement)
             with all_used_by(loaded.pipeline_for(first), shortcuts, context):
-                for places in split_calls(recipes, loaded):
-                    part = [recipes[place] for place in places]
-                    output = call_pipeline(part, loaded, watch)
-                    pictures |= zip(places, outcomes_of(part, output), strict=True)
-            return tuple(pictures[place] for place in range(len(recipes)))
+                return paint_batch(recipes, loaded, watch)
 
     def _within_memory(
         self, work: Callable[[], Result], recipe: Recipe, placement: Placement, watch: Watch
@@ -186,7 +181,7 @@ class DiffusersBackend:
             loaded = self._pipelines.get(recipe, placement)
 
             def compute(recipes: Sequence[Recipe], watching: Watching) -> list[torch.Tensor]:
-                output = call_pipeline(recipes, loaded, watch, watching)
+                output = call_pipeline(recipes, loaded, watch, watching.watching)
                 return [output.images, output.latents, torch.tensor(output.withheld)]
 
             probed = [each for each in self._accelerators if each.is_probed]
@@ -194,27 +189,6 @@ class DiffusersBackend:
                 loaded.pipeline_for(recipe), probed, _context(recipe, loaded, placement)
             ):
                 return run_probe(recipe, compute, watch, denoiser=loaded.files.family.denoiser)
-
-
-def _portable_trial(device: torch.device, placement: Placement) -> PortableTrial:
-    """Try portable arithmetic, once under each passport."""
-    passport = current_passport(device, placement)
-    trial = recall_trial(passport)
-    if trial is None:
-        trial = PortableTrial(wrong=selftest.check(device), times=selftest.cost(device))
-        keep_trial(passport, trial)
-    return trial
-
-
-def _check_portable(device: torch.device, placement: Placement) -> None:
-    """Refuse to call a picture portable whose arithmetic is not that of the definition.
-
-    Raises:
-        RunError: `portable_wrong_here`.
-    """
-    wrong = _portable_trial(device, placement).wrong
-    if wrong:
-        raise RunError("portable_wrong_here", value=", ".join(wrong))
 
 
 def _context(recipe: Recipe, loaded: Loaded, placement: Placement) -> str:

@@ -7,8 +7,8 @@ bit. What diffusers and torch raise is translated here; what we raise stays ours
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -27,7 +27,6 @@ from seedgrid.diffusion.memory import is_memory_error
 from seedgrid.diffusion.noise_mix import mixed_noise
 from seedgrid.diffusion.pipeline_cache import Loaded
 from seedgrid.diffusion.step_callbacks import follow
-from seedgrid.diffusion.watched_parts import Watching
 from seedgrid.models.schedulers import make_scheduler
 from seedgrid.storage import starts
 
@@ -40,6 +39,9 @@ _REFUSALS: Final = (
     ArithmeticError,
     AttributeError,
 )
+
+Watching = Callable[[Any], AbstractContextManager[Any]]
+"""Watches a pipeline's parts in a block."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,11 +59,25 @@ class PipelineOutput:
     withheld: Sequence[bool]
 
 
+def paint_batch(recipes: Sequence[Recipe], loaded: Loaded, watch: Watch) -> tuple[Outcome, ...]:
+    """Return each recipe's picture, or why it came to nothing; the others are as good as ever.
+
+    Raises:
+        RunError: As `call_pipeline`.
+        RunCancelled: `watch.cancelled` became true.
+    """
+    found: dict[int, Outcome] = {}
+    for places in _calls(recipes, loaded):
+        part = [recipes[place] for place in places]
+        found |= zip(places, _outcomes(part, call_pipeline(part, loaded, watch)), strict=True)
+    return tuple(found[place] for place in range(len(recipes)))
+
+
 def call_pipeline(
     recipes: Sequence[Recipe],
     loaded: Loaded,
     watch: Watch,
-    probed: Watching | None = None,
+    watching: Watching = nullcontext,
 ) -> PipelineOutput:
     """Call the pipeline with W cells: the recipes, padded with repeats of them.
 
@@ -69,7 +85,7 @@ def call_pipeline(
         recipes: Of one batch.
         loaded: Their model.
         watch: Of the batch.
-        probed: Watches the pipeline's parts, to test the lock.
+        watching: Watches the pipeline's parts in the block of the call.
 
     Raises:
         RunError: `pipeline_refused` or `not_deterministic`: diffusers or torch would not.
@@ -77,7 +93,7 @@ def call_pipeline(
     """
     try:
         with arithmetic_of(recipes[0]):
-            return _plain_call(recipes, loaded, watch, probed)
+            return _plain_call(recipes, loaded, watch, watching)
     except _REFUSALS as error:
         reason = None if is_memory_error(error) else foreign_reason(error)
         if reason is None:
@@ -85,7 +101,7 @@ def call_pipeline(
         raise _refusal(error, reason) from error
 
 
-def split_calls(recipes: Sequence[Recipe], loaded: Loaded) -> list[list[int]]:
+def _calls(recipes: Sequence[Recipe], loaded: Loaded) -> list[list[int]]:
     """Split a batch where sharing a call would let a neighbour reach in; nearly always one call.
 
     SDXL means two things by no negative prompt and by an empty one, and can mean only one a call.
@@ -98,8 +114,7 @@ def split_calls(recipes: Sequence[Recipe], loaded: Loaded) -> list[list[int]]:
     return list(groups.values())
 
 
-def outcomes_of(recipes: Sequence[Recipe], output: PipelineOutput) -> tuple[Outcome, ...]:
-    """Return each recipe's picture, or why it came to nothing; the others are as good as ever."""
+def _outcomes(recipes: Sequence[Recipe], output: PipelineOutput) -> tuple[Outcome, ...]:
     found: list[Outcome] = []
     pictures = to_pixels(output.images[: len(recipes)])
     for cell, (recipe, picture) in enumerate(zip(recipes, pictures, strict=True)):
@@ -130,7 +145,7 @@ def to_pixels(images: torch.Tensor) -> tuple[Outcome, ...]:
 
 
 def _plain_call(
-    recipes: Sequence[Recipe], loaded: Loaded, watch: Watch, probed: Watching | None
+    recipes: Sequence[Recipe], loaded: Loaded, watch: Watch, watching: Watching
 ) -> PipelineOutput:
     """Make the call itself.
 
@@ -148,8 +163,7 @@ def _plain_call(
     pipeline.scheduler = scheduler
     scale_loras(loaded.pipeline, first)
     try:
-        watching = probed.watching(pipeline) if probed else nullcontext()
-        with mixed_noise(pipeline, cells), watching:
+        with mixed_noise(pipeline, cells), watching(pipeline):
             output = pipeline(
                 **family.call_arguments(cells, loaded.files.configs),
                 **_start(cells),

@@ -50,12 +50,9 @@ def write_grid(
 
 def make_sheet(images: Sequence[Image.Image]) -> Image.Image:
     """Return images of one size in one, as `write_grid` writes them; at least one."""
-    columns = math.isqrt(len(images) - 1) + 1
-    width, height = images[0].size
-    sheet = Image.new("RGB", (columns * width, -(-len(images) // columns) * height))
-    for index, image in enumerate(images):
-        sheet.paste(image, (index % columns * width, index // columns * height))
-    return sheet
+    buffer = io.BytesIO()
+    write_grid(buffer, images, count=len(images))
+    return Image.open(buffer, formats=["PNG"])
 
 
 def write_png(file: BinaryIO, width: int, height: int, bands: Iterable[Image.Image]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 import sqlalchemy as sa
 
@@ -73,33 +73,34 @@ class WorkPage:
     after: int | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Search:
-    """What is looked for; what is left open does not matter.
+class Search(TypedDict, total=False):
+    """What else is looked for; what is absent, or None, does not matter.
 
     Attributes:
-        text: Words or parts of words, all of which the prompt must hold; letter case is ignored.
         model: The model's id.
+        seed: The seed.
+        favourite: Only favourites, or only the others.
         since: The earliest time, ISO 8601, or the beginning of one: `"2026-11"`.
         until: The time before which, ISO 8601, or the beginning of one.
         trashed: Look in the trash instead.
     """
 
-    text: str = ""
-    model: str | None = None
-    seed: int | None = None
-    favourite: bool | None = None
-    since: str | None = None
-    until: str | None = None
-    trashed: bool = False
+    model: str | None
+    seed: int | None
+    favourite: bool | None
+    since: str | None
+    until: str | None
+    trashed: bool
 
 
-def search_rows(connection: sa.Connection, wanted: Search, limit: int, after: int | None) -> Rows:
-    """Return up to `limit` rows of `ENTRIES`, newest first."""
+def search_rows(
+    connection: sa.Connection, text: str, wanted: Search, limit: int, after: int | None
+) -> Rows:
+    """Return up to `limit` rows of `ENTRIES`, newest first; their prompts hold all the words."""
     columns = PICTURES.c
-    statement = ENTRIES.where(columns.trashed == int(wanted.trashed))
+    statement = ENTRIES.where(columns.trashed == int(wanted.get("trashed", False)))
     order: sa.ColumnElement[Any] = columns.number
-    words = wanted.text.split()
+    words = text.split()
     long_words = [word for word in words if len(word) >= _PIECE]
     if long_words:
         pieces = " ".join('"' + word.replace('"', '""') + '"' for word in long_words)
@@ -110,15 +111,14 @@ def search_rows(connection: sa.Connection, wanted: Search, limit: int, after: in
     for word in words:
         if len(word) < _PIECE:
             statement = statement.where(columns.prompt.icontains(word, autoescape=True))
-    for column, value in ((columns.model, wanted.model), (columns.seed, wanted.seed)):
+    for column in (columns.model, columns.seed, columns.favourite):
+        value = wanted.get(column.name)
         if value is not None:
             statement = statement.where(column == value)
-    if wanted.favourite is not None:
-        statement = statement.where(columns.favourite == int(wanted.favourite))
-    if wanted.since:
-        statement = statement.where(columns.created_at >= wanted.since)
-    if wanted.until:
-        statement = statement.where(columns.created_at < wanted.until)
+    if since := wanted.get("since"):
+        statement = statement.where(columns.created_at >= since)
+    if until := wanted.get("until"):
+        statement = statement.where(columns.created_at < until)
     if after is not None:
         statement = statement.where(order < after)
     return connection.execute(statement.order_by(order.desc()).limit(limit)).mappings().all()

@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, Unpack
 
 import sqlalchemy as sa
 
@@ -135,17 +135,7 @@ class LibraryReader:
         return WorkPage(works=works, after=numbers[-1] if len(found) == limit else None)
 
     def search(
-        self,
-        text: str = "",
-        *,
-        model: str | None = None,
-        seed: int | None = None,
-        favourite: bool | None = None,
-        since: str | None = None,
-        until: str | None = None,
-        trashed: bool = False,
-        limit: int = 50,
-        after: int | None = None,
+        self, text: str = "", *, limit: int = 50, after: int | None = None, **wanted: Unpack[Search]
     ) -> Page:
         """Return the pictures that fit, newest first; what is left open does not matter.
 
@@ -153,26 +143,12 @@ class LibraryReader:
 
         Args:
             text: Words or parts of words that the prompt must hold, all of them, in any case.
-            model: The model's id.
-            seed: The seed.
-            favourite: Only favourites, or only the others.
-            since: The earliest time, ISO 8601, or the beginning of one: `"2026-11"`.
-            until: The time before which, ISO 8601, or the beginning of one.
-            trashed: Look in the trash instead.
             limit: The most pictures of one page.
             after: `Page.after` of the page before.
+            **wanted: See `Search`.
         """
-        wanted = Search(
-            text=text,
-            model=model,
-            seed=seed,
-            favourite=favourite,
-            since=since,
-            until=until,
-            trashed=trashed,
-        )
         with self._storage.database.reads() as connection:
-            rows = queries.search_rows(connection, wanted, limit, after)
+            rows = queries.search_rows(connection, text, wanted, limit, after)
         last = rows[-1]["number"] if len(rows) == limit else None
         return Page(entries=self._entries(rows), after=last)
 

@@ -43,6 +43,7 @@ class _SideFile(BaseModel):
     defaults: _Defaults = _Defaults()
     enlarges: bool = True
     hints: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    suffixes: tuple[str, ...] = ()
 
 
 def make_card(ref: ModelRef, files: ModelFiles) -> ModelCard:
@@ -113,7 +114,8 @@ def _with_side_file(card: ModelCard, folder: Path) -> ModelCard:
     defaults = side.defaults.model_dump(exclude_none=True)
     if defaults.get("scheduler", card.scheduler) not in card.schedulers:
         raise ModelError("model_damaged", value=card.ref.id, file=_SIDE_FILE)
-    return replace(card, hints=side.hints, enlarges=side.enlarges, **defaults)
+    own = replace(card, hints=side.hints, suffixes=side.suffixes, enlarges=side.enlarges)
+    return replace(own, **defaults)
 
 
 def _own_first(card: ModelCard) -> ModelCard:

@@ -40,6 +40,9 @@ def _wire_pictures(view: View, actions: LibraryActions) -> None:
     def on_open(kept: object, event: gr.EventData) -> Updates:
         return updates(actions.on_open(said(event, "id"), kept))
 
+    def on_example(kept: object, event: gr.EventData) -> Updates:
+        return updates(actions.on_example(event._data.get("example"), kept))
+
     def on_trash(kept: object, event: gr.EventData) -> object:
         return _problem(actions.on_trash(said(event, "asked"), kept), kept)
 
@@ -51,6 +54,7 @@ def _wire_pictures(view: View, actions: LibraryActions) -> None:
 
     view.library.search(on_search, view.state, view.library, **PRIVATE)
     show_page(view, view.library.open, on_open)
+    show_page(view, view.stage.example, on_example)
     thrown = view.library.trash(on_trash, view.state, view.status, **PRIVATE)
     thrown.then(None, view.status, js=_CHECK_JS, api_visibility="private")
     emptied = view.library.empty(on_empty, view.state, view.status, **PRIVATE)

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 import gradio as gr
 
+from seedgrid.core.errors import SeedGridError
+from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.core.variables import is_public
 from seedgrid.studio import Studio
 from seedgrid.web.actions.checks import Checks
@@ -77,13 +79,22 @@ def build_app(answers: Answers, *, language: str | None = None) -> gr.Blocks:
     with gr.Blocks(
         title="SeedGrid", analytics_enabled=False, delete_cache=_CACHE_S, fill_width=True
     ) as demo:
-        view = build_view(make_i18n())
+        view = build_view(make_i18n(), starting_suffixes(answers.studio))
         wire(view, answers.handlers, answers.checks, demo, language=language)
         wire_library(view, answers.library)
         publish(answers.studio)
     demo.queue(max_size=_MAX_WAITING, default_concurrency_limit=None)
     _look_seldom(demo)
     return demo
+
+
+def starting_suffixes(studio: Studio) -> tuple[str, ...]:
+    """What the four variations begin with: where the model shines, or the guide's."""
+    try:
+        found = studio.card().suffixes
+    except SeedGridError:  # The page opens all the same, and says what is wrong with the model.
+        return GUIDE_SUFFIXES
+    return found if len(found) == len(GUIDE_SUFFIXES) else GUIDE_SUFFIXES
 
 
 def _look_seldom(demo: gr.Blocks) -> None:

@@ -10,6 +10,7 @@ from steps import (
     generate,
     ids,
     open_experts,
+    prompt,
     seeds_shown,
     set_steps,
     wait_for_new_round,
@@ -191,3 +192,34 @@ def test_a_shape_is_clicked_and_painted(page: Page) -> None:
     expect(page.locator("#sg-shapes [aria-pressed='true']")).to_have_count(0)
     page.fill("#sg-size input", "")
     expect(shapes.nth(0)).to_have_attribute("aria-pressed", "true")
+
+
+def test_earlier_prompts_come_back(page: Page) -> None:
+    """By ArrowUp, as in a terminal, and from a list that can be searched and shortened."""
+    for words in ("a first fox", "a second owl"):
+        prompt(page).fill(words)
+        generate(page)
+    prompt(page).fill("not sent yet")
+    for key, words in (
+        ("ArrowUp", "a second owl"),
+        ("ArrowUp", "a first fox"),
+        ("ArrowUp", "a first fox"),
+        ("ArrowDown", "a second owl"),
+        ("ArrowDown", "not sent yet"),
+    ):
+        prompt(page).press(key)
+        expect(prompt(page)).to_have_value(words)
+    page.click(".sg-history summary")
+    page.fill(".sg-history input", "OWL")
+    expect(page.locator(".sg-history-use")).to_have_text(["a second owl"])
+    page.click(".sg-history-use")
+    expect(prompt(page)).to_have_value("a second owl")
+    page.click(".sg-history-forget")
+    page.fill(".sg-history input", "")
+    expect(page.locator(".sg-history-use")).to_have_text(["a first fox"])
+    page.reload()
+    prompt(page).click()
+    page.click(".sg-history summary")
+    expect(page.locator(".sg-history-use")).to_have_text(["a first fox"])
+    page.click(".sg-history-clear")
+    expect(page.locator(".sg-history")).to_be_hidden()

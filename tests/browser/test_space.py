@@ -7,7 +7,20 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, expect
 from serving import serve_space
-from steps import SOON_MS, OpenPage, generate, ids, refine, seeds_shown, set_steps
+from steps import (
+    CELLS,
+    SOON_MS,
+    OpenPage,
+    cell,
+    generate,
+    ids,
+    refine,
+    seeds_shown,
+    set_steps,
+    variation,
+)
+
+from seedgrid.core.prompts import GUIDE_SUFFIXES
 
 SLOW_MS = 180_000
 
@@ -48,4 +61,23 @@ def test_a_space_tells_nothing_of_its_machine(open_page: OpenPage, space: str) -
     model.fill("/etc")
     page.click("#sg-generate")
     expect(page.locator("#sg-model")).to_contain_text("is not offered here")
+    page.close()  # before its server
+
+
+def test_the_page_opens_with_pictures_of_the_model_in_the_box(
+    open_page: OpenPage, space: str
+) -> None:
+    """A click goes on from one, honestly from elsewhere; the guide's four are a click away."""
+    page = open_page(at=space)
+    page.set_default_timeout(SLOW_MS)
+    expect(page.locator(".sg-example")).to_have_count(4)
+    expect(variation(page, 2)).to_have_value(", neon")
+    cell(page, 1).click()
+    expect(cell(page, 1)).to_have_attribute("aria-selected", "true")
+    expect(page.locator(f"{CELLS}[data-state='done']")).to_have_count(4)
+    expect(page.locator("#sg-picked .sg-badge").last).to_have_text("Not checked")
+    expect(page.locator("#sg-picked .sg-words")).to_have_text("sunflower in the style of Van Gogh")
+    expect(page.locator("#sg-refine")).to_be_enabled()
+    page.locator("#sg-fours .sg-chip").first.click()
+    expect(variation(page, 2)).to_have_value(GUIDE_SUFFIXES[1])
     page.close()  # before its server

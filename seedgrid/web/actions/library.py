@@ -26,6 +26,7 @@ from seedgrid.web.serializers import pictures, stage
 from seedgrid.web.serializers.answers import PageUpdate
 from seedgrid.web.server.uploads import taken_in
 from seedgrid.web.server.waiting import is_this_machine
+from seedgrid.web.state.opening import opening_files
 from seedgrid.web.state.page_state import PageState, read_page_state
 from seedgrid.web.state.snapshot import Snapshot, Snapshots
 
@@ -111,6 +112,18 @@ class LibraryActions:
         except SeedGridError as error:
             return PageUpdate(status=stage.complain(here.state.move().epoch, error))
         return _show(here, entry)
+
+    def on_example(self, number: object, kept: object) -> PageUpdate:
+        """Go on from a picture of the opening page: all of them come into the library first."""
+        here = self._look(kept)
+        if type(number) is not int or not 1 <= number <= len(opening_files()):
+            return PageUpdate()
+        try:
+            taken = list(take_in(here.library, opening_files()))
+        except SeedGridError as error:
+            return PageUpdate(status=stage.complain(here.state.move().epoch, error))
+        entry = taken[number - 1].entry
+        return PageUpdate() if entry is None else _show(here, entry)
 
     def on_trash(self, asked: object, kept: object) -> SeedGridError | None:
         """Put pictures or a whole work into the trash, or take them out; return what hinders."""

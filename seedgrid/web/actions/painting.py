@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
+from seedgrid.core.entry import Entry
 from seedgrid.core.errors import SeedGridError
 from seedgrid.core.events import Event, Finished, Loading, Noise, Started, Step, Terminal
 from seedgrid.core.request import Request
@@ -92,71 +93,55 @@ class Handlers:
     def on_generate(self, asked: FormPayload, kept: object, address: str = "") -> PageUpdate:
         """Start a new work: one prompt or several, each on every seed."""
         here = self._look(kept)
-        try:
+
+        def start() -> Run:
             request = read_request(asked)
             prompts = read_prompts(asked, request)
             options = self._options(here, asked, address)
-            run = self._studio.start_grid(request, prompts, turbo=asked.turbo, **options)
-        except SeedGridError as error:
-            return _refuse(here, error)
-        return self._show_run(here, run)
+            return self._studio.start_grid(request, prompts, turbo=asked.turbo, **options)
+
+        return self._start(here, start)
 
     def on_refine(self, varied: RoundPayload, kept: object, address: str = "") -> PageUpdate:
         """Start a round on the picked picture's seed: its prompt with each suffix."""
-        here = self._look(kept)
-        try:
-            picked = here.picked()
-            if picked is None:
-                return PageUpdate()
-            options = self._options(here, varied, address)
-            run = self._studio.start_refine(picked, varied.vary, **options)
-        except SeedGridError as error:
-            return _refuse(here, error)
-        return self._show_run(here, run)
+
+        def start(picked: Entry, options: RunOptions) -> Run:
+            return self._studio.start_refine(picked, varied.vary, **options)
+
+        return self._start_from_pick(varied, kept, address, start)
 
     def on_variations(
         self, weight: float, varied: RoundPayload, kept: object, address: str = ""
     ) -> PageUpdate:
         """Start a round around the picked picture's noise: its words stay as they are."""
-        here = self._look(kept)
-        try:
-            picked = here.picked()
-            if picked is None:
-                return PageUpdate()
-            options = self._options(here, varied, address)
-            run = self._studio.start_variations(picked, weight=weight, **options)
-        except SeedGridError as error:
-            return _refuse(here, error)
-        return self._show_run(here, run)
+
+        def start(picked: Entry, options: RunOptions) -> Run:
+            return self._studio.start_variations(picked, weight=weight, **options)
+
+        return self._start_from_pick(varied, kept, address, start)
 
     def on_final(
         self, scale: int, varied: RoundPayload, kept: object, address: str = ""
     ) -> PageUpdate:
         """Start the large finals of the picked picture."""
-        here = self._look(kept)
-        try:
-            picked = here.picked()
-            if picked is None:
-                return PageUpdate()
-            options = self._options(here, varied, address)
-            run = self._studio.start_final(picked, scale, **options)
-        except SeedGridError as error:
-            return _refuse(here, error)
-        return self._show_run(here, run)
+
+        def start(picked: Entry, options: RunOptions) -> Run:
+            return self._studio.start_final(picked, scale, **options)
+
+        return self._start_from_pick(varied, kept, address, start)
 
     def on_again(self, kept: object, address: str = "") -> PageUpdate:
         """Make the round on the stage once more, though the library remembers its pictures."""
         here = self._look(kept)
-        if here.round is None:
-            return PageUpdate()
-        parent = here.find(here.round.parent_id)
-        try:
-            run = self._studio.start_again(
-                here.round.entries, parent, **self._options(here, RoundPayload(), address)
-            )
-        except SeedGridError as error:
-            return _refuse(here, error)
-        return self._show_run(here, run)
+
+        def start() -> Run | None:
+            if here.round is None:
+                return None
+            parent = here.find(here.round.parent_id)
+            options = self._options(here, RoundPayload(), address)
+            return self._studio.start_again(here.round.entries, parent, **options)
+
+        return self._start(here, start)
 
     def on_stop(self, kept: object) -> None:
         """Ask this browser's run to stop; whoever follows it sees it end, and cannot end it."""
@@ -276,6 +261,31 @@ class Handlers:
     def _look(self, kept: object) -> Snapshot:
         return self._snapshots.of(read_page_state(kept))
 
+    def _start_from_pick(
+        self,
+        varied: RoundPayload,
+        kept: object,
+        address: str,
+        start: Callable[[Entry, RunOptions], Run],
+    ) -> PageUpdate:
+        """Start a round that goes on from the picked picture, if there is one."""
+        here = self._look(kept)
+
+        def start_round() -> Run | None:
+            picked, options = here.picked(), self._options(here, varied, address)
+            return start(picked, options) if picked else None
+
+        return self._start(here, start_round)
+
+    def _start(self, here: Snapshot, start: Callable[[], Run | None]) -> PageUpdate:
+        """Show the run that was started, or say what cannot be; then nothing else changes."""
+        try:
+            run = start()
+        except SeedGridError as error:
+            # No older news may cover it.
+            return PageUpdate(status=stage.complain(here.state.move().epoch, error))
+        return self._show_run(here, run) if run else PageUpdate()
+
     def _options(
         self, here: Snapshot, said: FormPayload | RoundPayload, address: str
     ) -> RunOptions:
@@ -294,11 +304,6 @@ class Handlers:
         if run.has_ended:
             self._snapshots.lock.consider(run)
         return before.after(run).show(is_asked=is_asked)
-
-
-def _refuse(here: Snapshot, error: SeedGridError) -> PageUpdate:
-    """Say what cannot be; nothing else changes, and no older news may cover it."""
-    return PageUpdate(status=stage.complain(here.state.move().epoch, error))
 
 
 def _say(shown: PageUpdate, key: str) -> PageUpdate:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -25,7 +26,10 @@ _PAYLOAD_JS: Final = (
     "SeedGrid.payload({props, watch, arrive: (said) => trigger('arrive', {said}),"
     " choose: (data) => trigger('choose', data)})"
 )
-_STAGE_JS: Final = "SeedGrid.stage({element, props, watch, pick: (data) => trigger('pick', data)})"
+_STAGE_JS: Final = (
+    "SeedGrid.stage({element, props, watch, pick: (data) => trigger('pick', data),"
+    " example: (data) => trigger('example', data)})"
+)
 _RAIL_JS: Final = "SeedGrid.rail({element, props, watch, go: (data) => trigger('go', data)})"
 _PICKED_JS: Final = (
     "SeedGrid.picked({element, props, watch, favourite: (data) => trigger('favourite', data),"
@@ -101,11 +105,12 @@ class View:
     library: gr.HTML
 
 
-def build_view(i18n: gr.I18n) -> View:
+def build_view(i18n: gr.I18n, suffixes: Sequence[str] = GUIDE_SUFFIXES) -> View:
     """Lay out the page.
 
     Args:
         i18n: Translates the labels in the browser.
+        suffixes: What the four variations begin with.
     """
     # Fixed on purpose: with random ones every page would be forgotten when the app starts again.
     state = gr.BrowserState(NEW_VISIT, storage_key="seedgrid-place", secret="seedgrid")  # noqa: S106
@@ -128,7 +133,7 @@ def build_view(i18n: gr.I18n) -> View:
                     _quiet_button(i18n("next_seeds"), "sg-next")
                     _quiet_button(i18n("new_seeds"), "sg-roll")
             with gr.Column(elem_id="sg-panel"):
-                card = _build_card(i18n)
+                card = _build_card(i18n, suffixes)
                 settings = build_settings(i18n, shapes)
         with gr.Column(elem_id="sg-keep"):
             drop = _build_drop(i18n)
@@ -180,10 +185,10 @@ def _build_bar(i18n: gr.I18n) -> Bar:
     return Bar(prompt=prompt, seeds=seeds, generate=generate, stop=stop, hints=hints)
 
 
-def _build_card(i18n: gr.I18n) -> Card:
+def _build_card(i18n: gr.I18n, suffixes: Sequence[str]) -> Card:
     with gr.Column(elem_id="sg-card"):
         picked = _script(no_picture(), "sg-picked", _PICKED_JS)
-        vary = _build_variations(i18n)
+        vary = _build_variations(i18n, suffixes)
         _script({}, "sg-fours", _FOURS_JS)
         refine = gr.Button(i18n("refine"), elem_id="sg-refine", variant="primary")
         with gr.Row(elem_id="sg-around"):
@@ -224,7 +229,7 @@ def _build_drop(i18n: gr.I18n) -> gr.File:
     )
 
 
-def _build_variations(i18n: gr.I18n) -> tuple[gr.Textbox, ...]:
+def _build_variations(i18n: gr.I18n, suffixes: Sequence[str]) -> tuple[gr.Textbox, ...]:
     with gr.Column(elem_id="sg-variations"):
         return tuple(
             gr.Textbox(
@@ -236,7 +241,7 @@ def _build_variations(i18n: gr.I18n) -> tuple[gr.Textbox, ...]:
                 max_lines=1,
                 container=False,
             )
-            for number, suffix in enumerate(GUIDE_SUFFIXES, start=1)
+            for number, suffix in enumerate(suffixes, start=1)
         )
 
 

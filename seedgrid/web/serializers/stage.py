@@ -51,6 +51,11 @@ def stage_of_noise(epoch: int = 0, *, busy: bool = False) -> Json:
     return _stage(epoch, cells, size=(1, 1), picked=None, busy=busy)
 
 
+def stage_of_opening(epoch: int, cells: list[Json], size: tuple[int, int], *, busy: bool) -> Json:
+    """The stage before the first grid, with pictures that ship; as `web.state.opening` says."""
+    return _stage(epoch, cells, size=size, picked=None, busy=busy)
+
+
 def stage_of_round(epoch: int, entries: Sequence[Entry], *, picked: str | None, busy: bool) -> Json:
     """The stage with finished pictures."""
     cells = [pictures.cell(entry) for entry in entries]

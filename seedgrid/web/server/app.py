@@ -46,6 +46,7 @@ from seedgrid.web.server.packed import Packed
 from seedgrid.web.server.page_head import PageHead
 from seedgrid.web.server.stream import Follow, follow_route
 from seedgrid.web.server.uploads import UploadBounds, UploadGate
+from seedgrid.web.state.opening import opening_files
 from seedgrid.web.state.visitor_libraries import Libraries
 from seedgrid.web.texts import page_languages, page_texts
 
@@ -63,6 +64,7 @@ SCRIPTS: Final = (
     "fours.js",
     "starting.js",
     "status.js",
+    "history.js",
     "hints.js",
     "folds.js",
     "shapes.js",
@@ -78,6 +80,7 @@ SCRIPTS: Final = (
 )
 _STYLES: Final = ("page.css", "panel.css", "library.css", "overlay.css")
 _THUMB_PX: Final = 192
+_OPENING_PX: Final = 256
 _THUMB_QUALITY: Final = 80
 _FOREVER: Final = {"Cache-Control": "private, max-age=31536000, immutable"}
 MAX_FILE_MB: Final = 64
@@ -126,6 +129,13 @@ def routes(studio: Studio, libraries: Libraries, follow: Follow) -> list[Route]:
         data = _thumb(path)
         return Response(data, media_type="image/jpeg", headers=_FOREVER | _HARMLESS)
 
+    def opening(request: Request) -> Response:
+        files, number = opening_files(), request.path_params["number"]
+        if not 1 <= number <= len(files):
+            return PlainTextResponse("there is no such picture", status_code=404)
+        data = _thumb(files[number - 1], _OPENING_PX)
+        return Response(data, media_type="image/jpeg", headers=_HARMLESS)
+
     def asset(request: Request) -> Response:
         path = ASSETS / request.path_params["name"]
         kind = _TYPES.get(path.suffix)
@@ -146,6 +156,7 @@ def routes(studio: Studio, libraries: Libraries, follow: Follow) -> list[Route]:
     return [
         Route("/seedgrid/follow", follow_route(follow), methods=["POST"]),
         *download_routes(libraries),
+        Route("/seedgrid/opening/{number:int}.jpg", opening),
         Route("/seedgrid/export/{id}/{scope}.{kind}", export),
         Route("/seedgrid/pictures/{id}.png", picture),
         Route("/seedgrid/thumbs/{id}.jpg", thumb),
@@ -252,11 +263,11 @@ def _exported(entries: Sequence[Entry], kind: str) -> Response:
 
 
 @lru_cache(maxsize=4096)
-def _thumb(path: Path) -> bytes:
+def _thumb(path: Path, size_px: int = _THUMB_PX) -> bytes:
     """A small JPEG of a picture, made once: a file is named by the digest of its content."""
     with Image.open(path, formats=["PNG"]) as image:
         small = image.convert("RGB")
-    small.thumbnail((_THUMB_PX, _THUMB_PX), Image.Resampling.LANCZOS)
+    small.thumbnail((size_px, size_px), Image.Resampling.LANCZOS)
     target = io.BytesIO()
     small.save(target, "JPEG", quality=_THUMB_QUALITY)
     return target.getvalue()

@@ -25,6 +25,7 @@ from seedgrid.web.serializers import stage as stages
 from seedgrid.web.serializers.answers import PageUpdate
 from seedgrid.web.state.lock_badge import LockBadge
 from seedgrid.web.state.model_options import answers_of
+from seedgrid.web.state.opening import opening_cells, opening_size
 from seedgrid.web.state.page_state import PageState
 from seedgrid.web.state.tree import Round, living, path_to, rounds_of
 from seedgrid.web.state.visitor_libraries import Libraries
@@ -166,6 +167,9 @@ class Snapshot:
             return stages.stage_of_run(state.epoch, run, steps, picked=state.picked)
         busy = run is not None and not run.has_ended
         if self.round is None:
+            examples = [] if busy or state.work else opening_cells(self._studio)
+            if examples:
+                return stages.stage_of_opening(state.epoch, examples, opening_size(), busy=busy)
             return stages.stage_of_noise(state.epoch, busy=busy)
         entries = self.round.entries
         return stages.stage_of_round(state.epoch, entries, picked=state.picked, busy=busy)

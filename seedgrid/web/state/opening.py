@@ -1,0 +1,57 @@
+"""The opening page's pictures: four that the bundled model painted, shown until there are others.
+
+They ship with their recipes and are shown only where the model is the very one that made them;
+a click takes them into the visitor's library, as pictures from elsewhere. `python -m training
+opening` makes them. Knows no component.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from seedgrid.core.errors import SeedGridError
+from seedgrid.formats import png
+from seedgrid.storage.assets import assets_folder
+from seedgrid.studio import Studio
+
+
+def opening_files() -> tuple[Path, ...]:
+    """Return the pictures' files, in the order of the page."""
+    return tuple(sorted((assets_folder() / "opening").glob("*.png")))
+
+
+def opening_cells(studio: Studio) -> list[dict[str, Any]]:
+    """Return the cells of the opening page; none where another model paints."""
+    records = _records()
+    try:
+        model = studio.card().ref
+    except SeedGridError:  # Generate says what is wrong with the model.
+        return []
+    if not records or any(record.recipe.model != model for record in records):
+        return []
+    return [
+        {
+            "state": "empty",
+            "seed": record.recipe.seed,
+            "prompt": record.recipe.prompt,
+            "words": record.recipe.prompt,
+            "example": number,
+        }
+        for number, record in enumerate(records, 1)
+    ]
+
+
+def opening_size() -> tuple[int, int]:
+    """Return the width and height of the pictures, in pixels."""
+    first = _records()[0]
+    return first.width, first.height
+
+
+@cache
+def _records() -> tuple[png.PngRecord, ...]:
+    try:
+        return tuple(png.read(path) for path in opening_files())
+    except SeedGridError:  # An asset of ours that is damaged is no reason to show no page.
+        return ()

@@ -1,0 +1,63 @@
+"""The opening page: four pictures of the model that ships, honest about who painted them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from seedgrid.core.prompts import GUIDE_SUFFIXES
+from seedgrid.formats import png
+from seedgrid.studio import Studio
+from seedgrid.testing.fake import FakeBackend
+from seedgrid.web.actions.library import LibraryActions
+from seedgrid.web.page import starting_suffixes
+from seedgrid.web.state.opening import opening_cells, opening_files
+from seedgrid.web.state.page_state import PageState
+from seedgrid.web.state.snapshot import Snapshots
+from seedgrid.web.state.visitor_libraries import OneLibrary
+
+ME = PageState(visitor="0" * 32).to_browser()
+
+
+def test_the_four_are_of_the_model_that_ships(tmp_path: Path) -> None:
+    """After new weights: `python -m training opening`, or the page shows none of them."""
+    records = [png.read_checked(path)[0] for path in opening_files()]
+    assert [record.lineage.cell for record in records] == [0, 1, 2, 3]
+    assert len({record.lineage.round_id for record in records}) == 1
+    with Studio("bundled", tmp_path) as studio:
+        assert {record.recipe.model for record in records} == {studio.card().ref}
+        assert [cell["prompt"] for cell in opening_cells(studio)] == [
+            record.recipe.prompt for record in records
+        ]
+        assert len(starting_suffixes(studio)) == 4
+        assert starting_suffixes(studio) != GUIDE_SUFFIXES
+
+
+def test_another_model_begins_with_noise_and_the_guidesstarting_suffixes(tmp_path: Path) -> None:
+    """Nothing is shown that the model at hand did not paint."""
+    with Studio(library=tmp_path, backend=FakeBackend()) as studio:
+        assert opening_cells(studio) == []
+        assert starting_suffixes(studio) == GUIDE_SUFFIXES
+
+
+def test_a_click_takes_them_in_as_pictures_from_elsewhere(tmp_path: Path) -> None:
+    """The four are the round on the stage, none of them a memory; once, however often."""
+    with Studio(library=tmp_path, backend=FakeBackend()) as studio:
+        actions = LibraryActions(studio, Snapshots(studio, OneLibrary(studio)))
+        for _ in range(2):
+            update = actions.on_example(3, ME)
+        assert update.stage is not None
+        assert update.picked is not None
+        assert [cell["state"] for cell in update.stage["cells"]] == ["done"] * 4
+        assert update.stage["picked"] == 2
+        assert update.picked["checked"] is False
+        assert len(studio.library.work(str(update.state and update.state.work))) == 4
+
+
+@pytest.mark.parametrize("number", [0, 5, "1", None])
+def test_what_is_no_example_changes_nothing(tmp_path: Path, number: object) -> None:
+    """Numbers come from a browser."""
+    with Studio(library=tmp_path, backend=FakeBackend()) as studio:
+        actions = LibraryActions(studio, Snapshots(studio, OneLibrary(studio)))
+        assert actions.on_example(number, ME).stage is None
