@@ -89,12 +89,13 @@ def test_the_api_takes_turbo(client: Client) -> None:
 
 
 def test_the_api_takes_every_field_that_makes_a_picture(client: Client, address: str) -> None:
-    """In the table's names, those of old first; LoRAs are named in the prompt instead."""
+    """In the table's names, those of old first; the prompt names LoRAs, and is what was typed."""
     info = httpx.get(f"{address}gradio_api/info").json()["named_endpoints"]["/grid"]
     names = [one["parameter_name"] for one in info["parameters"]]
     always = ["prompt", "seeds", "negative", "steps", "guidance", "size", "scheduler", "model"]
     assert names[:9] == [*always, "turbo"]
-    assert set(names) == {row.name for row in FIELDS if row.belongs == "recipe"} - {"lora"} | {"turbo"}
+    told = {row.name for row in FIELDS if row.belongs == "recipe"} - {"lora", "typed"}
+    assert set(names) == told | {"turbo"}
     _, records = client.predict("a fox", "1", width="2", determinism="off", api_name="/grid")
     recipe = records[0]["recipe"]
     assert (recipe["lock_width"], recipe["determinism"]) == (2, "off")

@@ -18,7 +18,17 @@ from pathlib import Path
 import httpx
 import pytest
 from playwright.sync_api import expect
-from steps import SOON_MS, OpenPage, cell, generate, ids, refine, seeds_shown, set_steps
+from steps import (
+    SOON_MS,
+    OpenPage,
+    cell,
+    generate,
+    ids,
+    seeds_shown,
+    set_steps,
+    variation,
+    wait_for_new_round,
+)
 
 from seedgrid.core.prompts import GUIDE_PROMPT, GUIDE_SUFFIXES
 from seedgrid.formats import png
@@ -112,7 +122,11 @@ def test_the_installed_page_and_command_walk_the_guides_example(
     set_steps(page, 2)
     first = generate(page)
     assert seeds_shown(page) == ["0", "1", "2", "3"]
-    refine(page, 2)
+    cell(page, 2).click()
+    for number, suffix in enumerate(GUIDE_SUFFIXES, start=1):
+        variation(page, number).fill(suffix)
+    page.click("#sg-refine")
+    wait_for_new_round(page, first)
     source = cell(page, 1).locator("img").get_attribute("src")
     data = httpx.get(f"{installed_page}{source}").content
     record, pixels = png.read_checked(data)
