@@ -59,6 +59,7 @@ def test_a_folder_that_refuses_is_made_again_or_another_one_is_taken(
 
 def test_what_is_too_large_is_never_sent(page: Page, tmp_path: Path) -> None:
     """It is refused at once, with its size and the limit."""
+    generate(page)  # what a page says as it opens would come after
     sent: list[str] = []
     page.on("request", lambda request: sent.append(request.url))
     large = tmp_path / "large.png"
