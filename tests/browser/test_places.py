@@ -192,7 +192,7 @@ def test_a_link_opens_the_picture_or_paints_it(open_page: OpenPage, elsewhere: s
     page.click("#sg-link")
     expect(status(page)).to_contain_text("this machine only")
     link = "?" + page.evaluate("navigator.clipboard.readText()").split("?")[1]
-    other = open_page(link)
+    other = open_page(link, count=1)
     expect_ids(other, ids(page))
     expect(prompt(other)).to_have_value("a fox & a “link”")
     expect(cell(other, 0)).to_have_attribute("aria-selected", "true")
