@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import Locator, Page, expect
 
-SOON_MS = 20_000
+SOON_MS = 60_000
 
 OpenPage = Callable[..., Page]
 
