@@ -16,11 +16,13 @@ from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.core.variables import is_public
 from seedgrid.studio import Studio
 from seedgrid.web.actions.checks import Checks
+from seedgrid.web.actions.following import Following
 from seedgrid.web.actions.library import LibraryActions
 from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.api import publish
 from seedgrid.web.components.layout import build_view
 from seedgrid.web.library_wiring import wire_library
+from seedgrid.web.server.bench import Bench, BenchBounds
 from seedgrid.web.state.snapshot import Snapshots
 from seedgrid.web.state.visitor_libraries import Libraries, OneLibrary
 from seedgrid.web.texts import labels
@@ -39,32 +41,43 @@ class Answers:
 
     Attributes:
         libraries: Whose pictures are whose.
+        bench: Where work with files is done.
         handlers: For stage, rail and card.
+        following: For how a run goes.
         checks: For the Verify button.
         library: For the library page.
     """
 
     studio: Studio
     libraries: Libraries
+    bench: Bench
     handlers: Handlers
+    following: Following
     checks: Checks
     library: LibraryActions
 
 
-def make_answers(studio: Studio, libraries: Libraries | None = None) -> Answers:
+def make_answers(
+    studio: Studio,
+    libraries: Libraries | None = None,
+    bounds: BenchBounds = BenchBounds(),  # noqa: B008 - frozen
+) -> Answers:
     """Put together what answers the page.
 
     Args:
         studio: Model, engine and library behind it.
         libraries: Whose pictures are whose; the studio's library for everybody by default.
+        bounds: What strangers may have in work beside painting.
     """
-    libraries = libraries or OneLibrary(studio)
+    libraries, bench = libraries or OneLibrary(studio), Bench(bounds)
     snapshots = Snapshots(studio, libraries)
     return Answers(
         studio=studio,
         libraries=libraries,
+        bench=bench,
         handlers=Handlers(studio, snapshots, paints_links=not is_public()),
-        checks=Checks(studio, libraries),
+        following=Following(studio, snapshots),
+        checks=Checks(studio, libraries, bench),
         library=LibraryActions(studio, snapshots),
     )
 
@@ -81,8 +94,8 @@ def build_app(answers: Answers, *, language: str | None = None) -> gr.Blocks:
     ) as demo:
         view = build_view(make_i18n(), starting_suffixes(answers.studio))
         wire(view, answers.handlers, answers.checks, demo, language=language)
-        wire_library(view, answers.library)
-        publish(answers.studio)
+        wire_library(view, answers.library, answers.bench)
+        publish(answers.studio, answers.bench)
     demo.queue(max_size=_MAX_WAITING, default_concurrency_limit=None)
     _look_seldom(demo)
     return demo

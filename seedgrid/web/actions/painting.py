@@ -1,20 +1,20 @@
 """What happens on each click, key and load: values in, values out. Knows no component.
 
 A handler has the studio start a run, or moves to another place in the tree, and shows the page;
-`follow` then tells how the run goes. Runs belong to the engine: a tab that is closed loses nothing.
+`following.py` then tells how the run goes. Runs belong to the engine: a tab that is closed loses
+nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from typing import Final
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import SeedGridError
-from seedgrid.core.events import Event, Finished, Loading, Noise, Started, Step, Terminal
+from seedgrid.core.events import Loading, Noise, Started
 from seedgrid.core.request import Request
 from seedgrid.engine import Run
 from seedgrid.formats.links import read_link
@@ -29,16 +29,12 @@ from seedgrid.web.actions.form import (
     read_what_can_be,
 )
 from seedgrid.web.serializers import stage
-from seedgrid.web.serializers.answers import PageUpdate, Progress
+from seedgrid.web.serializers.answers import PageUpdate
 from seedgrid.web.serializers.place import write_fields
 from seedgrid.web.state.model_options import Offer, offer
 from seedgrid.web.state.page_state import read_page_state
-from seedgrid.web.state.snapshot import Snapshot, Snapshots, is_on_stage
+from seedgrid.web.state.snapshot import Snapshot, Snapshots
 
-_POLL_S: Final = 0.2
-_IDLE_S: Final = 5.0
-_LOOK_S: Final = 0.1
-"""Previews come no faster than one can look: a browser draws them on the processors that paint."""
 _AT_ONCE_S: Final = 0.1
 """How long a click waits to hear whether the library knows the pictures; a grid takes longer."""
 _NOISE_S: Final = 0.02
@@ -214,59 +210,9 @@ class Handlers:
         """
         future = self._studio.try_portable(model)
         yield "portable_trying", {}
-        trial = await asyncio.wrap_future(future)
+        trial = await asyncio.shield(asyncio.wrap_future(future))  # Others may wait for it too.
         times = {"times": f"{trial.times:.1f}"}
         yield ("portable_wrong", {}) if trial.wrong else ("portable_cost", times)
-
-    def follow(self, kept: object) -> Iterator[Progress]:
-        """Tell how this browser's run goes, until it ends; without one, how the model loads.
-
-        Yields:
-            What is new, or nothing at all when nothing happened for some seconds.
-        """
-        state = read_page_state(kept)
-        here = self._snapshots.of(state)
-        run = here.run
-        if run is None:
-            yield from self._follow_warming(here)
-            return
-        if run.has_ended and not is_on_stage(run, state):
-            return
-        steps: dict[int, stage.Json] = {}
-        since, has_ended, rail = 0, False, here.rail()
-        while not has_ended:
-            has_ended = run.has_ended
-            events, since = run.next_events(since, _IDLE_S)
-            for event in events:
-                stage.note_step(steps, event)
-            if not events:
-                if not has_ended:
-                    yield Progress()
-                continue
-            if _changes_rail(run, events):
-                here = self._snapshots.of(state)  # a look into the library: not at every step
-                rail = here.rail()
-            status = stage.status_of(state.epoch, events[-1], run)
-            yield Progress(stage=here.stage(steps), status=status, rail=rail)
-            if all(isinstance(event, Step) for event in events):
-                run.wait_for_pictures(_LOOK_S)
-        self._snapshots.lock.consider(run)
-
-    def _follow_warming(self, here: Snapshot) -> Iterator[Progress]:
-        epoch, shown, rail = here.state.epoch, here.stage({}), here.rail()
-        has_waited = False
-        while (warmth := self._studio.warmth).state == "loading":
-            if not has_waited:
-                status = stage.say(epoch, "status_warming", model=warmth.model)
-                yield Progress(stage=shown, status=status, rail=rail)
-            else:
-                yield Progress()
-            has_waited = True
-            time.sleep(_POLL_S)
-        if warmth.error is not None:
-            yield Progress(stage=shown, status=stage.complain(epoch, warmth.error), rail=rail)
-        elif has_waited:
-            yield Progress(stage=shown, status=stage.say(epoch, "status_ready"), rail=rail)
 
     def _look(self, kept: object) -> Snapshot:
         return self._snapshots.of(read_page_state(kept))
@@ -320,11 +266,3 @@ def _say(shown: PageUpdate, key: str) -> PageUpdate:
     """Say something about a place that is shown."""
     assert shown.state is not None
     return replace(shown, status=stage.say(shown.state.epoch, key, kind="note"))
-
-
-def _changes_rail(run: Run, events: Sequence[Event]) -> bool:
-    """Whether the rail shows something new; the last pictures come with the end of the run."""
-    if any(isinstance(event, Terminal) for event in events):
-        return True
-    has_finished = any(isinstance(event, Finished) for event in events)
-    return has_finished and len(run.finished) < len(run.jobs)
