@@ -16,6 +16,7 @@ from typing import Final
 
 import anyio
 import pytest
+from gradio.data_classes import FileData, ListFiles
 from pictures import make_lineage, make_picture
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -28,6 +29,7 @@ from seedgrid.core.entry import Entry
 from seedgrid.core.picture import new_id
 from seedgrid.export import pictures
 from seedgrid.library import Library
+from seedgrid.web.components.files import paths_only
 from seedgrid.web.server import downloads
 from seedgrid.web.server.bench import Bench, BenchBounds
 from seedgrid.web.server.downloads import download_routes
@@ -257,6 +259,32 @@ def test_one_address_has_so_much_in_work_and_no_more(
         assert [each.result().status_code for each in going] == [200, 200]
         assert client.get(path).status_code == 200
     assert (refused.status_code, "in work already" in refused.text) == (429, True)
+
+
+def test_what_took_long_counts_for_its_address(
+    work: tuple[Library, tuple[Entry, ...]],
+) -> None:
+    """Small files may be huge pictures: what one address costs is measured, not guessed."""
+    library, entries = work
+    path = f"/seedgrid/export/{entries[0].id}/round.py"
+    with client_of(library, BenchBounds(window_s=1e-6)) as client:
+        assert client.get(path).status_code == 200
+        refused = client.get(path)
+    assert (refused.status_code, "took" in refused.text) == (429, True)
+
+
+def test_a_file_field_leaves_nothing_behind(tmp_path: Path) -> None:
+    """Gradio once left an empty file for each time that an upload was named."""
+    file = tmp_path / "a.png"
+    file.write_bytes(b"1")
+    named = [FileData(path=str(file))] * 50
+    many, one = (
+        type("Field", (), {"file_count": count, "preprocess": None})()
+        for count in ("multiple", "single")
+    )
+    assert paths_only(many).preprocess(ListFiles(root=named)) == [str(file)]
+    assert paths_only(one).preprocess(named[0]) == str(file)
+    assert paths_only(one).preprocess(None) is None
 
 
 def test_one_address_has_so_many_requests_open() -> None:

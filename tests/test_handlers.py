@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,6 +21,7 @@ from seedgrid.diffusion.processor import has_fast_bfloat16
 from seedgrid.engine import Run
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend, Fault
+from seedgrid.web.actions import following as listening
 from seedgrid.web.actions import painting
 from seedgrid.web.actions.form import FormPayload, RoundPayload
 from seedgrid.web.actions.painting import Handlers
@@ -129,20 +131,20 @@ def test_steps_are_told_no_faster_than_one_can_look(
 ) -> None:
     """After each preview a tenth of a second is waited, unless a picture comes before."""
     painter._step_delay_s = 0.02
-    waits: list[float] = []
-    real = Run.wait_for_pictures
+    waits: list[Run] = []
+    real = listening._look
 
-    def counted(run: Run, timeout_s: float) -> None:
-        waits.append(timeout_s)
-        real(run, timeout_s)
+    async def counted(run: Run, changed: asyncio.Event) -> None:
+        waits.append(run)
+        await real(run, changed)
 
-    monkeypatch.setattr(Run, "wait_for_pictures", counted)
+    monkeypatch.setattr(listening, "_look", counted)
     shown = handlers.on_generate(replace(ASKED, steps="40"), {})
     keys = [news.status["key"] for news in follow(handlers, shown) if news.status]
     num_steps = keys.count("status_step")
     assert num_steps >= 2
     assert len(waits) >= num_steps - 1  # The first one may come together with the noise.
-    assert set(waits) == {0.1}
+    assert listening._LOOK_S == 0.1
 
 
 def test_refine_keeps_the_seed_and_shows_the_parent(handlers: Handlers) -> None:

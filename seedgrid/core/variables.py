@@ -147,6 +147,11 @@ VARIABLES: Final = (
         public="4",
     ),
     Variable(
+        name="SEEDGRID_MAX_FILES_S_PER_ADDRESS",
+        what="How many seconds of a processor all that may take one address in ten minutes.",
+        public="120",
+    ),
+    Variable(
         name="SEEDGRID_MAX_OPEN_PER_ADDRESS",
         what="How many requests of one address may be open at once, streams too.",
         public="300",

@@ -38,6 +38,7 @@ from seedgrid.web.calls import (
     picture_record,
     read_grid,
 )
+from seedgrid.web.components.files import paths_only
 from seedgrid.web.server.bench import Bench
 from seedgrid.web.server.uploads import taken_in
 from seedgrid.web.server.waiting import Asker, StepWatch, asker, begun, followed, steps_of
@@ -167,7 +168,7 @@ def publish(studio: Studio, bench: Bench) -> None:
     told = [_component(row) for row in GRID_FIELDS]
     picture_id = gr.Textbox(label="picture_id", visible=False)
     vary = gr.JSON(label="vary", visible=False)
-    file = gr.File(label="picture", type="filepath", visible=False)
+    file = paths_only(gr.File(label="picture", type="filepath", visible=False))
     pictures = gr.Gallery(label="pictures", visible=False)
     records = gr.JSON(label="records", visible=False)
     _publish(api.grid(), told, [pictures, records])

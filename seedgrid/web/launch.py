@@ -281,6 +281,7 @@ def _bench_bounds() -> BenchBounds:
     return BenchBounds(
         address=address,
         together=_TOGETHER,
+        window_s=number("SEEDGRID_MAX_FILES_S_PER_ADDRESS", is_public=True),
         download_bytes=_megabytes("SEEDGRID_MAX_DOWNLOAD_MB"),
         dropped=whole_number("SEEDGRID_MAX_DROPPED", is_public=True),
     )

@@ -75,7 +75,7 @@ def _wire_pictures(view: View, actions: LibraryActions) -> None:
 
 def _wire_drop(view: View, actions: LibraryActions, bench: Bench) -> None:
     async def on_drop(kept: object, files: list[str] | None, request: gr.Request) -> Updates:
-        named, most = list(dict.fromkeys(files or [])), bench.bounds.dropped
+        named, most = files or [], bench.bounds.dropped
         try:
             update, filled = await bench.do(
                 address_of(request), lambda: actions.on_drop(named, kept, most)

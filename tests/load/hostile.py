@@ -96,8 +96,8 @@ class Hostile:
         asked = {"prompt": "hostile", "seeds": "1   " * 400 + "x", "size": "9" * 200 + "x"}
         self._event("sg-generate", "click", [self._state(), json.dumps(asked)])
         link = {"place": None, "link": "prompt=a&seeds=" + "1+++" * 200 + "x&mix=" + "1:" * 99}
-        self._event(None, "load", [self._state()], None)
         self._event("sg-payload", "arrive", [self._state()], {"said": link})
+        self._event(None, "load", [self._state(), json.dumps(link)])
 
     def _upload(self, name: str, data: bytes) -> None:
         answer = self._client.post("/gradio_api/upload", files={"files": (name, data)})

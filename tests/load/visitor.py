@@ -82,7 +82,7 @@ class Visitor:
     def _open(self) -> None:
         with self._timed("open"):
             self._client.get("/").raise_for_status()
-        state, _ = self._event(None, "load", [self._state])
+        state, _ = self._event(None, "load", [self._state, ""])
         self._state = state
 
     def _generate(self) -> None:

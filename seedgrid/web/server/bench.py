@@ -9,7 +9,8 @@ one address, and from all together, only so much is let in. Knows no component.
 
 from __future__ import annotations
 
-from collections import Counter
+import time
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -23,7 +24,9 @@ from starlette.types import Message, Receive, Scope, Send
 
 from seedgrid.core.errors import RunError
 
-NUM_THREADS: Final = 4
+NUM_THREADS: Final = 2
+"""A picture may be large: two of them are in memory together."""
+WINDOW_S: Final = 600.0
 STALLED_S: Final = 60.0
 """Who takes nothing of an answer for so long does not want it."""
 
@@ -37,12 +40,14 @@ class BenchBounds:
     Attributes:
         address: How many pieces of work from one address at once.
         together: How many from all.
+        window_s: How many seconds of it one address may have in ten minutes.
         download_bytes: How large the pictures of one download may be.
         dropped: How many pictures are taken in at once.
     """
 
     address: int | None = None
     together: int | None = None
+    window_s: float | None = None
     download_bytes: float | None = None
     dropped: int | None = None
 
@@ -53,6 +58,7 @@ class Bench:
     def __init__(self, bounds: BenchBounds = BenchBounds()) -> None:
         self.bounds = bounds
         self._in_work: Counter[str] = Counter()
+        self._done: deque[tuple[float, str, float]] = deque()  # when, for whom, for how long
 
     @cached_property
     def _threads(self) -> anyio.CapacityLimiter:
@@ -65,20 +71,33 @@ class Bench:
             RunError: As `place`.
         """
         with self.place(address):
-            return await self.run(task)
+            return await self.run(task, address)
 
-    async def run(self, task: Callable[[], Result]) -> Result:
+    async def run(self, task: Callable[[], Result], address: str = "") -> Result:
         """Do something on one of the threads, for somebody who has a place."""
-        return await to_thread.run_sync(task, limiter=self._threads)
+
+        def timed() -> Result:
+            start_s = time.thread_time()
+            try:
+                return task()
+            finally:  # What is refused in the end costs as much.
+                self._done.append((time.monotonic(), address, time.thread_time() - start_s))
+
+        return await to_thread.run_sync(timed, limiter=self._threads)
 
     @contextmanager
     def place(self, address: str) -> Iterator[None]:
         """Count a piece of work while it lasts.
 
         Raises:
-            RunError: `files_busy_here` or `files_busy`.
+            RunError: `files_spent`, `files_busy_here` or `files_busy`.
         """
-        bounds = self.bounds
+        bounds, end_s = self.bounds, time.monotonic() - WINDOW_S
+        while self._done and self._done[0][0] < end_s:
+            self._done.popleft()
+        spent_s = sum(seconds for _, who, seconds in self._done if who == address)
+        if bounds.window_s is not None and spent_s >= bounds.window_s:
+            raise RunError("files_spent", value=round(spent_s), minutes=round(WINDOW_S / 60))
         if bounds.address is not None and self._in_work[address] >= bounds.address:
             raise RunError("files_busy_here", limit=bounds.address)
         if bounds.together is not None and self._in_work.total() >= bounds.together:

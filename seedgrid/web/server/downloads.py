@@ -81,10 +81,12 @@ def download_routes(libraries: Libraries, bench: Bench) -> list[Route]:
         with ExitStack() as kept:
             try:
                 kept.enter_context(bench.place(address))
-                entries = await bench.run(lambda: _bounded(find(), bench.bounds.download_bytes))
+                entries = await bench.run(
+                    lambda: _bounded(find(), bench.bounds.download_bytes), address
+                )
                 if not entries:
                     return _nothing()
-                answer = await bench.run(lambda: make(entries, bench, kept))
+                answer = await bench.run(lambda: make(entries, bench, kept), address)
             except SeedGridError as error:
                 return PlainTextResponse(str(error), status_code=_status(error))
             return Holding(answer, kept.pop_all())
