@@ -74,14 +74,15 @@ class Bench:
             return await self.run(task, address)
 
     async def run(self, task: Callable[[], Result], address: str = "") -> Result:
-        """Do something on one of the threads, for somebody who has a place."""
+        """Do something on one of the threads, for somebody who has a place, and count it for them."""
 
         def timed() -> Result:
             start_s = time.thread_time()
             try:
                 return task()
             finally:  # What is refused in the end costs as much.
-                self._done.append((time.monotonic(), address, time.thread_time() - start_s))
+                if address:
+                    self._done.append((time.monotonic(), address, time.thread_time() - start_s))
 
         return await to_thread.run_sync(timed, limiter=self._threads)
 
