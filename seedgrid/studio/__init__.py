@@ -9,12 +9,14 @@
 may be asked.
 """
 
+from seedgrid.engine import PainterState
 from seedgrid.studio.options import AnyPicture, RunOptions, Seeds, Settings
 from seedgrid.studio.parts import default_library, default_model
 from seedgrid.studio.studio import Studio
 
 __all__ = [
     "AnyPicture",
+    "PainterState",
     "RunOptions",
     "Seeds",
     "Settings",
