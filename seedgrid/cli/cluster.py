@@ -30,4 +30,4 @@ def worker(
 
     if workers is not None:
         os.environ["SEEDGRID_WORKERS"] = str(workers)
-    raise typer.Exit(join(cluster, port=port))
+    join(cluster, port=port)

@@ -9,10 +9,8 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import subprocess
 import sys
-from collections.abc import Sequence
-from typing import Final
+from typing import Final, NoReturn
 
 from seedgrid.core.errors import InputError, RunError
 
@@ -56,7 +54,7 @@ def connect(cluster: str) -> str:
     import ray
 
     options = (
-        {"include_dashboard": False, "resources": {RESOURCE: num_workers()}}
+        {"address": "local", "include_dashboard": False, "resources": {RESOURCE: num_workers()}}
         if cluster == "local"
         else {"address": "auto" if cluster == "auto" else read_address(cluster)}
     )
@@ -69,15 +67,12 @@ def connect(cluster: str) -> str:
     return str(context.address_info["gcs_address"])
 
 
-def join(address: str | None, *, port: int = PORT) -> int:
-    """Offer this machine's workers until we are stopped.
+def join(address: str | None, *, port: int = PORT) -> NoReturn:
+    """Offer this machine's workers until we are stopped; Ray takes the place of this process.
 
     Args:
         address: `ray://HOST:PORT` of the cluster; None begins one.
         port: Where a new one listens.
-
-    Returns:
-        The exit status of Ray.
 
     Raises:
         InputError: As `connect`.
@@ -86,7 +81,10 @@ def join(address: str | None, *, port: int = PORT) -> int:
     where = ["--head", f"--port={port}", "--include-dashboard=false"]
     if address is not None:
         where = [f"--address={read_address(address)}"]
-    return _run_until_stopped([*where, f"--resources={json.dumps({RESOURCE: num_workers()})}"])
+    offer = f"--resources={json.dumps({RESOURCE: num_workers()})}"
+    command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", *where, offer]
+    # In place of this process, so that whoever stops it stops Ray.
+    os.execv(sys.executable, command)  # noqa: S606 (our own words and a checked address)
 
 
 def num_workers() -> int:
@@ -114,12 +112,3 @@ def _set_up() -> None:
         raise InputError("ray_missing", field="cluster")
     for name, value in SETTINGS.items():
         os.environ.setdefault(name, value)
-
-
-def _run_until_stopped(options: Sequence[str]) -> int:
-    command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", *options]
-    with subprocess.Popen(command) as process:  # noqa: S603 (our own words and a checked address)
-        try:
-            return process.wait()
-        except KeyboardInterrupt:
-            return process.wait()
