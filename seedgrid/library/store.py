@@ -162,7 +162,16 @@ class Library(LibraryReader):
             InputError: `picture_unknown`.
             LibraryError: Nothing has changed.
         """
-        return self._change((picture_id,), favourite=favourite)[0]
+        return self.set_favourites((picture_id,), favourite)[0]
+
+    def set_favourites(self, picture_ids: Sequence[str], favourite: bool) -> tuple[Entry, ...]:
+        """Mark or unmark favourites, all of them or none.
+
+        Raises:
+            InputError: `picture_unknown`.
+            LibraryError: Nothing has changed.
+        """
+        return self._change(picture_ids, favourite=favourite)
 
     def set_note(self, picture_id: str, note: str) -> Entry:
         """Write a note to a picture, in place of the one before.

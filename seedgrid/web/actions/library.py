@@ -1,7 +1,7 @@
-"""The library on the page: browse, search, open, mark, throw away, take in, and links.
+"""The library on the page: browse, search, open, take in, and links.
 
-Works and pictures come in pages, newest first. Knows no component; opening a picture shows its
-place in its work through a `Snapshot`.
+What is done to several pictures at once is selected.py. Works and pictures come in pages, newest
+first. Knows no component; opening a picture shows its place in its work through a `Snapshot`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pydantic import Field, StringConstraints, ValidationError
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError, SeedGridError
-from seedgrid.core.picture import PictureId, pixels_sha256
+from seedgrid.core.picture import pixels_sha256
 from seedgrid.core.recipe import Seed, Value
 from seedgrid.core.request import Request
 from seedgrid.formats import png
@@ -64,14 +64,6 @@ class Query(Value):
         """Whether it asks for all works."""
         wanted = (self.text, self.model, self.favourite, self.trashed, self.since, self.until)
         return not any(wanted) and self.seed is None
-
-
-class Throw(Value):
-    """What goes into the trash or comes out of it: a work, or some pictures."""
-
-    work: PictureId | None = None
-    pictures: Annotated[tuple[PictureId, ...], Field(strict=False, max_length=500)] = ()
-    trashed: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,23 +122,6 @@ class LibraryActions:
         # The four are no table of prompts: what is in the fields is the picture that was clicked.
         own = {"prompt": entry.recipe.prompt, "seeds": str(entry.recipe.seed), "more_prompts": ""}
         return replace(update, place=place | {"fields": (place.get("fields") or {}) | own})
-
-    def on_trash(self, asked: object, kept: object) -> SeedGridError | None:
-        """Put pictures or a whole work into the trash, or take them out; return what hinders."""
-        try:
-            wanted = Throw.model_validate(asked)
-        except ValidationError:
-            return None
-        library = self._look(kept).library
-        ids = wanted.pictures
-        if wanted.work is not None:
-            ids = tuple(entry.id for entry in library.work(wanted.work))
-        change = library.trash if wanted.trashed else library.restore
-        try:
-            change(*ids)
-        except SeedGridError as error:
-            return error
-        return None
 
     def on_empty_trash(self, kept: object) -> SeedGridError | None:
         """Delete what is in the trash for good; return what hinders."""

@@ -92,6 +92,8 @@ def item(entry: Entry, count: int | None = None) -> Json:
         "prompt": entry.recipe.words,
         "seed": entry.recipe.seed,
         "favourite": entry.favourite,
+        "width": entry.recipe.width,
+        "height": entry.recipe.height,
         "count": count,
     }
 

@@ -1,0 +1,44 @@
+"""Later: the scripts and words that a page needs only when somebody opens the library, in one file.
+
+The page fetches it with the first click that asks for something in it (assets/door.js), so that
+what opens at the start stays small. Knows no component.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from seedgrid.storage.assets import assets_folder
+from seedgrid.web.texts import later_texts
+
+SCRIPTS: Final = ("card_grid.js", "selection.js", "undo.js", "library.js")
+"""In this order; files in `assets/`."""
+ADDRESS: Final = "seedgrid/assets/later.js"
+_FOREVER: Final = {"Cache-Control": "private, max-age=31536000, immutable"}
+
+
+def later_script() -> bytes:
+    """Return the words and the scripts, in one."""
+    words = json.dumps(later_texts(), ensure_ascii=False)
+    scripts = [(assets_folder() / name).read_text("utf-8") for name in SCRIPTS]
+    return "\n".join([f"Object.assign(SeedGridConfig.texts, {words});", *scripts]).encode()
+
+
+def later_version() -> str:
+    """Return what changes with its content, so that it may be cached for ever."""
+    return hashlib.sha256(later_script()).hexdigest()[:12]
+
+
+def later_route() -> Route:
+    """Return its address; it stands before the one of all other assets."""
+
+    def later(_: Request) -> Response:
+        return Response(later_script(), media_type="text/javascript", headers=_FOREVER)
+
+    return Route(f"/{ADDRESS}", later)
