@@ -42,6 +42,7 @@ from seedgrid.web.server.health import health_route
 from seedgrid.web.server.later import ADDRESS, later_route, later_version
 from seedgrid.web.server.limits import BoundedBody
 from seedgrid.web.server.mcp_tools import mcp_routes
+from seedgrid.web.server.models import model_routes
 from seedgrid.web.server.openapi import api_routes
 from seedgrid.web.server.packed import Packed
 from seedgrid.web.server.page_head import PageHead
@@ -163,6 +164,7 @@ def routes(studio: Studio, libraries: Libraries, follow: Follow) -> list[Route]:
         later_route(),
         Route("/seedgrid/assets/{name:path}", asset),
         health_route(studio),
+        *model_routes(studio),
         *api_routes(),
         *mcp_routes(studio),
     ]
