@@ -17,7 +17,7 @@ from starlette.routing import Route
 from seedgrid.storage.assets import assets_folder
 from seedgrid.web.texts import later_texts
 
-SCRIPTS: Final = ("card_grid.js", "selection.js", "undo.js", "library.js")
+SCRIPTS: Final = ("card_grid.js", "tags.js", "selection.js", "undo.js", "library.js")
 """In this order; files in `assets/`."""
 ADDRESS: Final = "seedgrid/assets/later.js"
 _FOREVER: Final = {"Cache-Control": "private, max-age=31536000, immutable"}
