@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from seedgrid.core.errors import ModelError
-from seedgrid.models import registry
+from seedgrid.models import hub, registry
 
 
 @pytest.fixture
@@ -322,7 +322,7 @@ def test_a_download_fetches_what_is_loaded_and_no_second_copy() -> None:
         "unet/diffusion_pytorch_model.fp16.safetensors",
         "vae_decoder/model.onnx",
     ]
-    assert registry.files_to_fetch([*needed, *needless]) == needed
+    assert hub.files_to_fetch([*needed, *needless]) == needed
 
 
 def test_an_inpainting_denoiser_is_refused(folder: Path) -> None:

@@ -152,7 +152,7 @@ def _rows_of_files(
             said = marks.get(entry.id, Marks())
             entry = storage.entry_of(file_sha256, data or b"", said) if said.seal else entry
         except PictureError:
-            _log.warning("%s is damaged: see `seedgrid library check`", file_sha256)
+            _log.warning("%s is damaged: see `python -m seedgrid library check`", file_sha256)
             continue
         if said.deleted or entry.id in rows:
             continue

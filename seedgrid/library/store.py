@@ -61,7 +61,7 @@ class Library(LibraryReader):
         try:
             self.notices = opening.open_storage(storage)
             storage.database.mends_with(self._reopen, storage.lock.guard)
-        except BaseException:
+        except BaseException:  # Ctrl+C too: no file stays open and locked.
             self._left_a_trace = True
             self.close()
             raise

@@ -255,7 +255,7 @@ def test_a_server_that_was_started_again_is_told_of(browser: Browser, tmp_path: 
         page.click("#sg-generate")
         expect(cell(page, 0)).to_have_attribute("data-state", "painting")
         os.kill(process, signal.SIGKILL)
-    expect(status(page)).to_contain_text("does not answer")
+    expect(page.locator("#sg-away")).to_contain_text("does not answer")
     Gate(tmp_path / "library").open()
     with serve(tmp_path / "library", port=port):
         expect(status(page)).to_contain_text("started anew")

@@ -155,27 +155,37 @@ def test_ten_random_moments(page: Page) -> None:
         expect_fields(page, places[at][1])
 
 
-def test_a_server_that_starts_again_finds_the_words(
-    open_page: OpenPage, tmp_path: Path, troubles: list[str]
-) -> None:
-    """In the middle of a run: what was typed is there, whatever became of the pictures."""
+def test_a_server_that_starts_again_finds_the_words(open_page: OpenPage, tmp_path: Path) -> None:
+    """In the middle of a run: the page comes back by itself, once, with all that was typed."""
     with serve(tmp_path / "library") as address:
-        page = open_page(at=address)
+        page = open_page(at=address, loses_server=True)
         type_a_cat(page)
         prompt(page).fill("a cat, held")
-        wanted = fields(page)
         page.click("#sg-generate")
         expect(cell(page, 0)).to_have_attribute("data-state", "painting")
-        port = int(address.rstrip("/").rsplit(":", 1)[1])
+    wanted = type_unanswered(page, "a cat, typed while nobody answers")
     Gate(tmp_path / "library").open()
-    with serve(tmp_path / "library", port=port):
-        page.reload()
-        page.locator("#sg-stage[aria-busy='false']").wait_for()
+    loads: list[str] = []
+    page.on("load", lambda: loads.append(page.url))
+    with serve(tmp_path / "library", port=port_of(address)):
+        expect(status(page)).to_contain_text("started anew")
+        expect(page.locator("#sg-stage")).to_have_attribute("aria-busy", "false")
         expect_fields(page, wanted)
         generate(page)
         assert fields(page) == wanted
-    # Meanwhile the page asked for its server again and again.
-    troubles[:] = [each for each in troubles if "ERR_CONNECTION_REFUSED" not in each]
+        assert len(loads) == 1
+        page.close()  # before its server
+
+
+def type_unanswered(page: Page, words: str) -> list[str]:
+    """Type while there is no server: the page notices that nobody answers; return its fields."""
+    prompt(page).fill(words)
+    expect(page.locator("#sg-away")).to_be_visible()
+    return fields(page)
+
+
+def port_of(address: str) -> int:
+    return int(address.rstrip("/").rsplit(":", 1)[1])
 
 
 def test_a_link_opens_the_picture_or_paints_it(open_page: OpenPage, elsewhere: str) -> None:

@@ -258,7 +258,7 @@ def _exported(entries: Sequence[Entry], kind: str) -> Response:
             path.write_text(script(entries), encoding="utf-8")
         else:
             write_sheet(entries, path)
-    except BaseException:
+    except BaseException:  # The folder goes, and the error goes on.
         shutil.rmtree(folder, ignore_errors=True)
         raise
     return FileResponse(path, filename=path.name, headers=_HARMLESS, background=gone)
