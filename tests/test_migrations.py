@@ -24,6 +24,8 @@ from seedgrid.library.database import HEAD, Database
 from seedgrid.library.storage import LibraryStorage
 
 OLDER = ("m001", "m002", "m003")
+NEWER = ("tags", "likeness")
+"""Columns that these have not."""
 
 
 def make_old_library(folder: Path, version: str) -> Entry:
@@ -35,7 +37,7 @@ def make_old_library(folder: Path, version: str) -> Entry:
     with storage.database.writes() as connection:
         storage.database.migrate(connection, version=version)
         tables.insert_values(connection, entry)
-        row = {name: value for name, value in tables.row_of(entry).items() if name != "tags"}
+        row = {name: v for name, v in tables.row_of(entry).items() if name not in NEWER}
         connection.execute(sa.insert(sa.table("pictures", *map(sa.column, row))), row)
     storage.marks.append([(entry.id, {"favourite": True})])
     storage.objects.close_session()

@@ -21,8 +21,6 @@ Sort = Literal["newest", "oldest", "favourites", "words"]
 """In which order many pictures or works come; favourites and words begin with the newest, too."""
 
 _WORDS: Final = sa.table("words", sa.column("rowid"), sa.column("words"))
-_LIKENESS: Final = sa.literal_column("pictures.likeness", sa.Text)
-"""Of a row: the beginning of its recipe's id and of its pixels' digest (migration m004)."""
 _PIECE: Final = 3
 """The index knows pieces of three letters; shorter words are looked for row by row."""
 
@@ -239,7 +237,7 @@ def alike(connection: sa.Connection, work_id: str) -> tuple[str, ...]:
 def _by_likeness(condition: sa.ColumnElement[bool]) -> sa.Select[Any]:
     """Select works: `work_id`, `newest`, `num_pictures` and what is equal where they are alike."""
     columns = PICTURES.c
-    each = sa.func.group_concat(sa.distinct(_LIKENESS)).label("likeness")
+    each = sa.func.group_concat(sa.distinct(columns.likeness)).label("likeness")
     newest = sa.func.max(columns.number).label("newest")
     return (
         sa.select(columns.work_id, newest, sa.func.count().label("num_pictures"), each)

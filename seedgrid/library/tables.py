@@ -76,6 +76,7 @@ PICTURES: Final = sa.Table(
     *(sa.Column(name, sa.Integer if name in _NUMBERS else sa.Text) for name in _HASHED),
     sa.Column("row_sha256", sa.Text),
     *(sa.Column(name, sa.Text) for name in _LATER),
+    sa.Column("likeness", sa.Text),  # By what works are told to be alike; follows from the rest.
 )
 
 ENTRIES: Final = (
@@ -186,6 +187,7 @@ def row_of(entry: Entry) -> dict[str, str | int | None]:
         "trashed": int(entry.trashed),
         "lost": int(entry.lost),
         "tags": written_tags(entry.tags),
+        "likeness": entry.recipe.id[:16] + entry.pixels_sha256[:8],
     }
     return values | {"row_sha256": _row_sha256(values)}
 

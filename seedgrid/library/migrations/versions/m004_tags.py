@@ -11,10 +11,8 @@ down_revision = "m003"
 _STATEMENTS = (
     "ALTER TABLE pictures ADD COLUMN tags TEXT NOT NULL DEFAULT ''",
     "CREATE INDEX pictures_tags ON pictures (tags, number) WHERE tags != ''",
-    """
-    ALTER TABLE pictures ADD COLUMN likeness TEXT
-    GENERATED ALWAYS AS (substr(recipe_id, 1, 16) || substr(pixels_sha256, 1, 8)) VIRTUAL
-    """,
+    "ALTER TABLE pictures ADD COLUMN likeness TEXT NOT NULL DEFAULT ''",
+    "UPDATE pictures SET likeness = substr(recipe_id, 1, 16) || substr(pixels_sha256, 1, 8)",
     "DROP INDEX pictures_work",
     "CREATE INDEX pictures_work ON pictures (work_id, trashed, likeness, number, favourite)",
 )
