@@ -223,21 +223,22 @@ def alike(connection: sa.Connection, work_id: str) -> tuple[str, ...]:
     """Return the works with just the recipes and pixels of a work, itself among them."""
     columns = PICTURES.c
     is_seen = columns.trashed == 0
-    own = _by_likeness(sa.and_(is_seen, columns.work_id == work_id)).subquery()
-    likeness = connection.scalar(sa.select(own.c.likeness))
-    if likeness is None:
-        return (work_id,)
     recipe = sa.select(columns.recipe_id).where(columns.work_id == work_id, is_seen).limit(1)
     near = sa.select(columns.work_id).where(columns.recipe_id == recipe.scalar_subquery())
-    trees = _by_likeness(sa.and_(is_seen, columns.work_id.in_(near))).subquery()
-    found = sa.select(trees.c.work_id).where(trees.c.likeness == likeness)
-    return tuple(connection.scalars(found))
+    statement = sa.select(columns.work_id, columns.likeness)
+    statement = statement.where(columns.work_id.in_(near), is_seen).order_by(columns.likeness)
+    found: dict[str, list[str]] = {}
+    for other, likeness in connection.execute(statement):
+        found.setdefault(other, []).append(likeness)
+    own = found.pop(work_id, None)
+    return (work_id, *(other for other, likeness in found.items() if likeness == own))
 
 
 def _by_likeness(condition: sa.ColumnElement[bool]) -> sa.Select[Any]:
     """Select works: `work_id`, `newest`, `num_pictures` and what is equal where they are alike."""
     columns = PICTURES.c
-    each = sa.func.group_concat(sa.distinct(columns.likeness)).label("likeness")
+    # The index gives them in order: `pictures_work`, migration m004.
+    each = sa.func.group_concat(columns.likeness).label("likeness")
     newest = sa.func.max(columns.number).label("newest")
     return (
         sa.select(columns.work_id, newest, sa.func.count().label("num_pictures"), each)

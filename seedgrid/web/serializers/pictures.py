@@ -103,6 +103,18 @@ def item(entry: Entry, work: Work | None = None) -> Json:
     }
 
 
+def slide(entry: Entry) -> Json:
+    """A picture of a slideshow."""
+    return {
+        "id": entry.id,
+        "prompt": entry.recipe.words,
+        "words": caption(entry.recipe, entry.lineage.change),
+        "seed": entry.recipe.seed,
+        "width": entry.recipe.width,
+        "height": entry.recipe.height,
+    }
+
+
 def caption(recipe: Recipe, change: str) -> str:
     """A change as a caption, in no language: without the comma that glues it to the prompt."""
     if recipe.noise_mix and change == describe_mix(recipe):
