@@ -2,7 +2,7 @@
    goes to a picture's place in its work; what is thrown away can be taken back. */
 SeedGrid.openLibrary = ({ element, props, watch, search, open, trash, mark, empty }) => {
   const { make, text, icon, image, thumbUrl } = SeedGrid;
-  const asked = { text: "", model: "", seed: null, since: "", until: "", favourite: false, trashed: false };
+  const asked = { text: "", model: "", seed: null, since: "", until: "", favourite: false, trashed: false, tag: "", sort: "newest" };
   let number = 0;
   let after = null;
   let isWaiting = false;
@@ -44,8 +44,11 @@ SeedGrid.openLibrary = ({ element, props, watch, search, open, trash, mark, empt
     changedAt = number;
     trash({ ...wanted, trashed: false });
   });
+  const tags = SeedGrid.tags((tag) => ((asked.tag = tag), ask()));
+  const order = make("select", { class: "sg-pill sg-order", "aria-label": text("library_sort"), onchange: () => ((asked.sort = order.value), ask()) });
+  for (const sort of ["newest", "oldest", "favourites", "words"]) order.append(make("option", { value: sort, text: text(`library_sort_${sort}`) }));
   const title = make("h2", { text: text("library_title") });
-  const head = make("div", { class: "sg-library-head" }, title, words, favourites, thrown, selection.pill, filter, emptyTrash);
+  const head = make("div", { class: "sg-library-head" }, title, words, favourites, thrown, order, selection.pill, filter, emptyTrash);
 
   function field(type, key, change) {
     const input = make("input", {
@@ -107,6 +110,7 @@ SeedGrid.openLibrary = ({ element, props, watch, search, open, trash, mark, empt
   }
 
   function show(value) {
+    if (value.tags) tags.show(value.tags);
     if (value.thrown) return undo.learn(value);
     if (value.number !== number) return;
     isWaiting = false;
@@ -118,7 +122,7 @@ SeedGrid.openLibrary = ({ element, props, watch, search, open, trash, mark, empt
     if (after !== null && isNear(end)) askMore();
   }
 
-  const isOpen = () => !(asked.text || asked.model || asked.since || asked.until || asked.favourite || asked.trashed || asked.seed !== null);
+  const isOpen = () => !(asked.text || asked.model || asked.tag || asked.since || asked.until || asked.favourite || asked.trashed || asked.seed !== null);
   const isNear = (node) => node.getBoundingClientRect().top < innerHeight + 900;
 
   function card(item) {
@@ -150,6 +154,8 @@ SeedGrid.openLibrary = ({ element, props, watch, search, open, trash, mark, empt
     });
     remove.append(asked.trashed ? document.createTextNode("↺") : icon("close"));
     const caption = make("p", {}, make("bdi", { text: item.prompt }));
+    if (item.times > 1) caption.prepend(make("span", { class: "sg-times", text: text("library_times", { number: item.times }) }));
+    for (const tag of item.tags) caption.append(" ", make("bdi", { class: "sg-item-tag", text: tag }));
     return make("article", { class: "sg-item" }, opener, remove, caption);
   }
 
@@ -164,7 +170,7 @@ SeedGrid.openLibrary = ({ element, props, watch, search, open, trash, mark, empt
     const places = items.map((item) => [item, grid.remove(item)]).reverse();
     nothing.hidden = grid.size > 0;
     if (!isTrashed) return;
-    undo.offer(deletions, wanted, items.length, () => {
+    undo.offer(deletions, items.length, () => {
       if (question !== number) return;
       for (const [item, at] of places) if (at >= 0) grid.insert(item, at);
       nothing.hidden = true;
@@ -172,10 +178,10 @@ SeedGrid.openLibrary = ({ element, props, watch, search, open, trash, mark, empt
   }
 
   /** Mark items, at once for the eye. */
-  function say(items, wanted, changed) {
+  function say(items, wanted, ...changed) {
     changedAt = number;
     mark(wanted);
-    for (const item of items) grid.redraw(Object.assign(item, changed), changed);
+    items.forEach((item, at) => grid.redraw(item, changed[at] ?? changed[0]));
   }
 
   addEventListener("scroll", () => isNear(end) && askMore(), { passive: true });
@@ -184,7 +190,7 @@ SeedGrid.openLibrary = ({ element, props, watch, search, open, trash, mark, empt
   SeedGrid.checkLibrary = (status) => {
     if (status?.kind === "error" || changedAt !== number) SeedGrid.askLibrary();
   };
-  element.replaceChildren(head, more, selection.bar, grid.node, nothing, end, undo.node);
+  element.replaceChildren(head, more, tags.node, selection.bar, grid.node, nothing, end, undo.node);
   element.classList.add("sg-opened");
   SeedGrid.follow(props, watch, show);
   ask();

@@ -13,7 +13,8 @@ SeedGrid.selection = ({ shown, isTrash, change, mark }) => {
   const compare = button("compare", () => SeedGrid.compare(items()[0], items().slice(1)));
   const download = make("a", { class: "sg-pill sg-download", download: "", text: text("library_download") });
   const remove = button("remove", throwAway);
-  const tools = make("div", { class: "sg-selected-tools" }, favourite, compare, download, remove);
+  const tags = SeedGrid.tagField(retag);
+  const tools = make("div", { class: "sg-selected-tools" }, tags.node, favourite, compare, download, remove);
   const bar = make("div", { class: "sg-selected", hidden: "" }, count, all, tools);
   compare.textContent = text("compare");
   favourite.textContent = text("help_favourite");
@@ -42,6 +43,16 @@ SeedGrid.selection = ({ shown, isTrash, change, mark }) => {
   function love() {
     const favourite = !areLoved();
     mark(items(), { pictures: items().map((item) => item.id), favourite }, { favourite });
+    for (const item of items()) item.favourite = favourite;
+    say();
+  }
+
+  /** A work is tagged with all its pictures. */
+  function retag({ add = [], remove = [] }) {
+    const after = (item) => [...item.tags.filter((tag) => !remove.includes(tag)), ...add.filter((tag) => !item.tags.includes(tag))];
+    const changes = items().map((item) => ({ tags: after(item) }));
+    mark(items(), { ...named(), add, remove }, ...changes);
+    items().forEach((item, at) => Object.assign(item, changes[at]));
     say();
   }
 
@@ -79,6 +90,7 @@ SeedGrid.selection = ({ shown, isTrash, change, mark }) => {
     all.textContent = text(isFull() ? "library_none" : "library_all");
     remove.textContent = text(isTrash() ? "library_restore" : "library_remove");
     count.textContent = text("library_selected", { number: chosen.size });
+    tags.show(items());
     favourite.setAttribute("aria-pressed", String(areLoved()));
     compare.disabled = chosen.size < 2 || items().some((item) => item.lost);
     const ids = items().map((item) => (item.count ? `${item.id}*` : item.id));

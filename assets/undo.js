@@ -5,20 +5,24 @@ SeedGrid.undo = (restore) => {
   const AT_ONCE = 2000;
   const node = make("div", { class: "sg-undo", role: "status", hidden: "" });
   let timer = 0;
-  let last = null; // the newest deletion: its number, what was asked for, the ids that went
+  let last = null; // the newest deletion: its number, and the ids that went, once they are known
+  let awaited = null; // the number of one that is taken back before its answer has come
 
   function hide() {
     node.hidden = true;
     last = null;
   }
 
-  /** Send the ids back; before the answer named them, what was asked for. */
   function takeBack() {
-    const { asked, ids, putBack } = last;
+    const { number, ids, putBack } = last;
     hide();
-    if (ids === null) restore(asked);
-    else for (let at = 0; at < ids.length; at += AT_ONCE) restore({ pictures: ids.slice(at, at + AT_ONCE) });
+    if (ids === null) awaited = number;
+    else send(ids);
     putBack();
+  }
+
+  function send(ids) {
+    for (let at = 0; at < ids.length; at += AT_ONCE) restore({ pictures: ids.slice(at, at + AT_ONCE) });
   }
 
   /** Hide it after a while, but not from under a pointer or the focus. */
@@ -30,8 +34,8 @@ SeedGrid.undo = (restore) => {
   return {
     node,
     /** Offer to take back what was just thrown away. */
-    offer(number, asked, count, putBack) {
-      last = { number, asked, ids: null, putBack };
+    offer(number, count, putBack) {
+      last = { number, ids: null, putBack };
       node.replaceChildren(
         make("span", { text: text("library_removed", { number: count }) }),
         make("button", { type: "button", text: text("library_undo"), onclick: takeBack }),
@@ -41,6 +45,7 @@ SeedGrid.undo = (restore) => {
     },
     /** Learn which pictures a deletion threw away. */
     learn({ number, thrown }) {
+      if (awaited === number) return void ((awaited = null), send(thrown));
       if (last?.number !== number) return;
       last.ids = thrown;
       node.querySelector("span").textContent = text("library_removed", { number: thrown.length });

@@ -102,7 +102,9 @@ def test_favourites_are_marked_together(
         {"trashed": True, "favourite": True, "pictures": ["../../etc"]},
         {"trashed": True, "favourite": True, "pictures": ["f" * 32] * (MAX_PICTURES + 1)},
         {"trashed": "yes", "favourite": "yes"},
-        {"pictures": []},
+        {"trashed": 1, "add": ["x"] * 21},
+        {"trashed": 1, "add": ["x" * 401]},
+        {"trashed": 1, "remove": [["x"]]},
     ],
 )
 def test_rubbish_is_not_obeyed(selected: Selected, rubbish: object) -> None:

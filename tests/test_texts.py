@@ -31,6 +31,7 @@ SECTIONS = ("page", "fields", "library", "later", "verdict", "reasons", "errors"
 BUILT = {
     "cell_": ("empty", "waiting", "painting", "done", "stopped", "missed"),
     "verdict_": ("identical", "close", "altered", "drifted", "impossible"),
+    "library_sort_": ("newest", "oldest", "favourites", "words"),
     "lock_": ("tested", "fails", "untested", "elsewhere"),
     "hints_": ("subjects", "styles", "modifiers", "attributes"),
 }

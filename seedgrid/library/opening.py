@@ -158,6 +158,12 @@ def _rows_of_files(
             continue
         tables.insert_values(connection, entry)
         storage.insert_seals(connection, entry)
-        marked = replace(entry, favourite=said.favourite, note=said.note, trashed=said.trashed)
+        marked = replace(
+            entry,
+            favourite=said.favourite,
+            note=said.note,
+            trashed=said.trashed,
+            tags=said.tags,
+        )
         rows[entry.id] = tables.row_of(marked)
     return sorted(rows.values(), key=lambda row: (row["created_at"], row["cell"]))

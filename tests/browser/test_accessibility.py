@@ -68,6 +68,9 @@ def _selecting(page: Page) -> None:
     for at in (0, 1):
         page.locator("#sg-library .sg-item-open").nth(at).click()
     expect(page.locator("#sg-library [data-tool='compare']")).to_be_enabled()
+    page.fill("#sg-library .sg-tag-form input", "night")
+    page.keyboard.press("Enter")
+    expect(page.locator("#sg-library .sg-tags button")).to_have_count(1)
 
 
 def _undoing(page: Page) -> None:

@@ -124,6 +124,42 @@ def test_what_is_thrown_away_can_be_taken_back(page: Page) -> None:
     expect(page.locator(ITEMS)).to_have_count(1)
 
 
+def test_tags_gather_and_works_alike_are_one(page: Page) -> None:
+    """Markup in a tag is text; its chip opens the collection; two equal works are one card."""
+    hostile = "<img src=x onerror=alert(1)>"
+    prompt(page).fill("a heron made twice")
+    generate(page)
+    generate(page)
+    open_library(page)
+    expect(page.locator(ITEMS).first).to_contain_text("2 times")
+    search(page, "heron twice")
+    expect(page.locator(ITEMS)).to_have_count(8)
+    page.click("#sg-library .sg-select")
+    for at in (1, 2):
+        page.locator(f"{ITEMS} .sg-item-open").nth(at).click()
+    tagged = [shown(page)[at] for at in (1, 2)]
+    page.fill("#sg-library .sg-tag-form input", hostile)
+    page.keyboard.press("Enter")
+    expect(page.locator(".sg-shared-tags")).to_have_text(hostile)
+    page.keyboard.press("Escape")
+    chip = page.locator("#sg-library .sg-tags button")
+    expect(chip).to_have_text(f"{hostile}2")
+    chip.click()
+    expect(page.locator(ITEMS)).to_have_count(2)
+    assert shown(page) == tagged
+    expect(page.locator(f"{ITEMS} .sg-item-tag").first).to_have_text(hostile)
+    page.select_option("#sg-library .sg-order", "oldest")
+    page.wait_for_function(
+        f"id => document.querySelector('{ITEMS} .sg-item-open').dataset.pictureId === id",
+        arg=tagged[1],
+    )
+    page.click("#sg-library .sg-select")
+    page.click("#sg-library [data-tool=all]")
+    page.click("#sg-library .sg-shared-tags button")
+    expect(chip).to_have_count(0)
+    expect(page.locator(ITEMS)).to_have_count(8)
+
+
 def test_on_a_phone_a_finger_selects(open_page: OpenPage) -> None:
     """Captions stand under the pictures, no cross on each; what is selected goes and comes back."""
     page = open_page(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)

@@ -1,7 +1,7 @@
 """What is done to several pictures of the library at once: mark, throw away, take back.
 
-A card of the library is a picture or a whole work; both are named, and what is done to a work is
-done to each of its pictures. Knows no component.
+A card of the library is a picture or a whole work, which stands for all works alike; both are
+named, and what is done to a work is done to each of its pictures. Knows no component.
 """
 
 from __future__ import annotations
@@ -10,11 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Final
 
-from pydantic import Field, ValidationError
+from pydantic import Field, StringConstraints, ValidationError
 
 from seedgrid.core.errors import SeedGridError
 from seedgrid.core.picture import PictureId
 from seedgrid.core.recipe import Value
+from seedgrid.core.tags import MAX_TAGS
+from seedgrid.web.actions.library import tags_of
 from seedgrid.web.serializers import stage
 from seedgrid.web.state.page_state import read_page_state
 from seedgrid.web.state.snapshot import Snapshots
@@ -29,6 +31,12 @@ MAX_PICTURES: Final = 2000
 
 WorkIds = Annotated[tuple[PictureId, ...], Field(strict=False, max_length=MAX_WORKS)]
 PictureIds = Annotated[tuple[PictureId, ...], Field(strict=False, max_length=MAX_PICTURES)]
+
+
+Tags = Annotated[
+    tuple[Annotated[str, StringConstraints(max_length=400)], ...],
+    Field(strict=False, max_length=MAX_TAGS),
+]
 
 
 class Chosen(Value):
@@ -50,9 +58,16 @@ class Throw(Chosen):
 
 
 class Mark(Chosen):
-    """What is said of pictures."""
+    """What is said of pictures; what is left open stays.
 
-    favourite: bool
+    Attributes:
+        add: Tags to put on them.
+        remove: Tags to take off.
+    """
+
+    favourite: bool | None = None
+    add: Tags = ()
+    remove: Tags = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,20 +118,24 @@ class Selected:
         here = self._snapshots.of(read_page_state(kept))
         try:
             ids = [entry.id for entry in _named(here.library, wanted)]
-            here.library.set_favourites(ids, wanted.favourite)
+            if wanted.favourite is not None:
+                here.library.set_favourites(ids, wanted.favourite)
+            if wanted.add or wanted.remove:
+                here.library.tag(ids, add=wanted.add, remove=wanted.remove)
         except SeedGridError as error:
             return Outcome(status=stage.complain(here.state.move().epoch, error))
-        return Outcome()
+        return Outcome(answer={"tags": tags_of(here.library)})
 
 
 def _named(library: Library, chosen: Chosen) -> Sequence[Entry]:
-    """Return the pictures that are named, and those of the works, each once.
+    """Return the pictures that are named, and those of the works and all alike, each once.
 
     Raises:
         InputError: `picture_unknown`.
         LibraryError: The library cannot be read.
     """
-    found = {entry.id: entry for work in chosen.works for entry in library.work(work)}
+    works = {alike: None for work in chosen.works for alike in library.alike(work)}
+    found = {entry.id: entry for work in works for entry in library.work(work)}
     for picture_id in chosen.pictures:
         if picture_id not in found:
             found[picture_id] = library.get(picture_id)

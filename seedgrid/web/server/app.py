@@ -41,6 +41,7 @@ from seedgrid.web.server.headers import SPACE_FRAMES, SecurityHeaders
 from seedgrid.web.server.health import health_route
 from seedgrid.web.server.later import ADDRESS, later_route, later_version
 from seedgrid.web.server.limits import BoundedBody
+from seedgrid.web.server.looking import looking_routes
 from seedgrid.web.server.mcp_tools import mcp_routes
 from seedgrid.web.server.models import model_routes
 from seedgrid.web.server.openapi import api_routes
@@ -157,6 +158,7 @@ def routes(studio: Studio, libraries: Libraries, follow: Follow) -> list[Route]:
     return [
         Route("/seedgrid/follow", follow_route(follow), methods=["POST"]),
         *download_routes(libraries),
+        *looking_routes(studio, libraries),
         Route("/seedgrid/opening/{number:int}.jpg", opening),
         Route("/seedgrid/export/{id}/{scope}.{kind}", export),
         Route("/seedgrid/pictures/{id}.png", picture),

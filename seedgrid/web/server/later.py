@@ -17,7 +17,14 @@ from starlette.routing import Route
 from seedgrid.storage.assets import assets_folder
 from seedgrid.web.texts import later_texts
 
-SCRIPTS: Final = ("card_grid.js", "selection.js", "undo.js", "library.js", "models.js")
+SCRIPTS: Final = (
+    "card_grid.js",
+    "tags.js",
+    "selection.js",
+    "undo.js",
+    "library.js",
+    "models.js",
+)
 """In this order; files in `assets/`."""
 MODELS_STYLE: Final = "models.css"
 ADDRESS: Final = "seedgrid/assets/later.js"
