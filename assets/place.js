@@ -83,6 +83,7 @@
     const { work, round, picked, run } = value;
     keep(TAB, { work, round, picked, run });
     name(value.address, isFirst);
+    if (isFirst) SeedGrid.back(value.epoch);
   }
 
   /** Put a place into the address line; only a move of ours is a new step on the way back. */

@@ -55,7 +55,7 @@ class Warming:
                 load(backend)
             except SeedGridError as error:
                 fail(error)
-            except Exception as error:
+            except Exception as error:  # The run that needs the model will say it, too.
                 logger.exception("warming up failed unexpectedly")
                 fail(RunError("run_unexpected", reason=f"{type(error).__name__}: {error}"))
             else:

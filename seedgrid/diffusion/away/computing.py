@@ -71,7 +71,7 @@ def _work(text: str, paint: bool, news: SimpleQueue[News], stopped: threading.Ev
             _tell(text, paint, news, stopped)
     except SeedGridError as error:
         news.put(("failed", type(error).__name__, error.code, error.data))
-    except BaseException as error:
+    except BaseException as error:  # The thread's edge: whoever waits must hear of the end.
         logger.exception("a batch failed unexpectedly")
         reason = {"reason": f"{type(error).__name__}: {error}"[:300]}
         news.put(("failed", "RunError", "run_unexpected", reason))
