@@ -48,6 +48,7 @@ class Run:
         library: Where the pictures go.
         placement: Where to compute.
         fresh: Compute even what the library remembers.
+        expected: By cell, the digest of the pixels that it is compared with; empty for none.
         notices: What whoever asked should know of the jobs, beside the pictures.
         context: That of whoever asked, in which it is painted: a place that lends out its
             processors asks there whose time it is.
@@ -62,6 +63,7 @@ class Run:
         library: Store,
         placement: Placement,
         fresh: bool,
+        expected: Sequence[str] = (),
         notices: Sequence[Notice],
         on_cancel: Callable[[Run], None],
     ) -> None:
@@ -72,6 +74,7 @@ class Run:
         self.library = library
         self.placement = placement
         self.fresh = fresh
+        self.expected = tuple(expected)
         self.notices = tuple(notices)
         self.context = copy_context()
         self._on_cancel = on_cancel
@@ -113,6 +116,13 @@ class Run:
         with self._changed:
             events = [event for _, event in self._log]
         return {event.cell: event.error for event in events if isinstance(event, Missed)}
+
+    @property
+    def differing(self) -> tuple[int, ...]:
+        """The finished cells whose pixels are not those that they are compared with."""
+        finished = self.finished
+        pairs = enumerate(self.expected)
+        return tuple(c for c, sha in pairs if c in finished and finished[c].pixels_sha256 != sha)
 
     @property
     def num_uniform(self) -> int:
