@@ -40,6 +40,7 @@ def rail(
         {
             "id": each.id,
             "parent": each.parent_round_id,
+            "from": each.parent_id,
             "lane": each.lane,
             "words": each.entries[0].recipe.words,
             "cells": [pictures.thumb(e) | {"picked": e.id in parents} for e in each.entries],
@@ -59,13 +60,17 @@ def rail(
 
 def _named(shown: Sequence[Json], changed: dict[str, list[Change]]) -> list[Json]:
     """Return the rounds with their names and changes: those of one parent tell themselves apart."""
-    siblings: dict[str, list[list[str]]] = {}
+    siblings: dict[str, list[tuple[str | None, list[str]]]] = {}
     named = []
     for each in shown:
         changes = [change for _, change in changed[each["id"]] if change]
-        before = siblings.setdefault(each["parent"], [])
-        name = round_name(changed[each["id"]], before) if each["parent"] else {"key": "rail_seeds"}
-        before.append(changes)
+        name = {"key": "rail_seeds"}
+        if each["parent"]:
+            kin, picture = siblings.setdefault(each["parent"], []), each["from"]
+            before = [tried for of, tried in kin if of == picture]
+            beside = [tried for of, tried in kin if of != picture]
+            name = round_name(changed[each["id"]], before, beside)
+            kin.append((picture, changes))
         named.append(each | {"name": name, "changes": changes})
     return named
 
@@ -80,6 +85,7 @@ def _forming_round(run: Run, rounds: Sequence[Round]) -> Json:
     return {
         "id": first.lineage.round_id,
         "parent": parent.id if parent else None,
+        "from": parent_id,
         "lane": parent.lane if parent and not is_branch else new_lane,
         "words": first.recipe.words,
         "cells": [{"id": None, "picked": False} for _ in run.jobs],
