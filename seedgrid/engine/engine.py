@@ -111,6 +111,7 @@ class Engine:
         fresh: bool = False,
         library: Store | None = None,
         placement: Placement | None = None,
+        expected: Sequence[str] = (),
         notices: Sequence[Notice] = (),
     ) -> Run:
         """Have pictures made; returns at once.
@@ -122,6 +123,7 @@ class Engine:
             fresh: Compute even what the library remembers.
             library: Where the pictures go; the engine's own by default.
             placement: Where to compute; the engine's own by default.
+            expected: By job, the digest of the pixels that it is compared with.
             notices: What whoever asked should know of the jobs.
 
         Raises:
@@ -141,6 +143,7 @@ class Engine:
             library=library,
             placement=_locked(placement) if placement else self._placement,
             fresh=fresh,
+            expected=expected,
             notices=notices,
             on_cancel=self._on_cancel,
         )

@@ -49,6 +49,7 @@ class Run:
         library: Where the pictures go.
         placement: Where to compute.
         fresh: Compute even what the library remembers.
+        expected: By cell, the digest of the pixels that it is compared with; empty for none.
         notices: What whoever asked should know of the jobs, beside the pictures.
         context: That of whoever asked, in which it is painted: a place that lends out its
             processors asks there whose time it is.
@@ -63,6 +64,7 @@ class Run:
         library: Store,
         placement: Placement,
         fresh: bool,
+        expected: Sequence[str] = (),
         notices: Sequence[Notice],
         on_cancel: Callable[[Run], None],
     ) -> None:
@@ -73,6 +75,7 @@ class Run:
         self.library = library
         self.placement = placement
         self.fresh = fresh
+        self.expected = tuple(expected)
         self.notices = tuple(notices)
         self.context = copy_context()
         self._on_cancel = on_cancel
@@ -116,6 +119,13 @@ class Run:
         """Why some pictures came to nothing, by cell."""
         events = self._told()
         return {event.cell: event.error for event in events if isinstance(event, Missed)}
+
+    @property
+    def differing(self) -> tuple[int, ...]:
+        """The finished cells whose pixels are not those that they are compared with."""
+        finished = self.finished
+        pairs = enumerate(self.expected)
+        return tuple(c for c, sha in pairs if c in finished and finished[c].pixels_sha256 != sha)
 
     @property
     def num_uniform(self) -> int:

@@ -66,6 +66,7 @@ SCRIPTS: Final = (
     "verdict.js",
     "exports.js",
     "fours.js",
+    "offers.js",
     "starting.js",
     "status.js",
     "history.js",
