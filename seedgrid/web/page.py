@@ -19,6 +19,7 @@ from seedgrid.web.actions.checks import Checks
 from seedgrid.web.actions.following import Following
 from seedgrid.web.actions.library import LibraryActions
 from seedgrid.web.actions.painting import Handlers
+from seedgrid.web.actions.selected import Selected
 from seedgrid.web.api import publish
 from seedgrid.web.components.layout import build_view
 from seedgrid.web.library_wiring import wire_library
@@ -46,6 +47,7 @@ class Answers:
         following: For how a run goes.
         checks: For the Verify button.
         library: For the library page.
+        selected: For what is selected there.
     """
 
     studio: Studio
@@ -55,6 +57,7 @@ class Answers:
     following: Following
     checks: Checks
     library: LibraryActions
+    selected: Selected
 
 
 def make_answers(
@@ -79,6 +82,7 @@ def make_answers(
         following=Following(studio, snapshots),
         checks=Checks(studio, libraries, bench),
         library=LibraryActions(studio, snapshots),
+        selected=Selected(snapshots),
     )
 
 
@@ -94,7 +98,7 @@ def build_app(answers: Answers, *, language: str | None = None) -> gr.Blocks:
     ) as demo:
         view = build_view(make_i18n(), starting_suffixes(answers.studio))
         wire(view, answers.handlers, answers.checks, demo, language=language)
-        wire_library(view, answers.library, answers.bench)
+        wire_library(view, answers.library, answers.selected, answers.bench)
         publish(answers.studio, answers.bench)
     demo.queue(max_size=_MAX_WAITING, default_concurrency_limit=None)
     _look_seldom(demo)

@@ -25,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from serving import serve_process
 
 from tests.load.hostile import Hostile
+from tests.load.luck import BadLuck
 from tests.load.process import Sample, held_by
 from tests.load.visitor import Page, Visitor
 
@@ -37,6 +38,9 @@ _WARM_UP = 0.3
 """The part of the time after which everything should be flat."""
 _MAX_GROWTH = {"memory_mb": 60.0, "threads": 12.0, "descriptors": 60.0, "files": 40.0}
 """By how much the line through what was held may rise from the warm-up to the end."""
+
+
+Others = Hostile | BadLuck
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -58,11 +62,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 for n in range(asked.visitors - asked.hostile)
             ]
             rude = [Hostile(address, page, asked.seed + n) for n in range(asked.hostile)]
-            samples = run([*crowd, *rude], asked.seconds, pid, folder)
-    return tell(crowd, rude, samples, asked.seconds)
+            luck = [BadLuck(address, page, asked.seed, folder)] if asked.bad_luck else []
+            samples = run([*crowd, *rude, *luck], asked.seconds, pid, folder)
+    return tell(crowd, [*rude, *luck], samples, asked.seconds)
 
 
-def run(crowd: Sequence[Visitor | Hostile], seconds: float, pid: int, folder: Path) -> list[Sample]:
+def run(crowd: Sequence[Visitor | Others], seconds: float, pid: int, folder: Path) -> list[Sample]:
     """Let them all live for so long; once a second note what is held."""
     start_s = time.monotonic()
     threads = [threading.Thread(target=each.live, args=(start_s + seconds,)) for each in crowd]
@@ -77,7 +82,7 @@ def run(crowd: Sequence[Visitor | Hostile], seconds: float, pid: int, folder: Pa
 
 
 def tell(
-    crowd: Sequence[Visitor], rude: Sequence[Hostile], samples: Sequence[Sample], seconds: float
+    crowd: Sequence[Visitor], rude: Sequence[Others], samples: Sequence[Sample], seconds: float
 ) -> int:
     """Print what was found."""
     tallies = [each.tally for each in crowd]
@@ -101,11 +106,19 @@ def tell(
     errors = [e for tally in [*tallies, *(each.tally for each in rude)] for e in tally.errors]
     num_pictures = sum(tally.num_pictures for tally in tallies)
     refused = sum(tally.refused for tally in tallies)
+    num_lost = sum(tally.lost for tally in tallies)
+    has_luck = any(isinstance(each, BadLuck) for each in rude)
+    stuck = sum(not tally.goes_on for tally in tallies)
     _say(f"{num_pictures} pictures, {len(mixed)} mixed up, {refused} requests asked to wait")
     if rude:
         done = sum((each.done for each in rude), Counter())
-        _say(f"rude: {', '.join(f'{n} {what}' for what, n in done.most_common())}")
-        _say(f"rude: {sum(each.tally.refused for each in rude)} refused")
+        _say(f"others: {', '.join(f'{n} {what}' for what, n in done.most_common())}")
+        _say(f"others: {sum(each.tally.refused for each in rude)} refused")
+    _say(f"{num_lost} pictures gone, {stuck} visitors whose last grid did not come")
+    if num_lost and not has_luck:
+        errors.append("a picture went that nobody took")
+    if stuck and not has_luck:
+        errors.append("a visitor's last grid did not come")
     _say(f"{len(errors)} errors")
     for line, number in Counter((*mixed, *errors)).most_common(12):
         _say(f"  {number} × {line}")
