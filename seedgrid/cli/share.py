@@ -50,19 +50,20 @@ def export(
     library: options.Library = None,
 ) -> None:
     """Write a script, a bundle or a sheet; without an option, print the script."""
-    from seedgrid.export import bundle as out
+    from seedgrid.export.bundle import write_bundle
     from seedgrid.export.contact_sheets import write_sheet
+    from seedgrid.export.script import script as write_script
 
     with Studio(library=library) as studio:
         entries = _entries(studio, pictures, whole_round=whole_round, whole_work=whole_work)
         if script is not None:
-            write_atomically(script, out.script(entries).encode())
+            write_atomically(script, write_script(entries).encode())
         if bundle is not None:
-            out.write_bundle(entries, bundle, model=_model_folder(entries) if with_model else None)
+            write_bundle(entries, bundle, model=_model_folder(entries) if with_model else None)
         if sheet is not None:
             write_sheet(entries, sheet)
     if script is bundle is sheet is None:
-        say_program(out.script(entries))
+        say_program(write_script(entries))
 
 
 def import_(

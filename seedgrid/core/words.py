@@ -53,11 +53,7 @@ class Vocabulary:
     shown: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: MappingProxyType({}))
 
     def unknown(self, text: str) -> tuple[str, ...]:
-        """Return the words that the model does not know, as they were written, each once.
-
-        Args:
-            text: As it was typed, in any language.
-        """
+        """Return the words that the model does not know, as they were written, each once."""
         words = {word.casefold(): word for word in reversed(_WORD.findall(self.painted(text)))}
         strange = [word for low, word in words.items() if not self._knows(low)]
         return tuple(reversed(strange))[:_MAX_TOLD]

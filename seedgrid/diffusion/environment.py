@@ -25,12 +25,7 @@ _LIMITS_AT_START: Final = instruction_limits.in_force(os.environ)
 
 
 def current_passport(device: torch.device, placement: Placement) -> Passport:
-    """Describe the computation that would run now.
-
-    Args:
-        device: Where the model is.
-        placement: How it was put there.
-    """
+    """Describe the computation that would run now."""
     switches = determinism.in_force()
     precision = {name: state for name, state in switches.items() if "precision" in name}
     precision["cudnn_tf32"] = switches.pop("cudnn_tf32")

@@ -31,7 +31,7 @@ from seedgrid.models.schedulers import make_scheduler
 from seedgrid.storage import starts
 
 # Neither diffusers nor torch has errors of its own for what a pipeline cannot do.
-_REFUSALS: Final = (
+REFUSALS: Final = (
     RuntimeError,
     ValueError,
     TypeError,
@@ -81,12 +81,6 @@ def call_pipeline(
 ) -> PipelineOutput:
     """Call the pipeline with W cells: the recipes, padded with repeats of them.
 
-    Args:
-        recipes: Of one batch.
-        loaded: Their model.
-        watch: Of the batch.
-        watching: Watches the pipeline's parts in the block of the call.
-
     Raises:
         RunError: `pipeline_refused` or `not_deterministic`: diffusers or torch would not.
         RunCancelled: `watch.cancelled` became true.
@@ -94,7 +88,7 @@ def call_pipeline(
     try:
         with arithmetic_of(recipes[0]):
             return _plain_call(recipes, loaded, watch, watching)
-    except _REFUSALS as error:
+    except REFUSALS as error:
         reason = None if is_memory_error(error) else foreign_reason(error)
         if reason is None:
             raise

@@ -28,11 +28,7 @@ MIN_ID_DIGITS: Final = 4
 
 
 class LibraryReader:
-    """What is in a library.
-
-    Args:
-        storage: Opened.
-    """
+    """What is in a library."""
 
     def __init__(self, storage: LibraryStorage) -> None:
         self._storage = storage
@@ -113,10 +109,6 @@ class LibraryReader:
         """Return the trees of choices, the one with the newest picture first.
 
         The cover is the newest picture whose file is there, if there is one.
-
-        Args:
-            limit: The most works of one page.
-            after: `WorkPage.after` of the page before.
         """
         with self._storage.database.reads() as connection:
             found = queries.work_rows(connection, limit, after)

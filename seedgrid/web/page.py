@@ -21,6 +21,7 @@ from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.api import publish
 from seedgrid.web.components.layout import build_view
 from seedgrid.web.library_wiring import wire_library
+from seedgrid.web.settings_wiring import wire_settings
 from seedgrid.web.state.snapshot import Snapshots
 from seedgrid.web.state.visitor_libraries import Libraries, OneLibrary
 from seedgrid.web.texts import labels
@@ -52,12 +53,7 @@ class Answers:
 
 
 def make_answers(studio: Studio, libraries: Libraries | None = None) -> Answers:
-    """Put together what answers the page.
-
-    Args:
-        studio: Model, engine and library behind it.
-        libraries: Whose pictures are whose; the studio's library for everybody by default.
-    """
+    """Put together what answers the page."""
     libraries = libraries or OneLibrary(studio)
     snapshots = Snapshots(studio, libraries)
     return Answers(
@@ -70,17 +66,13 @@ def make_answers(studio: Studio, libraries: Libraries | None = None) -> Answers:
 
 
 def build_app(answers: Answers, *, language: str | None = None) -> gr.Blocks:
-    """Build the page.
-
-    Args:
-        answers: What answers it.
-        language: The page's language; None leaves it to the browser.
-    """
+    """Build the page."""
     with gr.Blocks(
         title="SeedGrid", analytics_enabled=False, delete_cache=_CACHE_S, fill_width=True
     ) as demo:
         view = build_view(make_i18n(), starting_suffixes(answers.studio))
-        wire(view, answers.handlers, answers.checks, demo, language=language)
+        wire(view, answers.handlers, answers.checks, demo)
+        wire_settings(view, answers.handlers, demo, language=language)
         wire_library(view, answers.library)
         publish(answers.studio)
     demo.queue(max_size=_MAX_WAITING, default_concurrency_limit=None)

@@ -41,11 +41,6 @@ class Place(Protocol):
     def compute(self, text: str, paint: bool, expected_s: float) -> Generator[News]:
         """Run it there and give its news; closing the generator stops it within a step.
 
-        Args:
-            text: As `compute` takes it.
-            paint: The same.
-            expected_s: How long it will take, as measured before.
-
         Raises:
             RunError: `place_failed`: the place did not do its part.
         """

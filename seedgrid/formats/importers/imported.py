@@ -115,12 +115,7 @@ def to_imported(found: Found) -> Imported:
 
 
 def fit(imported: Imported, card: ModelCard) -> Imported:
-    """Make the request one that this model can paint, and say what had to change.
-
-    Args:
-        imported: Of `to_imported`.
-        card: The model that will paint.
-    """
+    """Make the request one that this model can paint, and say what had to change."""
     request, reasons = imported.request, list(imported.reasons)
     names = {name.casefold() for name in card.schedulers}
     if request.scheduler and request.scheduler.casefold() not in names:

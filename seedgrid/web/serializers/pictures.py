@@ -38,14 +38,7 @@ def thumb(entry: Entry) -> Json:
 
 
 def card(entry: Entry, parent: Entry | None, *, hint: str | None, lock: Json | None) -> Json:
-    """The picked picture: its seed, its words against its parent's, the facts of its recipe.
-
-    Args:
-        entry: The picture.
-        parent: What it was refined from, if it is still there.
-        hint: A sentence for the visitor, by its key.
-        lock: What is known of the lock, as `LockBadge.of` says it.
-    """
+    """The picked picture: its seed, its words against its parent's, the facts of its recipe."""
     recipe = entry.recipe
     before = parent.recipe.words if parent else recipe.words
     mix = " + ".join(f"{share.weight:.0%} × {share.seed}" for share in recipe.noise_mix)
@@ -81,12 +74,7 @@ def no_picture() -> Json:
 
 
 def item(entry: Entry, count: int | None = None) -> Json:
-    """A picture in the library, or a work by its newest picture.
-
-    Args:
-        entry: The picture.
-        count: How many pictures the work has.
-    """
+    """A picture in the library, or a work by its newest picture."""
     return thumb(entry) | {
         "work": entry.lineage.work_id,
         "prompt": entry.recipe.words,

@@ -106,15 +106,7 @@ def rail(
     has_parent: bool,
     forming: Run | None = None,
 ) -> Json:
-    """The lineage rail: each round's pictures, those ringed that were gone on from.
-
-    Args:
-        epoch: Of the page state that is shown.
-        rounds: Of this work, as `rounds_of` sorts them.
-        current: The round on the stage.
-        has_parent: Whether there is a way back from it.
-        forming: A run of this work that goes on.
-    """
+    """The lineage rail: each round's pictures, those ringed that were gone on from."""
     parents = {each.parent_id for each in rounds}
     shown = [
         {
@@ -150,13 +142,7 @@ def _forming_round(run: Run, rounds: Sequence[Round]) -> Json:
 
 
 def status_of(epoch: int, event: Event, run: Run) -> Json:
-    """What the status line says after an event of a run.
-
-    Args:
-        epoch: Of the page state that is shown.
-        event: The newest.
-        run: Whose; at its end it may have something to add.
-    """
+    """What the status line says after an event of a run."""
     match event:
         case Queued(position=0):
             return say(epoch, "status_next")
@@ -200,13 +186,7 @@ def notice(said: Notice) -> Json:
 
 
 def complain(epoch: int, error: SeedGridError, *, field: str | None = None) -> Json:
-    """An error for the status line, and for the field it is about.
-
-    Args:
-        epoch: Of the page state that is shown, or later.
-        error: What hinders.
-        field: Which field, when it is not the error's own.
-    """
+    """An error for the status line, and for the field it is about."""
     field = field or (error.field if isinstance(error, InputError) else None)
     data = {name: str(value) for name, value in error.data.items()} | {"message": str(error)}
     return {
@@ -219,12 +199,7 @@ def complain(epoch: int, error: SeedGridError, *, field: str | None = None) -> J
 
 
 def note_step(steps: dict[int, Json], event: Event) -> None:
-    """Note what the cells of a noise or a step show now; other events change nothing.
-
-    Args:
-        steps: As in `stage_of_run`; changed in place.
-        event: The next one of a run.
-    """
+    """Note what the cells of a noise or a step show now; other events change nothing."""
     match event:
         case Noise(cells=cells, previews=previews):
             progress: Json = {}

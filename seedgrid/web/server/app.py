@@ -31,8 +31,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import SeedGridError
 from seedgrid.core.fields import IN_LINKS, ON_PAGE
-from seedgrid.export.bundle import script, write_bundle
+from seedgrid.export.bundle import write_bundle
 from seedgrid.export.contact_sheets import write_sheet
+from seedgrid.export.script import script
 from seedgrid.storage import starts
 from seedgrid.storage.assets import assets_folder
 from seedgrid.studio import Studio
@@ -100,13 +101,7 @@ _TYPES: Final = {
 
 
 def routes(studio: Studio, libraries: Libraries, follow: Follow) -> list[Route]:
-    """Return the routes of our own: under `/seedgrid/`, agents' tools, and `/healthz`.
-
-    Args:
-        studio: What the API's pictures are in, and what agents paint with.
-        libraries: Where the visitors' pictures are that may be asked for by their id.
-        follow: Tells how the run of a page goes.
-    """
+    """Return the routes of our own: under `/seedgrid/`, agents' tools, and `/healthz`."""
 
     def file_of(picture_id: str) -> Path | None:
         return libraries.file_of(picture_id) or studio.library.file_of(picture_id)

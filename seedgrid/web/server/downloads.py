@@ -26,11 +26,7 @@ SCOPES: Final = ("round", "work")
 
 
 def download_routes(libraries: Libraries) -> list[Route]:
-    """Return the addresses: `download/ID/round.zip`, `…/work.zip`, `download/selected.zip?ids=…`.
-
-    Args:
-        libraries: Where the pictures are.
-    """
+    """Return `download/ID/round.zip`, `…/work.zip` and `download/selected.zip?ids=…`."""
 
     def family(request: Request) -> Response:
         scope = request.path_params["scope"]
