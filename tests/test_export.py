@@ -22,7 +22,7 @@ from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.backend import Placement, Unwatched
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.export import bundle as bundles
-from seedgrid.export import script as scripts
+from seedgrid.export import script as single
 from seedgrid.library import Library
 from seedgrid.library.take_in import take_in
 from seedgrid.models.families import FAMILIES
@@ -94,7 +94,7 @@ def test_the_script_repeats_the_bundled_models_pictures(
     entries = paint(backend, library, resolve(request, card) + resolve(mixed, card))
     model = str(Path(__file__).parents[1] / "assets" / "model")
 
-    said = run_scripts(tmp_path, [(scripts.script(entries), model)])
+    said = run_scripts(tmp_path, [(single.script(entries), model)])
 
     assert said.count("identical  seed 7") == 2, said
     assert said.endswith("all identical\nexit 0\n")
@@ -119,10 +119,10 @@ def test_the_script_repeats_every_kind_of_pipeline_and_finds_a_wrong_one(
         card = backend.card(str(folder))
         request = Request(prompt="a fox", num_inference_steps=2, **changes)
         entries = paint(backend, library, resolve(request, card))
-        scripts.append((scripts.script(entries), str(folder)))
+        scripts.append((single.script(entries), str(folder)))
     # The last one lies about its seed: it must be found out.
     wrong = replace(entries[0], recipe=entries[0].recipe.replace(seed=2))
-    scripts.append((scripts.script([wrong]), str(folder)))
+    scripts.append((single.script([wrong]), str(folder)))
 
     said = run_scripts(tmp_path, scripts)
 
@@ -134,7 +134,7 @@ def test_the_script_repeats_every_kind_of_pipeline_and_finds_a_wrong_one(
 def test_the_script_knows_the_families_with_tables_of_sizes() -> None:
     """What the script must know of a family is what the backend knows of it."""
     names: dict[str, object] = {}
-    program = scripts.script([as_entry(make_picture())])
+    program = single.script([as_entry(make_picture())])
     table = program.split("SIZES_WITH_BINS = ")[1].split("\n}")[0] + "\n}"
     exec(f"SIZES = {table}", names)  # noqa: S102 - a table of the script's
 
@@ -143,7 +143,7 @@ def test_the_script_knows_the_families_with_tables_of_sizes() -> None:
 
 def test_the_script_names_nothing_of_ours() -> None:
     """Its imports are the standard library, torch, diffusers, transformers, NumPy and Pillow."""
-    program = scripts.script([as_entry(make_picture())])
+    program = single.script([as_entry(make_picture())])
     imported = {line.split()[1].split(".")[0] for line in program.split("\n") if is_import(line)}
 
     assert imported == {
@@ -180,7 +180,7 @@ def as_entry(picture: Picture) -> Entry:
 )
 def test_words_cannot_break_out_of_the_script(words: str) -> None:
     """Whatever a prompt says, in the script it is a text and nothing else."""
-    program = scripts.script([as_entry(make_picture(prompt=words, negative_prompt=words))])
+    program = single.script([as_entry(make_picture(prompt=words, negative_prompt=words))])
 
     names: dict[str, object] = {}
     data = program.split("\nBATCHES = ")[1].split("\n# cuBLAS")[0]
@@ -197,7 +197,7 @@ def test_pictures_of_one_kind_share_batches_of_the_locks_width() -> None:
     entries.append(as_entry(make_picture(num_inference_steps=9)))
     entries.append(as_entry(make_picture(negative_prompt="blur")))
 
-    groups = scripts._groups(entries)
+    groups = single._groups(entries)
 
     assert [len(group) for group in groups] == [4, 1, 1, 1]
 
@@ -209,7 +209,7 @@ def test_requirements_are_pinned_to_what_computed() -> None:
         Passport(torch="2.13.0+cpu", diffusers="0.42.1", transformers="5.1.0"),
     )
 
-    assert scripts.requirements(passports).split() == [
+    assert single.requirements(passports).split() == [
         "torch==2.13.0",
         "diffusers==0.42.1",
         "transformers==5.1.0",
@@ -312,5 +312,5 @@ def test_what_cannot_be_exported_is_told() -> None:
         ([as_entry(make_picture(scheduler="Nonsense"))], "scheduler_unknown"),
     ):
         with pytest.raises(InputError) as caught:
-            scripts.script(entries)
+            single.script(entries)
         assert caught.value.code == code

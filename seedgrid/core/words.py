@@ -76,7 +76,7 @@ class Vocabulary:
     def _translated(self, word: str) -> str:
         """Return a word's names as the model's own words; what is left of it stays as it is.
 
-        Korean parts its words by spaces: one that is not made of names alone is another word.
+        Korean has spaces between words: one that is more than known names is another word.
         """
         is_korean = _is_korean(word)
         pieces: list[str] = []

@@ -8,7 +8,7 @@ bit. What diffusers and torch raise is translated here; what we raise stays ours
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -40,8 +40,8 @@ REFUSALS: Final = (
     AttributeError,
 )
 
-Watching = Callable[[Any], AbstractContextManager[Any]]
-"""Watches a pipeline's parts in a block."""
+Around = Callable[[Any], AbstractContextManager[Any]]
+"""A block around the call of a pipeline, which quickens or watches the pipeline's parts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +59,9 @@ class PipelineOutput:
     withheld: Sequence[bool]
 
 
-def paint_batch(recipes: Sequence[Recipe], loaded: Loaded, watch: Watch) -> tuple[Outcome, ...]:
+def paint_batch(
+    recipes: Sequence[Recipe], loaded: Loaded, watch: Watch, around: Around
+) -> tuple[Outcome, ...]:
     """Return each recipe's picture, or why it came to nothing; the others are as good as ever.
 
     Raises:
@@ -69,15 +71,14 @@ def paint_batch(recipes: Sequence[Recipe], loaded: Loaded, watch: Watch) -> tupl
     found: dict[int, Outcome] = {}
     for places in _calls(recipes, loaded):
         part = [recipes[place] for place in places]
-        found |= zip(places, _outcomes(part, call_pipeline(part, loaded, watch)), strict=True)
+        found |= zip(
+            places, _outcomes(part, call_pipeline(part, loaded, watch, around)), strict=True
+        )
     return tuple(found[place] for place in range(len(recipes)))
 
 
 def call_pipeline(
-    recipes: Sequence[Recipe],
-    loaded: Loaded,
-    watch: Watch,
-    watching: Watching = nullcontext,
+    recipes: Sequence[Recipe], loaded: Loaded, watch: Watch, around: Around
 ) -> PipelineOutput:
     """Call the pipeline with W cells: the recipes, padded with repeats of them.
 
@@ -87,7 +88,7 @@ def call_pipeline(
     """
     try:
         with arithmetic_of(recipes[0]):
-            return _plain_call(recipes, loaded, watch, watching)
+            return _plain_call(recipes, loaded, watch, around)
     except REFUSALS as error:
         reason = None if is_memory_error(error) else foreign_reason(error)
         if reason is None:
@@ -139,7 +140,7 @@ def to_pixels(images: torch.Tensor) -> tuple[Outcome, ...]:
 
 
 def _plain_call(
-    recipes: Sequence[Recipe], loaded: Loaded, watch: Watch, watching: Watching
+    recipes: Sequence[Recipe], loaded: Loaded, watch: Watch, around: Around
 ) -> PipelineOutput:
     """Make the call itself.
 
@@ -157,7 +158,7 @@ def _plain_call(
     pipeline.scheduler = scheduler
     scale_loras(loaded.pipeline, first)
     try:
-        with mixed_noise(pipeline, cells), watching(pipeline):
+        with mixed_noise(pipeline, cells), around(pipeline):
             output = pipeline(
                 **family.call_arguments(cells, loaded.files.configs),
                 **_start(cells),

@@ -10,16 +10,13 @@ import hashlib
 import html
 import io
 import json
-import shutil
-import tempfile
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
 from PIL import Image
-from starlette.background import BackgroundTask
 from starlette.datastructures import Headers
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
@@ -37,7 +34,7 @@ from seedgrid.export.script import script
 from seedgrid.storage import starts
 from seedgrid.storage.assets import assets_folder
 from seedgrid.studio import Studio
-from seedgrid.web.server.downloads import download_routes
+from seedgrid.web.server.downloads import download_routes, written_file
 from seedgrid.web.server.headers import SPACE_FRAMES, SecurityHeaders
 from seedgrid.web.server.health import health_route
 from seedgrid.web.server.limits import BoundedBody
@@ -241,21 +238,15 @@ def _is_foreign(headers: Headers) -> bool:
 
 
 def _exported(entries: Sequence[Entry], kind: str) -> Response:
-    """Write an export into a folder of its own, which goes when the answer has gone."""
-    folder = Path(tempfile.mkdtemp(prefix="seedgrid-export-"))
-    path = folder / f"seedgrid-{entries[0].id[:8]}.{kind}"
-    gone = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)
-    try:
-        if kind == "zip":
-            write_bundle(entries, path)
-        elif kind == "py":
-            path.write_text(script(entries), encoding="utf-8")
-        else:
-            write_sheet(entries, path)
-    except BaseException:  # The folder goes, and the error goes on.
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-    return FileResponse(path, filename=path.name, headers=_HARMLESS, background=gone)
+    write = {"zip": write_bundle, "py": _write_script}.get(kind, write_sheet)
+    name = f"seedgrid-{entries[0].id[:8]}.{kind}"
+    answer = written_file(name, partial(write, entries))
+    answer.headers.update(_HARMLESS)
+    return answer
+
+
+def _write_script(entries: Sequence[Entry], path: Path) -> None:
+    path.write_text(script(entries), encoding="utf-8")
 
 
 @lru_cache(maxsize=4096)

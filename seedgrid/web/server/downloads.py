@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -54,19 +56,24 @@ def _packed(entries: tuple[Entry, ...], name: str) -> Response:
     """Write the archive into a folder of its own, which goes when the answer has gone."""
     if not entries or len(entries) > MAX_PICTURES:
         return _nothing()
-    folder = Path(tempfile.mkdtemp(prefix="seedgrid-download-"))
-    path = folder / "pictures.zip"
     try:
-        write_pictures(entries, path)
+        return written_file(
+            f"seedgrid-{name}-{entries[0].id[:8]}.zip", partial(write_pictures, entries)
+        )
     except SeedGridError as error:
-        shutil.rmtree(folder, ignore_errors=True)
         return PlainTextResponse(str(error), status_code=409)
+
+
+def written_file(name: str, write: Callable[[Path], None]) -> FileResponse:
+    """Write a file into a folder of its own, which goes when the answer has gone."""
+    folder = Path(tempfile.mkdtemp(prefix="seedgrid-"))
+    try:
+        write(folder / name)
     except BaseException:  # The folder goes, and the error goes on.
         shutil.rmtree(folder, ignore_errors=True)
         raise
     gone = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)
-    filename = f"seedgrid-{name}-{entries[0].id[:8]}.zip"
-    return FileResponse(path, filename=filename, media_type="application/zip", background=gone)
+    return FileResponse(folder / name, filename=name, background=gone)
 
 
 def _nothing() -> Response:
