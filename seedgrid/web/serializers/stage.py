@@ -1,7 +1,7 @@
 """What the scripts of the page are told, as JSON: stage, rail, status line.
 
 Pure functions from entries and events to plain values. User text travels as data only and becomes
-`textContent` in the browser. Knows no component and no handler; one picture alone is in faces.py.
+`textContent` in the browser. Knows no component and no handler; one picture alone is in pictures.py.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ def status_of(epoch: int, event: Event, run: Run) -> Json:
 
 
 def say(epoch: int, key: str | None, *, kind: str = "going", **data: object) -> Json:
-    """A sentence of `texts.TEXTS` for the status line."""
+    """A sentence of `locales/` for the status line."""
     return {"epoch": epoch, "key": key, "kind": kind, "data": data}
 
 
