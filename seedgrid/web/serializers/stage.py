@@ -1,7 +1,7 @@
 """What the scripts of the page are told, as JSON: stage, rail, status line.
 
 Pure functions from entries and events to plain values. User text travels as data only and becomes
-`textContent` in the browser. Knows no component and no handler; one picture alone is in pictures.py.
+`textContent` in the browser. Knows no component and no handler. One picture alone: pictures.py.
 """
 
 from __future__ import annotations
