@@ -27,6 +27,7 @@ from seedgrid.diffusion.memory import is_memory_error
 from seedgrid.diffusion.noise_mix import mixed_noise
 from seedgrid.diffusion.pipeline_cache import Loaded
 from seedgrid.diffusion.step_callbacks import follow
+from seedgrid.diffusion.word_weights import weighted_words
 from seedgrid.models.schedulers import make_scheduler
 from seedgrid.storage import starts
 
@@ -158,7 +159,11 @@ def _plain_call(
     pipeline.scheduler = scheduler
     scale_loras(loaded.pipeline, first)
     try:
-        with mixed_noise(pipeline, cells), around(pipeline):
+        with (
+            mixed_noise(pipeline, cells),
+            weighted_words(pipeline, cells),
+            around(pipeline),
+        ):
             output = pipeline(
                 **family.call_arguments(cells, loaded.files.configs),
                 **_start(cells),
