@@ -28,6 +28,7 @@ from seedgrid.diffusion.memory import is_memory_error
 from seedgrid.diffusion.previews import Preview, make_preview
 from seedgrid.models import registry
 from seedgrid.models.files import ModelFiles
+from seedgrid.models.memory import check_room
 
 MAX_LOADED: Final = 2
 
@@ -117,6 +118,7 @@ def _key(recipe: Recipe, placement: Placement) -> tuple[object, ...]:
 def _load(recipe: Recipe, placement: Placement) -> Loaded:
     device = pick_device(placement.device)
     files = registry.find_recorded(recipe.model).files
+    check_room(recipe.model.id, files.num_parameters, recipe.dtype)
     try:
         with quiet_diffusers():
             pipeline = _read_pipeline(files, torch_dtype(recipe.dtype))
