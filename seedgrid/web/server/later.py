@@ -1,4 +1,4 @@
-"""Later: the scripts and words that a page needs only when somebody opens the library, in one file.
+"""Later: the scripts and words of the library and of looking at pictures, in one file.
 
 The page fetches it with the first click that asks for something in it (assets/door.js), so that
 what opens at the start stays small. Knows no component.
@@ -17,7 +17,7 @@ from starlette.routing import Route
 from seedgrid.storage.assets import assets_folder
 from seedgrid.web.texts import later_texts
 
-SCRIPTS: Final = ("card_grid.js", "tags.js", "selection.js", "undo.js", "library.js")
+SCRIPTS: Final = ("card_grid.js", "tags.js", "selection.js", "undo.js", "library.js", "looking.js")
 """In this order; files in `assets/`."""
 ADDRESS: Final = "seedgrid/assets/later.js"
 _FOREVER: Final = {"Cache-Control": "private, max-age=31536000, immutable"}
