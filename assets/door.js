@@ -14,6 +14,12 @@
       throw trouble;
     }));
 
+  document.addEventListener("click", async (event) => {
+    if (!event.target.closest?.("#sg-models")) return;
+    await SeedGrid.later();
+    SeedGrid.showModels();
+  });
+
   /** Closed until somebody opens it: nobody's pictures are in the page before this visitor asks. */
   SeedGrid.library = (parts) => {
     const { element } = parts;

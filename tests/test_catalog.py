@@ -260,8 +260,8 @@ def test_a_failed_download_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a network the one command that needs it says so."""
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(ModelError) as caught:
-        registry.download("nobody/nothing")
-    assert caught.value.code == "download_failed"
+        hub.ask("nobody/nothing")
+    assert caught.value.code == "download_offline"
 
 
 def test_a_snapshot_of_the_hub_cache_is_known_by_its_id(

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,53 +15,23 @@ from hub import COMMIT, Hub
 
 from seedgrid.core.errors import ModelError, RunCancelled
 from seedgrid.models import fetching, registry
+from seedgrid.models.hub import ask
 
 ROOT = Path(__file__).parent.parent
 WEIGHTS = "unet/diffusion_pytorch_model.safetensors"
 
 
-@pytest.fixture(scope="module")
-def published(model_folder: Callable[[str], Path]) -> Iterator[Hub]:
-    """A hub with a small Stable Diffusion model, and beside it what nobody loads."""
-    with Hub() as hub:
-        folder = model_folder("sd")
-        more = {
-            "README.md": b"---\nlicense: mit\n---\n",
-            "whole.safetensors": b"x" * 5000,
-            "unet/diffusion_pytorch_model.bin": b"\x80\x04.",
-            "unet/diffusion_pytorch_model.fp16.safetensors": b"x" * 5000,
-            "vae_other/diffusion_pytorch_model.safetensors": b"x" * 5000,
-        }
-        hub.add("someone/foxes", folder, more)
-        yield hub
-
-
-@pytest.fixture
-def hub(published: Hub) -> Iterator[Hub]:
-    """The same, well again, and nothing asked yet."""
-    published.breaks, published.spoils, published.asked = [], False, []
-    found = published.repositories["someone/foxes"]
-    found.gated, found.announced = False, {}
-    yield published
-    published.may_go.set()
-
-
-@pytest.fixture
-def home(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache of the client, which has read its environment already, and a token."""
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
-    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", hub.address)
-    template = f"{hub.address}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
-    monkeypatch.setattr("huggingface_hub.constants.HUGGINGFACE_CO_URL_TEMPLATE", template)
-    monkeypatch.setattr("seedgrid.models.fetching._PAUSE_S", 0.0)
-    monkeypatch.setenv("HF_TOKEN", "hf_secret")
-    return tmp_path
+def download(name: str, watch: fetching.Watch = lambda _: None) -> registry.Model:
+    """Fetch a model and find it."""
+    there = ask(name)
+    fetching.fetch(there, watch)
+    return registry.find_in_hub_cache(there.id, there.revision)
 
 
 def refusal(name: str = "someone/foxes") -> str:
     """Return the sentence of a download that does not succeed."""
     with pytest.raises(ModelError) as caught:
-        registry.download(name)
+        download(name)
     return str(caught.value)
 
 
@@ -83,13 +52,13 @@ def fetched(home: Path) -> Path:
     return home / "hub" / "models--someone--foxes" / "snapshots" / COMMIT
 
 
-def test_a_download_is_a_model_and_only_what_is_loaded(hub: Hub, home: Path) -> None:
+def test_a_download_is_a_model_and_only_what_is_loaded(hub: Hub, hub_home: Path) -> None:
     """The hub's client once called a snapshot without the README no model at all."""
     told: list[int] = []
-    model = registry.download("someone/foxes", told.append)
-    assert (model.revision, model.path) == (COMMIT, fetched(home))
+    model = download("someone/foxes", told.append)
+    assert (model.revision, model.path) == (COMMIT, fetched(hub_home))
     assert registry.find("someone/foxes").card == model.card
-    there = {p.relative_to(fetched(home)).as_posix() for p in fetched(home).rglob("*.*")}
+    there = {p.relative_to(fetched(hub_home)).as_posix() for p in fetched(hub_home).rglob("*.*")}
     assert {"model_index.json", WEIGHTS} <= there
     assert not [name for name in there if name.startswith(("README", "whole", "vae_other"))]
     assert not [name for name in there if name.endswith(".bin") or "fp16" in name]
@@ -97,31 +66,31 @@ def test_a_download_is_a_model_and_only_what_is_loaded(hub: Hub, home: Path) -> 
     assert told[-1] == sum(len(hub.repositories["someone/foxes"].files[name]) for name in there)
 
 
-def test_the_token_stays_with_the_hub(hub: Hub, home: Path) -> None:  # noqa: ARG001 (the cache)
+def test_the_token_stays_with_the_hub(hub: Hub, hub_home: Path) -> None:  # noqa: ARG001 (the cache)
     """Large files lie with somebody else, who must not hear the hub's token."""
-    registry.download("someone/foxes")
+    download("someone/foxes")
     told = {path.startswith("/storage/"): token for path, _, token in hub.asked}
     assert told == {False: "Bearer hf_secret", True: None}
 
 
-def test_a_download_broken_five_times_is_resumed(hub: Hub, home: Path) -> None:
+def test_a_download_broken_five_times_is_resumed(hub: Hub, hub_home: Path) -> None:
     """Each time it goes on at the byte where the answer ended."""
     hub.breaks = [10_000] * 5
-    registry.download("someone/foxes")
+    download("someone/foxes")
     assert sum(hub.starts()) >= sum(hub.starts()[:1]) + 4 * 10_000
     whole = hub.repositories["someone/foxes"].files[WEIGHTS]
-    assert (fetched(home) / WEIGHTS).read_bytes() == whole
-    assert not list((home / "hub").rglob("*.incomplete"))
+    assert (fetched(hub_home) / WEIGHTS).read_bytes() == whole
+    assert not list((hub_home / "hub").rglob("*.incomplete"))
 
 
-def test_a_download_that_ended_goes_on_where_it_was(hub: Hub, home: Path) -> None:
+def test_a_download_that_ended_goes_on_where_it_was(hub: Hub, hub_home: Path) -> None:
     """What had come is on the disk, and no model yet."""
     hub.breaks = [20_000, 0, 0, 0, 0, 0]
     assert "--download someone/foxes" in refusal()
-    assert not fetched(home).exists()
+    assert not fetched(hub_home).exists()
     assert fetching.unfinished_bytes("someone/foxes") == 20_000
     hub.asked.clear()
-    registry.download("someone/foxes")
+    download("someone/foxes")
     assert hub.starts()[0] == 20_000
 
 
@@ -144,7 +113,7 @@ def test_a_killed_download_goes_on_where_it_was(hub: Hub, tmp_path: Path) -> Non
     assert fetched(tmp_path).is_dir()
 
 
-def test_what_the_watch_raises_stops_a_download(hub: Hub, home: Path) -> None:  # noqa: ARG001
+def test_what_the_watch_raises_stops_a_download(hub: Hub, hub_home: Path) -> None:  # noqa: ARG001
     """Stop, between two pieces."""
 
     def stop(num_bytes: int) -> None:
@@ -152,36 +121,36 @@ def test_what_the_watch_raises_stops_a_download(hub: Hub, home: Path) -> None:  
             raise RunCancelled("run_cancelled")
 
     with pytest.raises(RunCancelled):
-        registry.download("someone/foxes", stop)
+        download("someone/foxes", stop)
     assert fetching.unfinished_bytes("someone/foxes") > 0
     fetching.discard_unfinished("someone/foxes")
     assert fetching.unfinished_bytes("someone/foxes") == 0
 
 
-def test_other_bytes_than_the_hub_says_are_thrown_away(hub: Hub, home: Path) -> None:
+def test_other_bytes_than_the_hub_says_are_thrown_away(hub: Hub, hub_home: Path) -> None:
     """One changed bit: it is refused, and nothing of it lies around."""
     hub.spoils = True
     assert "another SHA-256" in refusal()
-    assert not [path for path in (home / "hub").rglob("*") if path.stat().st_size > 100_000]
+    assert not [path for path in (hub_home / "hub").rglob("*") if path.stat().st_size > 100_000]
     hub.spoils = False
-    assert registry.download("someone/foxes").card
+    assert download("someone/foxes").card
 
 
-def test_a_disk_without_room_is_told_before(hub: Hub, home: Path) -> None:  # noqa: ARG001
+def test_a_disk_without_room_is_told_before(hub: Hub, hub_home: Path) -> None:  # noqa: ARG001
     """Nothing is fetched that will not fit."""
     hub.repositories["someone/foxes"].announced = {WEIGHTS: 10**18}
     assert "needs 1000000000.0 GB" in refusal()
     assert hub.starts() == []
 
 
-def test_a_gated_model_says_where_to_agree(hub: Hub, home: Path) -> None:  # noqa: ARG001
+def test_a_gated_model_says_where_to_agree(hub: Hub, hub_home: Path) -> None:  # noqa: ARG001
     """The login is the hub's own."""
     hub.repositories["someone/foxes"].gated = True
     assert f"open {hub.address}/someone/foxes" in refusal()
     assert "hf auth login" in refusal()
 
 
-def test_a_name_or_version_that_is_not_there_is_told(hub: Hub, home: Path) -> None:  # noqa: ARG001
+def test_a_name_or_version_that_is_not_there_is_told(hub: Hub, hub_home: Path) -> None:  # noqa: ARG001
     """Each in one sentence."""
     assert "There is no model “someone/wolves”" in refusal("someone/wolves")
     assert "has no such version" in refusal("someone/foxes@nothing")

@@ -1,4 +1,4 @@
-"""Find models by name, on this machine only. Nothing is fetched here but by `download`.
+"""Find models by name, on this machine only; `downloads.py` brings others here.
 
 A model is `bundled`, a folder in the diffusers layout, a single .safetensors file, a hub id
 (`org/name`, `org/name@revision`) that is in the Hugging Face cache, or the name of a folder or file
@@ -21,9 +21,10 @@ from seedgrid.core.errors import ModelError
 from seedgrid.core.names import is_folder_name, is_hub_id, is_revision
 from seedgrid.core.recipe import ModelRef
 from seedgrid.models.cards import make_card
-from seedgrid.models.fetching import Watch, fetch, repository_folder
+from seedgrid.models.fetching import repository_folder
 from seedgrid.models.files import INDEX, PICKLE_SUFFIXES, ModelFiles, read_folder
-from seedgrid.models.hub import ask, read_name
+from seedgrid.models.hub import read_name
+from seedgrid.models.own import own_folder
 from seedgrid.models.single_file import configuration_source, read_single_file
 from seedgrid.storage.assets import assets_folder
 from seedgrid.storage.cache import recall, remember
@@ -31,10 +32,6 @@ from seedgrid.storage.cache import recall, remember
 BUNDLED: Final = "bundled"
 
 _PLACES: Final = "places"
-
-
-def _nobody(_: int) -> None:
-    """Watch a download for nobody."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,21 +156,6 @@ def bundled_folder() -> Path:
     return assets_folder() / "model"
 
 
-def download(hub_id: str, watch: Watch = _nobody) -> Model:
-    """Fetch a model from the hub, safetensors and configurations only; the one use of the network.
-
-    Args:
-        hub_id: `org/name`, or `org/name@revision`.
-        watch: See `fetching.Watch`.
-
-    Raises:
-        ModelError: As `hub.ask` and `fetching.fetch`.
-    """
-    there = ask(hub_id)
-    fetch(there, watch)
-    return find_in_hub_cache(there.id, there.revision)
-
-
 def _find_local(wanted: str) -> Model | None:
     """Return the folder or file of that path, or of that name where models are kept."""
     path = Path(wanted).expanduser()
@@ -219,7 +201,8 @@ def _remember_place(model: Model) -> None:
 
 
 def _roots() -> list[Path]:
-    return [Path(part) for part in os.environ.get("SEEDGRID_MODELS", "").split(os.pathsep) if part]
+    named = os.environ.get("SEEDGRID_MODELS", "").split(os.pathsep)
+    return [*(Path(part) for part in named if part), own_folder()]
 
 
 def find_in_hub_cache(hub_id: str, revision: str | None) -> Model:

@@ -1,4 +1,4 @@
-"""Later: the scripts and words of the library and of looking at pictures, in one file.
+"""Later: scripts and words that a page needs only when somebody opens library or models, in one.
 
 The page fetches it with the first click that asks for something in it (assets/door.js), so that
 what opens at the start stays small. Knows no component.
@@ -17,8 +17,17 @@ from starlette.routing import Route
 from seedgrid.storage.assets import assets_folder
 from seedgrid.web.texts import later_texts
 
-SCRIPTS: Final = ("card_grid.js", "tags.js", "selection.js", "undo.js", "library.js", "looking.js")
+SCRIPTS: Final = (
+    "card_grid.js",
+    "tags.js",
+    "selection.js",
+    "undo.js",
+    "library.js",
+    "looking.js",
+    "models.js",
+)
 """In this order; files in `assets/`."""
+MODELS_STYLE: Final = "models.css"
 ADDRESS: Final = "seedgrid/assets/later.js"
 _FOREVER: Final = {"Cache-Control": "private, max-age=31536000, immutable"}
 
@@ -26,13 +35,20 @@ _FOREVER: Final = {"Cache-Control": "private, max-age=31536000, immutable"}
 def later_script() -> bytes:
     """Return the words and the scripts, in one."""
     words = json.dumps(later_texts(), ensure_ascii=False)
+    style = json.dumps({"models_style": _address(MODELS_STYLE)})
     scripts = [(assets_folder() / name).read_text("utf-8") for name in SCRIPTS]
-    return "\n".join([f"Object.assign(SeedGridConfig.texts, {words});", *scripts]).encode()
+    told = f"Object.assign(SeedGridConfig.texts, {words});Object.assign(SeedGridConfig, {style});"
+    return "\n".join([told, *scripts]).encode()
 
 
 def later_version() -> str:
     """Return what changes with its content, so that it may be cached for ever."""
     return hashlib.sha256(later_script()).hexdigest()[:12]
+
+
+def _address(name: str) -> str:
+    digest = hashlib.sha256((assets_folder() / name).read_bytes()).hexdigest()[:12]
+    return f"seedgrid/assets/{name}?v={digest}"
 
 
 def later_route() -> Route:
