@@ -92,7 +92,8 @@ SeedGrid.picked = ({ element, props, watch, favourite, note }) => {
 
   function factsOf(value) {
     const parts = [`${value.width} × ${value.height}`, text("facts_steps", { number: value.steps })];
-    parts.push(value.scheduler, text("facts_guidance", { number: value.guidance }), value.model);
+    const { scheduler, usual_scheduler: usual } = value;
+    parts.push(scheduler === usual ? scheduler : text("facts_scheduler", { name: scheduler, usual }), text("facts_guidance", { number: value.guidance }), value.model);
     if (value.strength) parts.push(text("facts_start", { number: value.strength }));
     if (value.portable) parts.push(text("facts_portable"));
     if (value.negative) parts.push(text("facts_without", { words: value.negative }));
