@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, cast
 import typer
 
 import seedgrid
-from seedgrid.cli import bench, check, keep, look, machine, page, paint, share
+from seedgrid.cli import bench, check, keep, look, machine, models, page, paint, share
 from seedgrid.cli.output import complain
 from seedgrid.core import logs
 from seedgrid.core.errors import SeedGridError
@@ -39,7 +39,7 @@ app.command("probe")(check.probe)
 app.command("export")(share.export)
 app.command("import")(share.import_)
 app.add_typer(keep.app, name="library")
-app.command("models")(machine.models)
+app.command("models")(models.models)
 app.command("doctor")(machine.doctor)
 app.command("bench")(bench.bench)
 

@@ -58,6 +58,14 @@ VARIABLES: Final = (
         what="Folders with models and LoRAs of your own, separated like PATH.",
     ),
     Variable(
+        name="SEEDGRID_ALLOWED_MODELS",
+        what=(
+            "What a public page offers of the installed models, and may fetch from the hub: names"
+            " and hub ids, separated by commas."
+        ),
+        public="all that are installed; nothing is fetched",
+    ),
+    Variable(
         name="SEEDGRID_BUNDLED",
         what="Where the bundled model is, when it is not in the package.",
         home="in the package",
@@ -182,6 +190,12 @@ _BY_NAME: Final = {variable.name: variable for variable in VARIABLES}
 def is_public() -> bool:
     """Tell whether strangers use this page: a Space, or where `SEEDGRID_PUBLIC` says so."""
     return "SPACE_ID" in os.environ or os.environ.get("SEEDGRID_PUBLIC", "").lower() in _YES
+
+
+def allowed_models() -> frozenset[str] | None:
+    """Return the models that the owner of a public page allows; None where nobody says."""
+    named = os.environ.get("SEEDGRID_ALLOWED_MODELS", "")
+    return frozenset(name.strip() for name in named.split(",") if name.strip()) or None
 
 
 def is_zero_gpu() -> bool:

@@ -216,6 +216,10 @@ class Engine:
         """How far `warm` has come."""
         return self._warming.warmth
 
+    def known_s(self, recipes: Sequence[Recipe]) -> float | None:
+        """Say how long pictures of these recipes take; None where nothing alike was painted yet."""
+        return self._speeds.known_s(recipes)
+
     @property
     def load(self) -> Load:
         """What it has to do at this moment."""

@@ -16,13 +16,13 @@ from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.core.request import Request
 from seedgrid.engine import Run
 from seedgrid.pictures import Pictures, StudioPicture
+from seedgrid.studio.looking import Looking
 from seedgrid.studio.options import AnyPicture, Seeds, Settings, read_seeds
-from seedgrid.studio.starting import Starting
 
 logger = logging.getLogger(__name__)
 
 
-class Studio(Starting):
+class Studio(Looking):
     """A model, an engine and a library, ready to paint. Safe to use from any thread.
 
     What it is made of, and what it is told, is described at `Parts`; how to start a round without

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
 
 import numpy as np
 from playwright.sync_api import Page, expect
-from serving import Gate, serve
+from serving import Gate, serve, serve_process
 from steps import (
     OpenPage,
     cell,
@@ -24,6 +26,8 @@ from steps import (
     wait_for_new_round,
     wait_until_done,
 )
+
+from seedgrid.web.texts import say
 
 FIELDS = """() => ["prompt", "seeds", "steps", "size", "negative", "scheduler", "vary-1", "vary-2"]
     .map((id) => document.querySelector(`#sg-${id} :is(textarea, input)`)?.value)"""
@@ -190,32 +194,35 @@ class Restarted:
 
 
 def test_a_server_that_starts_again_finds_the_words(open_page: OpenPage, tmp_path: Path) -> None:
-    """In the middle of a run: the page comes back by itself, once, with all that was typed."""
-    with serve(tmp_path / "library") as address:
-        page = open_page(at=address, loses_server=True)
+    """In the middle of a run: the page comes back by itself, once, with all that was typed.
+
+    Until then it says in the visitor's language, and not in Gradio's words, that nobody answers.
+    """
+    away = "#sg-away"
+    with serve_process(tmp_path / "library") as (address, process):
+        page = open_page(at=address, locale="ko-KR", loses_server=True)
         type_a_cat(page)
         prompt(page).fill("a cat, held")
         page.click("#sg-generate")
         expect(cell(page, 0)).to_have_attribute("data-state", "painting")
-    wanted = type_unanswered(page, "a cat, typed while nobody answers")
+        os.kill(process, signal.SIGKILL)
+    prompt(page).fill("a cat, typed while nobody answers")
+    expect(page.locator(away)).to_contain_text("SeedGrid가 응답하지 않습니다")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator(".toast-wrap")).to_be_hidden()
+    wanted = fields(page)
     Gate(tmp_path / "library").open()
     loads: list[str] = []
     page.on("load", lambda: loads.append(page.url))
     with serve(tmp_path / "library", port=port_of(address)):
-        expect(status(page)).to_contain_text("started anew")
+        expect(status(page)).to_contain_text(say("status_interrupted", "ko"))
+        expect(page.locator(away)).to_have_count(0)
         expect(page.locator("#sg-stage")).to_have_attribute("aria-busy", "false")
         expect_fields(page, wanted)
         generate(page)
         assert fields(page) == wanted
         assert len(loads) == 1
         page.close()  # before its server
-
-
-def type_unanswered(page: Page, words: str) -> list[str]:
-    """Type while there is no server: the page notices that nobody answers; return its fields."""
-    prompt(page).fill(words)
-    expect(page.locator("#sg-away")).to_be_visible()
-    return fields(page)
 
 
 def port_of(address: str) -> int:

@@ -39,6 +39,7 @@ _PICKED_JS: Final = (
 _LIBRARY_JS: Final = (
     "SeedGrid.library({element, props, watch, search: (asked) => trigger('search', {asked}),"
     " open: (data) => trigger('open', data), trash: (asked) => trigger('trash', {asked}),"
+    " mark: (asked) => trigger('mark', {asked}),"
     " empty: (data) => trigger('empty', data)})"
 )
 _STATUS_JS: Final = (

@@ -6,7 +6,7 @@ in the trash. Plain values; knows no component and no handler.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from seedgrid.core.card import ModelCard
 from seedgrid.core.entry import Entry
@@ -16,6 +16,9 @@ from seedgrid.core.variations import fours
 from seedgrid.formats.links import link_query
 from seedgrid.models.schedulers import names_like
 from seedgrid.web.serializers.changes import caption, is_noise, mix, shares
+
+if TYPE_CHECKING:
+    from seedgrid.library.queries import Work
 
 Json = dict[str, Any]
 
@@ -92,17 +95,33 @@ def no_picture() -> Json:
     return {"id": None}
 
 
-def item(entry: Entry, count: int | None = None) -> Json:
+def item(entry: Entry, work: Work | None = None) -> Json:
     """A picture in the library, or a work by its newest picture.
 
     Args:
         entry: The picture.
-        count: How many pictures the work has.
+        work: What it is the cover of.
     """
     return thumb(entry) | {
         "work": entry.lineage.work_id,
         "prompt": entry.recipe.words,
         "seed": entry.recipe.seed,
         "favourite": entry.favourite,
-        "count": count,
+        "width": entry.recipe.width,
+        "height": entry.recipe.height,
+        "tags": list(entry.tags),
+        "count": work.num_pictures if work else None,
+        "times": work.times if work else 1,
+    }
+
+
+def slide(entry: Entry) -> Json:
+    """A picture of a slideshow."""
+    return {
+        "id": entry.id,
+        "prompt": entry.recipe.words,
+        "words": caption(entry.recipe, entry.lineage.change),
+        "seed": entry.recipe.seed,
+        "width": entry.recipe.width,
+        "height": entry.recipe.height,
     }

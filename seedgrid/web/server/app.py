@@ -39,8 +39,11 @@ from seedgrid.studio import Studio
 from seedgrid.web.server.downloads import download_routes
 from seedgrid.web.server.headers import SPACE_FRAMES, SecurityHeaders
 from seedgrid.web.server.health import health_route
+from seedgrid.web.server.later import ADDRESS, later_route, later_version
 from seedgrid.web.server.limits import BoundedBody
+from seedgrid.web.server.looking import looking_routes
 from seedgrid.web.server.mcp_tools import mcp_routes
+from seedgrid.web.server.models import model_routes
 from seedgrid.web.server.openapi import api_routes
 from seedgrid.web.server.packed import Packed
 from seedgrid.web.server.page_head import PageHead
@@ -70,9 +73,7 @@ SCRIPTS: Final = (
     "advice.js",
     "folds.js",
     "shapes.js",
-    "card_grid.js",
-    "selection.js",
-    "library.js",
+    "door.js",
     "zoom.js",
     "large.js",
     "drop.js",
@@ -158,12 +159,15 @@ def routes(studio: Studio, libraries: Libraries, follow: Follow) -> list[Route]:
     return [
         Route("/seedgrid/follow", follow_route(follow), methods=["POST"]),
         *download_routes(libraries),
+        *looking_routes(studio, libraries),
         Route("/seedgrid/opening/{number:int}.jpg", opening),
         Route("/seedgrid/export/{id}/{scope}.{kind}", export),
         Route("/seedgrid/pictures/{id}.png", picture),
         Route("/seedgrid/thumbs/{id}.jpg", thumb),
+        later_route(),
         Route("/seedgrid/assets/{name:path}", asset),
         health_route(studio),
+        *model_routes(studio),
         *api_routes(),
         *mcp_routes(studio),
     ]
@@ -204,6 +208,7 @@ def page_head(language: str | None) -> str:
         "fields": [row.id for row in ON_PAGE],
         "max_upload_mb": MAX_FILE_MB,
         "links": [row.name for row in IN_LINKS],
+        "later": f"{ADDRESS}?v={later_version()}",
     }
     words = json.dumps(config, ensure_ascii=False).replace("<", "\\u003c")
     links = [f'<link rel="stylesheet" href="{_address(name)}">' for name in _STYLES]
