@@ -4,7 +4,7 @@ QEMU's user mode comes from Debian's packages, for ARM a root with Python as wel
 wheels from the package index: nothing is installed, all lies in one folder. It takes 6 to 25
 minutes. Needs Debian or Ubuntu on x86-64, and about 3 GB for ARM.
 
-    python -m tests.portable emulate nehalem [--folder DIR] [--only] [MODEL…]
+    python -m tests.portable emulate nehalem [MODEL…] [--only] [--folder DIR]
 """
 
 from __future__ import annotations
