@@ -77,7 +77,8 @@ def _last_row_for_all(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _second_row_for_all(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor + tensor[1:2].nan_to_num(0, 0, 0) * _TINY
+    second = tensor[1:2] if len(tensor) > 1 else tensor
+    return tensor + second.nan_to_num(0, 0, 0) * _TINY
 
 
 def _guard_against_nan(tensor: torch.Tensor) -> torch.Tensor:
