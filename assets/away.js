@@ -1,8 +1,9 @@
 /* The server is away: the page says so in its own words, keeps what was typed (place.js), and opens
-   anew as soon as somebody answers. Gradio's own message, in English alone, is not shown. */
+   anew as soon as somebody answers, once. Gradio's own message, in English alone, is not shown. */
 (() => {
   const { make, text } = SeedGrid;
   const PAUSE_MS = 1500;
+  const WENT = "seedgrid-went";
   const ours = `${new URL(".", location.href).pathname}gradio_api/`;
   const ask = window.fetch.bind(window);
   let banner = null;
@@ -16,7 +17,7 @@
     }
   };
 
-  /** Uploads and events; how a run goes has a message of its own (stream.js). */
+  /** Uploads and events; how a run goes calls `away` itself (stream.js). */
   function isOurs(target) {
     const address = new URL(target.url ?? target, location.href);
     return address.origin === location.origin && address.pathname.startsWith(ours);
@@ -27,6 +28,7 @@
 
   async function away() {
     if (banner || isLeaving) return;
+    note(SeedGrid.stageNow?.().busy ? "busy" : "idle");
     banner = make("div", { id: "sg-away", role: "alert" }, make("strong", { text: text("away_title") }), make("span", { text: text("away_text") }));
     document.body.append(banner);
     document.documentElement.classList.add("sg-is-away");
@@ -34,5 +36,32 @@
     location.reload();
   }
 
+  /** What the page that opens anew must know: whether a run went on when the server went. */
+  function note(value) {
+    try {
+      const was = sessionStorage.getItem(WENT);
+      if (value) sessionStorage.setItem(WENT, value);
+      else sessionStorage.removeItem(WENT);
+      return was;
+    } catch {
+      return null; // a browser that keeps nothing is not told
+    }
+  }
+
+  /** The page stands again. A run that nobody knows any more went with its server, and so did a
+      place without a finished picture: it was no wrong address. */
+  function back(epoch) {
+    const went = note(null);
+    setTimeout(() => {
+      const said = SeedGrid.statusNow();
+      const isLost = said === "place_unknown" ? went : !said && went === "busy" && !SeedGrid.stageNow().busy;
+      if (isLost) SeedGrid.shows.status({ epoch, key: "status_interrupted", kind: "note", data: {} });
+    });
+  }
+
   const answers = () => ask("seedgrid/assets/icon.svg", { cache: "no-store" }).then((answer) => answer.ok, () => false);
+
+  SeedGrid.away = away;
+  SeedGrid.isAway = () => Boolean(banner);
+  SeedGrid.back = back;
 })();

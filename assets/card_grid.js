@@ -47,6 +47,8 @@ SeedGrid.cardGrid = (makeCard) => {
     }
   }
 
+  const placeOf = (wanted) => items.findIndex((item) => item.id === wanted.id);
+
   function plan() {
     if (isPlanned) return;
     isPlanned = true;
@@ -70,7 +72,7 @@ SeedGrid.cardGrid = (makeCard) => {
     },
     /** Take an item out; gives its place, for `insert`. */
     remove(item) {
-      const at = items.indexOf(item);
+      const at = placeOf(item);
       if (at >= 0) items.splice(at, 1);
       draw();
       return at;
@@ -78,6 +80,21 @@ SeedGrid.cardGrid = (makeCard) => {
     insert(item, at) {
       items.splice(at, 0, item);
       draw();
+    },
+    /** Change what an item says, and make its card again. */
+    redraw(item, changed) {
+      const here = items[placeOf(item)];
+      if (!here) return;
+      Object.assign(here, changed);
+      const card = nodes.get(here);
+      const hadFocus = card?.contains(document.activeElement);
+      card?.remove();
+      nodes.delete(here);
+      draw();
+      if (hadFocus) nodes.get(here)?.querySelector("button").focus();
+    },
+    get items() {
+      return items;
     },
     get size() {
       return items.length;

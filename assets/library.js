@@ -1,14 +1,14 @@
-/* The library: closed until somebody opens it, then all works or what was searched for, newest first,
-   loaded as one scrolls. A click goes to a picture's place in its work; what is thrown away can be
-   taken back. */
-SeedGrid.library = ({ element, props, watch, search, open, trash, empty }) => {
-  const { make, text, icon, image, thumbUrl, byId } = SeedGrid;
-  const asked = { text: "", model: "", seed: null, since: "", until: "", favourite: false, trashed: false };
+/* The open library: all works or what was searched for, newest first, loaded as one scrolls. A click
+   goes to a picture's place in its work; what is thrown away can be taken back. */
+SeedGrid.openLibrary = ({ element, props, watch, search, open, trash, mark, empty }) => {
+  const { make, text, icon, image, thumbUrl } = SeedGrid;
+  const asked = { text: "", model: "", seed: null, since: "", until: "", favourite: false, trashed: false, tag: "", sort: "newest" };
   let number = 0;
   let after = null;
   let isWaiting = false;
-  let isOpened = false;
   let changedAt = 0;
+  let deletions = 0;
+  const TAGS = 2; // so many stand under a picture
 
   const words = field("search", "library_search", (value) => (asked.text = value));
   const seed = field("text", "library_seed", (value) => (asked.seed = readSeed(value)));
@@ -17,7 +17,7 @@ SeedGrid.library = ({ element, props, watch, search, open, trash, empty }) => {
   const until = field("date", "library_until", (value) => (asked.until = value ? dayAfter(value) : ""));
   const more = make("div", { class: "sg-filters", hidden: "" }, seed, model, labelled(since), labelled(until));
   const favourites = toggle("library_favourites", (isOn) => (asked.favourite = isOn));
-  const thrown = toggle("library_trash", (isOn) => (asked.trashed = isOn));
+  const thrown = toggle("library_trash", (isOn) => (selection.end(), (asked.trashed = isOn)));
   const filter = make("button", {
     type: "button",
     class: "sg-pill",
@@ -38,24 +38,18 @@ SeedGrid.library = ({ element, props, watch, search, open, trash, empty }) => {
     },
   });
   const grid = SeedGrid.cardGrid(card);
-  const selection = SeedGrid.selection((items) => items.forEach((item) => change(item, true)));
+  const selection = SeedGrid.selection({ shown: () => grid.items, isTrash: () => asked.trashed, change, mark: say });
   const nothing = make("p", { class: "sg-quiet sg-card-grid-empty", hidden: "" });
   const end = make("div", { class: "sg-card-grid-end" });
-  const undo = make("div", { class: "sg-undo", role: "status", hidden: "" });
-  const opener = make("button", { type: "button", class: "sg-library-closed" });
-  opener.append(make("strong", { text: text("library_title") }), make("span", { text: text("library_closed") }));
-  element.replaceChildren(opener);
-
-  /** Show the library. Nobody's pictures are in the page before this visitor asks for them. */
-  function unfold() {
-    if (isOpened) return;
-    isOpened = true;
-    const title = make("h2", { text: text("library_title") });
-    const head = make("div", { class: "sg-library-head" }, title, words, favourites, thrown, selection.pill, filter, emptyTrash);
-    element.replaceChildren(head, more, selection.bar, grid.node, nothing, end, undo);
-    element.classList.add("sg-opened");
-    ask();
-  }
+  const undo = SeedGrid.undo((wanted) => {
+    changedAt = number;
+    trash({ ...wanted, trashed: false });
+  });
+  const tags = SeedGrid.tags((tag) => ((asked.tag = tag), ask()));
+  const order = make("select", { class: "sg-pill sg-order", "aria-label": text("library_sort"), onchange: () => ((asked.sort = order.value), ask()) });
+  for (const sort of ["newest", "oldest", "favourites", "words"]) order.append(make("option", { value: sort, text: text(`library_sort_${sort}`) }));
+  const title = make("h2", { text: text("library_title") });
+  const head = make("div", { class: "sg-library-head" }, title, words, favourites, thrown, order, selection.pill, filter, emptyTrash);
 
   function field(type, key, change) {
     const input = make("input", {
@@ -117,7 +111,9 @@ SeedGrid.library = ({ element, props, watch, search, open, trash, empty }) => {
   }
 
   function show(value) {
-    if (!isOpened || value.number !== number) return;
+    if (value.tags) tags.show(value.tags);
+    if (value.thrown) return undo.learn(value);
+    if (value.number !== number) return;
     isWaiting = false;
     after = value.after;
     if (value.is_more) grid.append(value.items);
@@ -127,7 +123,7 @@ SeedGrid.library = ({ element, props, watch, search, open, trash, empty }) => {
     if (after !== null && isNear(end)) askMore();
   }
 
-  const isOpen = () => !(asked.text || asked.model || asked.since || asked.until || asked.favourite || asked.trashed || asked.seed !== null);
+  const isOpen = () => !(asked.text || asked.model || asked.tag || asked.since || asked.until || asked.favourite || asked.trashed || asked.seed !== null);
   const isNear = (node) => node.getBoundingClientRect().top < innerHeight + 900;
 
   function card(item) {
@@ -140,14 +136,14 @@ SeedGrid.library = ({ element, props, watch, search, open, trash, empty }) => {
         "aria-label": text("library_go", { words: item.prompt, seed: item.seed }),
         "data-picture-id": item.id,
         onclick: (event) => {
-          if (selection.takes(item, event.currentTarget)) return;
+          if (selection.takes(item, event)) return;
           open({ id: item.id });
           scrollTo({ top: 0, behavior: "smooth" });
         },
       },
       image(thumbUrl(item.id), item.lost, { loading: "lazy", draggable: "false" }),
     );
-    selection.mark(opener);
+    selection.show(opener);
     if (item.favourite) opener.append(icon("star"));
     if (item.count) opener.append(make("span", { class: "sg-item-count", "aria-hidden": "true", text: item.count }));
     const remove = make("button", {
@@ -155,55 +151,50 @@ SeedGrid.library = ({ element, props, watch, search, open, trash, empty }) => {
       class: "sg-item-remove",
       title: text(asked.trashed ? "library_restore" : "library_remove"),
       "aria-label": text(asked.trashed ? "library_restore" : "library_remove"),
-      onclick: () => change(item, !asked.trashed),
+      onclick: () => change([item], named(item), !asked.trashed),
     });
     remove.append(asked.trashed ? document.createTextNode("↺") : icon("close"));
     const caption = make("p", {}, make("bdi", { text: item.prompt }));
+    if (item.times > 1) caption.prepend(make("span", { class: "sg-times", text: text("library_times", { number: item.times }) }));
+    const tags = item.tags.slice(0, TAGS).map((tag) => make("bdi", { class: "sg-item-tag", text: tag }));
+    if (item.tags.length > TAGS) tags.push(make("span", { class: "sg-item-tag-count", text: `+${item.tags.length - TAGS}` }));
+    caption.prepend(...tags); // in front: what is long is cut at its end
     return make("article", { class: "sg-item" }, opener, remove, caption);
   }
 
-  /** Throw away or take back, at once for the eye; the undo is one click. */
-  function change(item, isTrashed) {
-    const wanted = item.count ? { work: item.work } : { pictures: [item.id] };
+  const named = (item) => (item.count ? { works: [item.work] } : { pictures: [item.id] });
+
+  /** Throw away or take back, at once for the eye; the undo gives back all that went together. */
+  function change(items, wanted, isTrashed) {
     const question = number;
     changedAt = number;
-    trash({ ...wanted, trashed: isTrashed });
-    const at = grid.remove(item);
+    deletions += 1;
+    trash({ ...wanted, trashed: isTrashed, number: deletions });
+    const places = items.map((item) => [item, grid.remove(item)]).reverse();
+    nothing.hidden = grid.size > 0;
     if (!isTrashed) return;
-    undo.replaceChildren(
-      make("span", { text: text("library_removed") }),
-      make("button", {
-        type: "button",
-        text: text("library_undo"),
-        onclick: () => {
-          changedAt = number;
-          trash({ ...wanted, trashed: false });
-          if (question === number) grid.insert(item, at);
-          undo.hidden = true;
-        },
-      }),
-    );
-    undo.hidden = false;
-    clearTimeout(undo.timer);
-    undo.timer = setTimeout(() => (undo.hidden = true), 8000);
+    undo.offer(deletions, items.length, () => {
+      if (question !== number) return;
+      for (const [item, at] of places) if (at >= 0) grid.insert(item, at);
+      nothing.hidden = true;
+    });
   }
 
-  // On a phone the button at the thumb belongs to the stage: it goes while one is in the library.
-  new IntersectionObserver(
-    (seen) => document.documentElement.classList.toggle("sg-in-library", seen.at(-1).isIntersecting),
-    { rootMargin: "-50% 0px -50% 0px" },
-  ).observe(element);
+  /** Mark items, at once for the eye. */
+  function say(items, wanted, ...changed) {
+    changedAt = number;
+    mark(wanted);
+    items.forEach((item, at) => grid.redraw(item, changed[at] ?? changed[0]));
+  }
+
   addEventListener("scroll", () => isNear(end) && askMore(), { passive: true });
-  SeedGrid.askLibrary = () => isOpened && ask();
+  SeedGrid.askLibrary = ask;
   /** After a change: ask again if it failed, or if something else was asked for in between. */
   SeedGrid.checkLibrary = (status) => {
     if (status?.kind === "error" || changedAt !== number) SeedGrid.askLibrary();
   };
-  element.addEventListener("click", unfold);
-  document.addEventListener("click", (event) => {
-    if (!event.target.closest?.("#sg-library-open")) return;
-    unfold();
-    byId("sg-library").scrollIntoView({ behavior: "smooth", block: "start" });
-  });
+  element.replaceChildren(head, more, tags.node, selection.bar, grid.node, nothing, end, undo.node);
+  element.classList.add("sg-opened");
   SeedGrid.follow(props, watch, show);
+  ask();
 };

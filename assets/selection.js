@@ -1,46 +1,126 @@
-/* Selecting several pictures or works in the library, to download them or to throw them away. */
-SeedGrid.selection = (throwAway) => {
+/* Selecting several pictures or works in the library: to mark, compare, download or throw them away.
+   Shift takes all between two clicks; Esc ends it. */
+SeedGrid.selection = ({ shown, isTrash, change, mark }) => {
   const { make, text } = SeedGrid;
   const MOST = 200;
   const chosen = new Map(); // items by their id
   let isOn = false;
+  let last = null;
   const pill = make("button", { type: "button", class: "sg-pill sg-select", "aria-pressed": "false", text: text("library_select"), onclick: () => turn(!isOn) });
-  const count = make("span", { role: "status" });
+  const count = make("span", { class: "sg-selected-count", role: "status" });
+  const all = button("all", takeAll);
+  const favourite = button("favourite", love);
+  const compare = button("compare", () => SeedGrid.compare(items()[0], items().slice(1)));
   const download = make("a", { class: "sg-pill sg-download", download: "", text: text("library_download") });
-  const remove = make("button", { type: "button", class: "sg-pill", text: text("library_remove"), onclick: () => (throwAway([...chosen.values()]), turn(false)) });
-  const bar = make("div", { class: "sg-selected", hidden: "" }, count, download, remove);
+  const remove = button("remove", throwAway);
+  const tags = SeedGrid.tagField(retag);
+  const tools = make("div", { class: "sg-selected-tools" }, favourite, compare, download, remove);
+  const bar = make("div", { class: "sg-selected", hidden: "" }, count, all, tags.node, tools);
+  compare.textContent = text("compare");
+  favourite.textContent = text("help_favourite");
 
-  function turn(wanted) {
-    isOn = wanted;
-    chosen.clear();
-    pill.setAttribute("aria-pressed", String(isOn));
-    document.documentElement.classList.toggle("sg-selecting", isOn);
-    for (const node of document.querySelectorAll("#sg-library .sg-item-open")) mark(node);
+  function button(name, onclick) {
+    return make("button", { type: "button", class: "sg-pill", "data-tool": name, onclick });
+  }
+
+  const items = () => [...chosen.values()];
+  const areLoved = () => chosen.size > 0 && items().every((item) => item.favourite);
+
+  /** Works and pictures, as Python is told of them. */
+  function named() {
+    const works = items().filter((item) => item.count);
+    const pictures = items().filter((item) => !item.count);
+    return { works: works.map((item) => item.work), pictures: pictures.map((item) => item.id) };
+  }
+
+  function throwAway() {
+    change(items(), named(), !isTrash());
+    turn(false);
+    pill.focus();
+  }
+
+  /** Of a work its cover is marked: the picture that one sees. */
+  function love() {
+    const favourite = !areLoved();
+    mark(items(), { pictures: items().map((item) => item.id), favourite }, { favourite });
+    for (const item of items()) item.favourite = favourite;
     say();
   }
 
-  function mark(node) {
+  /** A work is tagged with all its pictures. */
+  function retag({ add = [], remove = [] }) {
+    const after = (item) => [...item.tags.filter((tag) => !remove.includes(tag)), ...add.filter((tag) => !item.tags.includes(tag))];
+    const changes = items().map((item) => ({ tags: after(item) }));
+    mark(items(), { ...named(), add, remove }, ...changes);
+    items().forEach((item, at) => Object.assign(item, changes[at]));
+    say();
+  }
+
+  function takeAll() {
+    const isAll = isFull();
+    chosen.clear();
+    if (!isAll) for (const item of shown().slice(0, MOST)) chosen.set(item.id, item);
+    draw();
+  }
+
+  const isFull = () => chosen.size > 0 && chosen.size >= Math.min(MOST, shown().length);
+
+  function turn(wanted) {
+    isOn = wanted;
+    last = null;
+    chosen.clear();
+    pill.setAttribute("aria-pressed", String(isOn));
+    document.documentElement.classList.toggle("sg-selecting", isOn);
+    draw();
+  }
+
+  function draw() {
+    for (const node of document.querySelectorAll("#sg-library .sg-item-open")) show(node);
+    say();
+  }
+
+  function show(node) {
     if (isOn) node.setAttribute("aria-pressed", String(chosen.has(node.dataset.pictureId)));
     else node.removeAttribute("aria-pressed");
   }
 
   function say() {
-    bar.hidden = chosen.size === 0;
+    bar.hidden = !isOn;
+    for (const part of [tags.node, tools]) part.hidden = chosen.size === 0;
+    all.textContent = text(isFull() ? "library_none" : "library_all");
+    remove.textContent = text(isTrash() ? "library_restore" : "library_remove");
     count.textContent = text("library_selected", { number: chosen.size });
-    const ids = [...chosen.values()].map((item) => (item.count ? `${item.id}*` : item.id));
+    tags.show(items());
+    favourite.setAttribute("aria-pressed", String(areLoved()));
+    compare.disabled = chosen.size < 2 || items().some((item) => item.lost);
+    const ids = items().map((item) => (item.count ? `${item.id}*` : item.id));
     download.href = `seedgrid/download/selected.zip?ids=${ids.join(",")}`;
   }
+
+  /** All between two items, as they stand. */
+  function between(one, other) {
+    const [from, to] = [one, other].map((item) => shown().findIndex(({ id }) => id === item.id)).sort((a, b) => a - b);
+    return from < 0 ? [other] : shown().slice(from, to + 1);
+  }
+
+  document.addEventListener("keydown", (event) => {
+    const isHere = isOn && event.key === "Escape" && !document.querySelector("dialog[open]");
+    if (isHere && event.target.closest?.("#sg-library")) turn(false);
+  });
 
   return {
     pill,
     bar,
-    mark,
+    show,
+    end: () => isOn && turn(false),
     /** Take a click on an item; false when one is not selecting. */
-    takes(item, node) {
+    takes(item, event) {
       if (!isOn) return false;
-      if (!chosen.delete(item.id) && chosen.size < MOST) chosen.set(item.id, item);
-      mark(node);
-      say();
+      const wanted = event.shiftKey && last ? between(last, item) : [item];
+      if (wanted.length === 1 && chosen.has(item.id)) chosen.delete(item.id);
+      else for (const each of wanted) if (chosen.size < MOST) chosen.set(each.id, each);
+      last = item;
+      draw();
       return true;
     },
   };

@@ -65,6 +65,7 @@ SeedGrid.status = ({ element, props, watch, folder }) => {
     if (input?.getAttribute("role") !== "combobox") input?.focus(); // a list would open over the rest
   }
 
+  SeedGrid.statusNow = () => line.dataset.key ?? "";
   SeedGrid.shows.status = show;
   SeedGrid.follow(props, watch, show);
 };

@@ -1,5 +1,5 @@
 /* How a run goes: one answer of the server that comes line by line. When the connection breaks off,
-   it is taken up again; a newer page state ends it. */
+   it is taken up again; a newer page state ends it, and so does a server that is gone (away.js). */
 SeedGrid.stream = (() => {
   const PAUSE_MS = 2000;
   let current = null;
@@ -13,16 +13,23 @@ SeedGrid.stream = (() => {
       if (signal.aborted) return;
       SeedGrid.shows.status({ epoch: state.epoch, key: "status_unreachable", kind: "going", data: {} });
       await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+      if (SeedGrid.isAway()) return; // the page opens anew
     }
     if (signal && !signal.aborted) settle(state);
   }
 
+  /** Ask how it goes; a server that cannot be reached at all is away. */
+  function ask(state, signal) {
+    const headers = { "Content-Type": "application/json" };
+    const asked = fetch("seedgrid/follow", { method: "POST", headers, signal, body: JSON.stringify(state) });
+    asked.catch(() => signal.aborted || SeedGrid.away());
+    return asked;
+  }
+
   /** Read to the end; false when the connection broke off before. */
   async function listen(state, signal) {
-    const method = "POST";
-    const headers = { "Content-Type": "application/json" };
     try {
-      const answer = await fetch("seedgrid/follow", { method, headers, signal, body: JSON.stringify(state) });
+      const answer = await ask(state, signal);
       if (!answer.ok) return true;
       const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
       let rest = "";

@@ -26,10 +26,8 @@
   }
   SeedGrid.overlay = open;
 
-  /** Slide between a picture and its parent, or another one of the stage, and show what changed. */
-  SeedGrid.compare = () => {
-    const now = SeedGrid.pickedNow();
-    const others = othersOf(now);
+  /** Slide between a picture and its parent, or another one, and show what changed. */
+  SeedGrid.compare = (now = SeedGrid.pickedNow(), others = othersOf(now)) => {
     if (others.length === 0) return;
     const before = make("img", { alt: text("compare_before") });
     const after = make("img", { src: pictureUrl(now.id), alt: text("compare_after") });

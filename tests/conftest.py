@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hub import Hub
 from hypothesis import HealthCheck, settings
 from stores import MakeRecipes, MemoryStore
 
@@ -66,6 +67,8 @@ def cache_in_a_temporary_folder(tmp_path_factory: pytest.TempPathFactory) -> Ite
     """Keep digests, places and probe results of the tests away from the user's own."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SEEDGRID_CACHE", str(tmp_path_factory.mktemp("cache")))
+        # Models that were given to SeedGrid as files, where the system has such a place.
+        patch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("data")))
         yield
 
 
@@ -97,6 +100,44 @@ def fake(backend: FakeBackend, monkeypatch: pytest.MonkeyPatch) -> FakeBackend:
     """Let studios paint with it instead of loading a model."""
     monkeypatch.setattr("seedgrid.diffusion.deferred.DeferredBackend", lambda: backend)
     return backend
+
+
+@pytest.fixture(scope="session")
+def published_hub(model_folder: Callable[[str], Path]) -> Iterator[Hub]:
+    """A hub with a small Stable Diffusion model, and beside it what nobody loads."""
+    with Hub() as hub:
+        folder = model_folder("sd")
+        more = {
+            "README.md": b"---\nlicense: mit\n---\n",
+            "whole.safetensors": b"x" * 5000,
+            "unet/diffusion_pytorch_model.bin": b"\x80\x04.",
+            "unet/diffusion_pytorch_model.fp16.safetensors": b"x" * 5000,
+            "vae_other/diffusion_pytorch_model.safetensors": b"x" * 5000,
+        }
+        hub.add("someone/foxes", folder, more)
+        yield hub
+
+
+@pytest.fixture
+def hub(published_hub: Hub) -> Iterator[Hub]:
+    """The same, well again, and nothing asked yet."""
+    published_hub.breaks, published_hub.spoils, published_hub.asked = [], False, []
+    found = published_hub.repositories["someone/foxes"]
+    found.gated, found.announced = False, {}
+    yield published_hub
+    published_hub.may_go.set()
+
+
+@pytest.fixture
+def hub_home(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache of the hub's client, which has read its environment already, and a token."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", hub.address)
+    template = f"{hub.address}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
+    monkeypatch.setattr("huggingface_hub.constants.HUGGINGFACE_CO_URL_TEMPLATE", template)
+    monkeypatch.setattr("seedgrid.models.fetching._PAUSE_S", 0.0)
+    monkeypatch.setenv("HF_TOKEN", "hf_secret")
+    return tmp_path
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from seedgrid.core.errors import ModelError
-from seedgrid.models import registry
+from seedgrid.models import hub, registry
 
 
 @pytest.fixture
@@ -260,8 +260,8 @@ def test_a_failed_download_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a network the one command that needs it says so."""
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(ModelError) as caught:
-        registry.download("nobody/nothing")
-    assert caught.value.code == "download_failed"
+        hub.ask("nobody/nothing")
+    assert caught.value.code == "download_offline"
 
 
 def test_a_snapshot_of_the_hub_cache_is_known_by_its_id(
@@ -322,7 +322,7 @@ def test_a_download_fetches_what_is_loaded_and_no_second_copy() -> None:
         "unet/diffusion_pytorch_model.fp16.safetensors",
         "vae_decoder/model.onnx",
     ]
-    assert registry.files_to_fetch([*needed, *needless]) == needed
+    assert hub.files_to_fetch([*needed, *needless]) == needed
 
 
 def test_an_inpainting_denoiser_is_refused(folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from foreign_files import (
@@ -51,9 +52,9 @@ def test_automatic1111() -> None:
         num_inference_steps=28,
         guidance_scale=7.5,
         scheduler="DPM++ 2M Karras",
+        weights=True,
     )
     assert codes(found) == {
-        "import_weights",
         "import_loras",
         "import_extras",
         "import_model",
@@ -274,22 +275,28 @@ def test_the_size_of_a_first_pass_is_the_size() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "are_weighted"),
+    ("words", "are_weighted", "is_said"),
     [
-        ("((eyeshadow)), a fox", True),
-        ("a [blurry] fox", True),
-        ("a \\(red\\) fox", False),
-        ("a fox AND a hare", True),
-        ("a fox and a hare", False),
+        ("((eyeshadow)), a fox", True, False),
+        ("a [blurry] fox", True, False),
+        ("a (red:1.2) fox", True, False),
+        ("a \\(red\\) fox", False, False),
+        ("a fox AND a hare", False, True),
+        ("a [fox:hare:0.5]", False, True),
+        ("a fox and a hare", False, False),
     ],
 )
-def test_marks_of_weight_in_automatic1111(words: str, are_weighted: bool) -> None:
-    """Brackets weigh words there unless they are escaped, and it is said."""
+def test_marks_of_weight_in_automatic1111(words: str, are_weighted: bool, is_said: bool) -> None:
+    """Brackets weigh words here too; parts and words that change cannot come along."""
     found = imported(
         parameters=f"{words}\nSteps: 20, Sampler: Euler, CFG scale: 7, Seed: 1, Size: 64x64"
     )
 
-    assert ("import_weights" in codes(found)) == are_weighted
+    assert found.request.weights == are_weighted
+    assert ("import_weights" in codes(found)) == is_said
+    other = fit(found, replace(FAKE_CARD, has_weights=False))
+    assert not other.request.weights
+    assert ("import_weights" in codes(other)) == (are_weighted or is_said)
 
 
 def test_invokeai() -> None:

@@ -19,8 +19,11 @@ def test_strange_inputs_are_read_or_refused(name: str) -> None:
 
 
 def test_a_reader_with_faults_is_found_out() -> None:
-    """An error, a slow input and a large one: a fuzzer that finds nothing proves nothing."""
-    found = [one for one in fuzz(CONTROL, seed=1, count=6) if isinstance(one, Finding)]
+    """An error, and an input that is slow and large at once: nothing hides behind another.
+
+    Filling memory takes long on a busy machine: what was told as slow was once not told as large.
+    """
+    found = [one for one in fuzz(CONTROL, seed=1, count=2) if isinstance(one, Finding)]
     told = " ".join(finding.what for finding in found)
     for word in ("RecursionError", "slow:", "large:"):
         assert word in told

@@ -139,21 +139,6 @@ def test_opening_what_is_not_there_says_so(actions: LibraryActions) -> None:
     assert shown.status["key"] == "error_picture_unknown"
 
 
-def test_a_work_goes_into_the_trash_and_comes_back(
-    actions: LibraryActions, works: tuple[tuple[Entry, ...], ...]
-) -> None:
-    """All its pictures at once; emptying the trash deletes what is still there."""
-    work = works[0][0].lineage.work_id
-    assert actions.on_trash({"work": work, "trashed": True}, ME) is None
-    assert len(ask(actions)["items"]) == 2
-    assert len(ask(actions, trashed=True)["items"]) == 2
-    assert actions.on_trash({"work": work, "trashed": False}, ME) is None
-    assert len(ask(actions)["items"]) == 3
-    actions.on_trash({"pictures": [works[0][0].id], "trashed": True}, ME)
-    assert actions.on_empty_trash(ME) is None
-    assert len(ask(actions, text="fox")["items"]) == 1
-
-
 def test_a_note_is_kept(
     actions: LibraryActions, studio: Studio, works: tuple[tuple[Entry, ...], ...]
 ) -> None:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 from pictures import make_picture
@@ -22,7 +23,9 @@ from seedgrid.library import Library, tables
 from seedgrid.library.database import HEAD, Database
 from seedgrid.library.storage import LibraryStorage
 
-OLDER = ("m001", "m002")
+OLDER = ("m001", "m002", "m003")
+NEWER = ("tags", "likeness")
+"""Columns that these have not."""
 
 
 def make_old_library(folder: Path, version: str) -> Entry:
@@ -33,7 +36,9 @@ def make_old_library(folder: Path, version: str) -> Entry:
     entry = replace(storage.entry_of(storage.objects.put(data), data), favourite=True)
     with storage.database.writes() as connection:
         storage.database.migrate(connection, version=version)
-        tables.insert(connection, entry)
+        tables.insert_values(connection, entry)
+        row = {name: v for name, v in tables.row_of(entry).items() if name not in NEWER}
+        connection.execute(sa.insert(sa.table("pictures", *map(sa.column, row))), row)
     storage.marks.append([(entry.id, {"favourite": True})])
     storage.objects.close_session()
     storage.database.close()

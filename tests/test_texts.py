@@ -20,16 +20,22 @@ from seedgrid.locales import ENGLISH, english, locales, read_locale
 from seedgrid.verify.reasons import REASONS
 from seedgrid.web.page import make_i18n
 from seedgrid.web.server import app
-from seedgrid.web.texts import choose_language, labels, page_texts, say
+from seedgrid.web.server.later import SCRIPTS as LATER
+from seedgrid.web.texts import choose_language, labels, later_texts, page_texts, say
 
 WEB = Path(app.__file__).parent.parent
 SCRIPTS = sorted(app.ASSETS.glob("*.js"))
 FILES = sorted(words.FOLDER.glob("*.json"))
-SECTIONS = ("page", "fields", "library", "verdict", "reasons", "errors")
+SECTIONS = ("page", "fields", "library", "later", "verdict", "reasons", "errors")
 # Keys that scripts put together: text(`cell_${state}`), and the like.
 BUILT = {
     "cell_": ("empty", "waiting", "painting", "done", "stopped", "missed"),
     "verdict_": ("identical", "close", "altered", "drifted", "impossible"),
+    "slides_": ("play", "pause"),
+    "film_": ("webp", "gif"),
+    "export_": ("slides", "film", "png", "round"),
+    "zoom_": ("before", "after"),
+    "library_sort_": ("newest", "oldest", "favourites", "words"),
     "lock_": ("tested", "fails", "untested", "elsewhere"),
     "hints_": ("subjects", "styles", "modifiers", "attributes"),
 }
@@ -72,6 +78,7 @@ def test_no_key_of_the_page_stands_in_two_sections() -> None:
     """What the page says is looked up by key alone."""
     keys = [key for name in words.PAGE_SECTIONS for key in content(words.FOLDER / "en.json")[name]]
     assert len(keys) == len(set(keys)) == len(english().words)
+    assert not set(keys) & set(english().later)
 
 
 def test_the_command_line_and_the_page_say_the_same() -> None:
@@ -87,7 +94,8 @@ def test_scripts_use_texts_that_exist(script: Path) -> None:
     asked = set(re.findall(r"\btext\(\"(\w+)\"", script.read_text()))
     for prefix in re.findall(r"\btext\(`(\w+)\$\{", script.read_text()):
         asked |= {prefix + name for name in BUILT.get(prefix, ())}
-    assert asked <= set(page_texts())
+    there = set(page_texts()) | (set(later_texts()) if script.name in LATER else set())
+    assert asked <= there
 
 
 def test_labels_use_texts_that_exist() -> None:

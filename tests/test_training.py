@@ -152,6 +152,7 @@ def test_an_untrained_denoiser_reads_the_numbers_of_the_noise() -> None:
     assert missed.max() < 0.03
 
 
+@pytest.mark.sweep
 def test_a_trained_denoiser_reads_better_once_its_reading_is_sharpened() -> None:
     """The chance of uneven weights goes out of the mean that holds a number; nothing else moves."""
     pytest.importorskip("cv2", reason="drawing needs requirements-training.txt")
@@ -266,6 +267,7 @@ def test_captions_say_their_wording_in_the_guide_s_form() -> None:
     assert plain_caption(wording) == "Labrador in the style of Vermeer, highly realistic"
 
 
+@pytest.mark.sweep
 def test_the_whole_training_runs_and_goes_on_where_it_stood(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

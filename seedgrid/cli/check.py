@@ -99,7 +99,7 @@ def probe(
         complain(
             f"No leak was found at width {tested}: use --width {tested}."
             if tested
-            else "Not even a picture alone repeats here: see `seedgrid doctor`."
+            else "Not even a picture alone repeats here: see `python -m seedgrid doctor`."
         )
         raise typer.Exit(1)
 

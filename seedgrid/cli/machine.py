@@ -1,4 +1,4 @@
-"""The commands about this machine: models, doctor."""
+"""The command about this machine: doctor."""
 
 from __future__ import annotations
 
@@ -16,41 +16,11 @@ import typer
 import seedgrid
 from seedgrid.cli import options
 from seedgrid.cli.output import complain, say, say_json, say_table
-from seedgrid.core.errors import ModelError
 from seedgrid.diffusion.backend import Placement
 from seedgrid.studio import Studio, default_library, default_model
 
 _LIBRARIES: Final = ("torch", "diffusers", "transformers", "accelerate", "gradio", "pillow")
 _SELF_TEST_STEPS: Final = 2
-
-
-def models(
-    download: Annotated[
-        str | None, typer.Option(metavar="ID", help="Fetch this model from the hub first.")
-    ] = None,
-    json: options.Json = False,
-) -> None:
-    """List the models on this machine."""
-    from seedgrid.models import registry
-
-    if download is not None:
-        registry.download(download)
-    for model in registry.installed():
-        row: dict[str, Any] = {"id": model.id, "revision": model.revision, "path": str(model.path)}
-        try:
-            card = model.card
-        except ModelError as error:
-            row["problem"] = str(error)
-        else:
-            row["family"] = card.family
-            row["size"] = f"{card.width}x{card.height}"
-            row["schedulers"] = card.schedulers
-            row["weights_sha256"] = card.ref.weights_sha256
-        if json:
-            say_json(row)
-        else:
-            what = row.get("problem") or f"{row['family']}, {row['size']}"
-            say(f"{row['id']:<40} {what}  {row['path']}")
 
 
 def doctor(

@@ -6,10 +6,20 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.events import Event, Finished, Loading, Queued, Started, Step
@@ -77,12 +87,13 @@ def _write(text: str) -> None:
 class TerminalLine:
     """One line on a terminal that says how far something is; silent when nobody watches."""
 
+    columns: ClassVar[tuple[ProgressColumn, ...]] = (MofNCompleteColumn(), TimeElapsedColumn())
+
     def __init__(self) -> None:
         self._progress = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
+            *self.columns,
             console=Console(stderr=True),
             disable=not sys.stderr.isatty(),
             transient=True,
@@ -121,6 +132,20 @@ class CountLine(TerminalLine):
         self._progress.advance(self._task)
         with self.aside():
             yield
+
+
+class BytesLine(TerminalLine):
+    """So much of a download is there, and how long it still takes."""
+
+    columns = (DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+
+    def __init__(self, what: str) -> None:
+        super().__init__()
+        self._task = self._progress.add_task(one_line(what), total=None)
+
+    def show(self, num_bytes: int, total: int) -> None:
+        """Say how far it is; a total of 0 is not known yet."""
+        self._progress.update(self._task, completed=num_bytes, total=total or None)
 
 
 class RunLine(TerminalLine):

@@ -37,6 +37,13 @@ def export(
         Path | None,
         typer.Option(metavar="FILE", help="All pictures labelled, in one .png or .pdf."),
     ] = None,
+    tree: Annotated[
+        Path | None, typer.Option(metavar="FILE.png", help="The whole tree as one picture.")
+    ] = None,
+    film: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="From noise to the end, .webp or .gif; painted again."),
+    ] = None,
     with_model: Annotated[
         bool,
         typer.Option("--with-model", help="Put the model into the bundle too; ours always is."),
@@ -49,7 +56,7 @@ def export(
     ] = False,
     library: options.Library = None,
 ) -> None:
-    """Write a script, a bundle or a sheet; without an option, print the script."""
+    """Write a script, a bundle, a sheet, a tree or a film; without an option, print the script."""
     from seedgrid.export import bundle as out
     from seedgrid.export.contact_sheets import write_sheet
 
@@ -61,7 +68,11 @@ def export(
             out.write_bundle(entries, bundle, model=_model_folder(entries) if with_model else None)
         if sheet is not None:
             write_sheet(entries, sheet)
-    if script is bundle is sheet is None:
+        if tree is not None:
+            studio.draw_tree(pictures[0], tree)
+        if film is not None and not studio.film(pictures[0], film).is_same:
+            complain(f"{film}: the picture came out differently on this machine; see verify.")
+    if script is bundle is sheet is tree is film is None:
         say_program(out.script(entries))
 
 

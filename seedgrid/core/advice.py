@@ -9,6 +9,7 @@ belongs to a field, and is a notice that the page, the command line and Python s
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -18,7 +19,9 @@ from seedgrid.core.loras import without_tags
 from seedgrid.core.notices import Notice
 from seedgrid.core.request import Request
 
-CODES: Final = frozenset({"words_unknown", "size_unusual", "negative_idle", "negative_unused"})
+CODES: Final = frozenset(
+    {"words_unknown", "size_unusual", "negative_idle", "negative_unused", "weights_off"}
+)
 """Of all advice."""
 
 _SUBJECTS: Final = "subjects"
@@ -26,6 +29,9 @@ _FAR: Final = (0.7, 1.6)
 """How far the mean side may be from the model's own; pictures beyond it repeat or fall apart."""
 _LONG: Final = 2.5
 """Times as long as wide."""
+_WEIGHED: Final = re.compile(r"[()\[\]]|:[0-9.]{1,8}(?=\))")
+"""Brackets, and numbers that close them."""
+_LOOKS_WEIGHED: Final = re.compile(r":[0-9.]{1,8}\)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +68,7 @@ def advise(
         _words("prompt", " ".join([request.prompt, *also]), card, language),
         _words("vary", " ".join(suffixes), card, language),
         _words("negative", request.negative_prompt, card, language),
+        _weights(request, card),
         _negative(request, card),
         _size(request, card),
     ]
@@ -70,7 +77,7 @@ def advise(
 
 def _words(field: str, text: str, card: ModelCard, language: str) -> Advice | None:
     vocabulary = card.vocabulary
-    unknown = vocabulary.unknown(without_tags(text)) if vocabulary else ()
+    unknown = vocabulary.unknown(_WEIGHED.sub(" ", without_tags(text))) if vocabulary else ()
     if vocabulary is None or not unknown:
         return None
     subjects = card.hints.get(_SUBJECTS, ())
@@ -78,6 +85,13 @@ def _words(field: str, text: str, card: ModelCard, language: str) -> Advice | No
     words = ", ".join(unknown)
     notice = Notice("words_unknown", words=words, number=len(subjects), things=things)
     return Advice(field=field, notice=notice)
+
+
+def _weights(request: Request, card: ModelCard) -> Advice | None:
+    """Brackets that look like weights are words while nobody switched weights on."""
+    if request.weights or not card.has_weights or not _LOOKS_WEIGHED.search(request.prompt):
+        return None
+    return Advice(field="prompt", notice=Notice("weights_off"))
 
 
 def _negative(request: Request, card: ModelCard) -> Advice | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from seedgrid.core.prompts import FURTHER_SUFFIXES, GUIDE_SUFFIXES
 from seedgrid.core.recipe import LOCK_WIDTH, MAX_STEPS, DType, ModelRef
 from seedgrid.core.words import Vocabulary
 
@@ -29,6 +30,7 @@ class ModelCard:
             and says so.
         decoding_bytes: Memory that decoding takes at its peak, about, for a pixel of the picture.
         enlarges: Whether it also paints well larger than what it was made for, over an enlargement.
+        has_weights: Whether words can be weighed, as in `(red:1.3)`.
         has_start: Whether a picture can be begun from another one.
         hints: Words the model knows, by kind, for the page; empty when nobody said.
         vocabulary: The words it declares to know; None when nobody said.
@@ -55,7 +57,22 @@ class ModelCard:
     decoding_bytes: int = 0
     enlarges: bool = True
     has_start: bool = False
+    has_weights: bool = False
     hints: dict[str, tuple[str, ...]] = field(default_factory=dict)
     vocabulary: Vocabulary | None = None
     suffixes: tuple[str, ...] = ()
     fragile: bool = False
+
+    @property
+    def offers(self) -> tuple[str, ...]:
+        """Suffixes for one round after another, the best first: its own, then the guide's.
+
+        Of the details that it knows, those of several words come first (`at sunset`): a bare
+        colour says little at the end of a prompt.
+        """
+        words = self.hints.get("modifiers", ()) + tuple(
+            sorted(self.hints.get("attributes", ()), key=lambda word: " " not in word)
+        )
+        further = () if words else FURTHER_SUFFIXES
+        own = (*self.suffixes, *(f", {word}" for word in words))
+        return tuple(dict.fromkeys((*own, *GUIDE_SUFFIXES, *further)))

@@ -191,6 +191,17 @@ def check_negative(text: str, card: ModelCard) -> str:
     return negative if card.has_negative_prompt else ""
 
 
+def check_weights(wanted: bool, card: ModelCard) -> bool:
+    """Tell whether brackets weigh words.
+
+    Raises:
+        InputError: `weights_family` where a model reads its words in another way.
+    """
+    if wanted and not card.has_weights:
+        raise InputError("weights_family", field="weights", value=card.ref.id)
+    return bool(wanted)
+
+
 def check_size(size: tuple[int | None, int | None], card: ModelCard) -> tuple[int, int]:
     """Return width and height in pixels.
 

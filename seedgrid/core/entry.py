@@ -20,6 +20,7 @@ class Entry:
         favourite: The artist marked it.
         note: What the artist wrote to it.
         trashed: It is in the trash: its file is there until the trash is emptied.
+        tags: The artist's own words on it; see `core.tags`.
         lost: The file is gone or damaged; recipe and lineage are kept, it can be painted again,
             refined, and put into the trash.
         checked: This library painted it, or verified it here bit for bit; what came from
@@ -35,6 +36,7 @@ class Entry:
     favourite: bool = False
     note: str = ""
     trashed: bool = False
+    tags: tuple[str, ...] = ()
     lost: bool = False
     checked: bool = False
 

@@ -89,7 +89,7 @@ class NoiseShare(Value):
     weight: Annotated[float, Field(gt=0, le=1)]
 
 
-CAME_LATER: Final = ("arithmetic", "typed_prompt", "start", "strength", "compiled")
+CAME_LATER: Final = ("arithmetic", "typed_prompt", "start", "strength", "weights", "compiled")
 """Fields that are not written while they have their default: older recipes keep their ids."""
 
 
@@ -108,6 +108,8 @@ class Recipe(Value):
         start: SHA-256 of the pixels of the picture that it begins from, cut and enlarged to its
             size (`fitted`); empty, and then not written down, where it begins from noise alone.
         strength: How much of the start the noise takes away; 1 without a start.
+        weights: Whether brackets weigh words, as in `(red:1.3)` (core/weights.py); they are words
+            like any other, and this is not written down, where not.
         compiled: In recipes from before the first release only: they are shown, not painted.
     """
 
@@ -130,6 +132,7 @@ class Recipe(Value):
     typed_prompt: PromptText = ""
     start: StartDigest = ""
     strength: Annotated[float, Field(gt=0, le=1)] = 1.0
+    weights: bool = False
     compiled: bool = False
 
     @model_serializer(mode="wrap")

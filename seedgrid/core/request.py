@@ -20,14 +20,15 @@ from seedgrid.core.errors import InputError
 from seedgrid.core.fields import FIELDS
 from seedgrid.core.recipe import MAX_STEPS, Lora, NoiseShare, Recipe
 from seedgrid.core.seeds import check_seed
+from seedgrid.core.weights import read_weights
 
 SUBTLE: Final = 0.1
 """How far a subtle neighbour lies from its parent's noise, on the sphere towards the other."""
 
 _OWN: Final = {"model", "start", "strength"}
 
-STRONG: Final = 0.3
-"""How far a strong neighbour lies."""
+STRONG: Final = 0.4
+"""How far a strong neighbour lies: about half as far from its parent as another seed's picture."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +43,7 @@ class Request:
         strength: How much of the start the noise takes away.
         portable: Whether the pictures shall have the same bits on every machine; in float32.
         model: Which model, as `seedgrid.models.registry.find` understands it; None is the default.
+        weights: Whether brackets in its prompts weigh words, as in `(red:1.3)`.
         of_recipe: Whether its values were a recipe's, as a link's are: lock widths that are not
             offered any more are painted as they are.
     """
@@ -64,6 +66,7 @@ class Request:
     typed_prompt: str = ""
     start: str | None = None
     strength: float | None = None
+    weights: bool = False
     of_recipe: bool = False
 
 
@@ -91,6 +94,9 @@ def resolve(request: Request, card: ModelCard) -> tuple[Recipe, ...]:
         settings |= _painted(settings["prompt"], card)
     if request.portable:
         settings |= check_portable(request)
+    if settings["weights"]:  # Both are read here once, for what cannot be.
+        read_weights(settings["prompt"])
+        read_weights(settings["negative_prompt"])
     settings |= begun(request, settings, card)
     base = Recipe(seed=0, model=card.ref, loras=request.loras, **settings)
     if not request.seeds:

@@ -43,6 +43,12 @@ class Speeds:
             counts[key] = (recipe, counts.get(key, (recipe, 0))[1] + 1)
         return sum(self._batches_s(recipe, count) for recipe, count in counts.values())
 
+    def known_s(self, recipes: Iterable[Recipe]) -> float | None:
+        """Return what `estimate_s` does; None where nothing like them was painted yet."""
+        wanted = list(recipes)
+        known = self._known.copy()
+        return self.estimate_s(wanted) if all(_key(recipe) in known for recipe in wanted) else None
+
     def _batches_s(self, recipe: Recipe, count: int) -> float:
         num_painted = math.ceil(count / recipe.lock_width) * recipe.lock_width
         return num_painted * pixel_steps(recipe) * self._speed(recipe)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import ModelError
+from seedgrid.core.variables import allowed_models
 from seedgrid.diffusion.deferred import DeferredBackend
 from seedgrid.models import registry
 
@@ -31,9 +32,14 @@ class InstalledBackend(DeferredBackend):
         """
         if model is None or model == self._own:
             return super().card(self._own)
-        offered = {installed.id for installed in registry.installed()}
+        allowed = allowed_models()
+        offered = {
+            installed.id
+            for installed in registry.installed()
+            if allowed is None or installed.id in allowed
+        }
         if model.partition("@")[0] not in offered:
-            choices = ", ".join(sorted(offered | {registry.BUNDLED}))
+            choices = ", ".join(sorted(offered) or [self._own])
             raise ModelError("model_not_offered", value=model[:80], choices=choices)
         return super().card(model)
 

@@ -52,7 +52,7 @@ def within_memory(
     for is_last in (False, True):
         try:
             return work()
-        except Exception as error:
+        except (MemoryError, RuntimeError) as error:
             if not is_memory_error(error):
                 raise
         # Only out here, where the exception and the tensors its traceback holds are gone, can the

@@ -27,6 +27,7 @@ from seedgrid.diffusion.memory import is_memory_error
 from seedgrid.diffusion.noise_mix import mixed_noise
 from seedgrid.diffusion.pipeline_cache import Loaded
 from seedgrid.diffusion.step_callbacks import follow
+from seedgrid.diffusion.word_weights import weighted_words
 from seedgrid.models.schedulers import make_scheduler
 from seedgrid.storage import starts
 
@@ -163,7 +164,11 @@ def _plain_call(
     pipeline.scheduler = scheduler
     scale_loras(loaded.pipeline, first)
     try:
-        with mixed_noise(pipeline, cells), watching(pipeline):
+        with (
+            mixed_noise(pipeline, cells),
+            weighted_words(pipeline, cells),
+            watching(pipeline),
+        ):
             output = pipeline(
                 **family.call_arguments(cells, loaded.files.configs),
                 **_start(cells),

@@ -83,6 +83,23 @@ def recall_report(recipe: Recipe, passport: Passport) -> ProbeReport | None:
         return None
 
 
+def newest_report(model: str) -> ProbeReport | None:
+    """Return what the last probe of a model found on this machine, whatever it was placed on.
+
+    Args:
+        model: As recipes call it.
+    """
+    newest: ProbeReport | None = None
+    for data in recall(_CACHE).values():
+        try:
+            report = ProbeReport.model_validate_json(data)
+        except ValidationError:  # Of another release: as good as none.
+            continue
+        if report.model == model and (newest is None or report.tested_at > newest.tested_at):
+            newest = report
+    return newest
+
+
 def keep_report(recipe: Recipe, passport: Passport, report: ProbeReport) -> None:
     """Remember what a probe found."""
     remember(_CACHE, recall(_CACHE) | {_key(recipe, passport): report.model_dump_json()})

@@ -158,7 +158,7 @@ class Worker:
             item.context.run(self._take_turn, item)
         else:
             self.pulse.begin(item, extra_s=item.extra_s)
-            item.do()
+            item.do(self._backend)
         return True
 
     def _tell_failure(self, error: BaseException) -> None:
@@ -182,7 +182,7 @@ class Worker:
                         self._saver.submit(turn.abandon)
             self._saver.close()
             self._backend.close()
-        except Exception:
+        except Exception:  # The thread's edge; `gone` is set whatever happens.
             logger.exception("the backend could not be closed")
         finally:
             self.gone.set()
@@ -199,7 +199,7 @@ class Worker:
             event = Cancelled(elapsed_s=turn.worked_s + time.monotonic() - start_s)
         except SeedGridError as error:
             event = Failed(error=error)
-        except BaseException as error:
+        except BaseException as error:  # Whatever ends a run, who watches it hears of it.
             if not self._is_given_up:
                 logger.exception("a run failed unexpectedly")
             event = Failed(error=RunError("run_unexpected", reason=_in_words(error)))

@@ -25,6 +25,7 @@ from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError, LibraryError, ModelError
 from seedgrid.core.plain import json_text
 from seedgrid.core.recipe import Passport
+from seedgrid.core.weights import Pieces, plain_words, read_weights
 from seedgrid.diffusion import instruction_limits
 from seedgrid.diffusion.backend import DEVICE_KINDS
 from seedgrid.diffusion.placement import placement_of
@@ -227,11 +228,19 @@ def _batch(entries: Sequence[Entry]) -> dict[str, Any]:
     }
 
 
+def _nothing(_: str) -> Pieces:
+    return ()
+
+
 def _picture(entry: Entry) -> dict[str, Any]:
     recipe = entry.recipe
+    said = plain_words if recipe.weights else str
+    weighed = read_weights if recipe.weights else _nothing
     return {
-        "prompt": recipe.prompt,
-        "negative_prompt": recipe.negative_prompt,
+        "prompt": said(recipe.prompt),
+        "negative_prompt": said(recipe.negative_prompt),
+        "weights": weighed(recipe.prompt),
+        "negative_weights": weighed(recipe.negative_prompt),
         "seed": recipe.seed,
         "noise_mix": [(share.seed, share.weight) for share in recipe.noise_mix],
         "pixels_sha256": entry.pixels_sha256,

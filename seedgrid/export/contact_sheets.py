@@ -97,17 +97,18 @@ def is_matrix(entries: Sequence[Entry]) -> bool:
 
 
 def _lay_out(entries: Sequence[Entry]) -> tuple[list[Block], int]:
-    rounds = _rounds(entries)
+    rounds = rounds_of(entries)
     if len(rounds) > 1 and len({entry.lineage.work_id for entry in entries}) == 1:
         return _lineage(rounds), _LINEAGE_COLUMNS
     if is_matrix(entries):
         return _matrix(entries), len({entry.recipe.seed for entry in entries})
-    cells = tuple(_cell(entry, entry.lineage.change) for entry in entries)
+    cells = tuple(cell_of(entry, entry.lineage.change) for entry in entries)
     columns = min(math.isqrt(len(entries) - 1) + 1, _MAX_COLUMNS)
     return [Block(heading=_common_words(entries), cells=cells)], columns
 
 
-def _rounds(entries: Sequence[Entry]) -> list[list[Entry]]:
+def rounds_of(entries: Sequence[Entry]) -> list[list[Entry]]:
+    """Return pictures by the click that made them, in order, each round by its cells."""
     rounds: dict[str, list[Entry]] = {}
     for entry in entries:
         rounds.setdefault(entry.lineage.round_id, []).append(entry)
@@ -127,7 +128,8 @@ def _lineage(rounds: Sequence[Sequence[Entry]]) -> list[Block]:
             Block(
                 heading=f"{number} · {origin}{_common_words(made)}",
                 cells=tuple(
-                    _cell(entry, entry.lineage.change, chosen=entry.id in parents) for entry in made
+                    cell_of(entry, entry.lineage.change, chosen=entry.id in parents)
+                    for entry in made
                 ),
             )
         )
@@ -142,13 +144,14 @@ def _matrix(entries: Sequence[Entry]) -> list[Block]:
     return [
         Block(
             heading=prompt,
-            cells=tuple(_cell(places[prompt, seed], "") for seed in seeds),
+            cells=tuple(cell_of(places[prompt, seed], "") for seed in seeds),
         )
         for prompt in prompts
     ]
 
 
-def _cell(entry: Entry, change: str, *, chosen: bool = False) -> Cell:
+def cell_of(entry: Entry, change: str, *, chosen: bool = False) -> Cell:
+    """Return a picture with its seed and what was changed under it."""
     caption = f"seed {entry.recipe.seed}" + (f" · {change.strip(' ,')}" if change else "")
     return Cell(open=partial(_open, entry.path), caption=caption, chosen=chosen)
 

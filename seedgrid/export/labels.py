@@ -23,16 +23,16 @@ MAX_PAGE_PX: Final = 60_000
 
 _MARGIN: Final = 24
 _GAP: Final = 12
-_LINE: Final = 20
-_TEXT_PX: Final = 15
-_HEADING_PX: Final = 18
-_HEADING_LINE: Final = 24
+LINE: Final = 20
+TEXT_PX: Final = 15
+HEADING_PX: Final = 18
+HEADING_LINE: Final = 24
 _CAPTION_LINES: Final = 2
 _HEADING_LINES: Final = 3
-_PAPER: Final = "#ffffff"
-_INK: Final = "#1b1b1f"
-_FAINT: Final = "#d8d8de"
-_CHOSEN: Final = "#d9480f"
+PAPER: Final = "#ffffff"
+INK: Final = "#1b1b1f"
+FAINT: Final = "#d8d8de"
+CHOSEN: Final = "#d9480f"
 
 _INTER: Final = assets_folder() / "fonts" / "inter.woff2"
 # Inter holds no Chinese or Korean: these are what systems bring, the first that is there is used.
@@ -97,7 +97,7 @@ class Page:
 
     def image(self) -> Image.Image:
         """Draw it as one RGB image."""
-        page = Image.new("RGB", (self.width, self.height), _PAPER)
+        page = Image.new("RGB", (self.width, self.height), PAPER)
         top = 0
         for band in self.images():
             page.paste(band, (0, top))
@@ -128,7 +128,7 @@ def lay_out(blocks: Sequence[Block], *, columns: int, page_height: int | None = 
             if pages[-1] and _height(pages[-1]) + band.height > limit:
                 pages.append([])
             pages[-1].append(band)
-    margin = Band(height=_MARGIN, draw=partial(Image.new, "RGB", (width, _MARGIN), _PAPER))
+    margin = Band(height=_MARGIN, draw=partial(Image.new, "RGB", (width, _MARGIN), PAPER))
     return [Page(width=width, bands=(margin, *bands, margin)) for bands in pages]
 
 
@@ -137,27 +137,27 @@ def _height(bands: Sequence[Band]) -> int:
 
 
 def _bands(block: Block, columns: int, width: int) -> list[Band]:
-    lines = wrap(block.heading, _HEADING_PX, width - 2 * _MARGIN, _HEADING_LINES)
-    height = len(lines) * _HEADING_LINE + _GAP
+    lines = wrap(block.heading, HEADING_PX, width - 2 * _MARGIN, _HEADING_LINES)
+    height = len(lines) * HEADING_LINE + _GAP
     bands = [Band(height=height, draw=partial(_draw_heading, lines, (width, height)))]
     for start in range(0, len(block.cells), columns):
         cells, is_last = block.cells[start : start + columns], start + columns >= len(block.cells)
-        row_height = CELL_PX + _CAPTION_LINES * _LINE + _GAP + (_GAP if is_last else 0)
+        row_height = CELL_PX + _CAPTION_LINES * LINE + _GAP + (_GAP if is_last else 0)
         draw = partial(_draw_row, cells, (width, row_height))
         bands.append(Band(height=row_height, draw=draw))
     return bands
 
 
 def _draw_heading(lines: Sequence[str], size: tuple[int, int]) -> Image.Image:
-    image = Image.new("RGB", size, _PAPER)
+    image = Image.new("RGB", size, PAPER)
     pencil = ImageDraw.Draw(image)
     for number, line in enumerate(lines):
-        _write(pencil, (_MARGIN, number * _HEADING_LINE), line, _HEADING_PX)
+        write(pencil, (_MARGIN, number * HEADING_LINE), line, HEADING_PX)
     return image
 
 
 def _draw_row(cells: Sequence[Cell], size: tuple[int, int]) -> Image.Image:
-    image = Image.new("RGB", size, _PAPER)
+    image = Image.new("RGB", size, PAPER)
     for index, cell in enumerate(cells):
         _draw_cell(image, cell, _MARGIN + index * (CELL_PX + _GAP))
     return image
@@ -170,18 +170,19 @@ def _draw_cell(image: Image.Image, cell: Cell, left: int) -> None:
     caption = cell.caption
     if picture is None:
         caption += " (missing)"
-        pencil.rectangle(frame, outline=_FAINT)
+        pencil.rectangle(frame, outline=FAINT)
     else:
-        small = _fitted(picture)
+        small = fitted(picture)
         image.paste(small, (left + (CELL_PX - small.width) // 2, (CELL_PX - small.height) // 2))
     if cell.chosen:
-        pencil.rectangle(frame, outline=_CHOSEN, width=4)
-    for number, line in enumerate(wrap(caption, _TEXT_PX, CELL_PX, _CAPTION_LINES)):
-        _write(pencil, (left, CELL_PX + 2 + number * _LINE), line, _TEXT_PX)
+        pencil.rectangle(frame, outline=CHOSEN, width=4)
+    for number, line in enumerate(wrap(caption, TEXT_PX, CELL_PX, _CAPTION_LINES)):
+        write(pencil, (left, CELL_PX + 2 + number * LINE), line, TEXT_PX)
 
 
-def _fitted(image: Image.Image) -> Image.Image:
-    scale = CELL_PX / max(image.size)
+def fitted(image: Image.Image, size_px: int = CELL_PX) -> Image.Image:
+    """Return an image so large that its longer side has this size; RGB."""
+    scale = size_px / max(image.size)
     size = tuple(max(1, round(side * scale)) for side in image.size)
     return image.convert("RGB").resize((size[0], size[1]), Image.Resampling.LANCZOS)
 
@@ -218,8 +219,9 @@ def _fitting(text: str, font: Font, width_px: int) -> int:
     return low
 
 
-def _write(pencil: ImageDraw.ImageDraw, place: tuple[int, int], text: str, size_px: int) -> None:
-    pencil.text(place, text, font=_font(text, size_px), fill=_INK)
+def write(pencil: ImageDraw.ImageDraw, place: tuple[int, int], text: str, size_px: int) -> None:
+    """Write one line, in a font that has its letters, from its left upper corner."""
+    pencil.text(place, text, font=_font(text, size_px), fill=INK)
 
 
 def _font(text: str, size_px: int) -> Font:

@@ -13,7 +13,7 @@ from seedgrid.core.errors import LibraryError, PictureError
 from seedgrid.formats import png
 from seedgrid.library.marks import History, Marks
 from seedgrid.library.storage import LibraryStorage
-from seedgrid.library.tables import ENTRIES, PICTURES, DamagedRowError
+from seedgrid.library.tables import ENTRIES, PICTURES, DamagedRowError, read_tags
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,17 +159,14 @@ class _Look:
 
     def _differing_marks(self) -> tuple[str, ...]:
         columns = PICTURES.c
-        rows = self._connection.execute(
-            sa.select(
-                columns.picture_id, columns.favourite, columns.note, columns.trashed, columns.lost
-            )
-        )
+        marks = (columns.favourite, columns.note, columns.trashed, columns.lost)
+        rows = self._connection.execute(sa.select(columns.picture_id, columns.tags, *marks))
         said = self._history.marks
         nothing = Marks()
         return tuple(
             picture_id
-            for picture_id, favourite, note, trashed, lost in rows
-            if marks_of(favourite, note, trashed, lost)
+            for picture_id, tags, favourite, note, trashed, lost in rows
+            if replace(marks_of(favourite, note, trashed, lost), tags=read_tags(tags))
             != replace(said.get(picture_id, nothing), seal="")
         )
 

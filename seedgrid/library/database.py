@@ -22,7 +22,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from seedgrid.core.errors import LibraryError
 
-HEAD: Final = "m003"
+HEAD: Final = "m004"
 """The newest version of the schema; `migrations/versions` leads to it."""
 
 _MIGRATIONS: Final = Path(__file__).parent / "migrations"

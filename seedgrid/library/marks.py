@@ -1,4 +1,4 @@
-"""Favourites, notes, trash and deletions, one line each in a file that is only appended to.
+"""Favourites, notes, tags, trash and deletions, one line each in a file that is only appended to.
 
 The database may be deleted and rebuilt from the PNG files; what people said about their pictures
 is in no PNG, so it is here: `marks.jsonl`, a check sum and a JSON object a line, each on the disk
@@ -12,12 +12,13 @@ import hashlib
 import json
 import os
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
 from seedgrid.core.picture import now
+from seedgrid.core.tags import readable_tags
 from seedgrid.storage.files import refusals, sync_folder, write_atomically
 
 _CHECK_DIGITS: Final = 16
@@ -31,6 +32,7 @@ class Marks:
         lost: Its file is gone or damaged beyond repair, and the artist has been told.
         deleted: The trash was emptied with it inside.
         seal: This library's, of a picture from elsewhere that it verified.
+        tags: See `core.tags`.
     """
 
     favourite: bool = False
@@ -39,9 +41,11 @@ class Marks:
     lost: bool = False
     deleted: bool = False
     seal: str = ""
+    tags: tuple[str, ...] = ()
 
 
-Change = tuple[str, dict[str, bool | str]]
+MarkValue = bool | str | tuple[str, ...]
+Change = tuple[str, Mapping[str, MarkValue]]
 """A picture's id and the fields of its `Marks` that change."""
 
 _NAMES: Final = frozenset(field.name for field in fields(Marks))
@@ -152,13 +156,13 @@ class MarksFile:
                 keep(picture_id)
 
 
-def _said(marks: Marks) -> dict[str, bool | str]:
+def _said(marks: Marks) -> dict[str, MarkValue]:
     """Return the fields that are not as they always begin."""
     return {name: value for name, value in asdict(marks).items() if value}
 
 
-def _line(picture_id: str, change: dict[str, Any]) -> str:
-    text = json.dumps({"picture": picture_id} | change | {"at": now()}, ensure_ascii=False)
+def _line(picture_id: str, change: Mapping[str, MarkValue]) -> str:
+    text = json.dumps({"picture": picture_id, **change, "at": now()}, ensure_ascii=False)
     return f"{_check(text)} {text}\n"
 
 
@@ -172,7 +176,10 @@ def _change(line: bytes) -> tuple[str, dict[str, Any]] | None:
         return None
     values: dict[str, Any] = json.loads(text)
     # A later release may know more marks than this one.
-    return values["picture"], {name: values[name] for name in values.keys() & _NAMES}
+    changed = {name: values[name] for name in values.keys() & _NAMES}
+    if "tags" in changed:
+        changed["tags"] = readable_tags(changed["tags"])
+    return values["picture"], changed
 
 
 def _check(text: str) -> str:

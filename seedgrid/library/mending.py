@@ -23,7 +23,7 @@ from seedgrid.library.storage import LibraryStorage
 from seedgrid.library.tables import PICTURES, DamagedRowError
 from seedgrid.storage.files import refusals
 
-_SHOWN: Final = ("favourite", "note", "trashed", "lost")
+_SHOWN: Final = ("favourite", "note", "trashed", "lost", "tags")
 
 
 def mend(storage: LibraryStorage, report: Report) -> None:
@@ -152,7 +152,7 @@ def _agree_on_marks(storage: LibraryStorage, connection: sa.Connection, report: 
             storage.objects.remove(entry.file_sha256)
         elif said is None or history.num_damaged:
             marks = marks_of(entry.favourite, entry.note, entry.trashed, entry.lost)
-            marks = replace(marks, seal=said.seal if said else "")
+            marks = replace(marks, tags=entry.tags, seal=said.seal if said else "")
             history.marks[picture_id] = marks
             storage.marks.append([(picture_id, asdict(marks))])
         else:

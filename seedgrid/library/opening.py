@@ -152,12 +152,18 @@ def _rows_of_files(
             said = marks.get(entry.id, Marks())
             entry = storage.entry_of(file_sha256, data or b"", said) if said.seal else entry
         except PictureError:
-            _log.warning("%s is damaged: see `seedgrid library check`", file_sha256)
+            _log.warning("%s is damaged: see `python -m seedgrid library check`", file_sha256)
             continue
         if said.deleted or entry.id in rows:
             continue
         tables.insert_values(connection, entry)
         storage.insert_seals(connection, entry)
-        marked = replace(entry, favourite=said.favourite, note=said.note, trashed=said.trashed)
+        marked = replace(
+            entry,
+            favourite=said.favourite,
+            note=said.note,
+            trashed=said.trashed,
+            tags=said.tags,
+        )
         rows[entry.id] = tables.row_of(marked)
     return sorted(rows.values(), key=lambda row: (row["created_at"], row["cell"]))

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypedDict
+from typing import Any, Final, Literal, TypedDict
 
 import sqlalchemy as sa
 
 from seedgrid.core.entry import Entry
-from seedgrid.library.tables import ENTRIES, PICTURES, SEALS
+from seedgrid.library.tables import ENTRIES, PICTURES, SEALS, written_tags
 
 Rows = Sequence[sa.RowMapping]
+
+Sort = Literal["newest", "oldest", "favourites", "words"]
+"""In which order many pictures or works come; favourites and words begin with the newest, too."""
 
 _WORDS: Final = sa.table("words", sa.column("rowid"), sa.column("words"))
 _PIECE: Final = 3
@@ -54,11 +57,13 @@ class Work:
         id: The `work_id` of its pictures.
         cover: Its newest picture.
         num_pictures: How many there are, the trash left out.
+        times: How many works there are with just its recipes and pixels; it is the newest of them.
     """
 
     id: str
     cover: Entry
     num_pictures: int
+    times: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +88,7 @@ class Search(TypedDict, total=False):
         since: The earliest time, ISO 8601, or the beginning of one: `"2026-11"`.
         until: The time before which, ISO 8601, or the beginning of one.
         trashed: Look in the trash instead.
+        tag: Only pictures with this tag.
     """
 
     model: str | None
@@ -91,51 +97,164 @@ class Search(TypedDict, total=False):
     since: str | None
     until: str | None
     trashed: bool
+    tag: str | None
 
 
 def search_rows(
-    connection: sa.Connection, text: str, wanted: Search, limit: int, after: int | None
+    connection: sa.Connection,
+    text: str,
+    wanted: Search,
+    limit: int,
+    after: int | None,
+    sort: Sort = "newest",
 ) -> Rows:
-    """Return up to `limit` rows of `ENTRIES`, newest first; their prompts hold all the words."""
+    """Return up to `limit` rows of `ENTRIES`; their prompts hold all the words."""
     columns = PICTURES.c
     statement = ENTRIES.where(columns.trashed == int(wanted.get("trashed", False)))
-    order: sa.ColumnElement[Any] = columns.number
+    number: sa.ColumnElement[Any] = columns.number
     words = text.split()
     long_words = [word for word in words if len(word) >= _PIECE]
     if long_words:
         pieces = " ".join('"' + word.replace('"', '""') + '"' for word in long_words)
-        order = _WORDS.c.rowid
+        number = _WORDS.c.rowid
         statement = statement.join(_WORDS, columns.number == _WORDS.c.rowid).where(
             sa.text("words MATCH :pieces").bindparams(pieces=pieces)
         )
     for word in words:
         if len(word) < _PIECE:
             statement = statement.where(columns.prompt.icontains(word, autoescape=True))
+    statement = statement.where(*_filters(wanted))
+    keys = {"favourites": columns.favourite, "words": columns.prompt.collate("NOCASE")}
+    order = _Order(number, sort, keys.get(sort))
+    if after is not None:
+        last = sa.select(order.key).where(columns.number == after).scalar_subquery()
+        statement = statement.where(order.beyond(after, last))
+    return connection.execute(statement.order_by(*order.by).limit(limit)).mappings().all()
+
+
+def _filters(wanted: Search) -> list[sa.ColumnElement[bool]]:
+    columns = PICTURES.c
+    filters: list[sa.ColumnElement[bool]] = []
     for column in (columns.model, columns.seed, columns.favourite):
         value = wanted.get(column.name)
         if value is not None:
-            statement = statement.where(column == value)
+            filters.append(column == value)
     if since := wanted.get("since"):
-        statement = statement.where(columns.created_at >= since)
+        filters.append(columns.created_at >= since)
     if until := wanted.get("until"):
-        statement = statement.where(columns.created_at < until)
-    if after is not None:
-        statement = statement.where(order < after)
-    return connection.execute(statement.order_by(order.desc()).limit(limit)).mappings().all()
+        filters.append(columns.created_at < until)
+    if tag := wanted.get("tag"):
+        filters += [columns.tags != "", sa.func.instr(columns.tags, written_tags([tag])) > 0]
+    return filters
 
 
-def work_rows(connection: sa.Connection, limit: int, after: int | None) -> Rows:
-    """Return `work_id`, `newest` (a row's number) and `num_pictures`, newest first."""
-    newest = sa.func.max(PICTURES.c.number)
-    statement = (
-        sa.select(PICTURES.c.work_id, newest.label("newest"), sa.func.count().label("num_pictures"))
-        .where(PICTURES.c.trashed == 0)
-        .group_by(PICTURES.c.work_id)
-        .order_by(newest.desc())
-        .limit(limit)
+class _Order:
+    """An order of rows, and where a page goes on in it.
+
+    Args:
+        number: Of a row; every order ends with it.
+        sort: See `Sort`.
+        key: What comes before the number, if anything does.
+    """
+
+    def __init__(
+        self, number: sa.ColumnElement[Any], sort: Sort, key: sa.ColumnElement[Any] | None
+    ) -> None:
+        self._number = number
+        self._rises = sort == "oldest"
+        self._key_rises = sort == "words"
+        self._has_key = key is not None
+        self.key = sa.literal(0) if key is None else key
+
+    @property
+    def by(self) -> list[sa.ColumnElement[Any]]:
+        """What to order by."""
+        number = self._number.asc() if self._rises else self._number.desc()
+        if not self._has_key:
+            return [number]
+        return [self.key.asc() if self._key_rises else self.key.desc(), number]
+
+    def beyond(self, after: int, last: sa.ScalarSelect[Any]) -> sa.ColumnElement[bool]:
+        """Match what comes after the row of a number, whose key is `last`."""
+        then = self._number > after if self._rises else self._number < after
+        if not self._has_key:
+            return then
+        further = self.key > last if self._key_rises else self.key < last
+        return sa.or_(further, sa.and_(self.key == last, then))
+
+
+def work_rows(
+    connection: sa.Connection, limit: int, after: int | None, sort: Sort = "newest"
+) -> Rows:
+    """Return `newest` (a row's number), `num_pictures` and `times` of works, alike ones as one."""
+    columns = PICTURES.c
+    trees = (
+        _by_likeness(columns.trashed == 0)
+        .add_columns(sa.func.max(columns.favourite).label("favourite"))
+        .subquery()
     )
+    newest = sa.func.max(trees.c.newest)
+    merged = (
+        sa.select(
+            newest.label("newest"),
+            sa.func.max(trees.c.num_pictures).label("num_pictures"),
+            sa.func.max(trees.c.favourite).label("favourite"),
+            sa.func.count().label("times"),
+        )
+        .group_by(trees.c.likeness)
+        .cte()
+    )
+    keys = {"favourites": merged.c.favourite, "words": columns.prompt.collate("NOCASE")}
+    order = _Order(merged.c.newest, sort, keys.get(sort))
+    of_row = merged.join(PICTURES, columns.number == merged.c.newest)
+    statement = sa.select(merged, columns.work_id).select_from(of_row)
     if after is not None:
-        statement = statement.having(newest < after)
+        other, cover = merged.alias(), PICTURES.alias()
+        then = {"favourites": other.c.favourite, "words": cover.c.prompt.collate("NOCASE")}
+        last = sa.select(then.get(sort, sa.literal(0))).select_from(
+            other.join(cover, cover.c.number == other.c.newest)
+        )
+        beyond = order.beyond(after, last.where(other.c.newest == after).scalar_subquery())
+        statement = statement.where(beyond)
+    return connection.execute(statement.order_by(*order.by).limit(limit)).mappings().all()
+
+
+def alike(connection: sa.Connection, work_id: str) -> tuple[str, ...]:
+    """Return the works with just the recipes and pixels of a work, itself among them."""
+    columns = PICTURES.c
+    is_seen = columns.trashed == 0
+    recipe = sa.select(columns.recipe_id).where(columns.work_id == work_id, is_seen).limit(1)
+    near = sa.select(columns.work_id).where(columns.recipe_id == recipe.scalar_subquery())
+    statement = sa.select(columns.work_id, columns.likeness)
+    statement = statement.where(columns.work_id.in_(near), is_seen).order_by(columns.likeness)
+    found: dict[str, list[str]] = {}
+    for other, likeness in connection.execute(statement):
+        found.setdefault(other, []).append(likeness)
+    own = found.pop(work_id, None)
+    return (work_id, *(other for other, likeness in found.items() if likeness == own))
+
+
+def _by_likeness(condition: sa.ColumnElement[bool]) -> sa.Select[Any]:
+    """Select works: `work_id`, `newest`, `num_pictures` and what is equal where they are alike."""
+    columns = PICTURES.c
+    # The index gives them in order: `pictures_work`, migration m004.
+    each = sa.func.group_concat(columns.likeness).label("likeness")
+    newest = sa.func.max(columns.number).label("newest")
+    return (
+        sa.select(columns.work_id, newest, sa.func.count().label("num_pictures"), each)
+        .where(condition)
+        .group_by(columns.work_id)
+    )
+
+
+def tag_rows(connection: sa.Connection) -> Rows:
+    """Return `tags` as rows hold them, each kind once, and its `num_pictures`."""
+    columns = PICTURES.c
+    statement = (
+        sa.select(columns.tags, sa.func.count().label("num_pictures"))
+        .where(columns.tags != "", columns.trashed == 0)
+        .group_by(columns.tags)
+    )
     return connection.execute(statement).mappings().all()
 
 

@@ -10,6 +10,7 @@ entry says of itself whether it is `trashed`, and whether its file is `lost`.
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final, Unpack
@@ -18,11 +19,12 @@ import sqlalchemy as sa
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError, LibraryError
+from seedgrid.core.tags import Collection
 from seedgrid.library import mending, queries
 from seedgrid.library.checkup import Report
-from seedgrid.library.queries import Page, Rows, Search, Work, WorkPage
+from seedgrid.library.queries import Page, Rows, Search, Sort, Work, WorkPage
 from seedgrid.library.storage import LibraryStorage
-from seedgrid.library.tables import PICTURES, DamagedRowError
+from seedgrid.library.tables import PICTURES, DamagedRowError, read_tags
 
 MIN_ID_DIGITS: Final = 4
 
@@ -109,17 +111,20 @@ class LibraryReader:
         """Return the whole tree of choices that began with one round, oldest first."""
         return self._entries_where(PICTURES.c.work_id == work_id)
 
-    def works(self, *, limit: int = 50, after: int | None = None) -> WorkPage:
-        """Return the trees of choices, the one with the newest picture first.
+    def works(
+        self, *, limit: int = 50, after: int | None = None, sort: Sort = "newest"
+    ) -> WorkPage:
+        """Return the trees of choices, the one with the newest picture first; alike ones as one.
 
         The cover is the newest picture whose file is there, if there is one.
 
         Args:
             limit: The most works of one page.
             after: `WorkPage.after` of the page before.
+            sort: Another order; by favourites and words of the cover.
         """
         with self._storage.database.reads() as connection:
-            found = queries.work_rows(connection, limit, after)
+            found = queries.work_rows(connection, limit, after, sort)
             numbers = [row["newest"] for row in found]
             rows = queries.rows_where(connection, PICTURES.c.number.in_(numbers))
         covers = {entry.lineage.work_id: entry for entry in self._entries(rows)}
@@ -128,14 +133,36 @@ class LibraryReader:
                 id=row["work_id"],
                 cover=self._with_a_file(covers[row["work_id"]]),
                 num_pictures=row["num_pictures"],
+                times=row["times"],
             )
             for row in found
             if row["work_id"] in covers
         )
         return WorkPage(works=works, after=numbers[-1] if len(found) == limit else None)
 
+    def alike(self, work_id: str) -> tuple[str, ...]:
+        """Return the works that `works` shows as one with this work, by their ids; it is in it."""
+        with self._storage.database.reads() as connection:
+            return queries.alike(connection, work_id)
+
+    def collections(self) -> tuple[Collection, ...]:
+        """Return every tag that a picture outside the trash has, the most used first."""
+        with self._storage.database.reads() as connection:
+            rows = queries.tag_rows(connection)
+        counts: Counter[str] = Counter()
+        for row in rows:
+            counts.update(dict.fromkeys(read_tags(row["tags"]), row["num_pictures"]))
+        ordered = sorted(counts.items(), key=lambda one: (-one[1], one[0].casefold(), one[0]))
+        return tuple(Collection(tag=tag, num_pictures=number) for tag, number in ordered)
+
     def search(
-        self, text: str = "", *, limit: int = 50, after: int | None = None, **wanted: Unpack[Search]
+        self,
+        text: str = "",
+        *,
+        limit: int = 50,
+        after: int | None = None,
+        sort: Sort = "newest",
+        **wanted: Unpack[Search],
     ) -> Page:
         """Return the pictures that fit, newest first; what is left open does not matter.
 
@@ -145,10 +172,11 @@ class LibraryReader:
             text: Words or parts of words that the prompt must hold, all of them, in any case.
             limit: The most pictures of one page.
             after: `Page.after` of the page before.
+            sort: Another order.
             **wanted: See `Search`.
         """
         with self._storage.database.reads() as connection:
-            rows = queries.search_rows(connection, text, wanted, limit, after)
+            rows = queries.search_rows(connection, text, wanted, limit, after, sort)
         last = rows[-1]["number"] if len(rows) == limit else None
         return Page(entries=self._entries(rows), after=last)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -25,7 +25,7 @@ from seedgrid.library import tables
 from seedgrid.library.database import Database
 from seedgrid.library.folder_lock import FolderLock
 from seedgrid.library.in_threads import in_threads
-from seedgrid.library.marks import Marks, MarksFile
+from seedgrid.library.marks import Marks, MarksFile, MarkValue
 from seedgrid.library.objects import Objects
 from seedgrid.library.secret import Secret
 from seedgrid.library.tables import ENTRIES, PICTURES, DamagedRowError
@@ -95,6 +95,7 @@ class LibraryStorage:
             favourite=marks.favourite,
             note=marks.note,
             trashed=marks.trashed,
+            tags=marks.tags,
         )
         seals = (png.read_seal(data), marks.seal)
         return replace(entry, checked=any(self.secret.fits(entry, seal) for seal in seals))
@@ -206,24 +207,34 @@ class LibraryStorage:
         self.marks.append((picture_id, asdict(Marks())) for picture_id in back)
         return tuple((there | new)[entry.id] for entry in entries)
 
-    def change(self, picture_ids: Sequence[str], **marks: bool | str) -> tuple[Entry, ...]:
+    def change(
+        self, picture_ids: Sequence[str], said: Callable[[Entry], Mapping[str, MarkValue]]
+    ) -> tuple[Entry, ...]:
         """Change marks of pictures, all of them or none.
+
+        Args:
+            picture_ids: The pictures.
+            said: Tells of each which marks become what.
 
         Raises:
             InputError: `picture_unknown`.
             LibraryError: The folder or the database refuses; nothing has changed.
         """
-        before: tuple[Entry, ...] = ()
+        changes: list[tuple[Entry, Mapping[str, MarkValue]]] = []
         try:
             with self.database.writes() as connection:
-                before = tuple(self.get(connection, picture_id) for picture_id in picture_ids)
-                after = tuple(replace(entry, **marks) for entry in before)  # type: ignore[arg-type] # names of marks
+                before = [self.get(connection, picture_id) for picture_id in picture_ids]
+                changes = [(entry, said(entry)) for entry in before]
+                after = tuple(replace(entry, **marks) for entry, marks in changes)  # type: ignore[arg-type] # names of marks
                 for entry in after:
                     tables.update(connection, entry)
-                self.marks.append((entry.id, marks) for entry in after)
+                self.marks.append((entry.id, marks) for entry, marks in changes)
         except LibraryError:
             # The marks may be written and the rows not: say again what the rows say.
-            undo = [(entry.id, {name: getattr(entry, name) for name in marks}) for entry in before]
+            undo = [
+                (entry.id, {name: getattr(entry, name) for name in marks})
+                for entry, marks in changes
+            ]
             with contextlib.suppress(LibraryError):
                 self.marks.append(undo)
             raise

@@ -9,7 +9,7 @@ processes share a library freely. Knows nothing of models or screens.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -19,10 +19,12 @@ from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError, LibraryError
 from seedgrid.core.picture import Lineage, Picture
 from seedgrid.core.recipe import Recipe
+from seedgrid.core.tags import changed_tags
 from seedgrid.formats import png
 from seedgrid.library import checkup, opening
 from seedgrid.library.checkup import Report
 from seedgrid.library.in_threads import in_threads
+from seedgrid.library.marks import MarkValue
 from seedgrid.library.reader import LibraryReader
 from seedgrid.library.storage import File, LibraryStorage
 from seedgrid.library.tables import DamagedRowError
@@ -59,7 +61,7 @@ class Library(LibraryReader):
         try:
             self.notices = opening.open_storage(storage)
             storage.database.mends_with(self._reopen, storage.lock.guard)
-        except BaseException:
+        except BaseException:  # Ctrl+C too: no file stays open and locked.
             self._left_a_trace = True
             self.close()
             raise
@@ -162,7 +164,16 @@ class Library(LibraryReader):
             InputError: `picture_unknown`.
             LibraryError: Nothing has changed.
         """
-        return self._change((picture_id,), favourite=favourite)[0]
+        return self.set_favourites((picture_id,), favourite)[0]
+
+    def set_favourites(self, picture_ids: Sequence[str], favourite: bool) -> tuple[Entry, ...]:
+        """Mark or unmark favourites, all of them or none.
+
+        Raises:
+            InputError: `picture_unknown`.
+            LibraryError: Nothing has changed.
+        """
+        return self._change(picture_ids, favourite=favourite)
 
     def set_note(self, picture_id: str, note: str) -> Entry:
         """Write a note to a picture, in place of the one before.
@@ -172,6 +183,20 @@ class Library(LibraryReader):
             LibraryError: Nothing has changed.
         """
         return self._change((picture_id,), note=check_prompt(note, field="note"))[0]
+
+    def tag(
+        self, picture_ids: Sequence[str], *, add: Sequence[str] = (), remove: Sequence[str] = ()
+    ) -> tuple[Entry, ...]:
+        """Put tags on pictures and take others off, of all of them or none.
+
+        Raises:
+            InputError: `picture_unknown`, or as `core.tags.changed_tags`.
+            LibraryError: Nothing has changed.
+        """
+        return self._change_each(
+            picture_ids,
+            lambda entry: {"tags": changed_tags(entry.tags, add=add, remove=remove)},
+        )
 
     def trash(self, *picture_ids: str) -> tuple[Entry, ...]:
         """Put pictures into the trash, all or none; their files stay.
@@ -251,10 +276,15 @@ class Library(LibraryReader):
         self._just_added = dict(list(recent.items())[-_NUM_RECENT:])
         return entries
 
-    def _change(self, picture_ids: Sequence[str], **marks: bool | str) -> tuple[Entry, ...]:
+    def _change(self, picture_ids: Sequence[str], **marks: MarkValue) -> tuple[Entry, ...]:
+        return self._change_each(picture_ids, lambda _: marks)
+
+    def _change_each(
+        self, picture_ids: Sequence[str], said: Callable[[Entry], Mapping[str, MarkValue]]
+    ) -> tuple[Entry, ...]:
         with self._traced():
             try:
-                return self._storage.change(picture_ids, **marks)
+                return self._storage.change(picture_ids, said)
             except DamagedRowError as error:
                 self._mend_picture(str(error))
-                return self._storage.change(picture_ids, **marks)
+                return self._storage.change(picture_ids, said)

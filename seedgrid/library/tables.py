@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -65,6 +65,8 @@ _HASHED: Final = (
     "trashed",
     "lost",
 )
+_LATER: Final = ("tags",)
+"""Hashed only where there is something in them: rows of before they came keep their hashes."""
 _NUMBERS: Final = frozenset({"cell", "seed", "favourite", "trashed", "lost"})
 
 PICTURES: Final = sa.Table(
@@ -73,6 +75,8 @@ PICTURES: Final = sa.Table(
     sa.Column("number", sa.Integer, primary_key=True),
     *(sa.Column(name, sa.Integer if name in _NUMBERS else sa.Text) for name in _HASHED),
     sa.Column("row_sha256", sa.Text),
+    *(sa.Column(name, sa.Text) for name in _LATER),
+    sa.Column("likeness", sa.Text),  # By what works are told to be alike; follows from the rest.
 )
 
 ENTRIES: Final = (
@@ -182,8 +186,20 @@ def row_of(entry: Entry) -> dict[str, str | int | None]:
         "note": entry.note,
         "trashed": int(entry.trashed),
         "lost": int(entry.lost),
+        "tags": written_tags(entry.tags),
+        "likeness": entry.recipe.id[:16] + entry.pixels_sha256[:8],
     }
     return values | {"row_sha256": _row_sha256(values)}
+
+
+def written_tags(tags: Sequence[str]) -> str:
+    """Return tags as a row holds them: each on a line of its own, a line end on both sides."""
+    return "\n" + "\n".join(tags) + "\n" if tags else ""
+
+
+def read_tags(text: str) -> tuple[str, ...]:
+    """Return the tags that a row holds."""
+    return tuple(text.strip("\n").split("\n")) if text else ()
 
 
 def _searched(recipe: Recipe) -> str:
@@ -221,6 +237,7 @@ def read_entry(row: Mapping[Any, Any], path: Path) -> Entry:
             favourite=bool(row["favourite"]),
             note=row["note"],
             trashed=bool(row["trashed"]),
+            tags=read_tags(row["tags"]),
             lost=bool(row["lost"]),
         )
     except ValidationError as error:
@@ -228,7 +245,8 @@ def read_entry(row: Mapping[Any, Any], path: Path) -> Entry:
 
 
 def _row_sha256(row: Mapping[Any, Any]) -> str:
-    return _sha256(json.dumps([row[name] for name in _HASHED]))
+    later = [row[name] for name in _LATER if row[name]]
+    return _sha256(json.dumps([row[name] for name in _HASHED] + later))
 
 
 def _sha256(text: str) -> str:

@@ -7,9 +7,11 @@ shown to it as if it were the only one.
 from __future__ import annotations
 
 import io
+import lzma
 import os
 import struct
 import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -23,6 +25,21 @@ _MAX_TABLE: Final = 8 * 1024**2
 _IN_LARGE_END: Final = 0xFFFFFFFF
 _LARGE_LENGTH_AT: Final = 40
 """Where the table's length stands in the end record of Zip64, which some tools always write."""
+_UNREADABLE: Final = (
+    zipfile.BadZipFile,
+    zipfile.LargeZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    RuntimeError,
+    OSError,
+    EOFError,
+    ValueError,
+    LookupError,
+    OverflowError,
+    MemoryError,
+)
+"""What `zipfile` raises for a member: a password is a RuntimeError, a wild offset a ValueError."""
 
 
 class MemberError(Exception):
@@ -52,7 +69,7 @@ class Members:
         self._file = path.open("rb")
         try:
             self._entries = list(_entries(self._file))
-        except BaseException:
+        except BaseException:  # Nobody else can close it.
             self._file.close()
             raise
 
@@ -84,8 +101,7 @@ class Members:
                 bundle.open(bundle.infolist()[0]) as member,
             ):
                 return member.read(limit)
-        except Exception as error:
-            # Each way of packing has errors of its own, and names, passwords and sizes have others.
+        except _UNREADABLE as error:
             raise MemberError(name, error) from error
 
 

@@ -19,6 +19,8 @@ FOLDER: Final = Path(__file__).parent
 ENGLISH: Final = "en"
 PAGE_SECTIONS: Final = ("page", "library", "verdict", "fields")
 """The parts of a file that only the page says; they share one set of keys."""
+LATER_SECTION: Final = "later"
+"""What the page says only when somebody opens the library or looks at pictures; its keys too."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +32,7 @@ class Locale:
         clause_joiner: What stands between sentences that are put into one.
         lowers_clauses: Whether such a sentence begins with a small letter.
         words: What the page says, by key.
+        later: What it says where its later scripts are at work (web/server/later.py), by key.
         errors: The sentence of each error and notice, by its code.
         reasons: The sentence of each reason of a verdict, by its code.
     """
@@ -38,6 +41,7 @@ class Locale:
     clause_joiner: str
     lowers_clauses: bool
     words: Mapping[str, str]
+    later: Mapping[str, str]
     errors: Mapping[str, str]
     reasons: Mapping[str, str]
 
@@ -52,7 +56,11 @@ def read_locale(path: Path) -> Locale:
     content: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
     words = {key: text for name in PAGE_SECTIONS for key, text in content[name].items()}
     return Locale(
-        **content["language"], words=words, errors=content["errors"], reasons=content["reasons"]
+        **content["language"],
+        words=words,
+        later=content[LATER_SECTION],
+        errors=content["errors"],
+        reasons=content["reasons"],
     )
 
 

@@ -106,6 +106,7 @@ def make_card(ref: ModelRef, files: ModelFiles) -> ModelCard:
         dtype=choose_dtype(likely_device_type(), files.num_parameters).dtype,
         decoding_bytes=family.decoding_bytes(configs),
         has_start=bool(family.from_start),
+        has_weights=family.has_weights,
         fragile=family.fragile,
     )
     return _own_first(_with_side_file(card, files.folder))

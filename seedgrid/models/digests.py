@@ -51,6 +51,17 @@ def files_digest(files: Mapping[str, Path], *, anew: bool = False) -> str:
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
+def known_digest(files: Mapping[str, Path]) -> str | None:
+    """Return what `files_digest` would, where no large file has to be read for it; else None."""
+    known = recall(_CACHE)
+    try:
+        if all(_is_small(path) or _state(path) in known for path in files.values()):
+            return files_digest(files)
+    except OSError:
+        return None
+    return None
+
+
 def file_digest(path: Path) -> str:
     """Return a file's own SHA-256, 64 hexadecimal digits.
 
@@ -67,13 +78,17 @@ def file_digest(path: Path) -> str:
 
 def _file_digest(path: Path, known: dict[str, Any]) -> str:
     """Return a file's digest, from `known` when it is in the state of then."""
-    if path.stat().st_size < _SMALL_BYTES:
+    if _is_small(path):
         return hashlib.sha256(path.read_bytes()).hexdigest()
     key = _state(path)
     if key not in known:
         with path.open("rb") as file:
             known[key] = hashlib.file_digest(file, "sha256").hexdigest()
     return str(known[key])
+
+
+def _is_small(path: Path) -> bool:
+    return path.stat().st_size < _SMALL_BYTES
 
 
 def _state(path: Path) -> str:

@@ -15,6 +15,7 @@ from math import lcm
 from typing import Any, Final, Literal
 
 from seedgrid.core.recipe import Recipe
+from seedgrid.core.weights import plain_words
 
 Sampling = Literal["noise", "flow", "consistency", "unscaled", "implicit"]
 """What a family's denoiser predicts, and so which schedulers fit it (`schedulers.TABLE`).
@@ -42,6 +43,8 @@ class Family:
         default_latent: Side of the default picture in latent pixels where no configuration says.
         zeroes_empty_negative: True where an absent negative prompt is not the empty one, so that
             recipes with and without one must not share a call.
+        has_weights: Whether its words are CLIP's alone, one row of the embedding a token, so that
+            they can be weighed (`diffusion/word_weights.py`).
         from_start: The pipeline that begins from a picture, of diffusers' own table for
             image-to-image; empty where there is none.
         sizes_start: Whether that one is told the size; the others take the picture's.
@@ -62,6 +65,7 @@ class Family:
     base_multiple: int = 8
     default_latent: int | None = None
     zeroes_empty_negative: bool = False
+    has_weights: bool = False
     from_start: str = ""
     sizes_start: bool = False
     bins: tuple[int, ...] = ()
@@ -108,8 +112,9 @@ class Family:
         arguments: dict[str, Any] = {"num_inference_steps": first.num_inference_steps}
         if not self.has_prompt:
             return arguments | {"batch_size": len(cells)}
+        said = plain_words if first.weights else str
         arguments |= {
-            "prompt": [cell.prompt for cell in cells],
+            "prompt": [said(cell.prompt) for cell in cells],
             "width": first.width,
             "height": first.height,
         }
@@ -120,7 +125,7 @@ class Family:
         if self.has_guidance:
             arguments["guidance_scale"] = first.guidance_scale
         if self.has_negative_prompt and any(cell.negative_prompt for cell in cells):
-            arguments["negative_prompt"] = [cell.negative_prompt for cell in cells]
+            arguments["negative_prompt"] = [said(cell.negative_prompt) for cell in cells]
         if self.bins:
             # Cleaning needs two optional packages; a picture must not depend on what is installed.
             arguments["clean_caption"] = False
@@ -139,11 +144,16 @@ def vae_scale(configs: Configs) -> int:
 
 
 _ALL: Final = (
-    Family(pipeline="StableDiffusionPipeline", from_start="StableDiffusionImg2ImgPipeline"),
+    Family(
+        pipeline="StableDiffusionPipeline",
+        has_weights=True,
+        from_start="StableDiffusionImg2ImgPipeline",
+    ),
     Family(
         pipeline="StableDiffusionXLPipeline",
         guidance_scale=5.0,
         zeroes_empty_negative=True,
+        has_weights=True,
         from_start="StableDiffusionXLImg2ImgPipeline",
     ),
     Family(
@@ -200,6 +210,7 @@ _ALL: Final = (
         has_negative_prompt=False,
         num_inference_steps=4,
         guidance_scale=8.5,
+        has_weights=True,
         from_start="LatentConsistencyModelImg2ImgPipeline",
     ),
     Family(

@@ -23,7 +23,9 @@ from seedgrid.models.families import FAMILIES, Configs, Family
 
 PICKLE_SUFFIXES: Final = (".bin", ".ckpt", ".pt", ".pth", ".pkl")
 
-_INDEX: Final = "model_index.json"
+INDEX: Final = "model_index.json"
+"""The file that says what a model is made of."""
+
 _MAX_HEADER_BYTES: Final = 100_000_000
 # `stable_diffusion` and the like are diffusers' own modules; anything else would be foreign code.
 _LIBRARIES: Final = frozenset({"diffusers", "transformers", "stable_diffusion"})
@@ -73,15 +75,15 @@ def read_folder(folder: Path, *, needs_weights: bool = True) -> ModelFiles:
         ModelError: `model_not_one` without a readable `model_index.json`, `model_family`,
             `model_code`, `model_pickle`, or `model_damaged` with the file's name.
     """
-    index_file = folder / _INDEX
+    index_file = folder / INDEX
     if not index_file.is_file():
         raise ModelError("model_not_one", value=folder.name)
     index = _read_json(index_file, folder)
-    family = _family(index, folder)
-    components = _components(index, folder)
+    family = family_of(index, folder)
+    components = components_of(index, folder)
     weighted = [name for name, cls in components.items() if not _WITHOUT_WEIGHTS.search(cls)]
     variant = _common_variant(folder, weighted)
-    files = {_INDEX: index_file}
+    files = {INDEX: index_file}
     num_parameters = 0
     for name in components:
         found = _component_files(folder, name, variant)
@@ -167,29 +169,38 @@ def _read_json(path: Path, folder: Path) -> dict[str, Any]:
     return data
 
 
-def _family(index: dict[str, Any], folder: Path) -> Family:
+def family_of(index: dict[str, Any], folder: Path) -> Family:
+    """Return the family that a model's index names.
+
+    Raises:
+        ModelError: `model_code`, or `model_family`.
+    """
     name = index.get("_class_name")
     if isinstance(name, list):  # diffusers' form for a pipeline that comes with its own code.
-        raise ModelError("model_code", value=folder.name, file=_INDEX)
+        raise ModelError("model_code", value=folder.name, file=INDEX)
     if name not in FAMILIES:
         choices = ", ".join(FAMILIES)
         raise ModelError("model_family", value=folder.name, family=name, choices=choices)
     return FAMILIES[name]
 
 
-def _components(index: dict[str, Any], folder: Path) -> dict[str, str]:
-    """Return the class of each component that is there, by its name."""
+def components_of(index: dict[str, Any], folder: Path) -> dict[str, str]:
+    """Return the class of each component that an index names, by the component's name.
+
+    Raises:
+        ModelError: `model_damaged`, or `model_code`.
+    """
     components: dict[str, str] = {}
     for name, entry in index.items():
         if name.startswith("_") or not isinstance(entry, list):
             continue
         if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or len(entry) != 2:
-            raise ModelError("model_damaged", value=folder.name, file=_INDEX)
+            raise ModelError("model_damaged", value=folder.name, file=INDEX)
         library, class_name = entry
         if class_name is None:
             continue
         if library not in _LIBRARIES:
-            raise ModelError("model_code", value=folder.name, file=_INDEX)
+            raise ModelError("model_code", value=folder.name, file=INDEX)
         components[name] = str(class_name)
     return components
 

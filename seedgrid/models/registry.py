@@ -1,4 +1,4 @@
-"""Find models by name, on this machine only. Nothing is fetched here but by `download`.
+"""Find models by name, on this machine only; `downloads.py` brings others here.
 
 A model is `bundled`, a folder in the diffusers layout, a single .safetensors file, a hub id
 (`org/name`, `org/name@revision`) that is in the Hugging Face cache, or the name of a folder or file
@@ -11,8 +11,6 @@ the digest, never a path. Needs no torch.
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,7 +21,10 @@ from seedgrid.core.errors import ModelError
 from seedgrid.core.names import is_folder_name, is_hub_id, is_revision
 from seedgrid.core.recipe import ModelRef
 from seedgrid.models.cards import make_card
-from seedgrid.models.files import PICKLE_SUFFIXES, VARIANT, ModelFiles, read_folder
+from seedgrid.models.fetching import repository_folder
+from seedgrid.models.files import INDEX, PICKLE_SUFFIXES, ModelFiles, read_folder
+from seedgrid.models.hub import read_name
+from seedgrid.models.own import own_folder
 from seedgrid.models.single_file import configuration_source, read_single_file
 from seedgrid.storage.assets import assets_folder
 from seedgrid.storage.cache import recall, remember
@@ -31,10 +32,6 @@ from seedgrid.storage.cache import recall, remember
 BUNDLED: Final = "bundled"
 
 _PLACES: Final = "places"
-_WANTED: Final = re.compile(r"[a-z0-9_]+/[^/]+\.(?:json|txt|model|safetensors)")
-
-_ASK_S: Final = 20.0
-"""How long the hub may take to say what a model consists of."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +60,7 @@ class Model:
         if isinstance(source, Path):
             return read_single_file(self.path, source)
         try:
-            return read_single_file(self.path, _find_in_hub_cache(source, None).path)
+            return read_single_file(self.path, find_in_hub_cache(source, None).path)
         except ModelError as error:
             raise ModelError("model_configs", value=self.id, hub_id=source) from error
 
@@ -94,10 +91,10 @@ def find(model: str | None) -> Model:
     local = _find_local(wanted)
     if local is not None:
         return local
-    hub_id, revision = _hub_name(wanted)
+    hub_id, revision = read_name(wanted)
     if hub_id is None:
         raise ModelError("model_missing", value=wanted[:200])
-    return _find_in_hub_cache(hub_id, revision)
+    return find_in_hub_cache(hub_id, revision)
 
 
 def find_recorded(ref: ModelRef) -> Model:
@@ -110,7 +107,7 @@ def find_recorded(ref: ModelRef) -> Model:
     if ref.id == BUNDLED:
         models = [find(BUNDLED)]
     elif is_hub_id(ref.id) and is_revision(ref.revision):
-        models = [_find_in_hub_cache(ref.id, ref.revision if ref.revision != "local" else None)]
+        models = [find_in_hub_cache(ref.id, ref.revision if ref.revision != "local" else None)]
     else:
         places = _known_places(ref.id)
         models = [_as_model(path) for path in places if _may_be_model(path)]
@@ -145,7 +142,7 @@ def installed() -> tuple[Model, ...]:
     folders += _hub_snapshots()
     models = {BUNDLED: find(BUNDLED)} if bundled_folder().is_dir() else {}
     for path in folders:
-        if (path / "model_index.json").is_file() or (path.is_file() and _may_be_model(path)):
+        if (path / INDEX).is_file() or (path.is_file() and _may_be_model(path)):
             model = _as_model(path)
             models.setdefault(model.id, model)
     return tuple(models.values())
@@ -157,51 +154,6 @@ def bundled_folder() -> Path:
     if named:
         return Path(named)
     return assets_folder() / "model"
-
-
-def download(hub_id: str) -> Model:
-    """Fetch a model from the hub, safetensors and configurations only; the one use of the network.
-
-    Args:
-        hub_id: `org/name`, or `org/name@revision`.
-
-    Raises:
-        ModelError: `model_name`, or `download_failed` with the reason.
-    """
-    from huggingface_hub import HfApi, snapshot_download
-
-    name, revision = _hub_name(hub_id)
-    if name is None:
-        raise ModelError("model_name", value=hub_id[:80])
-    try:
-        # Asked once: listing a repository tries again and again where there is no network.
-        siblings = HfApi().model_info(name, revision=revision, timeout=_ASK_S).siblings or ()
-        there = [sibling.rfilename for sibling in siblings]
-        snapshot_download(name, revision=revision, allow_patterns=files_to_fetch(there))
-    except Exception as error:
-        # Whatever library the hub's client speaks HTTP with, its errors are no types of ours.
-        reason = str(error).strip().split("\n")[0][:200] or type(error).__name__
-        raise ModelError("download_failed", value=hub_id, reason=reason) from error
-    return _find_in_hub_cache(name, revision)
-
-
-def files_to_fetch(names: Sequence[str]) -> list[str]:
-    """Return the files of a repository that are loaded: neither pickles nor second copies.
-
-    Args:
-        names: All files of the repository, with their folders.
-
-    Returns:
-        The index, configurations, tokenizers and weights; of a variant such as fp16 only what has
-        no plain counterpart.
-    """
-    plain = set(names)
-    return [
-        name
-        for name in names
-        if (name == "model_index.json" or _WANTED.fullmatch(name))
-        and not ((variant := VARIANT.search(name)) and name.replace(f".{variant[1]}", "") in plain)
-    ]
 
 
 def _find_local(wanted: str) -> Model | None:
@@ -231,14 +183,6 @@ def _as_model(path: Path) -> Model:
     return Model(id=path.name, revision="local", path=path)
 
 
-def _hub_name(text: str) -> tuple[str | None, str | None]:
-    """Read `org/name` or `org/name@revision`, where a branch may have slashes; None for others."""
-    hub_id, at, revision = text.partition("@")
-    if not is_hub_id(hub_id) or (at and not all(map(is_revision, revision.split("/")))):
-        return None, None
-    return hub_id, revision or None
-
-
 def _known_places(name: str) -> list[Path]:
     """Return where a local model of that name may lie; a name is one path segment."""
     if not is_folder_name(name):
@@ -257,26 +201,52 @@ def _remember_place(model: Model) -> None:
 
 
 def _roots() -> list[Path]:
-    return [Path(part) for part in os.environ.get("SEEDGRID_MODELS", "").split(os.pathsep) if part]
+    named = os.environ.get("SEEDGRID_MODELS", "").split(os.pathsep)
+    return [*(Path(part) for part in named if part), own_folder()]
 
 
-def _find_in_hub_cache(hub_id: str, revision: str | None) -> Model:
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+def find_in_hub_cache(hub_id: str, revision: str | None) -> Model:
+    """Find a model that was fetched, by us or by any other program that uses the hub's cache.
 
+    Args:
+        hub_id: `org/name`.
+        revision: A branch, tag or commit; None is the main branch as it was last fetched, or
+            else what was fetched last.
+
+    Raises:
+        ModelError: `model_not_downloaded`.
+    """
+    from huggingface_hub import try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError
+
+    # `snapshot_download` without the network wants every file of a repository, also those that
+    # nobody loads; what a model is made of, its index says.
     try:
-        folder = Path(snapshot_download(hub_id, revision=revision, local_files_only=True))
-    except (LocalEntryNotFoundError, HFValidationError) as error:
+        index = try_to_load_from_cache(hub_id, INDEX, revision=revision, cache_dir=_hub_cache())
+    except HFValidationError as error:
         raise ModelError("model_not_downloaded", value=hub_id) from error
-    return Model(id=hub_id, revision=folder.name, path=folder)
+    if isinstance(index, str):
+        folder = Path(index).parent
+        return Model(id=hub_id, revision=folder.name, path=folder)
+    fetched = [] if revision else _snapshots(repository_folder(hub_id))
+    if not fetched:
+        raise ModelError("model_not_downloaded", value=hub_id)
+    return Model(id=hub_id, revision=fetched[-1].name, path=fetched[-1])
+
+
+def _hub_cache() -> Path:
+    from huggingface_hub import constants
+
+    return Path(constants.HF_HUB_CACHE)
 
 
 def _hub_snapshots() -> list[Path]:
     """Return the newest snapshot of each model in the hub's cache."""
-    from huggingface_hub.constants import HF_HUB_CACHE
+    repositories = sorted(_hub_cache().glob("models--*"))
+    return [path for each in repositories for path in _snapshots(each)[-1:]]
 
-    newest = []
-    for repository in sorted(Path(HF_HUB_CACHE).glob("models--*")):
-        snapshots = sorted(repository.glob("snapshots/*"), key=lambda path: path.stat().st_mtime)
-        newest += snapshots[-1:]
-    return newest
+
+def _snapshots(repository: Path) -> list[Path]:
+    """Return what was fetched of a repository that can be a model, the newest last."""
+    found = [path for path in repository.glob("snapshots/*") if (path / INDEX).is_file()]
+    return sorted(found, key=lambda path: path.stat().st_mtime)

@@ -66,7 +66,7 @@ def open_atomically(path: Path, *, temporary_folder: Path | None = None) -> Iter
                 file.flush()
                 os.fsync(file.fileno())
             temporary.replace(path)
-        except BaseException:
+        except BaseException:  # Nothing is left behind, whatever stopped the writer.
             with contextlib.suppress(OSError):
                 temporary.unlink(missing_ok=True)
             raise

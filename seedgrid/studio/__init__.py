@@ -5,16 +5,19 @@
         finals = studio.refine(grid[2])
         finals[3].save("labrador.png")
 
-`studio.py` starts what is asked for, `parts.py` holds what that needs, and `options.py` says what
-may be asked.
+A studio is put together in four files, each on top of the next: `studio.py` waits for pictures,
+`starting.py` starts runs, `resolving.py` makes recipes of what is asked for, and `parts.py` holds
+model, engine and library. `options.py` says what may be asked.
 """
 
+from seedgrid.engine import PainterState
 from seedgrid.studio.options import AnyPicture, RunOptions, Seeds, Settings
 from seedgrid.studio.parts import default_library, default_model
 from seedgrid.studio.studio import Studio
 
 __all__ = [
     "AnyPicture",
+    "PainterState",
     "RunOptions",
     "Seeds",
     "Settings",

@@ -39,6 +39,7 @@ class Settings(TypedDict, total=False):
     lock_width: int | None
     determinism: str | None
     portable: bool
+    weights: bool
     start: str | None
     strength: float | None
 

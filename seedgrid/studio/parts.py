@@ -21,13 +21,14 @@ from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.backend import Backend, Placement, Unwatched, Watch
 from seedgrid.diffusion.portable_trial import PortableTrial
 from seedgrid.diffusion.probe_results import ProbeReport
-from seedgrid.engine import UNBOUNDED, Bounds, Engine, Load, Run, Warmth
+from seedgrid.engine import UNBOUNDED, Bounds, Engine, Load, PainterState, Run, Warmth
 from seedgrid.pictures import StudioPicture, read_entry
 from seedgrid.storage import starts
 from seedgrid.studio.options import AnyPicture, is_id
 
 if TYPE_CHECKING:
     from seedgrid.library import Library
+    from seedgrid.studio.shelf import Shelf
     from seedgrid.verify import Claim, Verdict
 
 STARTS: Final = "starts"
@@ -73,6 +74,7 @@ class Parts:
         self._backend = backend
         self._library: Library | None = None
         self._engine: Engine | None = None
+        self._shelf: Shelf | None = None
         self._runs_per_owner = runs_per_owner
         self._bounds = bounds
         self._on_lost = on_lost
@@ -103,6 +105,16 @@ class Parts:
 
                 self._library = Library(self.library_folder)
             return self._library
+
+    @property
+    def shelf(self) -> Shelf:
+        """The models on this machine, and how others come to it."""
+        with self._making:
+            if self._shelf is None:
+                from seedgrid.studio.shelf import Shelf
+
+                self._shelf = Shelf()
+            return self._shelf
 
     def move_library(self, folder: Path) -> None:
         """Keep pictures in this folder from now on; the same one is made again if it is gone.
@@ -156,6 +168,11 @@ class Parts:
     def load(self) -> Load:
         """What the engine has to do at this moment."""
         return self.engine.load
+
+    @property
+    def painters(self) -> tuple[PainterState, ...]:
+        """Who paints, where a cluster does; empty where one process does."""
+        return self.engine.painters
 
     def warm(self) -> None:
         """Load the studio's model in the background, when no run waits.
@@ -271,6 +288,8 @@ class Parts:
 
     def close(self) -> None:
         """Stop what is running, save what is finished, let go of the model."""
+        if self._shelf is not None:
+            self._shelf.close()
         if self._engine is not None:
             self._engine.close()
         if self._library is not None:

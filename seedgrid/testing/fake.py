@@ -49,6 +49,7 @@ FAKE_CARD: Final = ModelCard(
     scheduler="DDIM",
     schedulers=("DDIM", "Euler"),
     has_start=True,
+    has_weights=True,
     hints={"modifier": ("highly realistic", "artsy", "trending", "colorful")},
 )
 

@@ -12,23 +12,26 @@ import gradio as gr
 
 from seedgrid.core.errors import SeedGridError
 from seedgrid.web.actions.library import LibraryActions
+from seedgrid.web.actions.selected import Outcome, Selected
 from seedgrid.web.components.layout import View
 from seedgrid.web.serializers import stage
 from seedgrid.web.serializers.place import write_fields
 from seedgrid.web.state.page_state import read_page_state
 from seedgrid.web.wiring import PRIVATE, Updates, or_skip, said, show_page, updates
 
-_ASK_AGAIN_JS: Final = "() => SeedGrid.askLibrary()"
-_CHECK_JS: Final = "(status) => SeedGrid.checkLibrary(status)"
+_ASK_AGAIN_JS: Final = "() => SeedGrid.askLibrary?.()"
+_CHECK_JS: Final = "(status) => SeedGrid.checkLibrary?.(status)"
 
 
-def wire_library(view: View, actions: LibraryActions) -> None:
+def wire_library(view: View, actions: LibraryActions, selected: Selected) -> None:
     """Connect the library page.
 
     Args:
         view: The components.
         actions: What answers in the library.
+        selected: What answers its selection.
     """
+    _wire_selected(view, selected)
     _wire_pictures(view, actions)
     _wire_drop(view, actions)
 
@@ -43,9 +46,6 @@ def _wire_pictures(view: View, actions: LibraryActions) -> None:
     def on_example(kept: object, event: gr.EventData) -> Updates:
         return updates(actions.on_example(event._data.get("example"), kept))
 
-    def on_trash(kept: object, event: gr.EventData) -> object:
-        return _problem(actions.on_trash(said(event, "asked"), kept), kept)
-
     def on_empty(kept: object) -> object:
         return _problem(actions.on_empty_trash(kept), kept)
 
@@ -55,8 +55,6 @@ def _wire_pictures(view: View, actions: LibraryActions) -> None:
     view.library.search(on_search, view.state, view.library, **PRIVATE)
     show_page(view, view.library.open, on_open)
     show_page(view, view.stage.example, on_example)
-    thrown = view.library.trash(on_trash, view.state, view.status, **PRIVATE)
-    thrown.then(None, view.status, js=_CHECK_JS, api_visibility="private")
     emptied = view.library.empty(on_empty, view.state, view.status, **PRIVATE)
     emptied.then(None, js=_ASK_AGAIN_JS, api_visibility="private")
 
@@ -68,6 +66,19 @@ def _wire_pictures(view: View, actions: LibraryActions) -> None:
     view.card.picked.note(on_note, view.state, view.status, **PRIVATE)
 
 
+def _wire_selected(view: View, selected: Selected) -> None:
+    def on_trash(kept: object, event: gr.EventData) -> Updates:
+        return _outcome(selected.on_trash(said(event, "asked"), kept))
+
+    def on_mark(kept: object, event: gr.EventData) -> Updates:
+        return _outcome(selected.on_mark(said(event, "asked"), kept))
+
+    parts = [view.status, view.library]
+    for event, answer in ((view.library.trash, on_trash), (view.library.mark, on_mark)):
+        done = event(answer, view.state, parts, **PRIVATE)
+        done.then(None, view.status, js=_CHECK_JS, api_visibility="private")
+
+
 def _wire_drop(view: View, actions: LibraryActions) -> None:
     def on_drop(kept: object, files: list[str] | None) -> Updates:
         update, filled = actions.on_drop(files or [], kept)
@@ -77,6 +88,10 @@ def _wire_drop(view: View, actions: LibraryActions) -> None:
         return *updates(replace(update, status=status, fields=fields)), None
 
     show_page(view, view.drop.upload, on_drop, view.drop, also=[view.drop])
+
+
+def _outcome(outcome: Outcome) -> Updates:
+    return or_skip(outcome.status), or_skip(outcome.answer)
 
 
 def _problem(error: SeedGridError | None, kept: object) -> object:

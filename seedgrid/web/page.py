@@ -18,6 +18,7 @@ from seedgrid.studio import Studio
 from seedgrid.web.actions.checks import Checks
 from seedgrid.web.actions.library import LibraryActions
 from seedgrid.web.actions.painting import Handlers
+from seedgrid.web.actions.selected import Selected
 from seedgrid.web.api import publish
 from seedgrid.web.components.layout import build_view
 from seedgrid.web.library_wiring import wire_library
@@ -42,6 +43,7 @@ class Answers:
         handlers: For stage, rail and card.
         checks: For the Verify button.
         library: For the library page.
+        selected: For what is selected there.
     """
 
     studio: Studio
@@ -49,6 +51,7 @@ class Answers:
     handlers: Handlers
     checks: Checks
     library: LibraryActions
+    selected: Selected
 
 
 def make_answers(studio: Studio, libraries: Libraries | None = None) -> Answers:
@@ -66,6 +69,7 @@ def make_answers(studio: Studio, libraries: Libraries | None = None) -> Answers:
         handlers=Handlers(studio, snapshots, paints_links=not is_public()),
         checks=Checks(studio, libraries),
         library=LibraryActions(studio, snapshots),
+        selected=Selected(snapshots),
     )
 
 
@@ -81,7 +85,7 @@ def build_app(answers: Answers, *, language: str | None = None) -> gr.Blocks:
     ) as demo:
         view = build_view(make_i18n(), starting_suffixes(answers.studio))
         wire(view, answers.handlers, answers.checks, demo, language=language)
-        wire_library(view, answers.library)
+        wire_library(view, answers.library, answers.selected)
         publish(answers.studio)
     demo.queue(max_size=_MAX_WAITING, default_concurrency_limit=None)
     _look_seldom(demo)

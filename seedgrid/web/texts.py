@@ -23,11 +23,12 @@ def word(key: str, language: str) -> str:
 
 def page_texts() -> dict[str, dict[str, str]]:
     """Return every text, error and reason, by key and language, for the scripts of the page."""
-    texts: dict[str, dict[str, str]] = {}
-    for language, locale in locales().items():
-        for key, sentence in _of_page(locale).items():
-            texts.setdefault(key, {})[language] = sentence
-    return texts
+    return _by_key({language: _of_page(locale) for language, locale in locales().items()})
+
+
+def later_texts() -> dict[str, dict[str, str]]:
+    """Return the texts of the scripts that come later, as `page_texts` does."""
+    return _by_key({language: locale.later for language, locale in locales().items()})
 
 
 def page_languages() -> dict[str, dict[str, str | bool]]:
@@ -72,6 +73,15 @@ def _labels(locale: Locale) -> dict[str, str]:
         for row in ON_PAGE
     }
     return words | about
+
+
+def _by_key(words: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]]:
+    """Turn sentences by language and key into those by key and language."""
+    texts: dict[str, dict[str, str]] = {}
+    for language, sentences in words.items():
+        for key, sentence in sentences.items():
+            texts.setdefault(key, {})[language] = sentence
+    return texts
 
 
 def _of_page(locale: Locale) -> Mapping[str, str]:

@@ -9,12 +9,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    expect,
+    sync_playwright,
+)
 from serving import Gate, serve
 from steps import SOON_MS, OpenPage
 
 DESKTOP = {"width": 1400, "height": 900}
 NAMES = ("chromium", "chromium-browser", "google-chrome")
+NOBODY_ANSWERS = "Failed to load resource: net::ERR_"
 FLAGS = ("--no-sandbox", "--disable-dev-shm-usage")
 
 
@@ -91,10 +99,17 @@ def open_page(browser: Browser, address: str, troubles: list[str]) -> Iterator[O
     """Open the page in a browser of its own: `open_page("?__lang=ko", locale="ko-KR")`."""
     contexts = []
 
-    def open_page(path: str = "", *, at: str = address, count: int = 4, **options: Any) -> Page:
+    def open_page(
+        path: str = "",
+        *,
+        at: str = address,
+        count: int = 4,
+        loses_server: bool = False,
+        **options: Any,
+    ) -> Page:
         context = browser.new_context(**({"viewport": DESKTOP} | options))
         contexts.append(context)
-        return visit(context, at, path, troubles, count=count)
+        return visit(context, at, path, troubles, count=count, loses_server=loses_server)
 
     yield open_page
     for context in contexts:
@@ -112,12 +127,34 @@ def page(shared: BrowserContext, address: str, troubles: list[str]) -> Iterator[
 
 
 def visit(
-    context: BrowserContext, address: str, path: str, troubles: list[str], *, count: int = 4
+    context: BrowserContext,
+    address: str,
+    path: str,
+    troubles: list[str],
+    *,
+    count: int = 4,
+    loses_server: bool = False,
 ) -> Page:
-    """Open the page and wait until it shows its place with so many cells."""
+    """Open the page and wait until it shows its place with so many cells.
+
+    Args:
+        context: Whose page it is.
+        address: Where the page is.
+        path: What follows the address.
+        troubles: Where what must not happen is written down.
+        count: How many cells it will show.
+        loses_server: Whether the test takes its server away: the browser itself, not the page, then
+            writes into the console, at any later time, that nobody answered.
+    """
     page = context.new_page()
     page.set_default_timeout(SOON_MS)
-    page.on("console", lambda m: troubles.append(m.text) if m.type == "error" else None)
+
+    def on_console(message: ConsoleMessage) -> None:
+        is_expected = loses_server and message.text.startswith(NOBODY_ANSWERS)
+        if message.type == "error" and not is_expected:
+            troubles.append(message.text)
+
+    page.on("console", on_console)
     page.on("pageerror", lambda error: troubles.append(str(error)))
     page.on("request", lambda r: troubles.append(r.url) if is_elsewhere(r.url, address) else None)
     page.goto(address + path)

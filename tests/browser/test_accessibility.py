@@ -63,10 +63,38 @@ def _library(page: Page) -> None:
     expect(page.locator("#sg-library .sg-item").first).to_be_visible()
 
 
+def _selecting(page: Page) -> None:
+    page.click("#sg-library .sg-select")
+    for at in (0, 1):
+        page.locator("#sg-library .sg-item-open").nth(at).click()
+    expect(page.locator("#sg-library [data-tool='compare']")).to_be_enabled()
+    page.fill("#sg-library .sg-tag-form input", "night")
+    page.keyboard.press("Enter")
+    expect(page.locator("#sg-library .sg-tags button")).to_have_count(1)
+
+
+def _undoing(page: Page) -> None:
+    page.click("#sg-library [data-tool='remove']")
+    expect(page.locator("#sg-library .sg-undo")).to_be_visible()
+
+
 def _zoom(page: Page) -> None:
     page.evaluate("scrollTo(0, 0)")
     page.locator("body").press("z")
     expect(page.locator("dialog.sg-zoom")).to_be_visible()
+
+
+def _slides(page: Page) -> None:
+    page.click("dialog.sg-zoom [data-tool='slides']")
+    page.locator("dialog.sg-slides [data-tool='play']").click()
+    expect(page.locator("dialog.sg-slides [data-tool='play']")).to_have_text("Play")
+
+
+def _film(page: Page) -> None:
+    page.keyboard.press("Escape")
+    page.click("#sg-export summary")
+    page.click("[data-look='film']")
+    expect(page.locator("dialog.sg-film [data-kind='gif']")).to_be_visible()
 
 
 def _settings(page: Page) -> None:
@@ -93,7 +121,11 @@ STATES: Final[tuple[tuple[str, Callable[[Page], object]], ...]] = (
     ("picked", _picked),
     ("refused", _refused),
     ("library", _library),
+    ("selecting", _selecting),
+    ("undo", _undoing),
     ("zoom", _zoom),
+    ("slides", _slides),
+    ("film", _film),
     ("keys", _help),
     ("settings", _settings),
 )

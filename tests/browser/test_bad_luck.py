@@ -6,30 +6,9 @@ import shutil
 from pathlib import Path
 
 from PIL import Image
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 from serving import serve
 from steps import OpenPage, cell, generate, prompt, status
-
-GONE = "#sg-away"
-
-
-def test_a_server_that_is_gone_is_said_and_comes_back(browser: Browser, tmp_path: Path) -> None:
-    """In the visitor's language, Gradio's message unseen; what was typed is there after."""
-    context = browser.new_context(locale="ko-KR")
-    page = context.new_page()
-    with serve(tmp_path) as address:
-        page.goto(address)
-        page.locator("#sg-stage[aria-busy]").wait_for()
-        generate(page)
-    prompt(page).fill("typed while nobody answers")
-    page.click("#sg-generate")
-    expect(page.locator(GONE)).to_contain_text("SeedGrid가 응답하지 않습니다")
-    expect(page.locator(".toast-wrap")).to_be_hidden()
-    with serve(tmp_path, port=int(address.strip("/").rsplit(":", 1)[1])):
-        expect(page.locator(GONE)).to_have_count(0)
-        expect(prompt(page)).to_have_value("typed while nobody answers")
-        generate(page)
-    context.close()
 
 
 def test_a_folder_that_refuses_is_made_again_or_another_one_is_taken(

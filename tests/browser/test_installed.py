@@ -36,6 +36,8 @@ from seedgrid.formats import png
 ROOT = Path(__file__).parents[2]
 SLOW_MS = 180_000
 
+pytestmark = pytest.mark.sweep
+
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -39,6 +39,13 @@ def open_library(page: Page) -> None:
     expect(page.locator(ITEMS).first).to_be_visible()
 
 
+def shown(page: Page) -> list[str]:
+    """The ids of the items that are there, in order."""
+    return page.eval_on_selector_all(
+        f"{ITEMS} .sg-item-open", "all => all.map((each) => each.dataset.pictureId)"
+    )
+
+
 def search(page: Page, words: str) -> None:
     page.fill("#sg-library input[type=search]", words)
 
@@ -84,7 +91,7 @@ def test_a_large_library_keeps_the_page_small(open_page: OpenPage, tmp_path: Pat
 
 
 def test_what_is_thrown_away_can_be_taken_back(page: Page) -> None:
-    """One click removes, one click undoes; the trash holds what is not undone."""
+    """One click removes, one click undoes; several go and come back together."""
     prompt(page).fill("a wombat to lose")
     generate(page)
     open_library(page)
@@ -95,10 +102,81 @@ def test_what_is_thrown_away_can_be_taken_back(page: Page) -> None:
     expect(page.locator(ITEMS)).to_have_count(3)
     page.click("#sg-library .sg-undo button")
     expect(page.locator(ITEMS)).to_have_count(4)
+    there = shown(page)
+    page.click("#sg-library .sg-select")
+    page.locator(f"{ITEMS} .sg-item-open").first.click()
+    page.locator(f"{ITEMS} .sg-item-open").nth(2).click(modifiers=["Shift"])
+    expect(page.locator(".sg-selected-count")).to_have_text("3 selected")
+    page.click("#sg-library [data-tool=favourite]")
+    expect(page.locator(f"{ITEMS} .sg-icon-star")).to_have_count(3)
+    page.click("#sg-library [data-tool=compare]")
+    expect(page.locator("dialog.sg-compare .sg-compare-others button")).to_have_count(2)
+    page.keyboard.press("Escape")
+    page.click("#sg-library [data-tool=remove]")
+    expect(page.locator(ITEMS)).to_have_count(1)
+    expect(page.locator(".sg-undo")).to_contain_text("3")
+    page.click("#sg-library .sg-undo button")
+    expect(page.locator(ITEMS)).to_have_count(4)
+    assert shown(page) == there
     page.locator(ITEMS).first.hover()
     page.locator(f"{ITEMS} .sg-item-remove").first.click()
     page.get_by_role("button", name="Trash", exact=True).click()
     expect(page.locator(ITEMS)).to_have_count(1)
+
+
+def test_tags_gather_and_works_alike_are_one(page: Page) -> None:
+    """Markup in a tag is text; its chip opens the collection; two equal works are one card."""
+    hostile = "<img src=x onerror=alert(1)>"
+    prompt(page).fill("a heron made twice")
+    generate(page)
+    generate(page)
+    open_library(page)
+    expect(page.locator(ITEMS).first).to_contain_text("2 times")
+    search(page, "heron twice")
+    expect(page.locator(ITEMS)).to_have_count(8)
+    page.click("#sg-library .sg-select")
+    for at in (1, 2):
+        page.locator(f"{ITEMS} .sg-item-open").nth(at).click()
+    tagged = [shown(page)[at] for at in (1, 2)]
+    page.fill("#sg-library .sg-tag-form input", hostile)
+    page.keyboard.press("Enter")
+    expect(page.locator(".sg-shared-tags")).to_have_text(hostile)
+    page.keyboard.press("Escape")
+    chip = page.locator("#sg-library .sg-tags button")
+    expect(chip).to_have_text(f"{hostile}2")
+    chip.click()
+    expect(page.locator(ITEMS)).to_have_count(2)
+    assert shown(page) == tagged
+    expect(page.locator(f"{ITEMS} .sg-item-tag").first).to_have_text(hostile)
+    page.select_option("#sg-library .sg-order", "oldest")
+    page.wait_for_function(
+        f"id => document.querySelector('{ITEMS} .sg-item-open').dataset.pictureId === id",
+        arg=tagged[1],
+    )
+    page.click("#sg-library .sg-select")
+    page.click("#sg-library [data-tool=all]")
+    page.click("#sg-library .sg-shared-tags button")
+    expect(chip).to_have_count(0)
+    expect(page.locator(ITEMS)).to_have_count(8)
+
+
+def test_on_a_phone_a_finger_selects(open_page: OpenPage) -> None:
+    """Captions stand under the pictures, no cross on each; what is selected goes and comes back."""
+    page = open_page(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    prompt(page).fill("a wombat on a phone")
+    generate(page)
+    open_library(page)
+    search(page, "wombat phone")
+    expect(page.locator(ITEMS)).to_have_count(4)
+    expect(page.locator(f"{ITEMS} p").first).to_contain_text("a wombat on a phone")
+    expect(page.locator(f"{ITEMS} p").first).to_be_visible()
+    expect(page.locator(f"{ITEMS} .sg-item-remove").first).to_be_hidden()
+    page.click("#sg-library .sg-select")
+    page.click("#sg-library [data-tool=all]")
+    page.click("#sg-library [data-tool=remove]")
+    expect(page.locator(ITEMS)).to_have_count(0)
+    page.click("#sg-library .sg-undo button")
+    expect(page.locator(ITEMS)).to_have_count(4)
 
 
 def test_favourites_and_notes_are_found_again(page: Page) -> None:

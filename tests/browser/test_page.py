@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
-import signal
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from serving import Gate, serve, serve_process
+from serving import Gate, serve
 from steps import (
     CELLS,
     PICTURES,
@@ -242,26 +240,6 @@ def test_a_file_that_is_gone_leaves_a_quiet_mark(open_page: OpenPage, tmp_path: 
         page.click("#sg-refine")
         wait_for_new_round(page, before)
         assert seeds_shown(page) == ["0"] * 4
-        page.close()  # before its server
-
-
-def test_a_server_that_was_started_again_is_told_of(browser: Browser, tmp_path: Path) -> None:
-    """The run went with its server: the page says so by itself, and paints again."""
-    page = browser.new_page()  # its console may complain: the server is away
-    with serve_process(tmp_path / "library") as (address, process):
-        port = int(address.rstrip("/").rpartition(":")[2])
-        page.goto(address)
-        prompt(page).fill("a fox that is held")
-        page.click("#sg-generate")
-        expect(cell(page, 0)).to_have_attribute("data-state", "painting")
-        os.kill(process, signal.SIGKILL)
-    expect(status(page)).to_contain_text("does not answer")
-    Gate(tmp_path / "library").open()
-    with serve(tmp_path / "library", port=port):
-        expect(status(page)).to_contain_text("started anew")
-        expect(page.locator("#sg-stage")).to_have_attribute("aria-busy", "false")
-        page.click("#sg-generate")
-        wait_until_done(page)
         page.close()  # before its server
 
 

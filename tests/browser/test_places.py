@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 from pathlib import Path
 
 import numpy as np
 from playwright.sync_api import Page, expect
-from serving import Gate, serve
+from serving import Gate, serve, serve_process
 from steps import (
     OpenPage,
     cell,
@@ -21,6 +23,8 @@ from steps import (
     variation,
     wait_until_done,
 )
+
+from seedgrid.web.texts import say
 
 FIELDS = """() => ["prompt", "seeds", "steps", "size", "negative", "scheduler", "vary-1", "vary-2"]
     .map((id) => document.querySelector(`#sg-${id} :is(textarea, input)`)?.value)"""
@@ -155,27 +159,40 @@ def test_ten_random_moments(page: Page) -> None:
         expect_fields(page, places[at][1])
 
 
-def test_a_server_that_starts_again_finds_the_words(
-    open_page: OpenPage, tmp_path: Path, troubles: list[str]
-) -> None:
-    """In the middle of a run: what was typed is there, whatever became of the pictures."""
-    with serve(tmp_path / "library") as address:
-        page = open_page(at=address)
+def test_a_server_that_starts_again_finds_the_words(open_page: OpenPage, tmp_path: Path) -> None:
+    """In the middle of a run: the page comes back by itself, once, with all that was typed.
+
+    Until then it says in the visitor's language, and not in Gradio's words, that nobody answers.
+    """
+    away = "#sg-away"
+    with serve_process(tmp_path / "library") as (address, process):
+        page = open_page(at=address, locale="ko-KR", loses_server=True)
         type_a_cat(page)
         prompt(page).fill("a cat, held")
-        wanted = fields(page)
         page.click("#sg-generate")
         expect(cell(page, 0)).to_have_attribute("data-state", "painting")
-        port = int(address.rstrip("/").rsplit(":", 1)[1])
+        os.kill(process, signal.SIGKILL)
+    prompt(page).fill("a cat, typed while nobody answers")
+    expect(page.locator(away)).to_contain_text("SeedGrid가 응답하지 않습니다")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator(".toast-wrap")).to_be_hidden()
+    wanted = fields(page)
     Gate(tmp_path / "library").open()
-    with serve(tmp_path / "library", port=port):
-        page.reload()
-        page.locator("#sg-stage[aria-busy='false']").wait_for()
+    loads: list[str] = []
+    page.on("load", lambda: loads.append(page.url))
+    with serve(tmp_path / "library", port=port_of(address)):
+        expect(status(page)).to_contain_text(say("status_interrupted", "ko"))
+        expect(page.locator(away)).to_have_count(0)
+        expect(page.locator("#sg-stage")).to_have_attribute("aria-busy", "false")
         expect_fields(page, wanted)
         generate(page)
         assert fields(page) == wanted
-    # Meanwhile the page asked for its server again and again.
-    troubles[:] = [each for each in troubles if "ERR_CONNECTION_REFUSED" not in each]
+        assert len(loads) == 1
+        page.close()  # before its server
+
+
+def port_of(address: str) -> int:
+    return int(address.rstrip("/").rsplit(":", 1)[1])
 
 
 def test_a_link_opens_the_picture_or_paints_it(open_page: OpenPage, elsewhere: str) -> None:

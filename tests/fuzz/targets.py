@@ -173,8 +173,8 @@ def _faulty(data: bytes) -> None:
     if b"crash" in data:
         raise RecursionError
     if b"slow" in data:
-        end_s = time.process_time() + 1.2
-        while time.process_time() < end_s:
+        end_s = time.thread_time() + 1.2
+        while time.thread_time() < end_s:
             pass
     if b"large" in data:
         bytearray(400 * 1024**2)
@@ -232,6 +232,6 @@ TARGETS: Final[dict[str, Target]] = {
     ),
 }
 
-CONTROL: Final = Target(read=_faulty, seeds=[b"a crash", b"is slow", b"and large", b"nothing"])
+CONTROL: Final = Target(read=_faulty, seeds=[b"a crash", b"slow and large"])
 
 REFUSED: Final = InputError

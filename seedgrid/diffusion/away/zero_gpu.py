@@ -8,12 +8,15 @@ returns the function as it is. Never run on a GPU.
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Generator, Iterator
 from typing import Final
 
 from seedgrid.core.errors import RunError
 from seedgrid.diffusion.away.computing import News, compute
+
+logger = logging.getLogger(__name__)
 
 _LOADING_S: Final = 30
 """Loading a model, on top of what painting takes; asked for alone when nothing is painted."""
@@ -44,7 +47,9 @@ class ZeroGpu:
         try:
             yield from self._lent(text, paint, expected_s)
         except Exception as error:
-            # Gradio's own error says why nothing was lent: no quota left, or none free.
+            # Gradio's own error says why nothing was lent: no quota left, or none free. What goes
+            # wrong while painting is no exception here: `compute` tells it as news.
+            logger.warning("nothing was lent, or it was taken away", exc_info=True)
             reason = str(getattr(error, "message", "") or error)
             raise RunError("place_failed", reason=reason) from error
 

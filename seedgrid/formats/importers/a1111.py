@@ -24,7 +24,9 @@ _SETTING: Final = re.compile(r'(\w[\w \-/.]{0,80}):[ \t]{0,4}("(?:\\.|[^\\"])*"|
 _NEGATIVE: Final = "Negative prompt:"
 _NETWORK: Final = re.compile(r"<(?:lora|lyco|hypernet):([^:>]{1,200})(?::[^>]{0,200})?>", re.I)
 _LORA: Final = re.compile(r"<lora:([^:>]{1,200}+)(?::([^:>]{1,20}+))?+[^>]{0,200}+>", re.I)
-_WEIGHT: Final = re.compile(r"(?<!\\)[(\[][^()\[\]]+(?<!\\)[)\]]|\bBREAK\b|\bAND\b")
+_WEIGHT: Final = re.compile(r"(?<!\\)[(\[][^()\[\]]+(?<!\\)[)\]]")
+_BEYOND: Final = re.compile(r"\bBREAK\b|\bAND\b|\[[^()\[\]:|]{0,200}+[:|]")
+"""What is no weight: parts of their own, words that change between steps."""
 _MIN_SETTINGS: Final = 3
 _MAX_LINE: Final = 100_000
 _MAX_TEXT: Final = 256 * 1024
@@ -92,6 +94,7 @@ def read(texts: Mapping[str, str]) -> Found | None:
         extras=_extras(settings),
         lora_tags=tags,
         loras=(*loras, *_hashed_names(settings.get("Lora hashes", "")), *_networks(settings)),
+        weights=_is_weighed(prompt + negative, tool),
         reasons=_reasons(settings, prompt + negative, tool),
     )
 
@@ -186,9 +189,14 @@ def _reasons(settings: Mapping[str, str], words: str, tool: str) -> tuple[Notice
         reasons.append(Notice("import_second_pass"))
     elif _is_img2img(settings):
         reasons.append(Notice("import_first_picture"))
-    if tool != "SeedGrid" and _WEIGHT.search(words):
+    if tool != "SeedGrid" and _BEYOND.search(words):
         reasons.append(Notice("import_weights", tool=tool))
     return tuple(reasons)
+
+
+def _is_weighed(words: str, tool: str) -> bool:
+    is_of_kind = tool not in ("SeedGrid", "ComfyUI")  # Ours says it in its recipe.
+    return is_of_kind and _BEYOND.search(words) is None and _WEIGHT.search(words) is not None
 
 
 def _is_img2img(settings: Mapping[str, str]) -> bool:

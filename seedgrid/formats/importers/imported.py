@@ -67,6 +67,7 @@ class Found:
         extras: What SeedGrid has no setting for, by the tool's names.
         loras: Names of low-rank adaptations.
         lora_tags: Names and scales of those that the prompt named.
+        weights: Whether brackets weigh words there as they can here.
         reasons: More that cannot come along.
     """
 
@@ -86,6 +87,7 @@ class Found:
     extras: tuple[str, ...] = ()
     loras: tuple[str, ...] = ()
     lora_tags: tuple[tuple[str, str], ...] = ()
+    weights: bool = False
     reasons: tuple[Notice, ...] = ()
 
 
@@ -101,6 +103,7 @@ def to_imported(found: Found) -> Imported:
         **reasons.numbers(),
         scheduler=reasons.scheduler(),
         noise_mix=reasons.noise_mix(),
+        weights=found.weights,
     )
     if seeds:
         request = replace(request, seeds=seeds)
@@ -126,6 +129,9 @@ def fit(imported: Imported, card: ModelCard) -> Imported:
     if request.scheduler and request.scheduler.casefold() not in names:
         reasons.append(Notice("import_sampler", value=request.scheduler))
         request = replace(request, scheduler=None)
+    if request.weights and not card.has_weights:
+        reasons.append(Notice("import_weights", tool=imported.tool))
+        request = replace(request, weights=False)
     width, height = request.width or card.width, request.height or card.height
     fitting = _fitting_size(width, height, card)
     if fitting != (width, height):

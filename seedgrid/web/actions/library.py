@@ -1,7 +1,7 @@
-"""The library on the page: browse, search, open, mark, throw away, take in, and links.
+"""The library on the page: browse, search, open, take in, and links.
 
-Works and pictures come in pages, newest first. Knows no component; opening a picture shows its
-place in its work through a `Snapshot`.
+What is done to several pictures at once is selected.py. Works and pictures come in pages, newest
+first. Knows no component; opening a picture shows its place in its work through a `Snapshot`.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from pydantic import Field, StringConstraints, ValidationError
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError, SeedGridError
-from seedgrid.core.picture import PictureId, pixels_sha256
+from seedgrid.core.picture import pixels_sha256
 from seedgrid.core.recipe import Seed, Value
 from seedgrid.core.request import Request
 from seedgrid.formats import png
@@ -34,9 +34,13 @@ if TYPE_CHECKING:
     from seedgrid.library import Library
 
 PAGE_SIZE: Final = 60
+MAX_TAGS_SHOWN: Final = 200
 
 Words = Annotated[str, StringConstraints(max_length=200)]
 Day = Annotated[str, StringConstraints(pattern=r"^(\d{4}-\d{2}-\d{2})?$")]
+
+
+Sort = Literal["newest", "oldest", "favourites", "words"]
 
 
 class Query(Value):
@@ -47,6 +51,7 @@ class Query(Value):
         after: Where the next page goes on.
         since: The first day, `"2026-11-20"`.
         until: The day after the last one.
+        tag: Only pictures with it.
     """
 
     number: Annotated[int, Field(ge=0)] = 0
@@ -57,21 +62,15 @@ class Query(Value):
     trashed: bool = False
     since: Day = ""
     until: Day = ""
+    tag: Words = ""
+    sort: Sort = "newest"
     after: Annotated[int, Field(ge=0)] | None = None
 
     @property
     def is_open(self) -> bool:
         """Whether it asks for all works."""
-        wanted = (self.text, self.model, self.favourite, self.trashed, self.since, self.until)
-        return not any(wanted) and self.seed is None
-
-
-class Throw(Value):
-    """What goes into the trash or comes out of it: a work, or some pictures."""
-
-    work: PictureId | None = None
-    pictures: Annotated[tuple[PictureId, ...], Field(strict=False, max_length=500)] = ()
-    trashed: bool
+        words = (self.text, self.model, self.tag, self.since, self.until)
+        return not (any(words) or self.favourite or self.trashed) and self.seed is None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,23 +129,6 @@ class LibraryActions:
         # The four are no table of prompts: what is in the fields is the picture that was clicked.
         own = {"prompt": entry.recipe.prompt, "seeds": str(entry.recipe.seed), "more_prompts": ""}
         return replace(update, place=place | {"fields": (place.get("fields") or {}) | own})
-
-    def on_trash(self, asked: object, kept: object) -> SeedGridError | None:
-        """Put pictures or a whole work into the trash, or take them out; return what hinders."""
-        try:
-            wanted = Throw.model_validate(asked)
-        except ValidationError:
-            return None
-        library = self._look(kept).library
-        ids = wanted.pictures
-        if wanted.work is not None:
-            ids = tuple(entry.id for entry in library.work(wanted.work))
-        change = library.trash if wanted.trashed else library.restore
-        try:
-            change(*ids)
-        except SeedGridError as error:
-            return error
-        return None
 
     def on_empty_trash(self, kept: object) -> SeedGridError | None:
         """Delete what is in the trash for good; return what hinders."""
@@ -260,9 +242,9 @@ def _known_by_pixels(taken: Taken, library: Library) -> Taken:
 
 
 def _works(library: Library, query: Query) -> stage.Json:
-    page = library.works(limit=PAGE_SIZE, after=query.after)
-    items = [pictures.item(work.cover, work.num_pictures) for work in page.works]
-    return _answer(query, items, page.after)
+    page = library.works(limit=PAGE_SIZE, after=query.after, sort=query.sort)
+    items = [pictures.item(work.cover, work) for work in page.works]
+    return _answer(library, query, items, page.after)
 
 
 def _pictures(library: Library, query: Query) -> stage.Json:
@@ -274,15 +256,27 @@ def _pictures(library: Library, query: Query) -> stage.Json:
         since=query.since or None,
         until=query.until or None,
         trashed=query.trashed,
+        tag=query.tag or None,
+        sort=query.sort,
         limit=PAGE_SIZE,
         after=query.after,
     )
-    return _answer(query, [pictures.item(entry) for entry in page.entries], page.after)
+    items = [pictures.item(entry) for entry in page.entries]
+    return _answer(library, query, items, page.after)
 
 
-def _answer(query: Query, items: list[stage.Json], after: int | None) -> stage.Json:
+def _answer(
+    library: Library, query: Query, items: list[stage.Json], after: int | None
+) -> stage.Json:
     is_more = query.after is not None
-    return {"number": query.number, "items": items, "after": after, "is_more": is_more}
+    answer = {"number": query.number, "items": items, "after": after, "is_more": is_more}
+    return answer if is_more else answer | {"tags": tags_of(library)}
+
+
+def tags_of(library: Library) -> list[stage.Json]:
+    """Return the library's tags, the most used ones, as its script is told of them."""
+    found = library.collections()[:MAX_TAGS_SHOWN]
+    return [{"tag": each.tag, "number": each.num_pictures} for each in found]
 
 
 def _show(here: Snapshot, entry: Entry) -> PageUpdate:

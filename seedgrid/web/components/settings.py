@@ -43,6 +43,7 @@ def build_settings(i18n: gr.I18n, shapes: gr.HTML | None = None) -> dict[str, gr
         if shapes is not None:
             shapes.render()
         settings = _rows(i18n, [row for row in folded if not row.is_expert])
+        gr.Button(i18n("models_open"), elem_id="sg-models", size="sm", variant="secondary")
         gr.Button(i18n("expert"), elem_id="sg-expert-open", size="sm", variant="secondary")
         with gr.Column(elem_id="sg-expert"):
             settings |= _rows(i18n, [row for row in folded if row.is_expert])

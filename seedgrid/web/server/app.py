@@ -39,8 +39,12 @@ from seedgrid.studio import Studio
 from seedgrid.web.server.downloads import download_routes
 from seedgrid.web.server.headers import SPACE_FRAMES, SecurityHeaders
 from seedgrid.web.server.health import health_route
+from seedgrid.web.server.later import ADDRESS, later_route, later_version
 from seedgrid.web.server.limits import BoundedBody
+from seedgrid.web.server.looking import looking_routes
 from seedgrid.web.server.mcp_tools import mcp_routes
+from seedgrid.web.server.metrics import metrics_routes
+from seedgrid.web.server.models import model_routes
 from seedgrid.web.server.openapi import api_routes
 from seedgrid.web.server.packed import Packed
 from seedgrid.web.server.page_head import PageHead
@@ -62,6 +66,7 @@ SCRIPTS: Final = (
     "verdict.js",
     "exports.js",
     "fours.js",
+    "offers.js",
     "starting.js",
     "status.js",
     "history.js",
@@ -69,9 +74,7 @@ SCRIPTS: Final = (
     "advice.js",
     "folds.js",
     "shapes.js",
-    "card_grid.js",
-    "selection.js",
-    "library.js",
+    "door.js",
     "zoom.js",
     "large.js",
     "drop.js",
@@ -157,12 +160,16 @@ def routes(studio: Studio, libraries: Libraries, follow: Follow) -> list[Route]:
     return [
         Route("/seedgrid/follow", follow_route(follow), methods=["POST"]),
         *download_routes(libraries),
+        *looking_routes(studio, libraries),
         Route("/seedgrid/opening/{number:int}.jpg", opening),
         Route("/seedgrid/export/{id}/{scope}.{kind}", export),
         Route("/seedgrid/pictures/{id}.png", picture),
         Route("/seedgrid/thumbs/{id}.jpg", thumb),
+        later_route(),
         Route("/seedgrid/assets/{name:path}", asset),
         health_route(studio),
+        *metrics_routes(studio),
+        *model_routes(studio),
         *api_routes(),
         *mcp_routes(studio),
     ]
@@ -203,6 +210,7 @@ def page_head(language: str | None) -> str:
         "fields": [row.id for row in ON_PAGE],
         "max_upload_mb": MAX_FILE_MB,
         "links": [row.name for row in IN_LINKS],
+        "later": f"{ADDRESS}?v={later_version()}",
     }
     words = json.dumps(config, ensure_ascii=False).replace("<", "\\u003c")
     links = [f'<link rel="stylesheet" href="{_address(name)}">' for name in _STYLES]
@@ -257,7 +265,7 @@ def _exported(entries: Sequence[Entry], kind: str) -> Response:
             path.write_text(script(entries), encoding="utf-8")
         else:
             write_sheet(entries, path)
-    except BaseException:
+    except BaseException:  # The folder goes, and the error goes on.
         shutil.rmtree(folder, ignore_errors=True)
         raise
     return FileResponse(path, filename=path.name, headers=_HARMLESS, background=gone)

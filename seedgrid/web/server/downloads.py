@@ -65,7 +65,7 @@ def _packed(entries: tuple[Entry, ...], name: str) -> Response:
     except SeedGridError as error:
         shutil.rmtree(folder, ignore_errors=True)
         return PlainTextResponse(str(error), status_code=409)
-    except BaseException:
+    except BaseException:  # The folder goes, and the error goes on.
         shutil.rmtree(folder, ignore_errors=True)
         raise
     gone = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)

@@ -1,8 +1,9 @@
 """BoundedBody: refuses a request that is larger than anything the page or the API ever sends.
 
 Gradio reads a JSON body into memory and builds it before it looks at it. Here it is counted while
-it arrives and looked through as text. The one route that takes files is exempt: its body goes to
-the disk piece by piece, counted by `uploads.UploadGate`. Knows nothing of components.
+it arrives and looked through as text. The routes that take files are exempt: their bodies go to
+the disk piece by piece, pictures counted by `uploads.UploadGate`, models by their own route.
+Knows nothing of components.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from seedgrid.web.server.json_bounds import problem
 
 MAX_BODY_BYTES: Final = 2_000_000
 UPLOAD_ROUTE: Final = "/gradio_api/upload"
+MODEL_FILES: Final = "/seedgrid/models/file/"
+"""Where a model's file may come to, of any size: its route looks who asks and what has room."""
 _WITHOUT_BODY: Final = ("GET", "HEAD", "OPTIONS")
 
 
@@ -31,7 +34,11 @@ class BoundedBody:
         if scope["type"] != "http" or scope["method"] in _WITHOUT_BODY or is_upload(scope):
             await self._app(scope, receive, send)
             return
-        refusal = _refusal(Headers(scope=scope))
+        is_model = is_model_file(scope)
+        refusal = _refusal(Headers(scope=scope), limit=None if is_model else MAX_BODY_BYTES)
+        if is_model and refusal is None:
+            await self._app(scope, receive, send)
+            return
         body = b""
         if refusal is None:
             body = await _read(receive)
@@ -48,19 +55,24 @@ def is_upload(scope: Scope) -> bool:
     return str(scope["method"]) == "POST" and route_path(scope) == UPLOAD_ROUTE
 
 
+def is_model_file(scope: Scope) -> bool:
+    """Tell whether this is a model's file for the models panel."""
+    return str(scope["method"]) == "PUT" and route_path(scope).startswith(MODEL_FILES)
+
+
 def route_path(scope: Scope) -> str:
     """Return the path that the router compares: percent signs read, a proxy's prefix taken off."""
     path, root = str(scope["path"]), str(scope.get("root_path", "")).rstrip("/")
     return path.removeprefix(root) if path.startswith(f"{root}/") else path
 
 
-def _refusal(headers: Headers) -> PlainTextResponse | None:
-    length = headers.get("content-length", "0")
+def _refusal(headers: Headers, limit: int | None) -> PlainTextResponse | None:
+    length = headers.get("content-length", "0" if limit else "")
     is_number = length.isascii() and length.isdigit() and len(length) < 20
     if "transfer-encoding" in headers or not is_number:
         return PlainTextResponse("say how long the request is", status_code=411)
-    if int(length) > MAX_BODY_BYTES:
-        return _too_much(f"more than {MAX_BODY_BYTES:,} bytes")
+    if limit is not None and int(length) > limit:
+        return _too_much(f"more than {limit:,} bytes")
     return None
 
 

@@ -1,0 +1,78 @@
+/* The library's tags: a row of them, each a collection to open, and the field that puts one on what is
+   selected. A tag is a stranger's word: it is shown as text only. */
+SeedGrid.tags = (choose) => {
+  const { make, text } = SeedGrid;
+  const FEW = 16;
+  const list = make("datalist", { id: "sg-tags-known" });
+  const node = make("div", { class: "sg-tags", role: "group", "aria-label": text("library_tags"), hidden: "" });
+  let known = [];
+  let chosen = "";
+  let isWhole = false;
+
+  function chip({ tag, number }) {
+    const button = make("button", { type: "button", class: "sg-pill sg-tag", "aria-pressed": String(tag === chosen), onclick: () => pick(tag) });
+    button.append(make("bdi", { text: tag }), make("span", { class: "sg-tag-count", text: number }));
+    return button;
+  }
+
+  function pick(tag) {
+    chosen = tag === chosen ? "" : tag;
+    draw();
+    choose(chosen);
+  }
+
+  function draw() {
+    const hadFocus = node.contains(document.activeElement) ? [...node.children].indexOf(document.activeElement) : -1;
+    // The one that is open is always in sight.
+    const shown = isWhole ? known : known.filter(({ tag }, at) => at < FEW || tag === chosen);
+    const more = make("button", { type: "button", class: "sg-pill", text: text("library_more_tags"), onclick: () => ((isWhole = true), draw()) });
+    node.replaceChildren(...shown.map(chip));
+    if (shown.length < known.length) node.append(more);
+    node.append(list);
+    node.hidden = known.length === 0;
+    node.children[Math.min(hadFocus, node.children.length - 2)]?.focus();
+  }
+
+  return {
+    node,
+    /** Show these tags. One that is gone from every picture is open no longer. */
+    show(tags) {
+      known = tags;
+      list.replaceChildren(...tags.map(({ tag }) => make("option", { value: tag })));
+      const isGone = chosen && !tags.some(({ tag }) => tag === chosen);
+      if (isGone) chosen = "";
+      draw();
+      if (isGone) choose("");
+    },
+  };
+};
+
+/** The tags of what is selected: a field to add one, and those that all of it has, to take off. */
+SeedGrid.tagField = (change) => {
+  const { make, text } = SeedGrid;
+  const input = make("input", { class: "sg-field", list: "sg-tags-known", maxlength: "40", placeholder: text("library_tag"), "aria-label": text("library_tag") });
+  const shared = make("span", { class: "sg-shared-tags" });
+  const form = make("form", { class: "sg-tag-form", onsubmit: add }, input, shared);
+
+  function add(event) {
+    event.preventDefault();
+    const tag = input.value.trim().replace(/^#/, "");
+    if (tag) change({ add: [tag] });
+    input.value = "";
+  }
+
+  function chip(tag) {
+    const button = make("button", { type: "button", class: "sg-pill sg-tag", "aria-label": text("library_untag", { tag }), onclick: () => (change({ remove: [tag] }), input.focus()) });
+    button.append(make("bdi", { text: tag }), SeedGrid.icon("close"));
+    return button;
+  }
+
+  return {
+    node: form,
+    show(items) {
+      const [first, ...others] = items;
+      const tags = first?.tags.filter((tag) => others.every((item) => item.tags.includes(tag))) ?? [];
+      shared.replaceChildren(...tags.map(chip));
+    },
+  };
+};

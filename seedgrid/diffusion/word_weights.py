@@ -1,0 +1,88 @@
+"""What a word's weight does: its row of the text's embedding is multiplied, inside the call.
+
+As in AUTOMATIC1111: each token's embedding by its weight, then all of them so that their mean is
+what it was. There the mean is that of the whole batch, so a neighbour reaches in; here it is each
+picture's own. What the pipeline makes of a text otherwise is left alone.
+
+    with weighted_words(pipeline, cells):
+        pipeline(...)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from seedgrid.core.recipe import Recipe
+from seedgrid.core.weights import Pieces, read_weights
+from seedgrid.diffusion.patch import replaced
+
+
+@contextmanager
+def weighted_words(pipeline: Any, cells: Sequence[Recipe]) -> Iterator[None]:
+    """Weigh the words where the pipeline encodes them.
+
+    Args:
+        pipeline: Of diffusers, with CLIP's text encoders; as it was when the block ends.
+        cells: Of the batch, in order; all or none of them have weights.
+    """
+    if not cells[0].weights:
+        yield
+        return
+    original = pipeline.encode_prompt
+
+    def encode_prompt(*args: Any, **kwargs: Any) -> Any:
+        words, left_out, *pooled = original(*args, **kwargs)
+        words = _weighted(pipeline, words, [cell.prompt for cell in cells])
+        if left_out is not None and any(cell.negative_prompt for cell in cells):
+            left_out = _weighted(pipeline, left_out, [cell.negative_prompt for cell in cells])
+        return (words, left_out, *pooled)
+
+    with replaced(pipeline, "encode_prompt", encode_prompt):
+        yield
+
+
+def _weighted(pipeline: Any, embeddings: torch.Tensor, prompts: Sequence[str]) -> torch.Tensor:
+    """Weigh the rows of a batch, each by itself.
+
+    Args:
+        pipeline: Whose tokenizer read them.
+        embeddings: (W, tokens, width).
+        prompts: W prompts with their weights.
+    """
+    rows = [
+        _weighted_row(row, token_weights(pipeline.tokenizer, read_weights(prompt), len(row)))
+        for row, prompt in zip(embeddings, prompts, strict=True)
+    ]
+    return torch.stack(rows)
+
+
+def _weighted_row(row: torch.Tensor, weights: Sequence[float]) -> torch.Tensor:
+    if all(weight == 1.0 for weight in weights):
+        return row
+    exact = row.float()
+    factors = torch.tensor(weights, dtype=torch.float32, device=row.device)
+    scaled = exact * factors[:, None]  # (tokens, width)
+    return (scaled * (exact.mean() / scaled.mean())).to(row.dtype)
+
+
+def token_weights(tokenizer: Any, pieces: Pieces, num_tokens: int) -> list[float]:
+    """Return what each token counts, by how many there are after each piece.
+
+    Args:
+        tokenizer: CLIP's, with one token before and one after the words.
+        pieces: The words.
+        num_tokens: Of the embedding; what is longer is cut off, as the pipeline does.
+    """
+    weights = [1.0] * num_tokens
+    said, place = "", 1
+    for text, weight in pieces:
+        said += text
+        ids = tokenizer(said, truncation=True, max_length=num_tokens).input_ids
+        end = len(ids) - 1
+        weights[place:end] = [weight] * max(0, end - place)
+        place = max(place, end)
+    return weights

@@ -1,0 +1,88 @@
+"""The way of a picture from its noise to its end, as a short film that loops: WebP, or GIF.
+
+Every frame is what the model expected at a step; none is made up between two of them. Knows
+Pillow and nothing of recipes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from PIL import Image
+
+from seedgrid.core.errors import InputError
+from seedgrid.core.picture import Pixels
+from seedgrid.storage.files import open_atomically
+
+MAX_SIDE_PX: Final = 512
+SUFFIXES: Final = (".webp", ".gif")
+
+_NOISE_MS: Final = 700
+_STEPS_MS: Final = 3000
+_STEP_MS: Final = (60, 450)
+_END_MS: Final = 2200
+_QUALITY: Final = 82
+
+
+@dataclass(frozen=True, kw_only=True)
+class Film:
+    """What was seen while a picture was painted again.
+
+    Attributes:
+        steps: The noise and the steps, small, RGB.
+        end: The finished picture, RGB.
+        is_same: Whether it came out bit for bit as the one that was asked for.
+    """
+
+    steps: tuple[Pixels, ...]
+    end: Pixels
+    is_same: bool
+
+
+def write_film(film: Film, path: Path) -> None:
+    """Write a film.
+
+    Args:
+        film: At least its end.
+        path: Ends in `.webp` or `.gif`; replaced if it exists.
+
+    Raises:
+        InputError: `film_suffix`.
+        LibraryError: The file cannot be written.
+    """
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise InputError("film_suffix", field="film", value=path.name)
+    first, *others = _frames(film)
+    how = {"quality": _QUALITY} if suffix == ".webp" else {"optimize": True}
+    with open_atomically(path) as file:
+        first.save(
+            file,
+            suffix[1:].upper(),
+            save_all=True,
+            append_images=others,
+            duration=durations_ms(len(film.steps)),
+            loop=0,
+            **how,
+        )
+
+
+def durations_ms(num_steps: int) -> list[int]:
+    """Return how long each frame stands: the noise, the steps, the end."""
+    if num_steps == 0:
+        return [_END_MS]
+    shortest, longest = _STEP_MS
+    each = min(max(_STEPS_MS // max(1, num_steps - 1), shortest), longest)
+    return [_NOISE_MS, *[each] * (num_steps - 1), _END_MS]
+
+
+def _frames(film: Film) -> Sequence[Image.Image]:
+    end = Image.fromarray(film.end)
+    scale = min(1.0, MAX_SIDE_PX / max(end.size))
+    size = (max(1, round(end.width * scale)), max(1, round(end.height * scale)))
+    images = [Image.fromarray(pixels) for pixels in film.steps]
+    small = [image.resize(size, Image.Resampling.BICUBIC) for image in images]
+    return [*small, end.resize(size, Image.Resampling.LANCZOS)]

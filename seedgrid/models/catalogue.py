@@ -1,0 +1,177 @@
+"""What is known of each model on this machine without loading it, or reading its weights.
+
+A line says what a person needs to choose by: family, size on the disk, licence, native size, number
+formats, and how much memory it takes. Gigabytes are not read for it: the digest is there only when
+it was worked out before. No torch needed.
+
+    [item.id for item in items()]
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Final, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from seedgrid.core.errors import ModelError
+from seedgrid.models import registry
+from seedgrid.models.digests import known_digest
+from seedgrid.models.dtypes import choose_dtype, likely_device_type
+from seedgrid.models.files import ModelFiles, read_header
+from seedgrid.models.own import is_own
+from seedgrid.models.registry import Model
+from seedgrid.storage.cache import recall, remember
+
+Kind = Literal["bundled", "hub", "folder", "file"]
+
+_LICENCES: Final = "licences"
+_FORMATS: Final = {"F32": "float32", "F16": "float16", "BF16": "bfloat16", "F8_E4M3": "float8"}
+_LICENCE: Final = re.compile(r"^license(?:_name)?:[ \t]*([\w.+-]{1,60})[ \t]*$", re.MULTILINE)
+_CARD_CHARACTERS: Final = 4000
+_BESIDE_WEIGHTS: Final = 1.1
+"""What a model takes beside its weights: activations, and what libraries keep."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Item:
+    """One model on this machine.
+
+    Attributes:
+        kind: Where it comes from.
+        num_bytes: What it takes on the disk.
+        licence: As its card names it; empty where nothing says.
+        width: Its native size in pixels, as `height`; 0 where it cannot be read.
+        formats: The number formats of its weights, the most common first.
+        needs_bytes: About how much memory it takes, in the format that suits this machine.
+        deletable: Whether `delete` takes it from the disk.
+        weights_sha256: Its digest, where it is known already.
+        problem: Why it cannot be used.
+    """
+
+    id: str
+    revision: str
+    kind: Kind
+    path: Path
+    num_bytes: int
+    family: str = ""
+    licence: str = ""
+    width: int = 0
+    height: int = 0
+    formats: tuple[str, ...] = ()
+    needs_bytes: int = 0
+    deletable: bool = False
+    weights_sha256: str | None = None
+    problem: ModelError | None = None
+
+
+class FirstModel(BaseModel):
+    """A good model to begin a family with; see `first_models.json` for where the figures come from.
+
+    Attributes:
+        gated: Whether its author asks for an agreement first.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    revision: str
+    family: str
+    licence: str
+    gated: bool = False
+    download_gb: float
+    memory_gb: float
+    size: str
+
+
+@cache
+def first_models() -> tuple[FirstModel, ...]:
+    """Return a good first model of each family."""
+    path = Path(__file__).with_name("first_models.json")
+    return tuple(FirstModel(**row) for row in json.loads(path.read_bytes())["models"])
+
+
+def items() -> tuple[Item, ...]:
+    """Return every model on this machine, the bundled one first."""
+    return tuple(describe(model) for model in registry.installed())
+
+
+def describe(model: Model) -> Item:
+    """Say of a model what its files say; what is wrong with it is said too."""
+    item = Item(
+        id=model.id,
+        revision=model.revision,
+        kind=_kind(model),
+        path=model.path,
+        num_bytes=_num_bytes(model.path),
+        licence=_licence(model),
+        deletable=is_own(model.path) or _kind(model) == "hub",
+    )
+    try:
+        return _with_files(item, model.files)
+    except ModelError as error:
+        return replace(item, problem=error)
+
+
+def keep_licence(hub_id: str, licence: str) -> None:
+    """Remember what the hub said of a licence: the card itself is not downloaded."""
+    if licence:
+        remember(_LICENCES, recall(_LICENCES) | {hub_id: licence})
+
+
+def _with_files(item: Item, files: ModelFiles) -> Item:
+    try:
+        width, height = files.family.size(files.configs)
+    except (KeyError, TypeError) as error:
+        raise ModelError("model_damaged", value=item.id, file="config.json") from error
+    dtype = choose_dtype(likely_device_type(), files.num_parameters).dtype
+    weights = files.num_parameters * (4 if dtype == "float32" else 2)
+    decoding = width * height * files.family.decoding_bytes(files.configs)
+    return replace(
+        item,
+        family=files.family.pipeline,
+        width=width,
+        height=height,
+        formats=_formats(files),
+        needs_bytes=int(weights * _BESIDE_WEIGHTS + decoding),
+        weights_sha256=known_digest(files.files),
+    )
+
+
+def _kind(model: Model) -> Kind:
+    if model.id == registry.BUNDLED:
+        return "bundled"
+    if model.revision != "local":
+        return "hub"
+    return "folder" if model.path.is_dir() else "file"
+
+
+def _num_bytes(path: Path) -> int:
+    files = (each for each in path.rglob("*") if each.is_file()) if path.is_dir() else iter([path])
+    return sum(each.stat().st_size for each in files)
+
+
+def _licence(model: Model) -> str:
+    card = model.path / "README.md"
+    if model.path.is_dir() and card.is_file():
+        head = card.read_text(encoding="utf-8", errors="replace")[:_CARD_CHARACTERS]
+        found = [each for each in _LICENCE.findall(head) if each != "other"]
+        if found:
+            return str(found[-1])
+    said = recall(_LICENCES).get(model.id)
+    return said if isinstance(said, str) else ""
+
+
+def _formats(files: ModelFiles) -> tuple[str, ...]:
+    counts: dict[str, int] = {}
+    for path in files.files.values():
+        if path.suffix == ".safetensors":
+            for entry in read_header(path, path.name).values():
+                name = _FORMATS.get(entry.get("dtype"), "other")
+                counts[name] = counts.get(name, 0) + math.prod(entry.get("shape", ()))
+    return tuple(sorted(counts, key=lambda name: -counts[name]))

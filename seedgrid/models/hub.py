@@ -1,0 +1,217 @@
+"""What the hub says of a model before anything of it is fetched: files, sizes, digests, licence.
+
+All of it goes through the hub's own client, so that its login, its cache folder and its mirror
+(`HF_ENDPOINT`) count here too. What the client refuses becomes one of our sentences here and
+nowhere else. Knows nothing of how files are fetched; `fetching.py` does.
+
+    ask("google/ddpm-cifar10-32").num_bytes
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from seedgrid.core.errors import ModelError, SeedGridError
+from seedgrid.core.names import is_hub_id, is_revision
+from seedgrid.models.files import INDEX, VARIANT, components_of, family_of
+
+DEFAULT_REVISION: Final = "main"
+
+_WANTED: Final = re.compile(r"([a-z][a-z0-9_]*)/[\w.-]+\.(?:json|txt|model|safetensors)")
+_NO_WEIGHTS: Final = re.compile(r"Tokenizer|Scheduler|Processor|FeatureExtractor")
+_ASK_S: Final = 20.0
+"""How long the hub may take to say what a model consists of."""
+_MAX_INDEX_BYTES: Final = 1_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class HubFile:
+    """One file of a repository.
+
+    Attributes:
+        name: With its folder.
+        size: In bytes.
+        digest: The SHA-256 of its content; of a small one the SHA-1 that git calls it by.
+    """
+
+    name: str
+    size: int
+    digest: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class HubModel:
+    """What would be fetched of a model.
+
+    Attributes:
+        asked: The branch, tag or commit that was asked for.
+        revision: The commit that this is now.
+        licence: As the model's card names it; empty where it does not.
+    """
+
+    id: str
+    asked: str
+    revision: str
+    files: tuple[HubFile, ...]
+    licence: str = ""
+
+    @property
+    def num_bytes(self) -> int:
+        """How large all of it is."""
+        return sum(file.size for file in self.files)
+
+
+def read_name(text: str) -> tuple[str | None, str | None]:
+    """Read `org/name` or `org/name@revision`, where a branch may have slashes; None for others."""
+    hub_id, at, revision = text.partition("@")
+    if not is_hub_id(hub_id) or (at and not all(map(is_revision, revision.split("/")))):
+        return None, None
+    return hub_id, revision or None
+
+
+def ask(hub_id: str) -> HubModel:
+    """Ask the hub once what a model consists of.
+
+    Args:
+        hub_id: `org/name`, or `org/name@revision`.
+
+    Raises:
+        ModelError: `model_name`; `model_not_one`, `model_family`, `model_code` or `model_pickle`
+            for what could not be loaded; `download_…` for what the hub's client refuses.
+    """
+    name, revision = read_name(hub_id)
+    if name is None:
+        raise ModelError("model_name", value=hub_id[:80])
+    from huggingface_hub import HfApi
+
+    try:
+        # Once: whoever is offline shall hear of it at once.
+        info = HfApi().model_info(name, revision=revision, timeout=_ASK_S, files_metadata=True)
+        there = {each.rfilename: each for each in info.siblings or ()}
+        index = _read_index(name, str(info.sha), there.get(INDEX))
+    except SeedGridError:
+        raise
+    except Exception as error:
+        # Whatever library the hub's client speaks HTTP with, its errors are no types of ours.
+        raise refused(name, error) from error
+    wanted = files_to_fetch(list(there), _folders(name, index, list(there)))
+    files = (_file(name, there[each]) for each in wanted)
+    return HubModel(
+        id=name,
+        asked=revision or DEFAULT_REVISION,
+        revision=str(info.sha),
+        files=tuple(files),
+        licence=_licence(info),
+    )
+
+
+def files_to_fetch(names: Sequence[str], folders: Sequence[str] | None = None) -> list[str]:
+    """Return the files of a repository that are loaded: neither pickles nor second copies.
+
+    Args:
+        names: All files of the repository, with their folders.
+        folders: Those that the model's index names; None takes every one.
+
+    Returns:
+        The index, configurations, tokenizers and weights; of a variant such as fp16 only what has
+        no plain counterpart.
+    """
+    plain = set(names)
+    return [
+        name
+        for name in names
+        if (name == INDEX or _is_in(folders, name))
+        and not ((variant := VARIANT.search(name)) and name.replace(f".{variant[1]}", "") in plain)
+    ]
+
+
+def host() -> str:
+    """Return the address of the hub, or of its mirror."""
+    from huggingface_hub.constants import ENDPOINT
+
+    return str(ENDPOINT)
+
+
+def refused(hub_id: str, error: Exception) -> ModelError:
+    """Say what a refusal of the hub's client means."""
+    from huggingface_hub import errors
+
+    if isinstance(error, errors.GatedRepoError):
+        return ModelError("download_gated", value=hub_id, host=host())
+    if isinstance(error, errors.RevisionNotFoundError):
+        return ModelError("download_revision", value=hub_id, host=host())
+    if isinstance(error, errors.RepositoryNotFoundError):
+        return ModelError("download_unknown", value=hub_id, host=host())
+    reason = str(error).strip().split("\n")[0][:200] or type(error).__name__
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return ModelError("download_full", value=hub_id)
+    if isinstance(error, errors.OfflineModeIsEnabled | OSError) or _is_connection(error):
+        return ModelError("download_offline", value=hub_id, host=host())
+    return ModelError("download_failed", value=hub_id, reason=reason)
+
+
+def _is_connection(error: Exception) -> bool:
+    """Tell whether no answer came, by the name of the error: the client's library changes."""
+    return bool(re.search(r"Connect|Timeout|Protocol|ReadError|Network", type(error).__name__))
+
+
+def _is_in(folders: Sequence[str] | None, name: str) -> bool:
+    found = _WANTED.fullmatch(name)
+    return found is not None and (folders is None or found[1] in folders)
+
+
+def _read_index(hub_id: str, revision: str, sibling: Any) -> dict[str, Any]:  # noqa: ANN401 (the client's)
+    """Read a model's index, which says what it is made of, without keeping it."""
+    from huggingface_hub import get_session, hf_hub_url, hf_raise_for_status
+    from huggingface_hub.utils import build_hf_headers
+
+    if sibling is None:
+        raise ModelError("model_not_one", value=hub_id)
+    if (sibling.size or 0) > _MAX_INDEX_BYTES:
+        raise ModelError("model_damaged", value=hub_id, file=INDEX)
+    url = hf_hub_url(hub_id, INDEX, revision=revision)
+    answer = get_session().get(url, headers=build_hf_headers(), timeout=_ASK_S)
+    hf_raise_for_status(answer)
+    try:
+        index = json.loads(answer.content)
+    except (ValueError, RecursionError) as error:
+        raise ModelError("model_damaged", value=hub_id, file=INDEX) from error
+    if not isinstance(index, dict):
+        raise ModelError("model_damaged", value=hub_id, file=INDEX)
+    return index
+
+
+def _folders(hub_id: str, index: dict[str, Any], names: Sequence[str]) -> list[str]:
+    """Return the folders of what is loaded, and refuse what could not be, before it is fetched."""
+    family_of(index, Path(hub_id))
+    components = components_of(index, Path(hub_id))
+    for folder, class_name in components.items():
+        own = [name for name in names if name.startswith(f"{folder}/")]
+        is_safe = any(name.endswith(".safetensors") for name in own)
+        if own and not is_safe and not _NO_WEIGHTS.search(class_name):
+            raise ModelError("model_pickle", value=hub_id, file=f"{folder}/")
+    return list(components)
+
+
+def _file(hub_id: str, sibling: Any) -> HubFile:  # noqa: ANN401 (of the hub's client)
+    digest = sibling.lfs.sha256 if sibling.lfs else sibling.blob_id
+    size = sibling.lfs.size if sibling.lfs else sibling.size
+    is_told = isinstance(size, int) and re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", digest or "")
+    if not is_told:
+        raise ModelError("download_failed", value=hub_id, reason="the hub names no digests")
+    return HubFile(name=sibling.rfilename, size=size, digest=digest)
+
+
+def _licence(info: Any) -> str:  # noqa: ANN401 (of the hub's client)
+    """Return the licence by the name that the card or the tags give it."""
+    card = info.card_data or {}
+    named = [card.get("license_name"), card.get("license")]
+    tags = [tag.partition(":")[2] for tag in info.tags or () if tag.startswith("license:")]
+    found = [each for each in (*named, *tags) if isinstance(each, str) and each != "other"]
+    return found[0][:80] if found else ""

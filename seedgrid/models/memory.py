@@ -1,0 +1,44 @@
+"""How much memory this machine has for a model. No torch needed: it would take seconds to ask.
+
+fits(8_000_000_000)
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from functools import cache
+from typing import Final
+
+import psutil
+
+from seedgrid.models.dtypes import likely_device_type
+
+_SHARE: Final = 0.9
+"""Of the memory, what a model may take: the system needs some, too."""
+
+
+def fits(needs_bytes: int) -> bool:
+    """Tell whether a model that takes so much fits into this machine's memory."""
+    return needs_bytes <= _SHARE * memory_bytes()
+
+
+@cache
+def memory_bytes() -> int:
+    """Return the memory that models are loaded into: the largest GPU's, else the processor's."""
+    own = int(psutil.virtual_memory().total)
+    return (_gpu_bytes() or own) if likely_device_type() == "cuda" else own
+
+
+def _gpu_bytes() -> int | None:
+    """Ask NVIDIA's own tool; None where it does not say."""
+    tool = shutil.which("nvidia-smi")
+    if tool is None:
+        return None
+    query = [tool, "--query-gpu=memory.total", "--format=csv,noheader,nounits"]
+    try:
+        said = subprocess.run(query, capture_output=True, text=True, timeout=5, check=True)  # noqa: S603 (the system's own tool)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    numbers = [int(line) for line in said.stdout.split() if line.isdigit()]
+    return max(numbers) * 1024 * 1024 if numbers else None

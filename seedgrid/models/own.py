@@ -1,0 +1,119 @@
+"""Models that people gave to SeedGrid itself: their folder, taking a file in, deleting.
+
+What SeedGrid fetched or was given it may delete; a folder that somebody keeps elsewhere it only
+forgets. No torch needed.
+
+    delete(find("someone/foxes"))
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import platformdirs
+
+from seedgrid.core.errors import ModelError
+from seedgrid.core.names import is_folder_name
+from seedgrid.models.fetching import discard_unfinished, repository_folder
+from seedgrid.models.single_file import configuration_source
+from seedgrid.storage.files import make_folder
+
+SUFFIX: Final = ".safetensors"
+
+
+def own_folder() -> Path:
+    """Return where models lie that were given to SeedGrid as files."""
+    return Path(platformdirs.user_data_dir("seedgrid", appauthor=False)) / "models"
+
+
+def is_own(path: Path) -> bool:
+    """Tell whether a file or folder is SeedGrid's own to delete."""
+    return own_folder() in path.parents
+
+
+def place_for(name: str) -> Path:
+    """Return where a file of that name is kept.
+
+    Raises:
+        ModelError: `model_name` for what is no name of a .safetensors file; `model_there` when
+            there is one already.
+        LibraryError: The folder cannot be made.
+    """
+    if not is_folder_name(name) or not name.endswith(SUFFIX):
+        raise ModelError("model_name", value=name[:80])
+    if (own_folder() / name).exists():
+        raise ModelError("model_there", value=name)
+    make_folder(own_folder())
+    return own_folder() / name
+
+
+@contextlib.contextmanager
+def taking(name: str) -> Iterator[Path]:
+    """Take a .safetensors file in: write it to the path given; it is kept when the block ends.
+
+    Args:
+        name: What it is called.
+
+    Raises:
+        ModelError: As `place_for`; `model_damaged` or `model_unrecognised` for what is no whole
+            model of a family that is known: nothing is kept.
+        LibraryError: The folder cannot be made.
+    """
+    place = place_for(name)
+    aside = own_folder() / f".{secrets.token_hex(8)}"
+    aside.mkdir()
+    try:
+        yield aside / name
+        configuration_source(aside / name)
+        (aside / name).replace(place)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def delete(hub_id: str, path: Path) -> int:
+    """Delete a model from the disk.
+
+    Args:
+        hub_id: What recipes call it.
+        path: Its folder or file.
+
+    Returns:
+        How many bytes that freed.
+
+    Raises:
+        ModelError: `model_kept`: it is bundled, or in a folder of somebody's own; `download_busy`.
+    """
+    if is_own(path):
+        return _delete_own(path)
+    repository = path.parent.parent
+    if repository != repository_folder(hub_id) or path.parent.name != "snapshots":
+        raise ModelError("model_kept", value=hub_id, folder=path.parent)
+    from huggingface_hub import scan_cache_dir
+
+    discard_unfinished(hub_id)
+    found = scan_cache_dir(repository.parent)
+    commits = [
+        revision.commit_hash
+        for repo in found.repos
+        if Path(repo.repo_path) == repository
+        for revision in repo.revisions
+    ]
+    strategy = found.delete_revisions(*commits)
+    strategy.execute()
+    return int(strategy.expected_freed_size)
+
+
+def _delete_own(path: Path) -> int:
+    if path.is_dir():
+        freed = sum(each.stat().st_size for each in path.rglob("*") if each.is_file())
+        shutil.rmtree(path)
+        return freed
+    freed = path.stat().st_size
+    path.unlink()
+    beside = path.with_suffix("")
+    return freed + (_delete_own(beside) if beside.is_dir() else 0)

@@ -1,0 +1,172 @@
+"""What is asked for becomes recipes: starts, LoRAs and widths are found, nothing is painted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from seedgrid.core import request as requests
+from seedgrid.core.advice import Advice, advise
+from seedgrid.core.card import ModelCard
+from seedgrid.core.checks import parse_start
+from seedgrid.core.errors import RunError
+from seedgrid.core.loras import read_scale, read_tags
+from seedgrid.core.recipe import Lora, Recipe
+from seedgrid.core.request import Request
+from seedgrid.core.turbo import quicken
+from seedgrid.diffusion.backend import Placement
+from seedgrid.diffusion.probe_results import ProbeReport, advised_width
+from seedgrid.diffusion.processor import has_fast_bfloat16
+from seedgrid.formats import png
+from seedgrid.models.loras import SUFFIX, find_lora, take_lora
+from seedgrid.storage import starts
+from seedgrid.studio.options import AnyPicture, is_id
+from seedgrid.studio.parts import Parts
+
+if TYPE_CHECKING:
+    from seedgrid.library import Library
+
+
+class Resolving(Parts):
+    """A studio that knows what would be painted."""
+
+    def resolve(self, request: Request, *, turbo: bool = False) -> tuple[Recipe, ...]:
+        """Turn a request into recipes; with turbo what it leaves open is answered for speed.
+
+        A width that was left open is one at which the lock was not found to fail here.
+
+        Raises:
+            InputError: What was asked for cannot be, by field.
+            ModelError: As `card`.
+        """
+        request = self._with_start(request, None)
+        return resolve_prompts(request, None, self._card_for(request, turbo, None))
+
+    def advise(
+        self, request: Request, *, suffixes: Sequence[str] = (), language: str = "en"
+    ) -> tuple[Advice, ...]:
+        """Say what is to know of a request before anything is painted.
+
+        Args:
+            request: What would be asked for.
+            suffixes: What would be appended to its prompt.
+            language: In which the model's words are named.
+
+        Raises:
+            ModelError: As `card`.
+        """
+        return advise(request, self.card(request.model), suffixes=suffixes, language=language)
+
+    def probe_request(self, request: Request, placement: Placement) -> ProbeReport:
+        """Test whether the lock holds for what a request would give, and wait for the answer.
+
+        A width that was left open is the model's own, whatever was found before.
+
+        Args:
+            request: Its words do not matter.
+            placement: Where it would be painted.
+
+        Raises:
+            SeedGridError: As `start_grid`; `run_unexpected` where the backend cannot tell.
+        """
+        recipe = requests.resolve(request, self.card(request.model))[0]
+        try:
+            report = self.probe(recipe, placement).result()
+        finally:
+            self.stop_probing()
+        if report is None:
+            raise RunError("run_unexpected", reason="this backend has no probe")
+        return report
+
+    def take_start(self, picture: AnyPicture, library: Library | None = None) -> str:
+        """Keep a picture, of ours or any other, to begin others from.
+
+        Args:
+            picture: See `AnyPicture`; also a PNG, JPEG or WebP file without a recipe.
+            library: Where it is kept; the studio's own by default.
+
+        Returns:
+            The SHA-256 of its pixels, as `Request.start` wants it.
+
+        Raises:
+            PictureError: It is missing, or no picture.
+            LibraryError: It cannot be kept.
+        """
+        if isinstance(picture, str) and starts.place_of(picture) is not None:
+            return picture
+        if isinstance(picture, str | Path) and not is_id(picture):
+            pixels = starts.read_picture(png.read_bytes(Path(picture).expanduser()))
+        else:
+            pixels = png.read_pixels(self.find(picture, library).path)
+        return starts.keep((library or self.library).starts, pixels)
+
+    def take_loras(self, named: Sequence[str]) -> tuple[Lora, ...]:
+        """Return LoRAs as recipes hold them; their files are known by their names from now on.
+
+        Args:
+            named: Files or names, each with a scale as in `fox.safetensors=0.8`, or 1.
+
+        Raises:
+            ModelError: One is not there, or is no LoRA.
+            InputError: A scale cannot be.
+        """
+        loras = []
+        for text in named:
+            name, equals, scale = text.rpartition("=")
+            file = name if equals else text
+            found = take_lora(Path(file)) if file.endswith(SUFFIX) else find_lora(file)
+            number = read_scale(scale) if equals else 1.0
+            loras.append(Lora(id=found.id, weights_sha256=found.sha256, scale=number))
+        return tuple(loras)
+
+    def _with_start(self, request: Request, library: Library | None) -> Request:
+        """Return the request with the digest of its start: no path is followed here."""
+        if not request.start:
+            return request
+        start = parse_start(request.start)
+        if starts.place_of(start) is None:
+            entry = (library or self.library).find(start)
+            pixels = png.read_pixels(entry.path)
+            start = starts.keep((library or self.library).starts, pixels)
+        return replace(request, start=start)
+
+    def _card_for(self, request: Request, turbo: bool, placement: Placement | None) -> ModelCard:
+        """Return the card that answers what a request leaves open."""
+        card = self.card(request.model)
+        if not turbo:
+            return card
+        device = (placement or self._placement).device
+        return quicken(card, request, has_fast_bfloat16=has_fast_bfloat16(device))
+
+
+def resolve_prompts(
+    request: Request, prompts: Sequence[str] | None, card: ModelCard
+) -> tuple[Recipe, ...]:
+    """Turn a request into recipes, each prompt on every seed."""
+    words = [request.prompt] if prompts is None else prompts
+    wanted = [_with_loras(replace(request, prompt=prompt)) for prompt in words]
+    recipes = tuple(recipe for one in wanted for recipe in requests.resolve(one, card))
+    if request.lock_width is not None:
+        return recipes
+    return tuple(provable(recipe) for recipe in recipes)
+
+
+def _with_loras(request: Request) -> Request:
+    """Return the request with the LoRAs that its prompt names, as `<lora:fox:0.8>`, found here."""
+    prompt, tags = read_tags(request.prompt)
+    found = [(find_lora(name), scale) for name, scale in tags]
+    loras = (Lora(id=each.id, weights_sha256=each.sha256, scale=scale) for each, scale in found)
+    return replace(request, prompt=prompt, loras=(*request.loras, *loras))
+
+
+def provable(recipe: Recipe) -> Recipe:
+    """Return the recipe at the width at which the lock was found to hold here, if it is less.
+
+    The width of a portable picture cannot show, so its recipe is the same on every machine, too.
+    """
+    if recipe.is_portable:
+        return recipe
+    width = advised_width(recipe.model.weights_sha256, recipe.dtype, recipe.lock_width)
+    return recipe.model_copy(update={"lock_width": width})

@@ -1,0 +1,153 @@
+"""Shelf: the models that there are, those that could be had, and the ways from one to the other.
+
+Page and command line ask it; on a public page it does what the owner's list allows. It paints
+nothing and loads nothing.
+
+    for shelved in studio.shelf.items():
+        print(shelved.item.id, shelved.fits)
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from seedgrid.core.errors import ModelError
+from seedgrid.core.variables import allowed_models, is_public
+from seedgrid.diffusion.probe_results import ProbeReport, newest_report
+from seedgrid.models import catalogue, own, registry
+from seedgrid.models.catalogue import FirstModel, Item
+from seedgrid.models.downloads import Downloads, Progress
+from seedgrid.models.memory import fits
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shelved:
+    """A model that is here, and how it fares on this machine.
+
+    Attributes:
+        fits: Whether its weights fit into the memory; None where they cannot be counted.
+        lock: What the last probe of it found here; None before the first.
+    """
+
+    item: Item
+    fits: bool | None
+    lock: ProbeReport | None
+
+
+class Shelf:
+    """Safe from any thread."""
+
+    def __init__(self) -> None:
+        self._downloads = Downloads()
+
+    def items(self) -> tuple[Shelved, ...]:
+        """Return the models on this machine; on a public page those that it offers."""
+        allowed = allowed_models()
+        return tuple(
+            _shelved(item)
+            for item in catalogue.items()
+            if allowed is None or not is_public() or item.id in allowed
+        )
+
+    def first(self) -> tuple[FirstModel, ...]:
+        """Return good first models that may be fetched and are not here."""
+        here = {model.id for model in registry.installed()}
+        return tuple(
+            each
+            for each in catalogue.first_models()
+            if each.id not in here and self.may_download(each.id)
+        )
+
+    def may_download(self, hub_id: str) -> bool:
+        """Tell whether this page fetches a model: at home any, in public what its owner lists."""
+        name = hub_id.partition("@")[0]
+        return not is_public() or name in (allowed_models() or ())
+
+    def download(self, hub_id: str) -> Progress:
+        """Begin to fetch a model, or go on; returns at once.
+
+        Raises:
+            ModelError: `model_name`; `download_forbidden` on a public page.
+        """
+        if not self.may_download(hub_id):
+            raise ModelError("download_forbidden", value=hub_id[:80])
+        return self._downloads.start(hub_id)
+
+    def downloads(self) -> tuple[Progress, ...]:
+        """Return what is fetched, was fetched by this process, or broke off."""
+        now = {each.id: each for each in self._downloads.now()}
+        return (*({each.id: each for each in self._downloads.unfinished()} | now).values(),)
+
+    def wait(self, hub_id: str, timeout_s: float | None = None) -> Progress:
+        """Wait until a download ends in one way or another, or until time is up."""
+        return self._downloads.wait(hub_id, timeout_s)
+
+    def stop(self, hub_id: str) -> None:
+        """Stop a download; what has come is kept."""
+        self._downloads.stop(hub_id)
+
+    def discard(self, hub_id: str) -> None:
+        """Forget a download that broke off, and delete what has come of it.
+
+        Raises:
+            ModelError: `download_busy`; `download_forbidden` on a public page.
+        """
+        _at_home(hub_id)
+        self._downloads.discard(hub_id)
+
+    def add(self, folder: str) -> Item:
+        """Know a folder or file by its name from now on.
+
+        Raises:
+            ModelError: It is none, or what is wrong with it; `download_forbidden` on a public page.
+        """
+        _at_home(folder)
+        model = registry.find(folder)
+        item = catalogue.describe(model)
+        if item.problem is not None:
+            raise item.problem
+        return item
+
+    @contextlib.contextmanager
+    def taking(self, name: str) -> Iterator[Path]:
+        """See `own.taking`.
+
+        Raises:
+            ModelError: As there; `download_forbidden` on a public page.
+        """
+        _at_home(name)
+        with own.taking(name) as path:
+            yield path
+
+    def delete(self, name: str) -> int:
+        """Delete a model that was fetched or dropped here, and return how many bytes that freed.
+
+        Raises:
+            ModelError: `model_missing`; `model_kept` for what is somebody's own folder;
+                `download_busy`; `download_forbidden` on a public page.
+        """
+        _at_home(name)
+        for item in catalogue.items():
+            if item.id == name:
+                return own.delete(item.id, item.path)
+        raise ModelError("model_missing", value=name[:200])
+
+    def close(self) -> None:
+        """Stop what is fetched."""
+        self._downloads.close()
+
+
+def _shelved(item: Item) -> Shelved:
+    return Shelved(
+        item=item,
+        fits=fits(item.needs_bytes) if item.needs_bytes else None,
+        lock=newest_report(item.id),
+    )
+
+
+def _at_home(name: str) -> None:
+    if is_public():
+        raise ModelError("download_forbidden", value=name[:80])

@@ -1,0 +1,142 @@
+"""What is done to several pictures of the library at once: mark, throw away, take back.
+
+A card of the library is a picture or a whole work, which stands for all works alike; both are
+named, and what is done to a work is done to each of its pictures. Knows no component.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Final
+
+from pydantic import Field, StringConstraints, ValidationError
+
+from seedgrid.core.errors import SeedGridError
+from seedgrid.core.picture import PictureId
+from seedgrid.core.recipe import Value
+from seedgrid.core.tags import MAX_TAGS
+from seedgrid.web.actions.library import tags_of
+from seedgrid.web.serializers import stage
+from seedgrid.web.state.page_state import read_page_state
+from seedgrid.web.state.snapshot import Snapshots
+
+if TYPE_CHECKING:
+    from seedgrid.core.entry import Entry
+    from seedgrid.library import Library
+
+MAX_WORKS: Final = 200
+MAX_PICTURES: Final = 2000
+"""Named at once; the page takes a larger deletion back piece by piece."""
+
+WorkIds = Annotated[tuple[PictureId, ...], Field(strict=False, max_length=MAX_WORKS)]
+PictureIds = Annotated[tuple[PictureId, ...], Field(strict=False, max_length=MAX_PICTURES)]
+
+
+Tags = Annotated[
+    tuple[Annotated[str, StringConstraints(max_length=400)], ...],
+    Field(strict=False, max_length=MAX_TAGS),
+]
+
+
+class Chosen(Value):
+    """Pictures, and whole works, by their ids."""
+
+    works: WorkIds = ()
+    pictures: PictureIds = ()
+
+
+class Throw(Chosen):
+    """What goes into the trash or comes out of it.
+
+    Attributes:
+        number: Counts the deletions of one page; an answer names its own.
+    """
+
+    trashed: bool
+    number: Annotated[int, Field(ge=0)] = 0
+
+
+class Mark(Chosen):
+    """What is said of pictures; what is left open stays.
+
+    Attributes:
+        add: Tags to put on them.
+        remove: Tags to take off.
+    """
+
+    favourite: bool | None = None
+    add: Tags = ()
+    remove: Tags = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What came of it.
+
+    Attributes:
+        answer: For the library's script; None where it need not know.
+        status: What hinders, for the status line.
+    """
+
+    answer: stage.Json | None = None
+    status: stage.Json | None = field(default=None)
+
+
+class Selected:
+    """The answers of the library's selection. Safe from any thread."""
+
+    def __init__(self, snapshots: Snapshots) -> None:
+        self._snapshots = snapshots
+
+    def on_trash(self, asked: object, kept: object) -> Outcome:
+        """Put pictures and works into the trash, or take them out.
+
+        Returns:
+            The ids of just those pictures that went in, so that one click gives them back: what
+            lay in the trash before stays there.
+        """
+        try:
+            wanted = Throw.model_validate(asked)
+        except ValidationError:
+            return Outcome()
+        here = self._snapshots.of(read_page_state(kept))
+        try:
+            ids = [e.id for e in _named(here.library, wanted) if e.trashed != wanted.trashed]
+            change = here.library.trash if wanted.trashed else here.library.restore
+            change(*ids)
+        except SeedGridError as error:
+            return Outcome(status=stage.complain(here.state.move().epoch, error))
+        return Outcome(answer={"thrown": ids if wanted.trashed else [], "number": wanted.number})
+
+    def on_mark(self, asked: object, kept: object) -> Outcome:
+        """Mark pictures, and all those of works."""
+        try:
+            wanted = Mark.model_validate(asked)
+        except ValidationError:
+            return Outcome()
+        here = self._snapshots.of(read_page_state(kept))
+        try:
+            ids = [entry.id for entry in _named(here.library, wanted)]
+            if wanted.favourite is not None:
+                here.library.set_favourites(ids, wanted.favourite)
+            if wanted.add or wanted.remove:
+                here.library.tag(ids, add=wanted.add, remove=wanted.remove)
+        except SeedGridError as error:
+            return Outcome(status=stage.complain(here.state.move().epoch, error))
+        return Outcome(answer={"tags": tags_of(here.library)})
+
+
+def _named(library: Library, chosen: Chosen) -> Sequence[Entry]:
+    """Return the pictures that are named, and those of the works and all alike, each once.
+
+    Raises:
+        InputError: `picture_unknown`.
+        LibraryError: The library cannot be read.
+    """
+    works = {alike: None for work in chosen.works for alike in library.alike(work)}
+    found = {entry.id: entry for work in works for entry in library.work(work)}
+    for picture_id in chosen.pictures:
+        if picture_id not in found:
+            found[picture_id] = library.get(picture_id)
+    return tuple(found.values())

@@ -1,0 +1,60 @@
+"""Later: scripts and words that a page needs only when somebody opens library or models, in one.
+
+The page fetches it with the first click that asks for something in it (assets/door.js), so that
+what opens at the start stays small. Knows no component.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from seedgrid.storage.assets import assets_folder
+from seedgrid.web.texts import later_texts
+
+SCRIPTS: Final = (
+    "card_grid.js",
+    "tags.js",
+    "selection.js",
+    "undo.js",
+    "library.js",
+    "looking.js",
+    "models.js",
+)
+"""In this order; files in `assets/`."""
+MODELS_STYLE: Final = "models.css"
+ADDRESS: Final = "seedgrid/assets/later.js"
+_FOREVER: Final = {"Cache-Control": "private, max-age=31536000, immutable"}
+
+
+def later_script() -> bytes:
+    """Return the words and the scripts, in one."""
+    words = json.dumps(later_texts(), ensure_ascii=False)
+    style = json.dumps({"models_style": _address(MODELS_STYLE)})
+    scripts = [(assets_folder() / name).read_text("utf-8") for name in SCRIPTS]
+    told = f"Object.assign(SeedGridConfig.texts, {words});Object.assign(SeedGridConfig, {style});"
+    return "\n".join([told, *scripts]).encode()
+
+
+def later_version() -> str:
+    """Return what changes with its content, so that it may be cached for ever."""
+    return hashlib.sha256(later_script()).hexdigest()[:12]
+
+
+def _address(name: str) -> str:
+    digest = hashlib.sha256((assets_folder() / name).read_bytes()).hexdigest()[:12]
+    return f"seedgrid/assets/{name}?v={digest}"
+
+
+def later_route() -> Route:
+    """Return its address; it stands before the one of all other assets."""
+
+    def later(_: Request) -> Response:
+        return Response(later_script(), media_type="text/javascript", headers=_FOREVER)
+
+    return Route(f"/{ADDRESS}", later)

@@ -1,0 +1,139 @@
+"""Looking: a tree as a picture, its pictures for a slideshow, and the film of one of them.
+
+An id is 128 random bits: only who was shown a picture can ask for it, as for the picture itself.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable
+from concurrent.futures import CancelledError
+from contextlib import aclosing
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from anyio import to_thread
+from pydantic import ValidationError
+from starlette.background import BackgroundTask
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from seedgrid.core.errors import SeedGridError
+from seedgrid.core.picture import PictureId
+from seedgrid.core.recipe import Value
+from seedgrid.export.film import SUFFIXES, write_film
+from seedgrid.export.tree_picture import write_tree
+from seedgrid.studio import Studio
+from seedgrid.web.serializers import pictures
+from seedgrid.web.server.waiting import StepWatch, asker, steps_of
+from seedgrid.web.state.visitor_libraries import Libraries
+
+if TYPE_CHECKING:
+    from seedgrid.core.entry import Entry
+
+MAX_PICTURES: Final = 1000
+_HARMLESS: Final = {"Content-Security-Policy": "default-src 'none'"}
+
+
+class FilmAsked(Value):
+    """A film that is asked for.
+
+    Attributes:
+        kind: `"webp"` or `"gif"`.
+    """
+
+    id: PictureId
+    kind: str = "webp"
+
+
+def looking_routes(studio: Studio, libraries: Libraries) -> list[Route]:
+    """Return the addresses: `tree/ID.png`, `tree/ID.json`, `film/ID.json`, and POST `film`.
+
+    Args:
+        studio: Paints the film.
+        libraries: Where the pictures are.
+    """
+
+    def tree(request: Request) -> Response:
+        entries = libraries.family(request.path_params["id"], scope="work")[:MAX_PICTURES]
+        if not entries:
+            return _nothing()
+        return _written(
+            f"seedgrid-tree-{entries[0].id[:8]}.png", lambda path: write_tree(entries, path)
+        )
+
+    def slides(request: Request) -> Response:
+        entries = libraries.family(request.path_params["id"], scope="work")[:MAX_PICTURES]
+        return JSONResponse([pictures.slide(entry) for entry in entries if not entry.lost])
+
+    def cost(request: Request) -> Response:
+        """Say before the click what a film would cost."""
+        entry = _one(libraries, request.path_params["id"])
+        if entry is None:
+            return _nothing()
+        seconds = studio.film_s(entry)
+        return JSONResponse({"seconds": seconds, "steps": entry.recipe.num_inference_steps})
+
+    async def film(request: Request) -> Response:
+        try:
+            wanted = FilmAsked.model_validate_json(await request.body())
+        except ValidationError:
+            return PlainTextResponse("name a picture, and webp or gif", status_code=400)
+        entry = await to_thread.run_sync(_one, libraries, wanted.id)
+        if entry is None or f".{wanted.kind}" not in SUFFIXES:
+            return _nothing()
+        return await _filmed(studio, entry, wanted.kind, request)
+
+    return [
+        Route("/seedgrid/tree/{id}.png", tree),
+        Route("/seedgrid/tree/{id}.json", slides),
+        Route("/seedgrid/film/{id}.json", cost),
+        Route("/seedgrid/film", film, methods=["POST"]),
+    ]
+
+
+async def _filmed(studio: Studio, entry: Entry, kind: str, request: Request) -> Response:
+    """Paint it again; whoever goes away before the end stops it."""
+    watch = StepWatch()
+    host = request.client.host if request.client else None
+    try:
+        future = studio.start_film(entry, watch, **asker("film", None, host))
+        async with aclosing(steps_of(future, watch)) as steps:
+            async for _ in steps:
+                if await request.is_disconnected():
+                    return _nothing()
+        film = future.result()
+    except CancelledError:
+        return _nothing()
+    except SeedGridError as error:
+        return JSONResponse({"key": f"error_{error.code}", "data": error.data}, status_code=409)
+    name = f"seedgrid-film-{entry.id[:8]}.{kind}"
+    answer = await to_thread.run_sync(lambda: _written(name, lambda path: write_film(film, path)))
+    answer.headers["X-SeedGrid-Same"] = str(film.is_same).lower()
+    return answer
+
+
+def _one(libraries: Libraries, picture_id: str) -> Entry | None:
+    found = libraries.family(picture_id, scope="picture")
+    return found[0] if found else None
+
+
+def _written(name: str, write: Callable[[Path], None]) -> Response:
+    """Write a file into a folder of its own, which goes when the answer has gone."""
+    folder = Path(tempfile.mkdtemp(prefix="seedgrid-look-"))
+    try:
+        write(folder / name)
+    except SeedGridError as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        return PlainTextResponse(str(error), status_code=409)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    gone = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)
+    return FileResponse(folder / name, filename=name, headers=_HARMLESS, background=gone)
+
+
+def _nothing() -> Response:
+    return PlainTextResponse("there is no such picture", status_code=404)

@@ -1,0 +1,235 @@
+"""The models panel's addresses: what there is, what is fetched, and what somebody asks to be done.
+
+Nothing of it is sent before the panel is opened. Who asks from another machine may look; on a
+public page one may fetch what its owner lists. Knows no component.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+from anyio import to_thread
+from pydantic import StringConstraints, ValidationError
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from seedgrid.core.errors import ModelError, SeedGridError
+from seedgrid.core.recipe import Value
+from seedgrid.core.variables import is_public
+from seedgrid.locales import english, locales
+from seedgrid.models.catalogue import FirstModel
+from seedgrid.models.downloads import Progress
+from seedgrid.models.fetching import RESERVE_BYTES
+from seedgrid.models.hub import host, read_name
+from seedgrid.models.memory import fits
+from seedgrid.models.own import own_folder
+from seedgrid.studio import Studio
+from seedgrid.studio.shelf import Shelf, Shelved
+from seedgrid.web.server.limits import MODEL_FILES
+from seedgrid.web.server.waiting import is_this_machine
+from seedgrid.web.texts import choose_language
+
+Json = dict[str, Any]
+
+_UNCACHED: Final = {"Cache-Control": "no-store"}
+
+
+class Asked(Value):
+    """What somebody asks to be done with a model."""
+
+    name: Annotated[str, StringConstraints(min_length=1, max_length=1000, strip_whitespace=True)]
+    lang: Annotated[str, StringConstraints(max_length=20)] = "en"
+
+
+def model_routes(studio: Studio) -> list[Route]:
+    """Return the addresses: `models`, `models/ACTION`, and `models/file/NAME` for a dropped file.
+
+    Args:
+        studio: Whose shelf it is.
+    """
+
+    async def look(request: Request) -> Response:
+        language = choose_language(request.query_params.get("lang"))
+        if "moving" in request.query_params:
+            told = {"downloads": [_moving(each, language) for each in studio.shelf.downloads()]}
+        else:
+            told = await to_thread.run_sync(_told, studio.shelf, language, _may_change(request))
+        return JSONResponse(told, headers=_UNCACHED)
+
+    async def act(request: Request) -> Response:
+        action = _ACTIONS.get(request.path_params["action"])
+        try:
+            asked = Asked.model_validate_json(await request.body())
+        except ValidationError:
+            return _answer({"said": "a name, please", "wrong": True}, 400)
+        if action is None:
+            return _answer({"said": "there is no such thing to do", "wrong": True}, 404)
+        language = choose_language(asked.lang)
+        try:
+            if action not in _FOR_ALL and not _may_change(request):
+                raise ModelError("download_forbidden", value=asked.name)
+            said = await to_thread.run_sync(action, studio.shelf, asked.name, language)
+        except (SeedGridError, OSError) as error:
+            return _answer(_wrong(error, language))
+        return _answer({"said": said, "wrong": False})
+
+    async def take(request: Request) -> Response:
+        language = choose_language(request.query_params.get("lang"))
+        name = request.path_params["name"]
+        try:
+            if not _may_change(request):
+                raise ModelError("download_forbidden", value=name)
+            await _take(studio.shelf, name, request)
+        except (SeedGridError, OSError) as error:
+            return _answer(_wrong(error, language))
+        except ClientDisconnect:
+            return _answer({"said": "", "wrong": True}, 400)
+        return _answer({"said": say_later("models_added", language, name=name), "wrong": False})
+
+    return [
+        Route("/seedgrid/models", look),
+        Route("/seedgrid/models/{action}", act, methods=["POST"]),
+        Route(f"{MODEL_FILES}{{name}}", take, methods=["PUT"]),
+    ]
+
+
+def say_later(key: str, language: str, **data: str) -> str:
+    """Return a word of the panel in a language, filled in."""
+    return (locales()[language].later.get(key) or english().later[key]).format(**data)
+
+
+def _may_change(request: Request) -> bool:
+    """Tell whether somebody sits at this machine: who asks from elsewhere leaves its disk alone."""
+    client = request.client.host if request.client else ""
+    return not is_public() and is_this_machine(client)
+
+
+def _told(shelf: Shelf, language: str, may_change: bool) -> Json:
+    first = [_first(each) for each in shelf.first()]
+    return {
+        "may": {"change": may_change, "download": may_change or (is_public() and bool(first))},
+        "items": [_item(shelved, language) for shelved in shelf.items()],
+        "first": first,
+        "downloads": [_moving(each, language) for each in shelf.downloads()],
+    }
+
+
+def _item(shelved: Shelved, language: str) -> Json:
+    item, lock = shelved.item, shelved.lock
+    return {
+        "id": item.id,
+        "kind": item.kind,
+        "family": item.family.removesuffix("Pipeline"),
+        "size": f"{item.width}×{item.height}",
+        "formats": list(item.formats),
+        "num_bytes": item.num_bytes,
+        "licence": item.licence,
+        "needs_bytes": item.needs_bytes,
+        "fits": shelved.fits,
+        "deletable": item.deletable,
+        "problem": None if item.problem is None else sentence(item.problem, language),
+        "lock": lock
+        and {"holds": lock.holds, "width": lock.asked_width, "date": lock.tested_at[:10]},
+    }
+
+
+def _first(model: FirstModel) -> Json:
+    told = {"family": model.family.removesuffix("Pipeline"), "size": model.size.replace("x", "×")}
+    return model.model_dump() | told | {"fits": fits(int(model.memory_gb * 1e9))}
+
+
+def _moving(progress: Progress, language: str) -> Json:
+    return {
+        "id": progress.id,
+        "state": progress.state,
+        "num_bytes": progress.num_bytes,
+        "total": progress.total,
+        "left_s": progress.left_s,
+        "error": None if progress.error is None else sentence(progress.error, language),
+    }
+
+
+def sentence(error: SeedGridError, language: str) -> str:
+    """Return the sentence of an error in a language."""
+    words = locales()[language].errors.get(error.code) or english().errors[error.code]
+    return words.format(**error.data)
+
+
+def _wrong(error: Exception, language: str) -> Json:
+    said = sentence(error, language) if isinstance(error, SeedGridError) else type(error).__name__
+    return {"said": said, "wrong": True}
+
+
+def _answer(told: Json, status_code: int = 200) -> Response:
+    """Answer the panel; a refusal is an answer too, and no error in the browser's console."""
+    return JSONResponse(told, status_code=status_code, headers=_UNCACHED)
+
+
+def _download(shelf: Shelf, name: str, _: str) -> str:
+    shelf.download(name)
+    return ""
+
+
+def _stop(shelf: Shelf, name: str, _: str) -> str:
+    shelf.stop(name)
+    return ""
+
+
+def _discard(shelf: Shelf, name: str, _: str) -> str:
+    shelf.discard(name)
+    return ""
+
+
+def _add(shelf: Shelf, name: str, language: str) -> str:
+    """Know a folder or file, or begin to fetch what is a name of the hub, or its address there."""
+    hub_id = name.removeprefix(f"{host()}/").removeprefix("https://huggingface.co/").strip("/")
+    if read_name(hub_id)[0] is not None and not Path(name).expanduser().exists():
+        return _download(shelf, hub_id, language)
+    return say_later("models_added", language, name=shelf.add(name).id)
+
+
+def _delete(shelf: Shelf, name: str, language: str) -> str:
+    freed = shelf.delete(name)
+    return say_later("models_deleted", language, name=name, size=f"{freed / 1e6:,.0f} MB")
+
+
+_ACTIONS: Final[dict[str, Callable[[Shelf, str, str], str]]] = {
+    "download": _download,
+    "stop": _stop,
+    "discard": _discard,
+    "add": _add,
+    "delete": _delete,
+}
+_FOR_ALL: Final = (_download,)
+"""What the shelf itself allows strangers, or not."""
+
+
+async def _take(shelf: Shelf, name: str, request: Request) -> None:
+    """Write a dropped file to the disk as it comes, and keep it if it is a model.
+
+    Raises:
+        ModelError: As `Shelf.taking`; `download_room`.
+    """
+    _check_room(name, int(request.headers["content-length"]))
+    with shelf.taking(name) as path, path.open("wb") as file:
+        async for piece in _pieces(request):
+            await to_thread.run_sync(file.write, piece)
+        file.flush()
+
+
+async def _pieces(request: Request) -> AsyncIterator[bytes]:
+    async for piece in request.stream():
+        if piece:
+            yield piece
+
+
+def _check_room(name: str, length: int) -> None:
+    folder = next(path for path in (own_folder(), *own_folder().parents) if path.is_dir())
+    free = shutil.disk_usage(folder).free
+    if length + RESERVE_BYTES > free:
+        wanted = {"wanted": f"{length / 1e9:.1f}", "free": f"{free / 1e9:.1f}"}
+        raise ModelError("download_room", value=name, folder=folder, **wanted)

@@ -1,0 +1,154 @@
+"""The models panel as a stranger uses it: look, fetch, stop, go on, use, delete, drop a file.
+
+The hub is a small one of our own on loopback; the client, the server and the files are real.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import axe_playwright_python
+import httpx
+import pytest
+from hub import Hub
+from playwright.sync_api import Browser, Locator, Page, expect
+from serving import serve
+from steps import OpenPage, generate
+
+FOXES: Final = "someone/foxes"
+AXE: Final = Path(axe_playwright_python.__file__).with_name("axe.min.js").read_text("utf-8")
+RUN_AXE: Final = """async () => {
+    const { violations } = await axe.run(document.querySelector("dialog"), {
+        runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"] });
+    return violations.flatMap(({ id, nodes }) =>
+        nodes.map((node) => `${id}: ${node.target} ${node.failureSummary}`));
+}"""
+
+
+@pytest.fixture(scope="module")
+def address(
+    browser: Browser,  # noqa: ARG001 (no browser, no page)
+    published_hub: Hub,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[str]:
+    """The page of somebody whose hub is ours, and whose cache is empty."""
+    home = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HF_ENDPOINT", published_hub.address)
+        patch.setenv("HF_HOME", str(home))
+        patch.setenv("XDG_DATA_HOME", str(home / "data"))
+        patch.setenv("SEEDGRID_CACHE", str(home / "cache"))
+        with serve(home / "library", real=True) as address:
+            yield address
+
+
+def show(page: Page) -> Locator:
+    """Open the panel by keyboard, and wait until it says what is here."""
+    if not page.locator("#sg-models").is_visible():
+        page.locator("#sg-settings button").first.click()
+    page.locator("#sg-models").focus()
+    page.keyboard.press("Enter")
+    panel = page.locator("#sg-models-panel")
+    expect(panel.get_by_text("bundled", exact=True)).to_be_visible()
+    return panel
+
+
+def found_by_axe(page: Page) -> list[str]:
+    page.evaluate(AXE)
+    found = []
+    for theme in ("light", "dark"):
+        page.evaluate("theme => document.body.classList.toggle('dark', theme === 'dark')", theme)
+        found += [f"{theme}: {each}" for each in page.evaluate(RUN_AXE)]
+    page.evaluate("document.body.classList.remove('dark')")
+    return found
+
+
+def test_a_model_is_fetched_beside_painting_and_used_and_deleted(
+    open_page: OpenPage, hub: Hub
+) -> None:
+    """Stop, go on, use and delete; the page paints while the download is held up."""
+    page = open_page()
+    page.on("dialog", lambda dialog: dialog.accept())
+    panel = show(page)
+    assert found_by_axe(page) == []
+    hub.may_go.clear()
+    panel.get_by_label("Add a model").fill(FOXES)
+    page.keyboard.press("Enter")
+    expect(panel.get_by_role("progressbar", name=FOXES)).to_be_visible()
+    expect(panel.get_by_text(re.compile(r"\d+ (MB|KB) of 1"))).to_be_visible()
+    assert found_by_axe(page) == []
+    page.keyboard.press("Escape")
+    expect(panel).to_have_count(0)
+    expect(page.locator("#sg-models")).to_be_focused()
+    assert len(generate(page)) == 4
+    panel = show(page)
+    panel.get_by_role("button", name=f"Stop: {FOXES}").press("Enter")
+    hub.may_go.set()
+    expect(panel.get_by_text("Stopped at")).to_be_visible()
+    assert found_by_axe(page) == []
+    panel.get_by_role("button", name=f"Go on: {FOXES}").press("Enter")
+    use = panel.get_by_role("button", name=f"Use: {FOXES}")
+    use.press("Enter")
+    expect(panel).to_have_count(0)
+    expect(page.locator("#sg-model input")).to_have_value(FOXES)
+    panel = show(page)
+    expect(panel.get_by_text("In use")).to_be_visible()
+    assert found_by_axe(page) == []
+    panel.get_by_role("button", name=f"Delete: {FOXES}").press("Enter")
+    expect(panel.get_by_role("status")).to_contain_text("free again")
+    expect(panel.get_by_role("button", name=f"Delete: {FOXES}")).to_have_count(0)
+
+
+def test_what_cannot_be_had_is_said_in_a_sentence(open_page: OpenPage, hub: Hub) -> None:
+    """A name that is nobody's, a model with terms, a folder that is none; in each language."""
+    hub.repositories[FOXES].gated = True
+    for language, gated in (("en", "hf auth login"), ("zh", "同意"), ("ko", "약관")):
+        page = open_page(f"?__lang={language}", viewport={"width": 390, "height": 844})
+        panel = show(page)
+        panel.locator("#sg-models-name").fill(f"{FOXES}@main")
+        page.keyboard.press("Enter")
+        expect(panel.locator(".sg-models-moving")).to_contain_text(gated)
+        panel.locator("#sg-models-name").fill("/nowhere/at/all")
+        page.keyboard.press("Enter")
+        expect(panel.get_by_role("status")).to_contain_text("/nowhere/at/all")
+        assert found_by_axe(page) == []
+
+
+def test_a_dropped_file_is_kept_where_models_are(open_page: OpenPage) -> None:
+    """One that is no model is refused, one that lacks its configurations says what to fetch."""
+    page = open_page()
+    panel = show(page)
+    picker = panel.locator("#sg-models-file")
+    picker.set_input_files({"name": "cat.safetensors", "mimeType": "", "buffer": b"x" * 3_000_000})
+    expect(panel.get_by_role("status")).to_contain_text("cat.safetensors")
+    expect(panel.get_by_role("button", name="Delete: cat.safetensors")).to_have_count(0)
+    name = "cond_stage_model.transformer.text_model.embeddings.position_ids"
+    header = json.dumps({name: {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode()
+    whole = struct.pack("<Q", len(header)) + header + bytes(4)
+    picker.set_input_files({"name": "fox.safetensors", "mimeType": "", "buffer": whole})
+    expect(panel.get_by_role("button", name="Delete: fox.safetensors")).to_be_visible()
+    expect(panel.get_by_text("python -m seedgrid models --download")).to_be_visible()
+
+
+def test_strangers_and_other_pages_change_nothing(
+    address: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """A public page tells what it offers, and refuses everything else."""
+    ask = {"json": {"name": FOXES, "lang": "en"}}
+    for action in ("delete", "nothing"):
+        headers = {"Origin": "http://elsewhere.example"}
+        assert httpx.post(f"{address}seedgrid/models/{action}", headers=headers, **ask).is_error
+    with serve(tmp_path_factory.mktemp("public"), public={}) as public:
+        told = httpx.get(f"{public}seedgrid/models").json()
+        assert told["may"] == {"change": False, "download": False}
+        assert told["first"] == []
+        for action in ("download", "add", "delete", "discard"):
+            answer = httpx.post(f"{public}seedgrid/models/{action}", **ask)
+            assert answer.json()["wrong"], action
+        answer = httpx.put(f"{public}seedgrid/models/file/fox.safetensors", content=b"x")
+        assert answer.json()["wrong"]

@@ -1,0 +1,142 @@
+"""What is done to several pictures of the library at once: trash, undo, marks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from seedgrid.core.entry import Entry
+from seedgrid.core.request import Request
+from seedgrid.diffusion.backend import Placement
+from seedgrid.library import Library
+from seedgrid.studio import Studio
+from seedgrid.testing.fake import FakeBackend
+from seedgrid.web.actions.selected import MAX_PICTURES, Selected
+from seedgrid.web.state.page_state import PageState
+from seedgrid.web.state.snapshot import Snapshots
+from seedgrid.web.state.visitor_libraries import OneLibrary
+
+ME = PageState(visitor="0" * 32).to_browser()
+
+
+@pytest.fixture
+def studio(tmp_path: Path) -> Iterator[Studio]:
+    folder = tmp_path / "library"
+    with Studio(library=folder, backend=FakeBackend(), placement=Placement()) as studio:
+        yield studio
+
+
+@pytest.fixture
+def selected(studio: Studio) -> Selected:
+    return Selected(Snapshots(studio, OneLibrary(studio)))
+
+
+@pytest.fixture
+def works(studio: Studio) -> tuple[tuple[Entry, ...], ...]:
+    """Three works of two pictures each."""
+    return tuple(
+        studio.start_grid(
+            Request(prompt=prompt, seeds=(seed, 9), width=32, height=32, num_inference_steps=1)
+        ).result()
+        for seed, prompt in enumerate(("a red fox", "a blue house", "a red house"))
+    )
+
+
+def trash(selected: Selected, **asked: Any) -> list[str]:
+    outcome = selected.on_trash(asked, ME)
+    assert outcome.status is None
+    assert outcome.answer is not None
+    return list(outcome.answer["thrown"])
+
+
+def thrown(library: Library) -> set[str]:
+    return {entry.id for entry in library.search(trashed=True).entries}
+
+
+def test_one_deletion_comes_back_at_once_and_nothing_else(
+    selected: Selected, studio: Studio, works: tuple[tuple[Entry, ...], ...]
+) -> None:
+    """Two works and a picture go together; what lay in the trash before stays there."""
+    (before, other), house, (third, _) = works
+    trash(selected, pictures=[before.id], trashed=True)
+    ids = [entry.lineage.work_id for entry in (before, house[0])]
+    went = trash(selected, works=ids, pictures=[third.id, house[0].id], trashed=True, number=7)
+    assert set(went) == {other.id, house[0].id, house[1].id, third.id}
+    assert thrown(studio.library) == {before.id, *went}
+    assert trash(selected, pictures=went, trashed=False) == []
+    assert thrown(studio.library) == {before.id}
+
+
+def test_a_deletion_of_what_is_not_there_changes_nothing(
+    selected: Selected, studio: Studio, works: tuple[tuple[Entry, ...], ...]
+) -> None:
+    """All or none; the reason is for the status line."""
+    outcome = selected.on_trash({"pictures": [works[0][0].id, "f" * 32], "trashed": True}, ME)
+    assert outcome.status is not None
+    assert outcome.status["key"] == "error_picture_unknown"
+    assert not thrown(studio.library)
+
+
+def test_favourites_are_marked_together(
+    selected: Selected, studio: Studio, works: tuple[tuple[Entry, ...], ...]
+) -> None:
+    """Pictures and works in one call; and unmarked again."""
+    (one, _), house, _ = works
+    chosen = {"pictures": [one.id], "works": [house[0].lineage.work_id]}
+    selected.on_mark(chosen | {"favourite": True}, ME)
+    found = studio.library.search(favourite=True).entries
+    assert {entry.id for entry in found} == {one.id, *(entry.id for entry in house)}
+    selected.on_mark(chosen | {"favourite": False}, ME)
+    assert not studio.library.search(favourite=True).entries
+
+
+def test_a_card_of_works_alike_is_all_of_them(
+    selected: Selected, studio: Studio, works: tuple[tuple[Entry, ...], ...]
+) -> None:
+    """What was painted twice is one card: both go, both get the tag, both come back."""
+    request = Request(prompt="a red fox", seeds=(0, 9), width=32, height=32, num_inference_steps=1)
+    again = studio.start_grid(request).result()
+    twins = {entry.id for entry in (*works[0], *again)}
+    card = next(work for work in studio.library.works().works if work.times == 2)
+    selected.on_mark({"works": [card.id], "add": ["twice"]}, ME)
+    assert {entry.id for entry in studio.library.search(tag="twice").entries} == twins
+    went = trash(selected, works=[card.id], trashed=True)
+    assert set(went) == twins == thrown(studio.library)
+    trash(selected, pictures=went, trashed=False)
+    assert not thrown(studio.library)
+
+
+def test_tags_that_cannot_be_are_told(
+    selected: Selected, studio: Studio, works: tuple[tuple[Entry, ...], ...]
+) -> None:
+    """The reason is for the status line, the tags that there are for the page; nothing changes."""
+    ids = [entry.id for entry in works[0]]
+    told = selected.on_mark({"pictures": ids, "add": ["<b>night</b>"]}, ME)
+    assert told.answer == {"tags": [{"tag": "<b>night</b>", "number": 2}]}
+    refused = selected.on_mark({"pictures": ids, "add": ["x" * 99]}, ME)
+    assert refused.status is not None
+    assert refused.status["key"] == "error_tag_long"
+    assert {entry.tags for entry in studio.library.search("fox").entries} == {("<b>night</b>",)}
+
+
+@pytest.mark.parametrize(
+    "rubbish",
+    [
+        None,
+        7,
+        {"trashed": True, "favourite": True, "pictures": 3},
+        {"trashed": True, "favourite": True, "pictures": ["../../etc"]},
+        {"trashed": True, "favourite": True, "pictures": ["f" * 32] * (MAX_PICTURES + 1)},
+        {"trashed": "yes", "favourite": "yes"},
+        {"trashed": 1, "add": ["x"] * 21},
+        {"trashed": 1, "add": ["x" * 401]},
+        {"trashed": 1, "remove": [["x"]]},
+    ],
+)
+def test_rubbish_is_not_obeyed(selected: Selected, rubbish: object) -> None:
+    """A browser may send anything."""
+    for outcome in (selected.on_trash(rubbish, ME), selected.on_mark(rubbish, ME)):
+        assert (outcome.answer, outcome.status) == (None, None)

@@ -1,0 +1,178 @@
+"""Tags, the order of the library, and works that are alike."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pictures import make_lineage, make_picture
+
+from seedgrid.cli.program import main
+from seedgrid.core.entry import Entry
+from seedgrid.core.errors import InputError
+from seedgrid.core.picture import new_id
+from seedgrid.core.tags import MAX_TAG_CHARACTERS, MAX_TAGS, changed_tags, check_tag, readable_tags
+from seedgrid.library import Library
+from seedgrid.library.queries import Sort
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Iterator[Library]:
+    with Library(tmp_path / "library") as library:
+        yield library
+
+
+@pytest.fixture
+def three(library: Library) -> tuple[Entry, ...]:
+    """A fox, a zebra that is a favourite, an apple: each a work of its own."""
+    words = ("a fox", "Zebra", "apple")
+    made = tuple(library.add(make_picture(seed=n, prompt=w)) for n, w in enumerate(words))
+    return made[0], library.set_favourite(made[1].id, True), made[2]
+
+
+@pytest.mark.parametrize(
+    ("text", "tag"),
+    [("fox", "fox"), ("  #two \t words ", "two words"), ("cafe\u0301", "café"), ("狐狸", "狐狸")],
+)
+def test_a_tag_is_kept_on_one_line(text: str, tag: str) -> None:
+    """Single spaces, one kind of each letter, no sign in front."""
+    assert check_tag(text) == tag
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("", "tag_empty"),
+        (" # ", "tag_empty"),
+        ("x" * (MAX_TAG_CHARACTERS + 1), "tag_long"),
+        (" " * 10**6 + "x", "tag_empty"),
+        ("x" * 10**6, "tag_long"),
+        ("fox\x1b[31m", "tag_characters"),
+        ("fox\u202eevil", "tag_characters"),
+        ("half \ud800", "tag_characters"),
+    ],
+)
+def test_a_hostile_tag_is_refused(text: str, code: str) -> None:
+    """Whatever is too long or cannot be seen; a long one is not read to its end."""
+    with pytest.raises(InputError) as caught:
+        check_tag(text)
+    assert caught.value.code == code
+
+
+def test_a_picture_has_so_many_tags_and_no_more(library: Library, three: tuple[Entry, ...]) -> None:
+    """All pictures or none; another spelling is the same tag."""
+    fox, zebra, _ = three
+    many = [f"tag {number}" for number in range(MAX_TAGS)]
+    library.tag([fox.id], add=many)
+    with pytest.raises(InputError, match="20 tags"):
+        library.tag([zebra.id, fox.id], add=["one more"])
+    assert library.get(zebra.id).tags == ()
+    assert changed_tags(("Fox",), add=["FOX", "red"]) == ("Fox", "red")
+
+
+def test_tags_gather_pictures_and_survive_the_database(
+    library: Library, three: tuple[Entry, ...], tmp_path: Path
+) -> None:
+    """Markup and separators are letters like others; the marks bring all back."""
+    hostile = "<img src=x onerror=alert(1)>"[:MAX_TAG_CHARACTERS]
+    fox, zebra, apple = three
+    library.tag([fox.id, zebra.id], add=["night", hostile])
+    library.tag([zebra.id], add=["night, rain"], remove=["NIGHT"])
+    library.trash(apple.id)
+    library.tag([apple.id], add=["thrown"])
+    found = [(each.tag, each.num_pictures) for each in library.collections()]
+    assert found == [(hostile, 2), ("night", 1), ("night, rain", 1)]
+    assert [entry.id for entry in library.search(tag="night").entries] == [fox.id]
+    assert library.search(tag="nig").entries == ()
+    assert library.check().is_clean
+    before = [library.get(entry.id) for entry in three]
+    library.close()
+    (tmp_path / "library" / "library.db").unlink()
+    with Library(tmp_path / "library") as rebuilt:
+        assert [rebuilt.get(entry.id) for entry in three] == before
+        assert rebuilt.check().is_clean
+
+
+def test_a_flipped_tag_is_noticed_and_mended(library: Library, three: tuple[Entry, ...]) -> None:
+    """The row's check sum covers its tags; what was said brings them back."""
+    library.tag([three[0].id], add=["night"])
+    with library._storage.database.writes() as connection:
+        connection.exec_driver_sql("UPDATE pictures SET tags = '\nmight\n' WHERE tags != ''")
+    assert not library.check(repair=True).is_clean
+    assert library.get(three[0].id).tags == ("night",)
+    assert library.check().is_clean
+
+
+def test_what_a_file_of_marks_says_is_bounded() -> None:
+    """Anybody can write a check sum: what is no tag is left out."""
+    said = [7, None, ["x"], "x\x00", "y" * 99, *(f"tag {number}" for number in range(99))]
+    assert readable_tags(said) == tuple(f"tag {number}" for number in range(MAX_TAGS))
+    assert readable_tags("fox") == readable_tags({"fox": 1}) == ()
+
+
+@pytest.mark.parametrize(
+    ("sort", "pictures", "works"),
+    [
+        ("newest", "0210", "021"),
+        ("oldest", "0120", "120"),
+        ("favourites", "1020", "102"),
+        ("words", "0021", "021"),
+    ],
+)
+def test_each_order_goes_through_all_pages(
+    library: Library, three: tuple[Entry, ...], sort: Sort, pictures: str, works: str
+) -> None:
+    """One after the other, each once, by pages of one; two works that are alike are one."""
+    again = library.add_again((three[0], make_lineage()))[0]
+    seen, after = "", None
+    while True:
+        page = library.search(limit=1, after=after, sort=sort)
+        seen += "".join(str(entry.recipe.seed) for entry in page.entries)
+        after = page.after
+        if after is None:
+            break
+    assert seen == pictures
+    found, after = [], None
+    while True:
+        works_page = library.works(limit=1, after=after, sort=sort)
+        found += works_page.works
+        after = works_page.after
+        if after is None:
+            break
+    assert "".join(str(work.cover.recipe.seed) for work in found) == works
+    assert {work.cover.recipe.seed: work.times for work in found} == {0: 2, 1: 1, 2: 1}
+    assert next(work.id for work in found if work.times == 2) == again.lineage.work_id
+
+
+def test_only_the_very_same_works_are_one(library: Library) -> None:
+    """A tree with one picture more, or other pixels of a recipe, stays by itself."""
+    root = library.add(make_picture(seed=1))
+    work = root.lineage.work_id
+    library.add(make_picture(seed=2, lineage=make_lineage(work_id=work)))
+    library.add_again((root, make_lineage()))
+    assert [found.times for found in library.works().works] == [1, 1]
+    twin = library.add_again((root, make_lineage()))[0]
+    assert [found.times for found in library.works().works] == [2, 1]
+    alike = library.alike(twin.lineage.work_id)
+    assert len(alike) == 2
+    assert work not in alike
+    library.trash(twin.id)
+    assert [found.times for found in library.works().works] == [1, 1]
+    assert library.alike(new_id())
+
+
+def test_tags_by_command(
+    library: Library, three: tuple[Entry, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Put on, listed, found, in an order."""
+    where = ["--library", str(library.folder)]
+    assert main(["library", "tag", three[0].id, three[2].id, "--add", "night", *where]) == 0
+    assert capsys.readouterr().out.splitlines() == [f"{three[n].id}  night" for n in (0, 2)]
+    assert main(["library", "tags", "--json", *where]) == 0
+    assert json.loads(capsys.readouterr().out) == {"tag": "night", "num_pictures": 2}
+    assert main(["library", "--tag", "#night", "--sort", "words", *where]) == 0
+    found = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in found] == [three[0].id, three[2].id]
+    assert main(["library", "tag", three[0].id, "--add", "x" * 99, *where]) == 2
