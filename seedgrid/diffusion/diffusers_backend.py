@@ -19,6 +19,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from seedgrid.core.card import ModelCard
+from seedgrid.core.checks import check_steps_run
 from seedgrid.core.errors import InputError, ModelError
 from seedgrid.core.recipe import ModelRef, Passport, Recipe
 from seedgrid.diffusion.accel import all_used_by, make_accelerators
@@ -231,9 +232,10 @@ def _check_settings(recipe: Recipe, loaded: Loaded) -> None:
         )
     loaded.pipeline_for(recipe)
     starts.check_there([recipe.start])
+    check_steps_run(recipe.num_inference_steps, recipe.strength)
     if recipe.compiled:
         raise ModelError("compiled_unsupported")
-    least = min_steps(recipe.scheduler, loaded.scheduler_config)
+    least = min_steps(recipe.scheduler, loaded.scheduler_config, family)
     if recipe.num_inference_steps < least:
         raise InputError("steps_few", field="steps", value=recipe.scheduler, limit=least)
     if entry.max_steps is not None and recipe.num_inference_steps > entry.max_steps:
