@@ -18,6 +18,7 @@ from typing import Any, Final
 
 import torch
 
+from seedgrid.core.checks import check_steps_run
 from seedgrid.core.errors import InputError, ModelError
 from seedgrid.core.recipe import Recipe
 from seedgrid.diffusion.backend import Placement
@@ -28,6 +29,7 @@ from seedgrid.diffusion.memory import is_memory_error
 from seedgrid.diffusion.previews import Preview, make_preview
 from seedgrid.models import registry
 from seedgrid.models.files import ModelFiles
+from seedgrid.models.memory import check_room
 from seedgrid.models.schedulers import TABLE, min_steps
 from seedgrid.storage import starts
 
@@ -67,9 +69,10 @@ class Loaded:
             )
         self.pipeline_for(recipe)
         starts.check_there([recipe.start])
+        check_steps_run(recipe.num_inference_steps, recipe.strength)
         if recipe.compiled:
             raise ModelError("compiled_unsupported")
-        least = min_steps(recipe.scheduler, self.scheduler_config)
+        least = min_steps(recipe.scheduler, self.scheduler_config, family)
         if recipe.num_inference_steps < least:
             raise InputError("steps_few", field="steps", value=recipe.scheduler, limit=least)
         if entry.max_steps is not None and recipe.num_inference_steps > entry.max_steps:
@@ -146,6 +149,7 @@ def _key(recipe: Recipe, placement: Placement) -> tuple[object, ...]:
 def _load(recipe: Recipe, placement: Placement) -> Loaded:
     device = pick_device(placement.device)
     files = registry.find_recorded(recipe.model).files
+    check_room(recipe.model.id, files.num_parameters, recipe.dtype)
     try:
         with quiet_diffusers():
             pipeline = _read_pipeline(files, torch_dtype(recipe.dtype))
