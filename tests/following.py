@@ -7,7 +7,6 @@ from contextlib import aclosing
 
 import anyio
 
-from seedgrid.web.actions.following import Following
 from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.serializers.answers import Progress
 
@@ -16,11 +15,10 @@ def follow(
     handlers: Handlers, kept: object, enough: Callable[[Progress], object] = lambda _: False
 ) -> list[Progress]:
     """Return the news up to the end, or up to the first with which somebody has heard enough."""
-    following = Following(handlers._studio, handlers._snapshots)
 
     async def listen() -> list[Progress]:
         heard = []
-        async with aclosing(following.follow(kept)) as news:
+        async with aclosing(handlers.follow(kept)) as news:
             async for each in news:
                 heard.append(each)
                 if enough(each):

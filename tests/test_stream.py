@@ -61,7 +61,7 @@ def test_the_stream_tells_a_run_to_its_end(studio: Studio, may_go: threading.Eve
     place = shown.stage["follow"]
 
     async def follow(state: object) -> AsyncGenerator[Progress, None]:
-        async for news in answers.following.follow(state):
+        async for news in answers.handlers.follow(state):
             yield news
             may_go.set()  # The first ones were told.
 
@@ -80,7 +80,7 @@ def test_the_stream_tells_a_run_to_its_end(studio: Studio, may_go: threading.Eve
 @pytest.mark.parametrize("body", [b"", b"{", b"\xff", b"[" * 200_000])
 def test_what_is_no_place_is_refused(studio: Studio, body: bytes) -> None:
     """A body that is not JSON is the sender's mistake."""
-    follow = make_answers(studio).following.follow
+    follow = make_answers(studio).handlers.follow
     app = Starlette(routes=[Route("/follow", follow_route(follow), methods=["POST"])])
     with TestClient(app) as client:
         assert client.post("/follow", content=body).status_code == 400
@@ -96,7 +96,7 @@ def test_a_stream_holds_no_thread(studio: Studio, may_go: threading.Event) -> No
     place = shown.stage["follow"]
 
     async def listen() -> int:
-        listeners = [answers.following.follow(place) for _ in range(60)]
+        listeners = [answers.handlers.follow(place) for _ in range(60)]
         for news in listeners:
             await anext(news)
         hearing = [asyncio.ensure_future(anext(news)) for news in listeners]

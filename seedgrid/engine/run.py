@@ -215,13 +215,7 @@ class Run:
         return tuple(self._finished[cell] for cell in range(len(self.jobs)))
 
     def ease(self, placement: Placement, cells: Sequence[int], lock_width: int) -> None:
-        """Go on elsewhere, and with some cells in smaller batches. For the engine only.
-
-        Args:
-            placement: Where to compute from now on.
-            cells: What is not painted yet, of one setting.
-            lock_width: Theirs from now on.
-        """
+        """Go on elsewhere, and with some cells in smaller batches. For the engine only."""
         self.placement = placement
         if self.jobs[cells[0]].recipe.lock_width != lock_width:
             self.jobs = tuple(

@@ -123,18 +123,12 @@ def wait_until_stopped(demo: gr.Blocks, studio: Studio) -> None:
 
 
 def launch_options(answers: Answers, *, language: str | None, host: str | None) -> dict[str, Any]:
-    """Return what `Blocks.launch` is told.
-
-    Args:
-        answers: What answers the page.
-        language: The page's language; None leaves it to the browser.
-        host: The address that is listened on; None on a Space.
-    """
+    """Return what `Blocks.launch` is told."""
     hosts = None if host is None else _known_hosts(host)
     return {
         "app_kwargs": {
             "routes": app.routes(
-                answers.studio, answers.libraries, answers.bench, answers.following.follow
+                answers.studio, answers.libraries, answers.bench, answers.handlers.follow
             ),
             "middleware": app.middleware(
                 language=language,

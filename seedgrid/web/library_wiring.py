@@ -1,6 +1,6 @@
 """The library's events, and dropped files.
 
-The other half of wiring.py; nothing here is public either.
+A part of wiring.py; nothing here is public either.
 """
 
 from __future__ import annotations
@@ -28,14 +28,7 @@ _CHECK_JS: Final = "(status) => SeedGrid.checkLibrary?.(status)"
 
 
 def wire_library(view: View, actions: LibraryActions, selected: Selected, bench: Bench) -> None:
-    """Connect the library page.
-
-    Args:
-        view: The components.
-        actions: What answers in the library.
-        bench: Where files are taken in.
-        selected: What answers its selection.
-    """
+    """Connect the library page, its selection, and the place where files are dropped."""
     _wire_selected(view, selected)
     _wire_pictures(view, actions)
     _wire_drop(view, actions, bench)
@@ -49,7 +42,7 @@ def _wire_pictures(view: View, actions: LibraryActions) -> None:
         return updates(actions.on_open(said(event, "id"), kept))
 
     def on_example(kept: object, event: gr.EventData) -> Updates:
-        return updates(actions.on_example(event._data.get("example"), kept))
+        return updates(actions.on_example(said(event, "example"), kept))
 
     def on_empty(kept: object) -> object:
         return _problem(actions.on_empty_trash(kept), kept)
@@ -65,7 +58,7 @@ def _wire_pictures(view: View, actions: LibraryActions) -> None:
 
     def on_folder(kept: object, event: gr.EventData, request: gr.Request) -> object:
         host = request.client.host if request.client else ""
-        return or_skip(actions.on_folder(event._data.get("folder"), kept, host))
+        return or_skip(actions.on_folder(said(event, "folder"), kept, host))
 
     view.status.folder(on_folder, view.state, view.status, **PRIVATE)
     view.card.picked.note(on_note, view.state, view.status, **PRIVATE)

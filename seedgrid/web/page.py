@@ -16,7 +16,6 @@ from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.core.variables import is_public
 from seedgrid.studio import Studio
 from seedgrid.web.actions.checks import Checks
-from seedgrid.web.actions.following import Following
 from seedgrid.web.actions.library import LibraryActions
 from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.actions.selected import Selected
@@ -24,6 +23,7 @@ from seedgrid.web.api import publish
 from seedgrid.web.components.layout import build_view
 from seedgrid.web.library_wiring import wire_library
 from seedgrid.web.server.bench import Bench, BenchBounds
+from seedgrid.web.settings_wiring import wire_settings
 from seedgrid.web.state.snapshot import Snapshots
 from seedgrid.web.state.visitor_libraries import Libraries, OneLibrary
 from seedgrid.web.texts import labels
@@ -44,7 +44,6 @@ class Answers:
         libraries: Whose pictures are whose.
         bench: Where work with files is done.
         handlers: For stage, rail and card.
-        following: For how a run goes.
         checks: For the Verify button.
         library: For the library page.
         selected: For what is selected there.
@@ -54,7 +53,6 @@ class Answers:
     libraries: Libraries
     bench: Bench
     handlers: Handlers
-    following: Following
     checks: Checks
     library: LibraryActions
     selected: Selected
@@ -79,7 +77,6 @@ def make_answers(
         libraries=libraries,
         bench=bench,
         handlers=Handlers(studio, snapshots, paints_links=not is_public()),
-        following=Following(studio, snapshots),
         checks=Checks(studio, libraries, bench),
         library=LibraryActions(studio, snapshots),
         selected=Selected(snapshots),
@@ -87,17 +84,13 @@ def make_answers(
 
 
 def build_app(answers: Answers, *, language: str | None = None) -> gr.Blocks:
-    """Build the page.
-
-    Args:
-        answers: What answers it.
-        language: The page's language; None leaves it to the browser.
-    """
+    """Build the page."""
     with gr.Blocks(
         title="SeedGrid", analytics_enabled=False, delete_cache=_CACHE_S, fill_width=True
     ) as demo:
         view = build_view(make_i18n(), starting_suffixes(answers.studio))
-        wire(view, answers.handlers, answers.checks, demo, language=language)
+        wire(view, answers.handlers, answers.checks, demo)
+        wire_settings(view, answers.handlers, demo, language=language)
         wire_library(view, answers.library, answers.selected, answers.bench)
         publish(answers.studio, answers.bench)
     demo.queue(max_size=_MAX_WAITING, default_concurrency_limit=None)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from typing import Final
 
 from anyio import to_thread
@@ -86,6 +86,21 @@ class Following:
             yield Progress(stage=shown, status=stage.complain(epoch, warmth.error), rail=rail)
         elif has_waited:
             yield Progress(stage=shown, status=stage.say(epoch, "status_ready"), rail=rail)
+
+    async def portable_news(self, model: str | None) -> AsyncIterator[tuple[str, dict[str, str]]]:
+        """Say what portable pictures cost on this machine, once a trial has found out.
+
+        Yields:
+            A word of the page and what stands in its braces.
+
+        Raises:
+            ModelError: As `offer`.
+        """
+        future = self._studio.try_portable(model)
+        yield "portable_trying", {}
+        trial = await asyncio.shield(asyncio.wrap_future(future))  # Others may wait for it too.
+        times = {"times": f"{trial.times:.1f}"}
+        yield ("portable_wrong", {}) if trial.wrong else ("portable_cost", times)
 
 
 class _Told:

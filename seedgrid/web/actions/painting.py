@@ -1,18 +1,16 @@
 """What happens on each click, key and load: values in, values out. Knows no component.
 
 A handler has the studio start a run, or moves to another place in the tree, and shows the page;
-`following.py` then tells how the run goes. Runs belong to the engine: a tab that is closed loses
-nothing.
+following.py then tells how the run goes. Runs belong to the engine: a closed tab loses nothing.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
-from seedgrid.core.entry import Entry
 from seedgrid.core.errors import SeedGridError
 from seedgrid.core.events import Loading, Noise, Started
 from seedgrid.core.request import Request
@@ -20,6 +18,7 @@ from seedgrid.engine import Run
 from seedgrid.formats.links import read_link
 from seedgrid.studio import RunOptions, Studio
 from seedgrid.web.actions.arrivals import find_place, picked_of, read_arrival
+from seedgrid.web.actions.following import Following
 from seedgrid.web.actions.form import (
     FormPayload,
     RoundPayload,
@@ -41,12 +40,15 @@ _NOISE_S: Final = 0.02
 """How much longer it waits for the noise, which comes first of all, to show it with the answer."""
 
 
-class Handlers:
-    """The page's answers. Safe from any thread: all state is in the page state and the library."""
+class Handlers(Following):
+    """The page's answers. Safe from any thread: all state is in the page state and the library.
+
+    Args:
+        paints_links: Whether a link's usual recipe is painted at once, or waits for a click.
+    """
 
     def __init__(self, studio: Studio, snapshots: Snapshots, *, paints_links: bool = True) -> None:
-        self._studio = studio
-        self._snapshots = snapshots
+        super().__init__(studio, snapshots)
         self._paints_links = paints_links
 
     def on_load(self, kept: object, said: object = None, address: str = "") -> PageUpdate:
@@ -101,30 +103,21 @@ class Handlers:
 
     def on_refine(self, varied: RoundPayload, kept: object, address: str = "") -> PageUpdate:
         """Start a round on the picked picture's seed: its prompt with each suffix."""
-
-        def start(picked: Entry, options: RunOptions) -> Run:
-            return self._studio.start_refine(picked, varied.vary, **options)
-
+        start = partial(self._studio.start_refine, suffixes=varied.vary)
         return self._start_from_pick(varied, kept, address, start)
 
     def on_variations(
         self, weight: float, varied: RoundPayload, kept: object, address: str = ""
     ) -> PageUpdate:
         """Start a round around the picked picture's noise: its words stay as they are."""
-
-        def start(picked: Entry, options: RunOptions) -> Run:
-            return self._studio.start_variations(picked, weight=weight, **options)
-
+        start = partial(self._studio.start_variations, weight=weight)
         return self._start_from_pick(varied, kept, address, start)
 
     def on_final(
         self, scale: int, varied: RoundPayload, kept: object, address: str = ""
     ) -> PageUpdate:
         """Start the large finals of the picked picture."""
-
-        def start(picked: Entry, options: RunOptions) -> Run:
-            return self._studio.start_final(picked, scale, **options)
-
+        start = partial(self._studio.start_final, scale=scale)
         return self._start_from_pick(varied, kept, address, start)
 
     def on_again(self, kept: object, address: str = "") -> PageUpdate:
@@ -199,21 +192,6 @@ class Handlers:
         """
         return offer(self._studio, model, turbo=turbo)
 
-    async def portable_news(self, model: str | None) -> AsyncIterator[tuple[str, dict[str, str]]]:
-        """Say what portable pictures cost on this machine, once a trial has found out.
-
-        Yields:
-            A word of the page and what stands in its braces.
-
-        Raises:
-            ModelError: As `offer`.
-        """
-        future = self._studio.try_portable(model)
-        yield "portable_trying", {}
-        trial = await asyncio.shield(asyncio.wrap_future(future))  # Others may wait for it too.
-        times = {"times": f"{trial.times:.1f}"}
-        yield ("portable_wrong", {}) if trial.wrong else ("portable_cost", times)
-
     def _look(self, kept: object) -> Snapshot:
         return self._snapshots.of(read_page_state(kept))
 
@@ -222,14 +200,14 @@ class Handlers:
         varied: RoundPayload,
         kept: object,
         address: str,
-        start: Callable[[Entry, RunOptions], Run],
+        start: Callable[..., Run],
     ) -> PageUpdate:
         """Start a round that goes on from the picked picture, if there is one."""
         here = self._look(kept)
 
         def start_round() -> Run | None:
             picked, options = here.picked(), self._options(here, varied, address)
-            return start(picked, options) if picked else None
+            return start(picked, **options) if picked else None
 
         return self._start(here, start_round)
 

@@ -109,12 +109,7 @@ class View:
 
 
 def build_view(i18n: gr.I18n, suffixes: Sequence[str] = GUIDE_SUFFIXES) -> View:
-    """Lay out the page.
-
-    Args:
-        i18n: Translates the labels in the browser.
-        suffixes: What the four variations begin with.
-    """
+    """Lay out the page."""
     # Fixed on purpose: with random ones every page would be forgotten when the app starts again.
     state = gr.BrowserState(NEW_VISIT, storage_key="seedgrid-place", secret="seedgrid")  # noqa: S106
     payload = _script("", "sg-payload", _PAYLOAD_JS)

@@ -19,9 +19,10 @@ from starlette.routing import Route
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError, RunError, SeedGridError
-from seedgrid.export.bundle import script, write_bundle
+from seedgrid.export.bundle import write_bundle
 from seedgrid.export.contact_sheets import write_sheet
 from seedgrid.export.pictures import packed_pictures
+from seedgrid.export.script import script
 from seedgrid.web.server.bench import Bench, Holding
 from seedgrid.web.server.waiting import network_of
 from seedgrid.web.state.visitor_libraries import Libraries

@@ -47,12 +47,7 @@ async def _lines(news: AsyncGenerator[Progress, None]) -> AsyncGenerator[str, No
 
 
 def line(progress: Progress, told: Progress | None) -> str:
-    """Write one piece of news; what was told just before is not told again.
-
-    Args:
-        progress: How the run stands.
-        told: How it stood when it was last told.
-    """
+    """Write one piece of news; what was told just before is not told again."""
     parts = {
         name: value
         for name, value in vars(progress).items()
