@@ -50,7 +50,17 @@ ROUTES: Final = {
     "/seedgrid/opening/{number:int}.jpg": SMALL,  # four files
     "/seedgrid/pictures/{id}.png": SMALL,
     "/seedgrid/assets/{name:path}": SMALL,
+    "/seedgrid/assets/later.js": SMALL,
     "/healthz": SMALL,
+    "/metrics": SMALL,
+    "/seedgrid/cluster": SMALL,
+    "/seedgrid/tree/{id}.png": BENCH,
+    "/seedgrid/tree/{id}.json": SMALL,  # a work, read once
+    "/seedgrid/film/{id}.json": SMALL,
+    "/seedgrid/film": ENGINE,
+    "/seedgrid/models": SMALL,
+    "/seedgrid/models/{action}": SMALL,  # on a public page what its owner lists
+    "/seedgrid/models/file/{name}": UPLOADS,  # of this machine only
     "/seedgrid/openapi.json": SMALL,
     "/seedgrid/api": SMALL,
     "/gradio_api/mcp": ENGINE,
@@ -94,17 +104,14 @@ IN_MEMORY: Final = {
 }
 
 EVENTS: Final = {
-    **dict.fromkeys(
-        ("on_load", "on_arrive", "on_generate", "on_refine", "on_subtle", "on_strong"), ENGINE
-    ),
-    **dict.fromkeys(("on_double", "on_fourfold", "on_again", "on_verify"), ENGINE),
-    **dict.fromkeys(("grid", "refine", "verify"), ENGINE),
+    **dict.fromkeys(("on_load", "on_arrive", "on_generate", "on_click", "on_again"), ENGINE),
+    **dict.fromkeys(("on_verify", "grid", "refine", "verify"), ENGINE),
     "on_portable": ENGINE,  # one for each model, whoever asks
     "on_drop": BENCH,
     "recipe": BENCH,
     **dict.fromkeys(("on_back", "on_go", "on_stop", "on_pick", "on_favourite", "on_note"), SMALL),
     **dict.fromkeys(("on_turbo", "on_model", "on_advise", "on_choose", "on_folder"), SMALL),
-    **dict.fromkeys(("on_search", "on_open", "on_trash", "on_empty"), SMALL),
+    **dict.fromkeys(("on_search", "on_open", "on_trash", "on_mark", "on_empty"), SMALL),
     "on_example": SMALL,  # four files
 }
 """By what each event is bounded: small ones read a page of the visitor's own library at most."""

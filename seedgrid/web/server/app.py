@@ -148,7 +148,7 @@ def routes(studio: Studio, libraries: Libraries, bench: Bench, follow: Follow) -
     return [
         Route("/seedgrid/follow", follow_route(follow), methods=["POST"]),
         *download_routes(libraries, bench),
-        *looking_routes(studio, libraries),
+        *looking_routes(studio, libraries, bench),
         Route("/seedgrid/opening/{number:int}.jpg", opening),
         Route("/seedgrid/pictures/{id}.png", picture),
         Route("/seedgrid/thumbs/{id}.jpg", thumb),

@@ -65,38 +65,46 @@ def download_routes(libraries: Libraries, bench: Bench) -> list[Route]:
         find = partial(libraries.family, wanted, scope=scope)
         if kind not in EXPORTS:
             return _nothing()
-        return await _answered(request, find, partial(_exported, kind=kind))
+        return await answered(bench, request, find, partial(_exported, kind=kind))
 
     async def _downloaded(
         request: Request, find: Callable[[], Sequence[Entry]], name: str
     ) -> Response:
-        return await _answered(request, find, partial(_archive, name=name))
-
-    async def _answered(
-        request: Request,
-        find: Callable[[], Sequence[Entry]],
-        make: Callable[..., Response],
-    ) -> Response:
-        """Find pictures and make an answer of them, both on the bench, which is held until then."""
-        address = network_of(request.client.host if request.client else None)
-        with ExitStack() as kept:
-            try:
-                kept.enter_context(bench.place(address))
-                entries = await bench.run(
-                    lambda: _bounded(find(), bench.bounds.download_bytes), address
-                )
-                if not entries:
-                    return _nothing()
-                answer = await bench.run(lambda: make(entries, bench, kept), address)
-            except SeedGridError as error:
-                return PlainTextResponse(str(error), status_code=_status(error))
-            return Holding(answer, kept.pop_all())
+        return await answered(bench, request, find, partial(_archive, name=name))
 
     return [
         Route("/seedgrid/download/selected.zip", selected),
         Route("/seedgrid/download/{id}/{scope}.zip", family),
         Route("/seedgrid/export/{id}/{scope}.{kind}", export),
     ]
+
+
+async def answered(
+    bench: Bench,
+    request: Request,
+    find: Callable[[], Sequence[Entry]],
+    make: Callable[[Sequence[Entry], Bench, ExitStack], Response],
+) -> Response:
+    """Find pictures and make an answer of them, both on the bench, which is held until it is sent.
+
+    Args:
+        bench: Where it is done.
+        request: Who asks.
+        find: Finds them; none is nothing to download.
+        make: Makes the answer; what it puts on the stack goes when that has gone.
+    """
+    address = network_of(request.client.host if request.client else None)
+    with ExitStack() as kept:
+        try:
+            kept.enter_context(bench.place(address))
+            most = bench.bounds.download_bytes
+            entries = await bench.run(lambda: _bounded(find(), most), address)
+            if not entries:
+                return _nothing()
+            answer = await bench.run(lambda: make(entries, bench, kept), address)
+        except SeedGridError as error:
+            return PlainTextResponse(str(error), status_code=_status(error))
+        return Holding(answer, kept.pop_all())
 
 
 def _selected(libraries: Libraries, named: Sequence[str]) -> Sequence[Entry]:
