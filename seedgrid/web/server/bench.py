@@ -79,18 +79,23 @@ class Bench:
     async def run(self, task: Callable[[], Result], address: str = "") -> Result:
         """Do something on one of the threads for somebody who has a place; it is counted."""
 
+        taken_s = 0.0
+
         def timed() -> Result:
+            nonlocal taken_s
             start_s = time.thread_time()
             try:
                 return task()
-            finally:  # What is refused in the end costs as much.
+            finally:
                 taken_s = time.thread_time() - start_s
-                if address:
-                    self._done.append((time.monotonic(), address, taken_s))
                 if taken_s > _LONG_S:
                     trim_heap()
 
-        return await to_thread.run_sync(timed, limiter=self._threads)
+        try:
+            return await to_thread.run_sync(timed, limiter=self._threads)
+        finally:  # What is refused in the end costs as much. Noted on the loop, where it is read.
+            if address:
+                self._done.append((time.monotonic(), address, taken_s))
 
     @contextmanager
     def place(self, address: str) -> Iterator[None]:
