@@ -1,6 +1,6 @@
 """Instruction limits: the environment variables that choose the instructions a CPU computes with.
 
-torch, oneDNN, MKL and NumPy read them once, at their start, and they change bits, so a passport names
+torch, oneDNN, MKL and NumPy read them once, at their start; they change bits, so a passport names
 them and a child process or an exported script gets them back. A passport may be a stranger's:
 this is the one list of names and values that ever go from a file into an environment.
 
