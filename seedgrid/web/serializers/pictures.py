@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from seedgrid.core.card import ModelCard
 from seedgrid.core.entry import Entry
 from seedgrid.core.filenames import picture_filename
 from seedgrid.core.prompts import compare_words
@@ -41,14 +42,17 @@ def thumb(entry: Entry) -> Json:
     return {"id": entry.id, "lost": entry.lost, "trashed": entry.trashed}
 
 
-def card(entry: Entry, parent: Entry | None, *, hint: str | None, lock: Json | None) -> Json:
+def card(
+    entry: Entry,
+    parent: Entry | None,
+    *,
+    hint: str | None,
+    lock: Json | None,
+    model: ModelCard | None,
+) -> Json:
     """The picked picture: its seed, its words against its parent's, the facts of its recipe.
 
-    Args:
-        entry: The picture.
-        parent: What it was refined from, if it is still there.
-        hint: A sentence for the visitor, by its key.
-        lock: What is known of the lock, as `LockBadge.of` says it.
+    `model` is what its model does where nothing is said; None where it is not here.
     """
     recipe = entry.recipe
     before = parent.recipe.words if parent else recipe.words
@@ -65,6 +69,7 @@ def card(entry: Entry, parent: Entry | None, *, hint: str | None, lock: Json | N
         "steps": recipe.num_inference_steps,
         "guidance": f"{recipe.guidance_scale:g}",
         "scheduler": recipe.scheduler,
+        "usual_scheduler": model.scheduler if model else recipe.scheduler,
         "model": recipe.model.id,
         "portable": recipe.is_portable,
         "negative": recipe.negative_prompt,
@@ -86,12 +91,7 @@ def no_picture() -> Json:
 
 
 def item(entry: Entry, work: Work | None = None) -> Json:
-    """A picture in the library, or a work by its newest picture.
-
-    Args:
-        entry: The picture.
-        work: What it is the cover of.
-    """
+    """A picture in the library, or a work by its newest picture."""
     return thumb(entry) | {
         "work": entry.lineage.work_id,
         "prompt": entry.recipe.words,
