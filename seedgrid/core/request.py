@@ -73,10 +73,6 @@ class Request:
 def resolve(request: Request, card: ModelCard) -> tuple[Recipe, ...]:
     """Turn a request into one complete recipe for each of its seeds.
 
-    Args:
-        request: What was asked for.
-        card: The model that will paint.
-
     Returns:
         Recipes in the order of `request.seeds`.
 
@@ -106,11 +102,6 @@ def resolve(request: Request, card: ModelCard) -> tuple[Recipe, ...]:
 
 def begun(request: Request, settings: Mapping[str, Any], card: ModelCard) -> dict[str, Any]:
     """Return what a start makes of the settings: as many steps are run as without one.
-
-    Args:
-        request: What was asked for.
-        settings: Checked one by one.
-        card: The model that will paint.
 
     Raises:
         InputError: `strength_start`: there is no start; `strength_small`: no step would be run.

@@ -63,11 +63,6 @@ class Record:
 class PoisonedCall:
     """Watches one call of a pipeline.
 
-    Args:
-        batch: Which rows are the own ones.
-        watch: Asked whether to give way.
-        found: Where comparisons are noted.
-
     Attributes:
         record: The own rows, part by part.
     """

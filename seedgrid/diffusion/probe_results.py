@@ -142,13 +142,7 @@ def advise(recipe: Recipe, report: ProbeReport) -> None:
 
 
 def advised_width(weights_sha256: str, dtype: str, width: int) -> int:
-    """Return the width to offer for a model: the usual one, or less where a probe said no here.
-
-    Args:
-        weights_sha256: Of the model.
-        dtype: The number format that will be used.
-        width: The usual width.
-    """
+    """Return the width to offer for a model: the usual one, or less where a probe said no here."""
     found = recall(_WIDTHS).get(f"{weights_sha256}|{dtype}")
     return min(width, found) if isinstance(found, int) and found > 0 else width
 

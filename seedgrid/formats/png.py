@@ -228,10 +228,6 @@ def read_texts(source: Source) -> dict[str, str]:
 def rewrite(png: bytes, *, lineage: Lineage) -> bytes:
     """Give a SeedGrid picture another place in the tree of choices; its pixels stay packed.
 
-    Args:
-        png: A file as `encode` wrote it.
-        lineage: Takes the place of the old one.
-
     Raises:
         PictureError: As `read`.
     """

@@ -46,9 +46,6 @@ class Header:
 def split(png: bytes) -> tuple[Chunk, ...]:
     """Split a PNG file into its chunks, IHDR first, IEND last; what follows IEND is dropped.
 
-    Args:
-        png: The whole file.
-
     Raises:
         PictureError: `picture_large`, or `picture_damaged` with what is wrong.
     """

@@ -193,10 +193,6 @@ def names_like(name: str) -> tuple[str, ...]:
 def own_name(family: Family, config: Mapping[str, Any]) -> str:
     """Return the name of the scheduler that a model was published with.
 
-    Args:
-        family: The model's.
-        config: The model's `scheduler/scheduler_config.json`.
-
     Returns:
         Its name in the table; where the table has none that draws the same, the plainest that
         fits: DDIM, Flow Euler, LCM or DDPM.
@@ -228,12 +224,7 @@ def min_steps(name: str, config: Mapping[str, Any], family: Family | None = None
 
 
 def make_scheduler(name: str, config: Mapping[str, Any]) -> Any:
-    """Make a new scheduler; one serves a single call, since schedulers keep state.
-
-    Args:
-        name: Of the table.
-        config: The configuration of the model's own scheduler.
-    """
+    """Make a new scheduler; one serves a single call, since schedulers keep state."""
     import diffusers
 
     entry = TABLE[name]

@@ -52,12 +52,7 @@ def card(
 ) -> Json:
     """The picked picture: its seed, its words against its parent's, the facts of its recipe.
 
-    Args:
-        entry: The picture.
-        parent: What it was refined from, if it is still there.
-        hint: A sentence for the visitor, by its key.
-        lock: What is known of the lock, as `LockBadge.of` says it.
-        model: What its model does where nothing is said; None where it is not here.
+    `model` is what its model does where nothing is said; None where it is not here.
     """
     recipe = entry.recipe
     before = parent.recipe.words if parent else recipe.words
@@ -96,12 +91,7 @@ def no_picture() -> Json:
 
 
 def item(entry: Entry, work: Work | None = None) -> Json:
-    """A picture in the library, or a work by its newest picture.
-
-    Args:
-        entry: The picture.
-        work: What it is the cover of.
-    """
+    """A picture in the library, or a work by its newest picture."""
     return thumb(entry) | {
         "work": entry.lineage.work_id,
         "prompt": entry.recipe.words,

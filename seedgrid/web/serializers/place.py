@@ -55,13 +55,7 @@ def place(
 def fields_of(
     first: Sequence[Recipe], changes: Sequence[str], answers: Request | None
 ) -> dict[str, str | bool | list[str]]:
-    """Return what the fields showed when a work was begun, by name.
-
-    Args:
-        first: The recipes of its first round, prompt by prompt.
-        changes: What the round on the stage appends to its parent's words.
-        answers: What the model gives for what is left open; None where it is not here.
-    """
+    """Return what the fields showed when a work was begun, by name."""
     prompts = list(dict.fromkeys(recipe.words for recipe in first))
     seeds = tuple(dict.fromkeys(recipe.seed for recipe in first))
     shown = write_fields(replace(ask_again(first[0]), seeds=seeds), answers)

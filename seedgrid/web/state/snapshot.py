@@ -140,11 +140,7 @@ class Snapshot:
             return None
 
     def show(self, *, is_asked: bool = False) -> PageUpdate:
-        """The round on the stage, the work on the rail, the pick in the card.
-
-        Args:
-            is_asked: Whether the fields have just asked for it, and show more than is known here.
-        """
+        """The round on the stage, the work on the rail, the pick in the card."""
         state, run = self.state, self.run
         follow = {"follow": state.to_browser()} if self._is_going else {}
         steps = _steps_so_far(run) if run is not None and self._is_going else {}
@@ -158,11 +154,7 @@ class Snapshot:
         )
 
     def stage(self, steps: Mapping[int, stages.Json]) -> stages.Json:
-        """The round on the stage, forming or finished.
-
-        Args:
-            steps: As in `serializers.stage.stage_of_run`.
-        """
+        """The round on the stage, forming or finished."""
         state, run = self.state, self.run
         # What a run finished may have been marked or thrown away since: the library knows.
         if run is not None and is_on_stage(run, state) and not self._was_done:
