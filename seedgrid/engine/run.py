@@ -154,14 +154,6 @@ class Run:
         with self._changed:
             self._changed.wait_for(is_there, timeout_s)
 
-    def wait_for_pictures(self, timeout_s: float) -> None:
-        """Wait for more finished pictures, or for the end."""
-        with self._changed:
-            before = len(self._finished)
-            self._changed.wait_for(
-                lambda: self.has_ended or len(self._finished) > before, timeout_s
-            )
-
     def cancel(self) -> None:
         """Ask the run to stop within one step; harmless when repeated, queued or ended."""
         self._cancelled.set()

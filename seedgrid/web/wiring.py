@@ -8,7 +8,7 @@ what takes long is the engine's, and has a fair queue there.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -102,7 +102,7 @@ def _wire_rounds(view: View, handlers: Handlers, demo: gr.Blocks) -> None:
 def show_page(
     view: View,
     trigger: Trigger,
-    handler: Callable[..., Updates],
+    handler: Callable[..., Updates | Awaitable[Updates]],
     *inputs: object,
     also: Sequence[object] = (),
 ) -> None:
