@@ -375,6 +375,7 @@ WRITES = {
     },
 }
 PROCESSES = {
+    "seedgrid/diffusion/away/ray_node.py": "os.execv",  # Python again, with its own words
     "seedgrid/diffusion/worker/spawn.py": "subprocess.run",
     "seedgrid/models/memory.py": "subprocess.run",  # the driver's own tool, with constant words
 }
