@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.filenames import picture_filename
+from seedgrid.core.plain import one_line
 from seedgrid.core.prompts import compare_words
 from seedgrid.core.variations import fours
 from seedgrid.formats.links import link_query
@@ -41,7 +42,14 @@ def thumb(entry: Entry) -> Json:
     return {"id": entry.id, "lost": entry.lost, "trashed": entry.trashed}
 
 
-def card(entry: Entry, parent: Entry | None, *, hint: str | None, lock: Json | None) -> Json:
+def card(
+    entry: Entry,
+    parent: Entry | None,
+    *,
+    hint: str | None,
+    lock: Json | None,
+    is_spread: bool = False,
+) -> Json:
     """The picked picture: its seed, its words against its parent's, the facts of its recipe.
 
     Args:
@@ -49,6 +57,7 @@ def card(entry: Entry, parent: Entry | None, *, hint: str | None, lock: Json | N
         parent: What it was refined from, if it is still there.
         hint: A sentence for the visitor, by its key.
         lock: What is known of the lock, as `LockBadge.of` says it.
+        is_spread: Whether several computers paint here, so that one asks where.
     """
     recipe = entry.recipe
     before = parent.recipe.words if parent else recipe.words
@@ -66,6 +75,7 @@ def card(entry: Entry, parent: Entry | None, *, hint: str | None, lock: Json | N
         "guidance": f"{recipe.guidance_scale:g}",
         "scheduler": recipe.scheduler,
         "model": recipe.model.id,
+        "where": one_line(entry.passport.device_name, limit=60) if is_spread else "",
         "portable": recipe.is_portable,
         "negative": recipe.negative_prompt,
         "strength": f"{recipe.strength:g}" if recipe.start else "",

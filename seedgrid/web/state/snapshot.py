@@ -193,7 +193,8 @@ class Snapshot:
             return pictures.no_picture()
         parent = self.find(entry.lineage.parent_id)
         hint = None if entry.lineage.round_id == self.state.round else "card_parent"
-        return pictures.card(entry, parent, hint=hint, lock=self._lock.of(entry))
+        lock, is_spread = self._lock.of(entry), bool(self._studio.painters)
+        return pictures.card(entry, parent, hint=hint, lock=lock, is_spread=is_spread)
 
     def _place(self, *, is_asked: bool) -> stages.Json:
         on_stage = {entry.id for entry in self.round.entries} if self.round else set()
