@@ -46,4 +46,4 @@ def test_the_card_says_where_only_where_several_paint(tmp_path: Path, *, is_spre
     passport = entry.passport.model_copy(update={"device_name": "NVIDIA H200\u202e"})
     entry = replace(entry, passport=passport)
     card = pictures.card(entry, None, hint=None, lock=None, is_spread=is_spread)
-    assert card["where"] == ("NVIDIA H200" if is_spread else "")
+    assert card["where"] == ("NVIDIA H200\\u202e" if is_spread else "")
