@@ -1,4 +1,5 @@
-/* Ways out for the picture in the card: its round or its whole work as a sheet or a bundle. */
+/* Ways out for the picture in the card: its round or its whole work as a sheet or a bundle, the tree as a
+   picture, a slideshow, a film. */
 SeedGrid.exports = ({ element }) => {
   const { make, text } = SeedGrid;
 
@@ -18,9 +19,16 @@ SeedGrid.exports = ({ element }) => {
     const cells = left.flatMap((cell, row) => [cell, right[row]]);
     const wasOpen = element.querySelector("details")?.open;
     const box = make("details", { class: "sg-export" });
-    box.append(make("summary", { text: text("export_title") }), make("dl", {}, ...cells));
+    const tree = make("a", { href: `seedgrid/tree/${id}.png`, download: "", text: text("export_tree") });
+    const looks = make("p", { class: "sg-looks" }, tree, later("slides", () => SeedGrid.slideshow(id)), later("film", () => SeedGrid.film(id)));
+    box.append(make("summary", { text: text("export_title") }), make("dl", {}, ...cells), looks);
     box.open = Boolean(wasOpen);
     element.replaceChildren(box);
+  }
+
+  /** A button whose script comes with its first click. */
+  function later(name, look) {
+    return make("button", { type: "button", "data-look": name, text: text(`export_${name}`), onclick: () => SeedGrid.later().then(look) });
   }
 
   document.addEventListener("sg-card", (event) => show(event.detail));

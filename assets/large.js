@@ -67,6 +67,7 @@
         tool("pick", isPicked ? "zoom_picked" : "zoom_pick", isPicked, () => cellAt(at).click()),
         tool("favourite", "help_favourite", Boolean(isLoved), () => (pick(), SeedGrid.favourite())),
         tool("save", "save", null, () => SeedGrid.download(cell)),
+        tool("slides", "export_slides", null, () => SeedGrid.later().then(() => SeedGrid.slideshow(cell.id))),
         tool("refine", "refine", null, () => (pick(), dialog.close(), byId("sg-refine").click())),
       ];
     }

@@ -8,6 +8,7 @@ SeedGrid.openLibrary = ({ element, props, watch, search, open, trash, mark, empt
   let isWaiting = false;
   let changedAt = 0;
   let deletions = 0;
+  const TAGS = 2; // so many stand under a picture
 
   const words = field("search", "library_search", (value) => (asked.text = value));
   const seed = field("text", "library_seed", (value) => (asked.seed = readSeed(value)));
@@ -155,7 +156,9 @@ SeedGrid.openLibrary = ({ element, props, watch, search, open, trash, mark, empt
     remove.append(asked.trashed ? document.createTextNode("↺") : icon("close"));
     const caption = make("p", {}, make("bdi", { text: item.prompt }));
     if (item.times > 1) caption.prepend(make("span", { class: "sg-times", text: text("library_times", { number: item.times }) }));
-    for (const tag of item.tags) caption.append(" ", make("bdi", { class: "sg-item-tag", text: tag }));
+    const tags = item.tags.slice(0, TAGS).map((tag) => make("bdi", { class: "sg-item-tag", text: tag }));
+    if (item.tags.length > TAGS) tags.push(make("span", { class: "sg-item-tag-count", text: `+${item.tags.length - TAGS}` }));
+    caption.prepend(...tags); // in front: what is long is cut at its end
     return make("article", { class: "sg-item" }, opener, remove, caption);
   }
 

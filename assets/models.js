@@ -135,7 +135,8 @@
       : [item.family, item.size, item.formats.join(", "), size(item.num_bytes), item.licence || say("licence_none"), say(`kind_${item.kind}`)];
     const use = !item.problem && !isUsed && button("use", item.id, () => choose(item.id));
     const remove = may.change && item.deletable && button("delete", item.id, () => remove_(item), "sg-models-danger");
-    return row(item.id, facts, badges.filter(Boolean), [use, remove].filter(Boolean));
+    const complete = may.change && item.lacks && button("configure", item.id, () => act("configure", item.id));
+    return row(item.id, facts, badges.filter(Boolean), [complete, use, remove].filter(Boolean));
   }
 
   function lock(found) {

@@ -2,7 +2,7 @@
    hold already, gives way to one that was not tried: the artist's own last ones first (this browser
    keeps them), then the model's. What was typed since, or chosen, stays. */
 (() => {
-  const { bare, byId } = SeedGrid;
+  const { bare, byId, make, text } = SeedGrid;
   const KEY = "seedgrid-variations";
   const MOST = 40;
   const inputs = () => [1, 2, 3, 4].map((number) => byId(`sg-vary-${number}`)?.querySelector("textarea, input"));
@@ -68,6 +68,15 @@
     input.dispatchEvent(new Event("input", { bubbles: true }));
   }
 
+  /** A model that spoils what it enlarges is not asked to; the sentence stands where one would look. */
+  function offerFinals() {
+    const { enlarges } = SeedGrid.placeNow();
+    const around = byId("sg-around");
+    around.querySelector(".sg-why")?.remove();
+    for (const id of ["sg-final", "sg-final-4"]) byId(id).toggleAttribute("hidden", !enlarges);
+    if (!enlarges) around.append(make("p", { class: "sg-why sg-quiet", text: text("finals_none") }));
+  }
+
   // Typed at this place, by hand: it stays, whatever is picked.
   document.addEventListener("input", (event) => {
     if (event.target.closest?.("#sg-variations")) event.target.sgTyped = event.isTrusted;
@@ -75,6 +84,7 @@
   document.addEventListener("sg-filled", () => {
     for (const input of inputs()) if (input) input.sgTyped = false;
     offer();
+    offerFinals();
   });
   document.addEventListener("sg-pick", offer);
   SeedGrid.forgetOwn = () => keep([]);

@@ -45,22 +45,23 @@ SeedGrid.picked = ({ element, props, watch, favourite, note }) => {
     star.append(icon("star"));
     const lock = make("p", { class: "sg-lock", title: text("lock_title") }, icon("lock"));
     lock.append(make("span", { class: "sg-lock-seed", text: value.seed }));
-    if ([value.mix ?? []].flat().length) lock.append(make("span", { class: "sg-quiet", text: mixed(value) }));
     if (value.lock) lock.append(badge(value.lock));
     if (value.checked === false) lock.append(badge({ key: "lock_elsewhere", data: {} }));
     return make(
       "div",
       {},
       image(thumbUrl(value.id), value.lost, { class: "sg-thumb" }),
-      make("div", { class: "sg-card-text" }, lock, words(value.pieces), painted(value)),
+      make("div", { class: "sg-card-text" }, lock, mixed(value), words(value.pieces), painted(value)),
       star,
     );
   }
 
   /** How much of which seeds' noise was mixed in; of a neighbour, which of the four it is. */
   function mixed({ mix, neighbour }) {
-    const shares = [mix].flat().map((share) => text("mix_share", share)).join(" + ");
-    return neighbour ? `${shares} ${text("mix_neighbour", { number: neighbour })}` : shares;
+    const shares = [mix ?? []].flat().map((share) => text("mix_share", share));
+    if (!shares.length) return null;
+    const which = neighbour ? ` ${text("mix_neighbour", { number: neighbour })}` : "";
+    return make("p", { class: "sg-quiet sg-mix", text: shares.join(" + ") + which });
   }
 
   /** What the model was given, where the words were typed in another language than its own. */
@@ -92,7 +93,8 @@ SeedGrid.picked = ({ element, props, watch, favourite, note }) => {
 
   function factsOf(value) {
     const parts = [`${value.width} × ${value.height}`, text("facts_steps", { number: value.steps })];
-    parts.push(value.scheduler, text("facts_guidance", { number: value.guidance }), value.model);
+    const { scheduler, usual_scheduler: usual } = value;
+    parts.push(scheduler === usual ? scheduler : text("facts_scheduler", { name: scheduler, usual }), text("facts_guidance", { number: value.guidance }), value.model);
     if (value.strength) parts.push(text("facts_start", { number: value.strength }));
     if (value.where) parts.push(text("facts_where", { device: value.where }));
     if (value.portable) parts.push(text("facts_portable"));

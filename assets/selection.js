@@ -14,8 +14,8 @@ SeedGrid.selection = ({ shown, isTrash, change, mark }) => {
   const download = make("a", { class: "sg-pill sg-download", download: "", text: text("library_download") });
   const remove = button("remove", throwAway);
   const tags = SeedGrid.tagField(retag);
-  const tools = make("div", { class: "sg-selected-tools" }, tags.node, favourite, compare, download, remove);
-  const bar = make("div", { class: "sg-selected", hidden: "" }, count, all, tools);
+  const tools = make("div", { class: "sg-selected-tools" }, favourite, compare, download, remove);
+  const bar = make("div", { class: "sg-selected", hidden: "" }, count, all, tags.node, tools);
   compare.textContent = text("compare");
   favourite.textContent = text("help_favourite");
 
@@ -86,7 +86,7 @@ SeedGrid.selection = ({ shown, isTrash, change, mark }) => {
 
   function say() {
     bar.hidden = !isOn;
-    tools.hidden = chosen.size === 0;
+    for (const part of [tags.node, tools]) part.hidden = chosen.size === 0;
     all.textContent = text(isFull() ? "library_none" : "library_all");
     remove.textContent = text(isTrash() ? "library_restore" : "library_remove");
     count.textContent = text("library_selected", { number: chosen.size });

@@ -76,6 +76,11 @@ def _last_row_for_all(tensor: torch.Tensor) -> torch.Tensor:
     return tensor + tensor[-1:] * _TINY
 
 
+def _second_row_for_all(tensor: torch.Tensor) -> torch.Tensor:
+    second = tensor[1:2] if len(tensor) > 1 else tensor
+    return tensor + second.nan_to_num(0, 0, 0) * _TINY
+
+
 def _guard_against_nan(tensor: torch.Tensor) -> torch.Tensor:
     return tensor * (1 + _TINY) if bool(tensor.isnan().any()) else tensor
 
@@ -199,6 +204,9 @@ MORE_LEAKS: Final[dict[str, Plant]] = {
         "image_processor", "postprocess", lambda t: t + t.mean(dim=0) * 1e-3
     ),
     "between: withheld together": _withheld_together,
+    "between: the second row for all": _of_scaling(_second_row_for_all),
+    "scheduler: the second row for all": _of_step(lambda _, t: _second_row_for_all(t)),
+    "denoiser: the second row for all": of_output("unet", _second_row_for_all),
     "scheduler: a guard against NaN": _of_step(lambda _, t: _guard_against_nan(t)),
     "scheduler: two by two": _of_step(lambda _, t: _pairs(t)),
     "scheduler: the first row for all": _of_step(lambda _, t: _first_row_for_all(t)),
@@ -215,6 +223,7 @@ MORE_LEAKS: Final[dict[str, Plant]] = {
     "denoiser: written after use": _written_behind,
     "decoder: the first row for all": of_output("vae.decoder.conv_in", _first_row_for_all),
     "decoder: the last row for all": of_output("vae.decoder.conv_in", _last_row_for_all),
+    "decoder: the second row for all": of_output("vae.decoder.conv_in", _second_row_for_all),
     "decoder: two by two": of_output("vae.decoder.mid_block", _pairs),
     "decoder: a guard against NaN": of_output("vae.decoder.conv_in", _guard_against_nan),
 }

@@ -4,6 +4,8 @@
 
 A prompt with the word "broken" makes the fake backend fail at step 2. One with the word "held"
 waits before its first step, and a model with `load_held` to be loaded, until its `Gate` opens.
+One with the word "dies" ends the engine's thread, one with "hangs" keeps it longer than anybody
+waits for it.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from pathlib import Path
 import httpx
 
 ROOT = Path(__file__).parent.parent
+_HANGS_S = 45.0
 
 
 @dataclass(frozen=True)
@@ -168,6 +171,10 @@ def _main(library: str, step_delay_s: str, kind: str, load: str, port: str) -> N
             self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
         ) -> tuple[Pixels, ...]:
             self.faults.append(Fault(step=2) if "broken" in recipes[0].prompt else None)
+            if "dies" in recipes[0].prompt:
+                raise SystemExit(recipes[0].prompt)
+            if "hangs" in recipes[0].prompt:
+                time.sleep(_HANGS_S)
             return super().paint(recipes, placement, watch)
 
     def may_go(recipes: Sequence[Recipe], _number: int) -> bool:

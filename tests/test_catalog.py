@@ -291,7 +291,7 @@ def test_a_single_file_is_recognised_by_its_tensors(
     name = "cond_stage_model.transformer.text_model.embeddings.position_ids"
     header = json.dumps({name: {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode()
     path.write_bytes(struct.pack("<Q", len(header)) + header + bytes(4))
-    with pytest.raises(ModelError, match="--download stable-diffusion-v1-5/"):
+    with pytest.raises(ModelError, match="of stable-diffusion-v1-5/stable-diffusion-v1-5: run"):
         _ = registry.find(str(path)).card
 
 

@@ -13,11 +13,11 @@ from seedgrid.core.errors import DeviceError
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.devices import (
     available_devices,
-    device_name,
     pick_device,
     place,
     torch_dtype,
 )
+from seedgrid.diffusion.environment import device_name
 from seedgrid.models.dtypes import choose_dtype
 
 CPU = torch.device("cpu")

@@ -25,6 +25,7 @@ from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.diffusion.generators import mix_noise
+from seedgrid.storage import starts
 
 FAMILIES = ("sd", "sdxl", "sd3", "flux", "pixart", "lcm", "ddpm", "ddim")
 
@@ -284,6 +285,28 @@ def test_a_scheduler_that_needs_more_steps_says_so(
         backend.prepare(recipe, PLACEMENT)
     enough = recipe.replace(num_inference_steps=4)
     assert len(paint(backend, [enough])) == 1
+
+
+def test_one_step_needs_a_scheduler_that_foresees_the_picture(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path]
+) -> None:
+    """PixArt asks a single step for it; with most schedulers that ended in an index error."""
+    folder = model_folder("pixart")
+    recipe = recipes_for(backend, folder, scheduler="DPM++ 2M", num_inference_steps=1)[0]
+    with pytest.raises(InputError, match="at least 2 steps"):
+        backend.prepare(recipe, PLACEMENT)
+    assert len(paint(backend, [recipe.replace(scheduler="DDIM")])) == 1
+
+
+def test_a_start_that_leaves_no_step_is_refused(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """A PNG may hold what no request makes; diffusers failed with a tensor of no elements."""
+    starts.know(tmp_path)
+    start = starts.keep(tmp_path, np.zeros((64, 64, 3), np.uint8))
+    recipe = recipes_for(backend, model_folder("sd"), num_inference_steps=4)[0]
+    with pytest.raises(InputError, match="none of the 4 steps"):
+        backend.prepare(recipe.replace(start=start, strength=0.2), PLACEMENT)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,8 @@ from seedgrid.core.recipe import NoiseShare, Passport, Recipe, read_recipe
 from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.backend import Placement, Unwatched
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
-from seedgrid.export import bundle as export
+from seedgrid.export import bundle as bundles
+from seedgrid.export import script as single
 from seedgrid.library import Library
 from seedgrid.library.take_in import take_in
 from seedgrid.models.families import FAMILIES
@@ -93,7 +94,7 @@ def test_the_script_repeats_the_bundled_models_pictures(
     entries = paint(backend, library, resolve(request, card) + resolve(mixed, card))
     model = str(Path(__file__).parents[1] / "assets" / "model")
 
-    said = run_scripts(tmp_path, [(export.script(entries), model)])
+    said = run_scripts(tmp_path, [(single.script(entries), model)])
 
     assert said.count("identical  seed 7") == 2, said
     assert said.endswith("all identical\nexit 0\n")
@@ -118,10 +119,10 @@ def test_the_script_repeats_every_kind_of_pipeline_and_finds_a_wrong_one(
         card = backend.card(str(folder))
         request = Request(prompt="a fox", num_inference_steps=2, **changes)
         entries = paint(backend, library, resolve(request, card))
-        scripts.append((export.script(entries), str(folder)))
+        scripts.append((single.script(entries), str(folder)))
     # The last one lies about its seed: it must be found out.
     wrong = replace(entries[0], recipe=entries[0].recipe.replace(seed=2))
-    scripts.append((export.script([wrong]), str(folder)))
+    scripts.append((single.script([wrong]), str(folder)))
 
     said = run_scripts(tmp_path, scripts)
 
@@ -133,7 +134,7 @@ def test_the_script_repeats_every_kind_of_pipeline_and_finds_a_wrong_one(
 def test_the_script_knows_the_families_with_tables_of_sizes() -> None:
     """What the script must know of a family is what the backend knows of it."""
     names: dict[str, object] = {}
-    program = export.script([as_entry(make_picture())])
+    program = single.script([as_entry(make_picture())])
     table = program.split("SIZES_WITH_BINS = ")[1].split("\n}")[0] + "\n}"
     exec(f"SIZES = {table}", names)  # noqa: S102 - a table of the script's
 
@@ -142,7 +143,7 @@ def test_the_script_knows_the_families_with_tables_of_sizes() -> None:
 
 def test_the_script_names_nothing_of_ours() -> None:
     """Its imports are the standard library, torch, diffusers, transformers, NumPy and Pillow."""
-    program = export.script([as_entry(make_picture())])
+    program = single.script([as_entry(make_picture())])
     imported = {line.split()[1].split(".")[0] for line in program.split("\n") if is_import(line)}
 
     assert imported == {
@@ -179,7 +180,7 @@ def as_entry(picture: Picture) -> Entry:
 )
 def test_words_cannot_break_out_of_the_script(words: str) -> None:
     """Whatever a prompt says, in the script it is a text and nothing else."""
-    program = export.script([as_entry(make_picture(prompt=words, negative_prompt=words))])
+    program = single.script([as_entry(make_picture(prompt=words, negative_prompt=words))])
 
     names: dict[str, object] = {}
     data = program.split("\nBATCHES = ")[1].split("\n# cuBLAS")[0]
@@ -196,7 +197,7 @@ def test_pictures_of_one_kind_share_batches_of_the_locks_width() -> None:
     entries.append(as_entry(make_picture(num_inference_steps=9)))
     entries.append(as_entry(make_picture(negative_prompt="blur")))
 
-    groups = export._groups(entries)
+    groups = single._groups(entries)
 
     assert [len(group) for group in groups] == [4, 1, 1, 1]
 
@@ -208,7 +209,7 @@ def test_requirements_are_pinned_to_what_computed() -> None:
         Passport(torch="2.13.0+cpu", diffusers="0.42.1", transformers="5.1.0"),
     )
 
-    assert export.requirements(passports).split() == [
+    assert single.requirements(passports).split() == [
         "torch==2.13.0",
         "diffusers==0.42.1",
         "transformers==5.1.0",
@@ -222,7 +223,7 @@ def test_a_bundle_holds_all_and_comes_in_again(library: Library, tmp_path: Path)
     (model / "unet").mkdir(parents=True)
     (model / "unet" / "config.json").write_text("{}")
 
-    export.write_bundle(entries, tmp_path / "art.zip", model=model)
+    bundles.write_bundle(entries, tmp_path / "art.zip", model=model)
 
     with zipfile.ZipFile(tmp_path / "art.zip") as bundle:
         names = set(bundle.namelist())
@@ -249,7 +250,7 @@ def test_our_own_model_is_in_the_bundle(
     changed = ref.model_copy(update={"weights_sha256": "ab" * 32})
 
     for model, is_inside in ((ref, True), (changed, False)):
-        export.write_bundle([library.add(make_picture(model=model))], tmp_path / "art.zip")
+        bundles.write_bundle([library.add(make_picture(model=model))], tmp_path / "art.zip")
 
         with zipfile.ZipFile(tmp_path / "art.zip") as bundle:
             assert ("model/model_index.json" in bundle.namelist()) == is_inside
@@ -267,7 +268,7 @@ def test_the_script_finds_the_model_of_its_bundle(
     folder = model_folder("sd")
     request = Request(prompt="a fox", seeds=(1,), num_inference_steps=1, lock_width=1)
     entries = paint(backend, library, resolve(request, backend.card(str(folder))))
-    export.write_bundle(entries, tmp_path / "art.zip", model=folder)
+    bundles.write_bundle(entries, tmp_path / "art.zip", model=folder)
     with zipfile.ZipFile(tmp_path / "art.zip") as bundle:
         bundle.extractall(tmp_path / "art")
 
@@ -287,7 +288,7 @@ def test_equal_bundles_are_equal_files(library: Library, tmp_path: Path) -> None
     entry = library.add(make_picture())
 
     for name in ("first.zip", "second.zip"):
-        export.write_bundle([entry], tmp_path / name)
+        bundles.write_bundle([entry], tmp_path / name)
 
     assert (tmp_path / "first.zip").read_bytes() == (tmp_path / "second.zip").read_bytes()
 
@@ -298,7 +299,7 @@ def test_a_bundle_is_whole_or_not_there(library: Library, tmp_path: Path) -> Non
     entries[1].path.unlink()
 
     with pytest.raises(LibraryError) as caught:
-        export.write_bundle(entries, tmp_path / "art.zip")
+        bundles.write_bundle(entries, tmp_path / "art.zip")
 
     assert caught.value.code == "picture_lost"
     assert [path.name for path in tmp_path.iterdir()] == ["library"]
@@ -311,5 +312,5 @@ def test_what_cannot_be_exported_is_told() -> None:
         ([as_entry(make_picture(scheduler="Nonsense"))], "scheduler_unknown"),
     ):
         with pytest.raises(InputError) as caught:
-            export.script(entries)
+            single.script(entries)
         assert caught.value.code == code

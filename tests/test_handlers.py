@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import following
 import pytest
 from gates import HeldBackend
 
@@ -19,6 +21,7 @@ from seedgrid.diffusion.processor import has_fast_bfloat16
 from seedgrid.engine import Run
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend, Fault
+from seedgrid.web.actions import following as listening
 from seedgrid.web.actions import painting
 from seedgrid.web.actions.form import FormPayload, RoundPayload
 from seedgrid.web.actions.painting import Handlers
@@ -64,7 +67,11 @@ def kept(shown: PageUpdate) -> dict[str, Any]:
 
 
 def follow(handlers: Handlers, shown: PageUpdate) -> list[Progress]:
-    return list(handlers.follow(kept(shown)))
+    return following.follow(handlers, kept(shown))
+
+
+def is_painting(news: Progress) -> bool:
+    return bool(news.stage["cells"][0]["state"] == "painting")
 
 
 def grid(handlers: Handlers, asked: FormPayload = ASKED) -> tuple[dict[str, Any], Progress]:
@@ -94,12 +101,7 @@ def test_the_noise_is_shown_before_the_first_step(handlers: Handlers, painter: P
     """Each cell begins as the noise of its seed: a picture, and no step yet."""
     painter.num_steps = 0
     shown = handlers.on_generate(ASKED, {})
-    painting = (
-        news
-        for news in handlers.follow(kept(shown))
-        if news.stage["cells"][0]["state"] == "painting"
-    )
-    first = next(painting)
+    *_, first = following.follow(handlers, kept(shown), is_painting)
     assert ["step" in cell for cell in first.stage["cells"]] == [False] * 4
     assert len({cell["preview"] for cell in first.stage["cells"]}) == 4
     assert first.status["key"] == "status_started"
@@ -109,10 +111,13 @@ def test_previews_are_small_pictures_for_every_cell(handlers: Handlers, painter:
     """While a run goes on, each cell has a step and a JPEG of its own."""
     painter.num_steps = 0
     forming: list[list[dict[str, Any]]] = []
-    for news in handlers.follow(kept(handlers.on_generate(ASKED, {}))):
-        if news.stage["cells"][0]["state"] == "painting":
+
+    def look(news: Progress) -> None:
+        if is_painting(news):
             forming.append(news.stage["cells"])
             painter.num_steps += 1
+
+    following.follow(handlers, kept(handlers.on_generate(ASKED, {})), look)
     assert len(forming) >= 2
     for cells in forming:
         previews = [cell["preview"] for cell in cells]
@@ -126,20 +131,20 @@ def test_steps_are_told_no_faster_than_one_can_look(
 ) -> None:
     """After each preview a tenth of a second is waited, unless a picture comes before."""
     painter._step_delay_s = 0.02
-    waits: list[float] = []
-    real = Run.wait_for_pictures
+    waits: list[Run] = []
+    real = listening._look
 
-    def counted(run: Run, timeout_s: float) -> None:
-        waits.append(timeout_s)
-        real(run, timeout_s)
+    async def counted(run: Run, changed: asyncio.Event) -> None:
+        waits.append(run)
+        await real(run, changed)
 
-    monkeypatch.setattr(Run, "wait_for_pictures", counted)
+    monkeypatch.setattr(listening, "_look", counted)
     shown = handlers.on_generate(replace(ASKED, steps="40"), {})
     keys = [news.status["key"] for news in follow(handlers, shown) if news.status]
     num_steps = keys.count("status_step")
     assert num_steps >= 2
     assert len(waits) >= num_steps - 1  # The first one may come together with the noise.
-    assert set(waits) == {0.1}
+    assert listening._LOOK_S == 0.1
 
 
 def test_refine_keeps_the_seed_and_shows_the_parent(handlers: Handlers) -> None:
@@ -424,7 +429,7 @@ def test_the_position_in_the_queue_is_shown(handlers: Handlers, painter: Painter
     """The third visitor hears how many are before."""
     painter.num_steps = 0
     runs = [handlers.on_generate(ASKED, {}) for _ in range(3)]
-    news = next(handlers.follow(kept(runs[-1])))
+    (news,) = following.follow(handlers, kept(runs[-1]), enough=lambda _: True)
     assert (news.status["key"], news.status["data"]) == ("status_queued", {"number": 1})
     for run in runs:
         handlers.on_stop(kept(run))
@@ -446,7 +451,7 @@ def test_the_page_says_that_the_model_loads(tmp_path: Path) -> None:
     backend = FakeBackend(load_delay_s=0.4)
     with Studio(library=tmp_path, backend=backend, placement=Placement()) as studio:
         studio.warm()
-        news = list(make_handlers(studio).follow({}))
+        news = following.follow(make_handlers(studio), {})
     keys = [each.status["key"] for each in news if each.status]
     assert keys == ["status_warming", "status_ready"]
 
@@ -501,7 +506,7 @@ def test_one_visitor_may_wait_with_few_runs(tmp_path: Path) -> None:
 
 def test_following_ends_at_once_when_nothing_runs(handlers: Handlers) -> None:
     """A visitor without a run holds no thread."""
-    assert list(handlers.follow({})) == []
+    assert following.follow(handlers, {}) == []
 
 
 def test_a_place_says_what_the_fields_showed(handlers: Handlers) -> None:

@@ -41,7 +41,7 @@ from seedgrid.diffusion import instruction_limits
 from seedgrid.diffusion.backend import ATTENTION_NAMES, DEVICE_KINDS, Offload, Placement
 from seedgrid.diffusion.placement import MAX_THREADS, placement_of
 from seedgrid.diffusion.worker import spawn
-from seedgrid.export import bundle
+from seedgrid.export import bundle, script
 from seedgrid.export.contact_sheets import write_sheet
 from seedgrid.formats import png
 from seedgrid.formats.links import link_query, read_link
@@ -141,7 +141,7 @@ def is_data(node: ast.AST) -> bool:
     return isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "BATCHES"
 
 
-CLEAN = split_script(bundle.script([entry_of()]))[1]
+CLEAN = split_script(script.script([entry_of()]))[1]
 
 
 @given(prompt=PROMPTS, negative=PROMPTS, text=WORDS)
@@ -151,7 +151,7 @@ def test_a_script_is_the_same_program_whatever_its_pictures_say(
     """Only the data differ, they are a literal, and the words come out of it as they went in."""
     entry = entry_of(prompt=prompt, negative_prompt=negative, passport=hostile_passport(text))
 
-    program = bundle.script([entry])
+    program = script.script([entry])
 
     (batch,), rest = split_script(program)
     assert rest == CLEAN
@@ -171,7 +171,7 @@ def test_of_a_passport_a_script_holds_known_names_and_values_only(
     """Each thing that the script sets is of a closed list or a number within bounds."""
     passport = hostile_passport(text, threads=threads, instruction_limits=limits)
 
-    (batch,), _ = split_script(bundle.script([entry_of(passport=passport)]))
+    (batch,), _ = split_script(script.script([entry_of(passport=passport)]))
 
     said = batch["passport"]
     assert said["device"] in DEVICE_KINDS
@@ -231,7 +231,7 @@ def test_a_model_that_is_no_name_is_not_exported(model_id: str, tmp_path: Path) 
     model = ModelRef(id=model_id, weights_sha256="ab" * 32)
     entry = entry_of(model=model, path=tmp_path / "picture.png")
 
-    for export in (lambda: bundle.script([entry]), lambda: write_bundle(entry, tmp_path)):
+    for export in (lambda: script.script([entry]), lambda: write_bundle(entry, tmp_path)):
         with pytest.raises(ModelError) as caught:
             export()
         assert caught.value.code == "model_name"
@@ -247,14 +247,14 @@ def test_a_revision_that_is_none_is_not_exported(revision: str) -> None:
     model = ModelRef(id="org/name", revision=revision, weights_sha256="ab" * 32)
 
     with pytest.raises(ModelError):
-        bundle.script([entry_of(model=model)])
+        script.script([entry_of(model=model)])
 
 
 def test_good_names_are_exported() -> None:
     """What people call their models is still a name."""
     for model_id in ("org/name", "stabilityai/sdxl-turbo", "a_b/c.d-e", "bundled", "My Model (v2)"):
         model = ModelRef(id=model_id, revision="0a1b2c", weights_sha256="ab" * 32)
-        (batch,), _ = split_script(bundle.script([entry_of(model=model)]))
+        (batch,), _ = split_script(script.script([entry_of(model=model)]))
         assert batch["model"] == model_id
 
 
@@ -283,7 +283,7 @@ def test_a_script_sets_no_variable_but_the_known_ones(tmp_path: Path) -> None:
         "DNNL_MAX_CPU_ISA": "../../evil",
         "ATEN_CPU_CAPABILITY": "avx2",
     }
-    program = bundle.script([entry_of(passport=Passport(instruction_limits=limits))])
+    program = script.script([entry_of(passport=Passport(instruction_limits=limits))])
     head = program.split("\nimport diffusers")[0]
     path = tmp_path / "head.py"
     path.write_text(f"{head}\nimport json\nprint(json.dumps(dict(os.environ)))\n", "utf-8")
@@ -307,7 +307,7 @@ def test_limits_are_known_names_with_known_values(limits: dict[str, object]) -> 
 
     assert set(taken) <= set(instruction_limits.NAMES)
     assert all(limits[name] == value for name, value in taken.items())
-    assert all(re.fullmatch(r"[A-Za-z0-9_,]{2,60}", value) for value in taken.values())
+    assert all(re.fullmatch(r"[A-Za-z0-9_, ]{2,60}", value) for value in taken.values())
 
 
 @pytest.mark.parametrize(
@@ -324,6 +324,8 @@ def test_limits_are_known_names_with_known_values(limits: dict[str, object]) -> 
         ("MKL_CBWR", "AVX512_E1,STRICT"),
         ("MKL_ENABLE_INSTRUCTIONS", "SSE4_2"),
         ("MKL_ENABLE_INSTRUCTIONS", "AVX512_E4"),
+        ("NPY_DISABLE_CPU_FEATURES", "X86_V3 X86_V4 AVX512_ICL"),
+        ("NPY_ENABLE_CPU_FEATURES", "X86_V3,X86_V4"),
     ],
 )
 def test_the_limits_of_the_libraries_manuals_are_limits(name: str, value: str) -> None:
@@ -403,7 +405,7 @@ def test_requirements_are_three_pins_and_nothing_else(versions: list[tuple[str, 
         for torch, diffusers, transformers in versions
     ]
 
-    check_requirements(bundle.requirements(passports))
+    check_requirements(script.requirements(passports))
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
@@ -411,10 +413,10 @@ def test_an_attack_is_never_pinned(attack: str) -> None:
     """What is no release leaves the line as it is for a picture without a passport."""
     passport = Passport(torch=attack, diffusers=attack, transformers=attack)
 
-    text = bundle.requirements([passport])
+    text = script.requirements([passport])
 
     check_requirements(text)
-    assert text == bundle.requirements([Passport()])
+    assert text == script.requirements([Passport()])
 
 
 def check_requirements(text: str) -> None:
@@ -429,7 +431,7 @@ def check_requirements(text: str) -> None:
 @pytest.mark.parametrize("version", ["1.13.1", "2.0.0", "2.5.1+cpu", "0.0", "2.7.99"])
 def test_a_claim_to_be_old_brings_no_old_library(version: str) -> None:
     """Old releases open pickles and run code of models: nobody is sent back to them."""
-    assert bundle.requirements([Passport(torch=version)]).startswith("torch>=2.8\n")
+    assert script.requirements([Passport(torch=version)]).startswith("torch>=2.8\n")
 
 
 def test_the_oldest_releases_are_those_of_the_package() -> None:
@@ -439,7 +441,7 @@ def test_the_oldest_releases_are_those_of_the_package() -> None:
         Requirement(text).name: str(Requirement(text).specifier) for text in project["dependencies"]
     }
 
-    for line in bundle.requirements([Passport()]).split():
+    for line in script.requirements([Passport()]).split():
         name, oldest = line.split(">=")
         assert f">={oldest}" in asked[name]
 

@@ -13,6 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from pictures import make_lineage, make_picture
 
 from seedgrid.core.entry import Entry
+from seedgrid.core.tags import changed_tags
 from seedgrid.library import Library
 
 
@@ -46,12 +47,22 @@ class LibraryStates(RuleBasedStateMachine):
         self.expected[entry.id] = entry
 
     @precondition(lambda self: self.expected)
-    @rule(number=st.integers(0, 99), favourite=st.booleans(), note=st.sampled_from(["", "später"]))
-    def mark(self, number: int, favourite: bool, note: str) -> None:
+    @rule(
+        number=st.integers(0, 99),
+        favourite=st.booleans(),
+        note=st.sampled_from(["", "später"]),
+        tags=st.sampled_from([((), ("night",)), (("night", "狐狸"), ()), (("<b>",), ("狐狸",))]),
+    )
+    def mark(
+        self, number: int, favourite: bool, note: str, tags: tuple[tuple[str, ...], ...]
+    ) -> None:
         picture_id = self._pick(number).id
         self.library.set_favourite(picture_id, favourite)
         self.library.set_note(picture_id, note)
-        changed = replace(self.expected[picture_id], favourite=favourite, note=note)
+        add, remove = tags
+        self.library.tag([picture_id], add=add, remove=remove)
+        now = changed_tags(self.expected[picture_id].tags, add=add, remove=remove)
+        changed = replace(self.expected[picture_id], favourite=favourite, note=note, tags=now)
         self.expected[picture_id] = changed
 
     @precondition(lambda self: self.expected)
@@ -101,6 +112,12 @@ class LibraryStates(RuleBasedStateMachine):
         pages = [self.library.search(trashed=trashed, limit=500) for trashed in (False, True)]
         found = {entry.id: entry for page in pages for entry in page.entries}
         assert found == self.expected
+        works = self.library.works(limit=500).works
+        seen = [entry for entry in found.values() if not entry.trashed]
+        assert sum(work.times * work.num_pictures for work in works) == len(seen)
+        assert sum(each.num_pictures for each in self.library.collections()) == sum(
+            len(entry.tags) for entry in seen
+        )
         assert self.library.check().is_clean
 
 

@@ -45,5 +45,5 @@ def test_the_card_says_where_only_where_several_paint(tmp_path: Path, *, is_spre
         entry = studio.grid("a fox", seeds="0", width=64, height=64)[0].entry
     passport = entry.passport.model_copy(update={"device_name": "NVIDIA H200\u202e"})
     entry = replace(entry, passport=passport)
-    card = pictures.card(entry, None, hint=None, lock=None, is_spread=is_spread)
+    card = pictures.card(entry, None, hint=None, lock=None, model=None, is_spread=is_spread)
     assert card["where"] == ("NVIDIA H200\\u202e" if is_spread else "")

@@ -62,3 +62,13 @@ def test_a_change_is_told_in_the_words_that_were_typed(make_recipes: MakeRecipes
     for words, update in changed.items():
         assert describe_change(recipe, recipe.replace(**update)) == words
     assert describe_change(recipe, recipe) == ""
+
+
+def test_a_final_is_told_by_its_size_and_what_is_varied_of_it_by_its_words(
+    make_recipes: MakeRecipes,
+) -> None:
+    """Another start is told by size and strength; the same start is no change."""
+    recipe = make_recipes("a fox", seeds=(3,))[0]
+    final = recipe.replace(start="f" * 64, strength=0.3, width=512, height=768)
+    assert describe_change(recipe, final) == "512x768, strength 0.3"
+    assert describe_change(final, final.replace(prompt="a fox, artsy")) == ", artsy"

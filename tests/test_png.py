@@ -266,6 +266,20 @@ def test_a_record_without_end_is_not_written() -> None:
     assert caught.value.code == "picture_text"
 
 
+def turned(how: int) -> bytes:
+    """Make an EXIF block with nothing but an orientation."""
+    return b"MM\0*" + struct.pack(">IHHHIHHI", 8, 1, 0x0112, 3, 1, how, 0, 0)
+
+
+def test_a_file_with_two_records_is_not_believed() -> None:
+    """Which of them counts is each reader's own choice; verify read the first, others the last."""
+    second = png_chunks.utf8_text(png.CHUNK_KEY, record_text(recipe=RECIPE | {"seed": 9}))
+    zipped = b"seedgrid\0\0" + zlib.compress(b"{}")
+    for extra in (chunk(b"iTXt", second.data), chunk(b"zTXt", zipped)):
+        with pytest.raises(PictureError, match="two records"):
+            png.read(with_chunk(FILE, extra))
+
+
 USUAL_GAMMA = struct.pack(">I", 45455)
 USUAL_COLOURS = struct.pack(">8I", 31270, 32900, 64000, 33000, 30000, 60000, 15000, 6000)
 
@@ -284,6 +298,12 @@ USUAL_COLOURS = struct.pack(">8I", 31270, 32900, 64000, 33000, 30000, 60000, 150
             with_chunk(with_chunk(FILE, chunk(b"eXIf", b"MM\0*\0\0\0\x08")), chunk(b"cICP", b"\1")),
             ("colours", "rotation"),
         ),
+        (with_chunk(FILE, chunk(b"eXIf", turned(1))), ()),
+        (with_chunk(FILE, chunk(b"eXIf", turned(6))), ("rotation",)),
+        (with_chunk(FILE, chunk(b"eXIf", turned(1).replace(b"\x01\x12", b"\x01\x31"))), ()),
+        (with_chunk(FILE, chunk(b"pHYs", struct.pack(">IIB", 2835, 2835, 1))), ()),
+        (with_chunk(FILE, chunk(b"pHYs", struct.pack(">IIB", 2835, 5670, 1))), ("shape",)),
+        (saved("I;16", 300), ("finer colours",)),
     ],
 )
 def test_what_a_viewer_shows_otherwise_is_said(file: bytes, shown: tuple[str, ...]) -> None:

@@ -27,7 +27,7 @@ from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.diffusion.portable import selftest
 from seedgrid.diffusion.portable.golden import GOLDEN
 from seedgrid.diffusion.portable.rules import RULES
-from seedgrid.export import bundle as export
+from seedgrid.export import script as export
 from seedgrid.formats.links import link_query, read_link
 from seedgrid.testing.fake import FakeBackend
 from seedgrid.verify import Claim, verify

@@ -76,6 +76,14 @@ def test_a_recipe_survives_json(recipe: Recipe) -> None:
 def test_the_id_is_written_in_stone() -> None:
     """The id of a known recipe never changes: pictures out there carry it."""
     assert RECIPE.id == "361d8786769cb48b232af4faa213c9177841ae87d06df45df5a00f7153b36f1c"
+    foreign = RECIPE.replace(prompt="狐, 여우")
+    assert foreign.id == "ca503744116eecc5a46ea5d000195e14348c7e14cd1474c5d9dd6132f3daade6"
+
+
+def test_what_came_later_is_as_it_always_was() -> None:
+    """A recipe that says nothing of a newer field means what it meant before there was one."""
+    assert (RECIPE.start, RECIPE.strength, RECIPE.arithmetic) == ("", 1.0, "native")
+    assert (RECIPE.loras, RECIPE.noise_mix, RECIPE.compiled) == ((), (), False)
 
 
 @pytest.mark.parametrize(

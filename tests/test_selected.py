@@ -93,6 +93,35 @@ def test_favourites_are_marked_together(
     assert not studio.library.search(favourite=True).entries
 
 
+def test_a_card_of_works_alike_is_all_of_them(
+    selected: Selected, studio: Studio, works: tuple[tuple[Entry, ...], ...]
+) -> None:
+    """What was painted twice is one card: both go, both get the tag, both come back."""
+    request = Request(prompt="a red fox", seeds=(0, 9), width=32, height=32, num_inference_steps=1)
+    again = studio.start_grid(request).result()
+    twins = {entry.id for entry in (*works[0], *again)}
+    card = next(work for work in studio.library.works().works if work.times == 2)
+    selected.on_mark({"works": [card.id], "add": ["twice"]}, ME)
+    assert {entry.id for entry in studio.library.search(tag="twice").entries} == twins
+    went = trash(selected, works=[card.id], trashed=True)
+    assert set(went) == twins == thrown(studio.library)
+    trash(selected, pictures=went, trashed=False)
+    assert not thrown(studio.library)
+
+
+def test_tags_that_cannot_be_are_told(
+    selected: Selected, studio: Studio, works: tuple[tuple[Entry, ...], ...]
+) -> None:
+    """The reason is for the status line, the tags that there are for the page; nothing changes."""
+    ids = [entry.id for entry in works[0]]
+    told = selected.on_mark({"pictures": ids, "add": ["<b>night</b>"]}, ME)
+    assert told.answer == {"tags": [{"tag": "<b>night</b>", "number": 2}]}
+    refused = selected.on_mark({"pictures": ids, "add": ["x" * 99]}, ME)
+    assert refused.status is not None
+    assert refused.status["key"] == "error_tag_long"
+    assert {entry.tags for entry in studio.library.search("fox").entries} == {("<b>night</b>",)}
+
+
 @pytest.mark.parametrize(
     "rubbish",
     [

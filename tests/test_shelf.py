@@ -15,6 +15,7 @@ from seedgrid.core.errors import ModelError
 from seedgrid.models import own, registry
 from seedgrid.models.catalogue import first_models
 from seedgrid.models.families import FAMILIES
+from seedgrid.models.memory import check_room
 from seedgrid.studio.shelf import Shelf
 
 FOXES = "someone/foxes"
@@ -104,6 +105,36 @@ def test_a_dropped_file_is_checked_before_it_is_kept(shelf: Shelf, tmp_path: Pat
     assert [each.name for each in own.own_folder().iterdir()] == ["fox.safetensors"]
     assert shelf.delete("fox.safetensors") == whole.stat().st_size
     assert "fox.safetensors" not in ids(shelf)
+
+
+def test_a_dropped_file_gets_its_configurations_and_no_weights(
+    hub: Hub, shelf: Shelf, model_folder: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """A few kilobytes of the family's repository, put beside it; the file then is a model."""
+    family = "stable-diffusion-v1-5/stable-diffusion-v1-5"
+    hub.add(family, model_folder("sd"))
+    whole = checkpoint(tmp_path / "cat.safetensors")
+    with shelf.taking("cat.safetensors") as path:
+        shutil.copyfile(whole, path)
+    (lacking,) = [each.item for each in shelf.items() if each.item.id == "cat.safetensors"]
+    assert lacking.problem is not None
+    assert "models --configure FILE" in str(lacking.problem)
+    hub.asked.clear()
+    shelf.configure("cat.safetensors")
+    assert hub.starts() == []
+    (found,) = [each.item for each in shelf.items() if each.item.id == "cat.safetensors"]
+    assert (found.problem, found.family) == (None, "StableDiffusionPipeline")
+    assert family not in ids(shelf)
+    assert shelf.delete("cat.safetensors") > whole.stat().st_size
+    assert list(own.own_folder().iterdir()) == []
+    del hub.repositories[family]
+
+
+def test_weights_that_no_memory_holds_are_refused_before_they_are_read() -> None:
+    """The system would end the whole program."""
+    check_room("foxes", 1000, "float32")
+    with pytest.raises(ModelError, match=r"needs 4000000\.0 GB of memory"):
+        check_room("foxes", 10**15, "float32")
 
 
 def test_a_folder_of_somebodys_own_is_known_and_never_deleted(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from following import follow
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.request import Request
@@ -18,6 +19,7 @@ from seedgrid.web.actions.checks import Checks
 from seedgrid.web.actions.form import RoundPayload
 from seedgrid.web.actions.library import LibraryActions
 from seedgrid.web.actions.painting import Handlers
+from seedgrid.web.server.bench import Bench
 from seedgrid.web.state.page_state import PageState
 from seedgrid.web.state.snapshot import Snapshots
 from seedgrid.web.state.visitor_libraries import OneLibrary
@@ -55,7 +57,7 @@ def state_of(entry: Entry) -> dict[str, Any]:
 
 
 async def verdicts(studio: Studio, picture_id: str, kept: object) -> list[dict[str, Any]]:
-    checks = Checks(studio, OneLibrary(studio))
+    checks = Checks(studio, OneLibrary(studio), Bench())
     return [news async for news in checks.on_verify(picture_id, kept)]
 
 
@@ -87,7 +89,7 @@ def test_a_lost_picture_can_be_refined(
     lost.path.unlink()
     handlers = Handlers(studio, snapshots)
     shown = handlers.on_refine(RoundPayload(vary=(", artsy",)), state_of(lost))
-    news = list(handlers.follow(shown.state and shown.state.to_browser()))
+    news = follow(handlers, shown.state and shown.state.to_browser())
     assert news[-1].status["key"] == "status_done"
     child = news[-1].stage["cells"][0]
     assert (child["seed"], child["prompt"]) == (lost.recipe.seed, "a red fox, artsy")

@@ -22,7 +22,8 @@ from PIL import Image
 from seedgrid.core.errors import InputError, PictureError
 from seedgrid.core.picture import Pixels, pixels_sha256
 from seedgrid.core.recipe import Recipe, read_recipe
-from seedgrid.export.bundle import script, write_bundle
+from seedgrid.export.bundle import write_bundle
+from seedgrid.export.script import script
 from seedgrid.library import Library
 from seedgrid.library.take_in import take_in
 from seedgrid.models.families import FAMILIES

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import anyio
 import gradio as gr
 import pytest
+from following import follow
 from gates import HeldBackend
 from starlette.applications import Starlette
 from starlette.routing import Route
@@ -22,7 +25,6 @@ from seedgrid.web.actions import painting
 from seedgrid.web.actions.form import FormPayload, RoundPayload, read_form, read_round
 from seedgrid.web.page import make_answers
 from seedgrid.web.serializers.answers import PageUpdate, Progress
-from seedgrid.web.server import stream
 from seedgrid.web.server.stream import follow_route, line
 from seedgrid.web.wiring import updates
 
@@ -53,13 +55,13 @@ def told(answer: str) -> list[dict[str, Any]]:
 def test_the_stream_tells_a_run_to_its_end(studio: Studio, may_go: threading.Event) -> None:
     """Steps with previews, then four pictures, then that it is done; the rail when it changes."""
     may_go.clear()
-    handlers = make_answers(studio).handlers
-    shown = handlers.on_generate(ASKED, {})
+    answers = make_answers(studio)
+    shown = answers.handlers.on_generate(ASKED, {})
     assert shown.stage is not None
     place = shown.stage["follow"]
 
-    def follow(state: object) -> Iterator[Progress]:
-        for news in handlers.follow(state):
+    async def follow(state: object) -> AsyncGenerator[Progress, None]:
+        async for news in answers.handlers.follow(state):
             yield news
             may_go.set()  # The first ones were told.
 
@@ -85,21 +87,28 @@ def test_what_is_no_place_is_refused(studio: Studio, body: bytes) -> None:
         assert told(client.post("/follow", content=b"7").text) == []
 
 
-def test_nobody_holds_all_streams(monkeypatch: pytest.MonkeyPatch) -> None:
-    """From one address only so many follow at once; one that ends makes room."""
-    monkeypatch.setattr(stream, "MAX_FOLLOWERS_OF_ONE", 1)
-    statuses: list[int] = []
+def test_a_stream_holds_no_thread(studio: Studio, may_go: threading.Event) -> None:
+    """Each listener once held one that slept: a hundred of them, a hundred threads."""
+    may_go.clear()
+    answers, before = make_answers(studio), threading.active_count()
+    shown = answers.handlers.on_generate(ASKED, {})
+    assert shown.stage is not None
+    place = shown.stage["follow"]
 
-    def follow(state: object) -> Iterator[Progress]:
-        yield Progress()
-        if state == 1:
-            statuses.append(client.post("/follow", json=2).status_code)
+    async def listen() -> int:
+        listeners = [answers.handlers.follow(place) for _ in range(60)]
+        for news in listeners:
+            await anext(news)
+        hearing = [asyncio.ensure_future(anext(news)) for news in listeners]
+        await asyncio.sleep(0.2)
+        num_threads = threading.active_count()
+        may_go.set()
+        await asyncio.gather(*hearing)
+        for news in listeners:
+            await news.aclose()
+        return num_threads
 
-    app = Starlette(routes=[Route("/follow", follow_route(follow), methods=["POST"])])
-    with TestClient(app) as client:
-        assert client.post("/follow", json=1).status_code == 200
-        assert client.post("/follow", json=2).status_code == 200
-    assert statuses == [429]
+    assert anyio.run(listen) < before + 40  # So many wait for work of any kind.
 
 
 def test_what_was_told_is_not_told_again() -> None:
@@ -118,7 +127,7 @@ def test_a_step_is_a_few_bytes_beside_its_previews(studio: Studio) -> None:
     assert shown.state is not None
     assert len(str(updates(shown)[1])) < 4000
     before = None
-    for news in handlers.follow(shown.state.to_browser()):
+    for news in follow(handlers, shown.state.to_browser()):
         assert news.stage is not None
         previews = [cell.get("preview", "") for cell in news.stage["cells"]]
         assert max(map(len, previews)) < 8000
@@ -139,7 +148,7 @@ def test_known_pictures_come_with_the_answer_to_the_click(
     handlers = make_answers(studio).handlers
     first = handlers.on_generate(ASKED, {})
     assert first.state is not None
-    list(handlers.follow(first.state.to_browser()))
+    follow(handlers, first.state.to_browser())
     again = handlers.on_generate(ASKED, first.state.to_browser())
     assert again.stage is not None
     assert [cell["state"] for cell in again.stage["cells"]] == ["done"] * 4

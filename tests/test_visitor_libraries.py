@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from following import follow
 from pictures import make_picture
 
 from seedgrid.core.errors import LibraryError
@@ -28,7 +29,7 @@ ANNA, BERT = (PageState(visitor=letter * 32).to_browser() for letter in "ab")
 def paint(handlers: Handlers, kept: object) -> PageUpdate:
     shown = handlers.on_generate(ASKED, kept)
     assert shown.state is not None
-    list(handlers.follow(shown.state.to_browser()))
+    follow(handlers, shown.state.to_browser())
     return shown
 
 

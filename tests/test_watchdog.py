@@ -14,6 +14,7 @@ from seedgrid.core.plan import plan_grid
 from seedgrid.core.recipe import Recipe
 from seedgrid.diffusion.backend import Backend, Outcome, Placement, Watch
 from seedgrid.engine import Engine, Patience
+from seedgrid.engine.watchdog import Pulse, Watchdog
 from seedgrid.testing.fake import FakeBackend, Fault
 
 SOON_S = 20.0
@@ -138,6 +139,39 @@ def test_closing_does_not_wait_for_a_backend_that_hangs(make_recipes: MakeRecipe
     assert not closing.is_alive()
     assert run.has_ended
     backend.may_return.set()
+
+
+class Watched:
+    """A thread as its watchdog sees it."""
+
+    def __init__(self) -> None:
+        self.pulse = Pulse()
+        self.gone = threading.Event()
+        self.stopping = self.is_closing = False
+
+    def is_alive(self) -> bool:
+        return True
+
+    def is_stopping(self) -> bool:
+        return self.stopping
+
+
+@pytest.mark.parametrize(("is_loading", "loss"), [(True, "engine_hung"), (False, None)])
+def test_only_painting_says_how_slow_a_backend_is(is_loading: bool, loss: str | None) -> None:
+    """After a step of 50 seconds a Stop may take three times as long; after a load it may not."""
+    watched = Watched()
+    patience = Patience(stop_s=10, silence_s=1000, check_s=3600)  # Its own thread never looks.
+    watchdog = Watchdog(watched, patience, lambda _: None)
+    watched.pulse.begin("a run")
+    watched.pulse.beat(is_loading=is_loading)
+    for passed_s in (1, 50):
+        watchdog._look(passed_s)
+    watched.pulse.beat()
+    watchdog._look(1)
+    watched.stopping = True
+    assert watchdog._look(9) is None
+    assert watchdog._look(9) == loss
+    watched.gone.set()
 
 
 def test_an_engine_that_is_lost_says_so(make_recipes: MakeRecipes) -> None:

@@ -83,7 +83,7 @@ def probe(
     **settings: options.Value,
 ) -> None:
     """Test the lock here, for a model and its settings. Exit 1 when a neighbour gets through."""
-    request = options.make_request("a picture", "0", settings)
+    request = options.make_request("0", settings, prompt="a picture")
     with Studio(settings["model"]) as studio:
         report = studio.probe_request(request, options.make_placement(settings))
     if json:

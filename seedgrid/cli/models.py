@@ -24,6 +24,10 @@ def models(
     delete: Annotated[
         str | None, typer.Option(metavar="NAME", help="Delete this model from the disk first.")
     ] = None,
+    configure: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Fetch the configurations that this one file lacks."),
+    ] = None,
     first: Annotated[
         bool, typer.Option("--first", help="List good first models to fetch, one of each family.")
     ] = False,
@@ -38,6 +42,8 @@ def models(
         if delete is not None:
             freed = shelf.delete(delete)
             complain(f"Deleted {delete}: {freed / 1e6:,.1f} MB are free again.")
+        if configure is not None:
+            shelf.configure(configure)
         if download is not None:
             _download(shelf, download)
         for shelved in shelf.items():

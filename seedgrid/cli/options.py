@@ -7,7 +7,7 @@ takes them as `**settings`.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeVar
@@ -62,13 +62,8 @@ def with_fields(*names: str) -> Callable[[Command], Command]:
     return add
 
 
-def make_request(prompt: str, seeds: str, settings: dict[str, Any]) -> Request:
-    """Read the options of a command that make a picture what it is.
-
-    Args:
-        prompt: The words.
-        seeds: As they were typed.
-        settings: What was typed for each field; model and start are left to the studio.
+def make_request(seeds: str, settings: Mapping[str, Any], *, prompt: str = "") -> Request:
+    """Read what makes a picture what it is; model and start are left to the studio.
 
     Raises:
         InputError: A text that cannot be read, by its field.
@@ -78,7 +73,7 @@ def make_request(prompt: str, seeds: str, settings: dict[str, Any]) -> Request:
 
 
 def with_files(
-    studio: Studio, request: Request, settings: dict[str, Any], loras: list[str] | None
+    studio: Studio, request: Request, settings: Mapping[str, Any], loras: list[str] | None
 ) -> Request:
     """Have the studio keep the picture to begin from, and know the LoRAs, if any were named.
 
@@ -93,7 +88,7 @@ def with_files(
     )
 
 
-def make_placement(settings: dict[str, Any]) -> Placement:
+def make_placement(settings: Mapping[str, Any]) -> Placement:
     """Read the options of a command that say where to compute; nobody looks at previews there.
 
     Raises:

@@ -52,12 +52,7 @@ def say_table(title: str, rows: Mapping[str, object]) -> None:
 
 
 def picture_row(entry: Entry, path: Path | None = None) -> dict[str, Any]:
-    """Return what every command says of a picture as JSON.
-
-    Args:
-        entry: The picture.
-        path: Of the copy that was asked for; the library's own file by default.
-    """
+    """Return what every command says of a picture as JSON."""
     return {
         "path": str(path or entry.path),
         "cell": entry.lineage.cell,

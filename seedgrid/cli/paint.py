@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -38,13 +39,7 @@ def grid(
     **settings: options.Value,
 ) -> None:
     """Paint one prompt on several seeds."""
-    request = options.make_request(prompt, seeds, settings)
-    placement = options.make_placement(settings)
-    folder = _make_out(out)
-    with Studio(settings["model"], library, placement=placement) as studio:
-        request = options.with_files(studio, request, settings, lora)
-        run = studio.start_grid(request, turbo=settings["turbo"], fresh=fresh)
-        _finish(studio, run, folder, as_json=json)
+    _paint_seeds([prompt], seeds, lora, library, out, settings, fresh=fresh, as_json=json)
 
 
 def refine(
@@ -88,10 +83,7 @@ def final(
     folder = _make_out(out)
     with Studio(None, library, device) as studio:
         run = studio.start_final(picture, scale, strengths=strength or STRENGTHS, fresh=fresh)
-        for notice in run.notices:
-            complain(str(notice))
-        _follow(run, folder, as_json=json)
-        _write_sheet(run, folder)
+        _finish(studio, run, folder, as_json=json)
 
 
 @options.with_fields()
@@ -106,13 +98,30 @@ def matrix(
     **settings: options.Value,
 ) -> None:
     """Paint every prompt on every seed."""
-    request = options.make_request("", seeds, settings)
+    rows = len(prompts)
+    _paint_seeds(prompts, seeds, lora, library, out, settings, fresh=fresh, as_json=json, rows=rows)
+
+
+def _paint_seeds(
+    prompts: Sequence[str],
+    seeds: str,
+    lora: options.Loras,
+    library: options.Library,
+    out: Path | None,
+    settings: Mapping[str, Any],
+    *,
+    fresh: bool,
+    as_json: bool,
+    rows: int | None = None,
+) -> None:
+    """Paint each prompt on every seed."""
+    request = options.make_request(seeds, settings)
     placement = options.make_placement(settings)
     folder = _make_out(out)
     with Studio(settings["model"], library, placement=placement) as studio:
         request = options.with_files(studio, request, settings, lora)
         run = studio.start_grid(request, prompts, turbo=settings["turbo"], fresh=fresh)
-        _finish(studio, run, folder, as_json=json, rows=len(prompts))
+        _finish(studio, run, folder, as_json=as_json, rows=rows)
 
 
 def _make_out(out: Path | None) -> Path | None:

@@ -57,15 +57,16 @@ def export(
     library: options.Library = None,
 ) -> None:
     """Write a script, a bundle, a sheet, a tree or a film; without an option, print the script."""
-    from seedgrid.export import bundle as out
+    from seedgrid.export.bundle import write_bundle
     from seedgrid.export.contact_sheets import write_sheet
+    from seedgrid.export.script import script as write_script
 
     with Studio(library=library) as studio:
         entries = _entries(studio, pictures, whole_round=whole_round, whole_work=whole_work)
         if script is not None:
-            write_atomically(script, out.script(entries).encode())
+            write_atomically(script, write_script(entries).encode())
         if bundle is not None:
-            out.write_bundle(entries, bundle, model=_model_folder(entries) if with_model else None)
+            write_bundle(entries, bundle, model=_model_folder(entries) if with_model else None)
         if sheet is not None:
             write_sheet(entries, sheet)
         if tree is not None:
@@ -73,7 +74,7 @@ def export(
         if film is not None and not studio.film(pictures[0], film).is_same:
             complain(f"{film}: the picture came out differently on this machine; see verify.")
     if script is bundle is sheet is tree is film is None:
-        say_program(out.script(entries))
+        say_program(write_script(entries))
 
 
 def import_(

@@ -145,6 +145,18 @@ def check_strength(strength: float | None, _: ModelCard) -> float:
     return float(strength)
 
 
+def check_steps_run(num_inference_steps: int, strength: float) -> None:
+    """Make sure that a start leaves a step to be run.
+
+    Raises:
+        InputError: `strength_small`.
+    """
+    if int(num_inference_steps * strength) < 1:
+        raise InputError(
+            "strength_small", field="strength", value=strength, steps=num_inference_steps
+        )
+
+
 def parse_lock_width(text: str) -> int:
     """Read a lock width.
 

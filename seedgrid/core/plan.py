@@ -37,12 +37,7 @@ def plan_grid(recipes: Sequence[Recipe]) -> tuple[Job, ...]:
 
 
 def plan_refine(parent: Entry, recipes: Sequence[Recipe]) -> tuple[Job, ...]:
-    """Plan a round that goes on from a picture.
-
-    Args:
-        parent: The picture that was picked.
-        recipes: Variations of its recipe.
-    """
+    """Plan a round that goes on from a picture."""
     changes = [describe_change(parent.recipe, recipe) for recipe in recipes]
     work_id = parent.lineage.work_id
     return _plan(recipes, work_id=work_id, parent_id=parent.id, changes=changes)

@@ -87,10 +87,6 @@ class Piece:
 def compare_words(before: str, after: str) -> tuple[Piece, ...]:
     """Tell which words were added and which were removed.
 
-    Args:
-        before: The parent's prompt.
-        after: The child's prompt.
-
     Returns:
         The pieces in reading order; joining all but the removed ones gives `after`, joining all
         but the added ones gives `before`.

@@ -165,7 +165,7 @@ class Recipe(Value):
     def batch_key(self) -> str:
         """What recipes must share to be computed in one batch: all but the words and the noise."""
         words_and_noise = {"prompt", "typed_prompt", "negative_prompt", "seed", "noise_mix"}
-        return json.dumps(self.model_dump(mode="json", exclude=words_and_noise), sort_keys=True)
+        return self.model_dump_json(exclude=words_and_noise)
 
     def replace(self, **changes: object) -> Recipe:
         """Return a copy with fields changed, validated again.

@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from seedgrid.core.card import ModelCard
-from seedgrid.core.checks import check_kept_width
+from seedgrid.core.checks import check_kept_width, check_steps_run
 from seedgrid.core.errors import InputError
 from seedgrid.core.fields import FIELDS
 from seedgrid.core.recipe import MAX_STEPS, Lora, NoiseShare, Recipe
@@ -73,10 +73,6 @@ class Request:
 def resolve(request: Request, card: ModelCard) -> tuple[Recipe, ...]:
     """Turn a request into one complete recipe for each of its seeds.
 
-    Args:
-        request: What was asked for.
-        card: The model that will paint.
-
     Returns:
         Recipes in the order of `request.seeds`.
 
@@ -107,11 +103,6 @@ def resolve(request: Request, card: ModelCard) -> tuple[Recipe, ...]:
 def begun(request: Request, settings: Mapping[str, Any], card: ModelCard) -> dict[str, Any]:
     """Return what a start makes of the settings: as many steps are run as without one.
 
-    Args:
-        request: What was asked for.
-        settings: Checked one by one.
-        card: The model that will paint.
-
     Raises:
         InputError: `strength_start`: there is no start; `strength_small`: no step would be run.
     """
@@ -123,8 +114,7 @@ def begun(request: Request, settings: Mapping[str, Any], card: ModelCard) -> dic
     steps = settings["num_inference_steps"]
     if request.num_inference_steps is None:
         steps = min(math.ceil(steps / strength), MAX_STEPS, card.max_steps)
-    if int(steps * strength) < 1:
-        raise InputError("strength_small", field="strength", value=strength, steps=steps)
+    check_steps_run(steps, strength)
     return {"num_inference_steps": steps}
 
 

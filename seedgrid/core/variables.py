@@ -137,6 +137,34 @@ VARIABLES: Final = (
         public="256",
     ),
     Variable(
+        name="SEEDGRID_MAX_DROPPED",
+        what="How many pictures are taken in at once, those in bundles counted.",
+        public="200",
+    ),
+    Variable(
+        name="SEEDGRID_MAX_DOWNLOAD_MB",
+        what="One download, sheet or bundle: its pictures together, in megabytes.",
+        public="500",
+    ),
+    Variable(
+        name="SEEDGRID_MAX_FILES_PER_ADDRESS",
+        what=(
+            "How many downloads, sheets, bundles, drops and readings of pictures one address may"
+            " have in work."
+        ),
+        public="4",
+    ),
+    Variable(
+        name="SEEDGRID_MAX_FILES_S_PER_ADDRESS",
+        what="How many seconds of a processor all that may take one address in ten minutes.",
+        public="120",
+    ),
+    Variable(
+        name="SEEDGRID_MAX_OPEN_PER_ADDRESS",
+        what="How many requests of one address may be open at once, streams too.",
+        public="300",
+    ),
+    Variable(
         name="SEEDGRID_HOST",
         what="The address to listen on, where `--host` says none; a container's is 0.0.0.0.",
         home="127.0.0.1",

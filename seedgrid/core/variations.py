@@ -105,12 +105,7 @@ def _row(name: str) -> Field | None:
 
 
 def fours(recipe: Recipe, schedulers: Sequence[str]) -> dict[str, list[str]]:
-    """Suggest four variations of one thing each, by its name.
-
-    Args:
-        recipe: Of the picked picture.
-        schedulers: Others that its model can be painted with.
-    """
+    """Suggest four variations of one thing each, by its name."""
     steps = {round(share * recipe.num_inference_steps) for share in _SHARES}
     guidances = {round(2 * share * recipe.guidance_scale) / 2 for share in _SHARES}
     found = {

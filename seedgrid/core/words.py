@@ -53,11 +53,7 @@ class Vocabulary:
     shown: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: MappingProxyType({}))
 
     def unknown(self, text: str) -> tuple[str, ...]:
-        """Return the words that the model does not know, as they were written, each once.
-
-        Args:
-            text: As it was typed, in any language.
-        """
+        """Return the words that the model does not know, as they were written, each once."""
         words = {word.casefold(): word for word in reversed(_WORD.findall(self.painted(text)))}
         strange = [word for low, word in words.items() if not self._knows(low)]
         return tuple(reversed(strange))[:_MAX_TOLD]
@@ -80,7 +76,7 @@ class Vocabulary:
     def _translated(self, word: str) -> str:
         """Return a word's names as the model's own words; what is left of it stays as it is.
 
-        Korean parts its words by spaces: one that is not made of names alone is another word.
+        Korean has spaces between words: one that is more than known names is another word.
         """
         is_korean = _is_korean(word)
         pieces: list[str] = []

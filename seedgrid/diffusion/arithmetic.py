@@ -1,7 +1,7 @@
 """Which arithmetic a recipe is computed by: torch's own, or the portable one.
 
-The portable one meets every operation of torch on parts of torch that are private to it
-(portable/mode.py; nothing public does). Pictures of torch's own arithmetic need none of them.
+Portable arithmetic catches every operation of torch, by parts of torch that are private to it
+(portable/mode.py): nothing public does. Pictures in torch's own arithmetic need none of them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def arithmetic_of(recipe: Recipe) -> AbstractContextManager[None]:
     """Compute by a recipe's arithmetic in the block.
 
     Raises:
-        RunError: `portable_refused`: this torch has not what portable arithmetic stands on.
+        RunError: `portable_refused`: this torch lacks what portable arithmetic stands on.
     """
     if not recipe.is_portable:
         return nullcontext()

@@ -32,7 +32,7 @@ class DeferredBackend:
         return registry.find(model).card
 
     def prepare(self, recipe: Recipe, placement: Placement) -> Passport:
-        """Import torch, load what the recipe needs, say under which passport it would be done."""
+        """Import torch, load what a recipe needs, and say under which passport it would run."""
         return self._painter().prepare(recipe, placement)
 
     def is_ready(self, recipe: Recipe, placement: Placement) -> bool:

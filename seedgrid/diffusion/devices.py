@@ -15,7 +15,6 @@ import torch
 from seedgrid.core.errors import DeviceError
 from seedgrid.core.recipe import DType
 from seedgrid.diffusion.backend import DEVICE_KINDS, Offload, Placement
-from seedgrid.diffusion.processor import processor_name
 
 
 def available_devices() -> tuple[str, ...]:
@@ -51,15 +50,6 @@ def torch_dtype(dtype: DType) -> torch.dtype:
         "bfloat16": torch.bfloat16,
         "float16": torch.float16,
     }[dtype]
-
-
-def device_name(device: torch.device) -> str:
-    """Return the hardware's own name: the GPU's, or the processor's."""
-    if device.type == "cuda":
-        return torch.cuda.get_device_name(device)
-    if device.type == "xpu":
-        return str(torch.xpu.get_device_name(device))
-    return processor_name()
 
 
 def place(pipeline: Any, device: torch.device, placement: Placement) -> None:

@@ -13,15 +13,16 @@ import gc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from seedgrid.core.card import ModelCard
-from seedgrid.core.errors import InputError, ModelError
+from seedgrid.core.errors import InputError
 from seedgrid.core.recipe import ModelRef, Passport, Recipe
-from seedgrid.diffusion.accel import all_used_by, make_accelerators
+from seedgrid.diffusion.accel import Accelerator, all_used_by, make_accelerators
 from seedgrid.diffusion.backend import (
     ATTENTION_NAMES,
     Outcome,
@@ -35,15 +36,13 @@ from seedgrid.diffusion.devices import empty_cache, pick_device
 from seedgrid.diffusion.environment import current_passport
 from seedgrid.diffusion.memory import Result, within_memory
 from seedgrid.diffusion.pipeline_cache import Loaded, PipelineCache, quiet_diffusers
-from seedgrid.diffusion.pipeline_call import call_pipeline, paint_batch
+from seedgrid.diffusion.pipeline_call import Around, call_pipeline, paint_batch
 from seedgrid.diffusion.portable_check import check_portable, try_portable
 from seedgrid.diffusion.portable_trial import PortableTrial
 from seedgrid.diffusion.probe import run_probe
 from seedgrid.diffusion.probe_results import ProbeReport, advise, keep_report, recall_report
 from seedgrid.diffusion.watched_parts import Watching
 from seedgrid.models import registry
-from seedgrid.models.schedulers import TABLE, min_steps
-from seedgrid.storage import starts
 
 _KERNELS: Final = {
     "math": SDPBackend.MATH,
@@ -70,7 +69,7 @@ class DiffusersBackend:
         def prepare() -> Passport:
             with _scope(recipe, placement):
                 loaded = self._pipelines.get(recipe, placement)
-                _check_settings(recipe, loaded)
+                loaded.check_settings(recipe)
                 return current_passport(loaded.device, placement)
 
         return self._within_memory(prepare, recipe, placement, Unwatched())
@@ -154,15 +153,14 @@ class DiffusersBackend:
         first = recipes[0]
         with _scope(first, placement):
             loaded = self._pipelines.get(first, placement)
-            _check_settings(first, loaded)
+            loaded.check_settings(first)
             if first.is_portable:
                 check_portable(loaded.device, placement)
             watch.noise(lambda: loaded.preview.of_noise(recipes))
             # Shortcuts were compared bit for bit with torch's own arithmetic only.
             shortcuts = () if first.is_portable else self._accelerators
-            context = _context(first, loaded, placement)
-            with all_used_by(loaded.pipeline_for(first), shortcuts, context):
-                return paint_batch(recipes, loaded, watch)
+            quickened = _quickened(shortcuts, first, loaded, placement)
+            return paint_batch(recipes, loaded, watch, quickened)
 
     def _within_memory(
         self, work: Callable[[], Result], recipe: Recipe, placement: Placement, watch: Watch
@@ -179,23 +177,29 @@ class DiffusersBackend:
     def _run_probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport:
         with _scope(recipe, placement):
             loaded = self._pipelines.get(recipe, placement)
+            probed = [each for each in self._accelerators if each.is_probed]
+            quickened = _quickened(probed, recipe, loaded, placement)
 
             def compute(recipes: Sequence[Recipe], watching: Watching) -> list[torch.Tensor]:
-                output = call_pipeline(recipes, loaded, watch, watching.watching)
+                @contextmanager
+                def around(pipeline: Any) -> Iterator[None]:
+                    with quickened(pipeline), watching.watching(pipeline):
+                        yield
+
+                output = call_pipeline(recipes, loaded, watch, around)
                 return [output.images, output.latents, torch.tensor(output.withheld)]
 
-            probed = [each for each in self._accelerators if each.is_probed]
-            with all_used_by(
-                loaded.pipeline_for(recipe), probed, _context(recipe, loaded, placement)
-            ):
-                return run_probe(recipe, compute, watch, denoiser=loaded.files.family.denoiser)
+            return run_probe(recipe, compute, watch, denoiser=loaded.files.family.denoiser)
 
 
-def _context(recipe: Recipe, loaded: Loaded, placement: Placement) -> str:
-    """Say all that may change what a part of a model makes of what it is given."""
+def _quickened(
+    accelerators: Sequence[Accelerator], recipe: Recipe, loaded: Loaded, placement: Placement
+) -> Around:
+    """Return what lets a call take quicker ways, which are told all that may change their bits."""
     passport = current_passport(loaded.device, placement)
     loras = [(lora.weights_sha256, lora.scale) for lora in recipe.loras]
-    return f"{recipe.model.weights_sha256}|{recipe.dtype}|{loras}|{passport.digest}"
+    context = f"{recipe.model.weights_sha256}|{recipe.dtype}|{loras}|{passport.digest}"
+    return partial(all_used_by, accelerators=accelerators, context=context)
 
 
 @contextmanager
@@ -217,25 +221,3 @@ def _scope(recipe: Recipe, placement: Placement) -> Iterator[None]:
         stack.callback(torch.set_num_threads, threads)
         torch.set_num_threads(placement.threads or even_threads(threads))
         yield
-
-
-def _check_settings(recipe: Recipe, loaded: Loaded) -> None:
-    """Refuse what a recipe from elsewhere may ask of the wrong model."""
-    entry = TABLE.get(recipe.scheduler)
-    family = loaded.files.family
-    if entry is None or family.sampling not in entry.samplings:
-        fitting = (name for name, item in TABLE.items() if family.sampling in item.samplings)
-        choices = ", ".join(fitting)
-        raise InputError(
-            "scheduler_unknown", field="scheduler", value=recipe.scheduler, choices=choices
-        )
-    loaded.pipeline_for(recipe)
-    starts.check_there([recipe.start])
-    if recipe.compiled:
-        raise ModelError("compiled_unsupported")
-    least = min_steps(recipe.scheduler, loaded.scheduler_config)
-    if recipe.num_inference_steps < least:
-        raise InputError("steps_few", field="steps", value=recipe.scheduler, limit=least)
-    if entry.max_steps is not None and recipe.num_inference_steps > entry.max_steps:
-        steps = recipe.num_inference_steps
-        raise InputError("steps_range", field="steps", value=steps, limit=entry.max_steps)

@@ -18,19 +18,14 @@ import seedgrid
 from seedgrid.core.recipe import Passport
 from seedgrid.diffusion import determinism, instruction_limits
 from seedgrid.diffusion.backend import Placement
-from seedgrid.diffusion.devices import device_name
+from seedgrid.diffusion.processor import processor_name
 
 # Libraries read them once, at their start; what is set later is not in force.
 _LIMITS_AT_START: Final = instruction_limits.in_force(os.environ)
 
 
 def current_passport(device: torch.device, placement: Placement) -> Passport:
-    """Describe the computation that would run now.
-
-    Args:
-        device: Where the model is.
-        placement: How it was put there.
-    """
+    """Describe the computation that would run now."""
     switches = determinism.in_force()
     precision = {name: state for name, state in switches.items() if "precision" in name}
     precision["cudnn_tf32"] = switches.pop("cudnn_tf32")
@@ -54,6 +49,15 @@ def current_passport(device: torch.device, placement: Placement) -> Passport:
         vae_tiling=placement.vae_tiling,
         determinism={name: state for name, state in switches.items() if name not in precision},
     )
+
+
+def device_name(device: torch.device) -> str:
+    """Return the hardware's own name: the GPU's, or the processor's."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    if device.type == "xpu":
+        return str(torch.xpu.get_device_name(device))
+    return processor_name()
 
 
 @cache

@@ -20,9 +20,6 @@ _OURS: Final = "seedgrid"
 def foreign_reason(error: Exception) -> str | None:
     """Return the first line of an error that a library raised, and log its traceback.
 
-    Args:
-        error: As it was caught, with its traceback.
-
     Returns:
         At most 300 characters for a message of ours; None when the error is our own: raise it on.
     """

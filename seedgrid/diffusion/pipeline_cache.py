@@ -18,6 +18,7 @@ from typing import Any, Final
 
 import torch
 
+from seedgrid.core.checks import check_steps_run
 from seedgrid.core.errors import InputError, ModelError
 from seedgrid.core.recipe import Recipe
 from seedgrid.diffusion.backend import Placement
@@ -28,6 +29,9 @@ from seedgrid.diffusion.memory import is_memory_error
 from seedgrid.diffusion.previews import Preview, make_preview
 from seedgrid.models import registry
 from seedgrid.models.files import ModelFiles
+from seedgrid.models.memory import check_room
+from seedgrid.models.schedulers import TABLE, min_steps
+from seedgrid.storage import starts
 
 MAX_LOADED: Final = 2
 
@@ -46,6 +50,34 @@ class Loaded:
     device: torch.device
     scheduler_config: dict[str, Any]
     preview: Preview
+
+    def check_settings(self, recipe: Recipe) -> None:
+        """Refuse what a recipe from elsewhere may ask of the wrong model.
+
+        Raises:
+            InputError: The scheduler, the number of steps or a start is nothing for this model.
+            PictureError: `start_missing`.
+            ModelError: `compiled_unsupported`.
+        """
+        entry = TABLE.get(recipe.scheduler)
+        family = self.files.family
+        if entry is None or family.sampling not in entry.samplings:
+            fitting = (name for name, item in TABLE.items() if family.sampling in item.samplings)
+            choices = ", ".join(fitting)
+            raise InputError(
+                "scheduler_unknown", field="scheduler", value=recipe.scheduler, choices=choices
+            )
+        self.pipeline_for(recipe)
+        starts.check_there([recipe.start])
+        check_steps_run(recipe.num_inference_steps, recipe.strength)
+        if recipe.compiled:
+            raise ModelError("compiled_unsupported")
+        least = min_steps(recipe.scheduler, self.scheduler_config, family)
+        if recipe.num_inference_steps < least:
+            raise InputError("steps_few", field="steps", value=recipe.scheduler, limit=least)
+        if entry.max_steps is not None and recipe.num_inference_steps > entry.max_steps:
+            steps = recipe.num_inference_steps
+            raise InputError("steps_range", field="steps", value=steps, limit=entry.max_steps)
 
     def pipeline_for(self, recipe: Recipe) -> Any:
         """Return the pipeline that paints a recipe: from noise alone, or from a picture.
@@ -117,6 +149,7 @@ def _key(recipe: Recipe, placement: Placement) -> tuple[object, ...]:
 def _load(recipe: Recipe, placement: Placement) -> Loaded:
     device = pick_device(placement.device)
     files = registry.find_recorded(recipe.model).files
+    check_room(recipe.model.id, files.num_parameters, recipe.dtype)
     try:
         with quiet_diffusers():
             pipeline = _read_pipeline(files, torch_dtype(recipe.dtype))

@@ -8,7 +8,7 @@ bit. What diffusers and torch raise is translated here; what we raise stays ours
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -32,7 +32,7 @@ from seedgrid.models.schedulers import make_scheduler
 from seedgrid.storage import starts
 
 # Neither diffusers nor torch has errors of its own for what a pipeline cannot do.
-_REFUSALS: Final = (
+REFUSALS: Final = (
     RuntimeError,
     ValueError,
     TypeError,
@@ -41,8 +41,8 @@ _REFUSALS: Final = (
     AttributeError,
 )
 
-Watching = Callable[[Any], AbstractContextManager[Any]]
-"""Watches a pipeline's parts in a block."""
+Around = Callable[[Any], AbstractContextManager[Any]]
+"""A block around the call of a pipeline, which quickens or watches the pipeline's parts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +60,9 @@ class PipelineOutput:
     withheld: Sequence[bool]
 
 
-def paint_batch(recipes: Sequence[Recipe], loaded: Loaded, watch: Watch) -> tuple[Outcome, ...]:
+def paint_batch(
+    recipes: Sequence[Recipe], loaded: Loaded, watch: Watch, around: Around
+) -> tuple[Outcome, ...]:
     """Return each recipe's picture, or why it came to nothing; the others are as good as ever.
 
     Raises:
@@ -70,23 +72,16 @@ def paint_batch(recipes: Sequence[Recipe], loaded: Loaded, watch: Watch) -> tupl
     found: dict[int, Outcome] = {}
     for places in _calls(recipes, loaded):
         part = [recipes[place] for place in places]
-        found |= zip(places, _outcomes(part, call_pipeline(part, loaded, watch)), strict=True)
+        found |= zip(
+            places, _outcomes(part, call_pipeline(part, loaded, watch, around)), strict=True
+        )
     return tuple(found[place] for place in range(len(recipes)))
 
 
 def call_pipeline(
-    recipes: Sequence[Recipe],
-    loaded: Loaded,
-    watch: Watch,
-    watching: Watching = nullcontext,
+    recipes: Sequence[Recipe], loaded: Loaded, watch: Watch, around: Around
 ) -> PipelineOutput:
     """Call the pipeline with W cells: the recipes, padded with repeats of them.
-
-    Args:
-        recipes: Of one batch.
-        loaded: Their model.
-        watch: Of the batch.
-        watching: Watches the pipeline's parts in the block of the call.
 
     Raises:
         RunError: `pipeline_refused` or `not_deterministic`: diffusers or torch would not.
@@ -94,8 +89,8 @@ def call_pipeline(
     """
     try:
         with arithmetic_of(recipes[0]):
-            return _plain_call(recipes, loaded, watch, watching)
-    except _REFUSALS as error:
+            return _plain_call(recipes, loaded, watch, around)
+    except REFUSALS as error:
         reason = None if is_memory_error(error) else foreign_reason(error)
         if reason is None:
             raise
@@ -146,7 +141,7 @@ def to_pixels(images: torch.Tensor) -> tuple[Outcome, ...]:
 
 
 def _plain_call(
-    recipes: Sequence[Recipe], loaded: Loaded, watch: Watch, watching: Watching
+    recipes: Sequence[Recipe], loaded: Loaded, watch: Watch, around: Around
 ) -> PipelineOutput:
     """Make the call itself.
 
@@ -167,7 +162,7 @@ def _plain_call(
         with (
             mixed_noise(pipeline, cells),
             weighted_words(pipeline, cells),
-            watching(pipeline),
+            around(pipeline),
         ):
             output = pipeline(
                 **family.call_arguments(cells, loaded.files.configs),

@@ -16,10 +16,6 @@ MAX_THREADS: Final = 256
 def placement_of(passport: Passport, *, device: str | None = None) -> Placement:
     """Return the placement under which a passport was made.
 
-    Args:
-        passport: Of the picture.
-        device: Use this one whatever the passport says.
-
     Returns:
         A placement; what the passport does not know, or knows wrongly, is as usual.
     """

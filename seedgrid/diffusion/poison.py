@@ -15,10 +15,13 @@ from typing import Any, Final, Literal
 
 import torch
 
-Kind = Literal["nan", "large", "other", "huge", "nothing"]
-KINDS: Final[tuple[Kind, ...]] = ("nan", "huge", "other", "large", "nothing")
+Kind = Literal["nan", "large", "other", "huge", "nothing", "ordinary"]
+KINDS: Final[tuple[Kind, ...]] = ("nan", "large", "huge", "other", "nothing")
 MILD: Final[tuple[Kind, ...]] = ("large", "other", "nothing")
 """What decides otherwise because of a neighbour's size must not meet NaN, which decides nothing."""
+
+FLAT: Final[tuple[Kind, ...]] = ("nothing", "large", "other")
+"""Of decoded pictures, which whoever looks at them makes bytes of: the first is one colour."""
 
 WILD: Final[tuple[Kind, ...]] = ("nan", "huge", "large")
 """What needs no comparison: it is seen in the own picture."""
@@ -38,6 +41,11 @@ class Batch:
     width: int
     own: int
 
+    @property
+    def others(self) -> tuple[int, ...]:
+        """All slots but the own one; in a batch of one there is no other."""
+        return tuple(slot for slot in range(self.width) if slot != self.own) or (self.own,)
+
     def is_of(self, tensor: torch.Tensor) -> bool:
         """Tell whether a tensor has rows for all cells."""
         return tensor.ndim > 0 and tensor.shape[0] > 0 and tensor.shape[0] % self.width == 0
@@ -47,13 +55,31 @@ class Batch:
         return tensor[self.own :: self.width].clone()
 
     def copies(self, tensor: torch.Tensor) -> torch.Tensor:
-        """Return the tensor as if every cell were the own one."""
-        return self.own_rows(tensor).repeat_interleave(self.width, dim=0)
+        """Return the tensor as if every cell were the own one, laid out in memory as it is."""
+        result, own = tensor.clone(), self.own_rows(tensor)
+        for slot in range(self.width):
+            result[slot :: self.width] = own
+        return result
+
+    def turned_round(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Return the tensor with an ordinary neighbour in the own slot; none in a batch of one.
+
+        Its size is the own picture's, so that whoever looks at sizes decides as if it were alone.
+        """
+        if self.width == 1 or not tensor.is_floating_point() or tensor.ndim < 2:
+            return tensor
+        result = tensor.clone()
+        result[self.own :: self.width] = _bad(self.own_rows(tensor), "ordinary")
+        return result
 
     def moved(self, tensor: torch.Tensor, slots: int) -> torch.Tensor:
         """Return the tensor with every cell that many slots further, round and round."""
-        grouped = tensor.reshape(-1, self.width, *tensor.shape[1:])
-        return grouped.roll(slots, dims=1).reshape(tensor.shape)
+        # Laid out in memory as it was: that decides which kernels run.
+        result = torch.empty_like(tensor)
+        for slot in range(self.width):
+            further = (slot + slots) % self.width
+            result[further :: self.width] = tensor[slot :: self.width]
+        return result
 
     def poisoned(
         self, tensor: torch.Tensor, turn: int, kinds: Sequence[Kind] = KINDS
@@ -69,14 +95,18 @@ class Batch:
             result[neighbour :: self.width] = bad
         return result
 
+    def in_other_slots(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Return the rows (k, slots, …) of all slots but the own one."""
+        return tensor.reshape(-1, self.width, *tensor.shape[1:])[:, list(self.others)]
+
     def differing(self, own: torch.Tensor, alone: torch.Tensor) -> torch.Tensor:
-        """Return which values of the own rows differ from any slot of a batch of copies.
+        """Return which values of the own rows differ from what came out in any other slot.
 
         Args:
             own: Out of a batch with neighbours, (k, …).
-            alone: Of a batch of copies, (k W, …).
+            alone: Of a batch that is the own picture in all slots but this one, (k W, …).
         """
-        expected = alone.reshape(-1, self.width, *alone.shape[1:])
+        expected = self.in_other_slots(alone)
         mine = own.unsqueeze(1)
         # NaN is a value like any other here: a picture may be NaN all by itself.
         both_nan = mine.isnan() & expected.isnan() if own.is_floating_point() else False
@@ -95,6 +125,8 @@ def _bad(own: torch.Tensor, kind: Kind) -> torch.Tensor:
             return torch.full_like(own, torch.finfo(own.dtype).max)
         case "nothing":
             return torch.zeros_like(own)
+        case "ordinary":
+            return own.roll(1, -1)
 
 
 def mapped(value: Any, change: Callable[[torch.Tensor], Any]) -> Any:

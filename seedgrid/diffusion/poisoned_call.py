@@ -16,7 +16,8 @@ import torch
 from seedgrid.core.errors import RunCancelled
 from seedgrid.diffusion.backend import Watch
 from seedgrid.diffusion.patch import replaced
-from seedgrid.diffusion.poison import KINDS, MILD, WILD, Batch, mapped, tensors_in
+from seedgrid.diffusion.poison import FLAT, KINDS, MILD, WILD, Batch, mapped, tensors_in
+from seedgrid.diffusion.poisoned_starts import PoisonedStarts
 from seedgrid.diffusion.probe_findings import Findings
 from seedgrid.diffusion.watched_parts import (
     IDS,
@@ -53,18 +54,14 @@ class Passed:
 
 @dataclass
 class Record:
-    """What passed, by the part's name and the number of its call."""
+    """What passed, by the part's name and the number of its call; and starts that were encoded."""
 
     passed: dict[tuple[str, int], Passed] = field(default_factory=dict)
+    encoded: list[tuple[torch.Tensor, Any]] = field(default_factory=list)
 
 
 class PoisonedCall:
     """Watches one call of a pipeline.
-
-    Args:
-        batch: Which rows are the own ones.
-        watch: Asked whether to give way.
-        found: Where comparisons are noted.
 
     Attributes:
         record: The own rows, part by part.
@@ -90,6 +87,8 @@ class PoisonedCall:
             vae = pipeline.components.get("vae")
             if vae is not None:
                 stack.enter_context(replaced(vae, "decode", self._decoding(vae.decode)))
+                starts = PoisonedStarts(self._batch, self._found, self.record.encoded, self._run)
+                stack.enter_context(replaced(vae, "encode", starts.encoding(vae.encode)))
             yield
 
     @contextmanager
@@ -108,15 +107,16 @@ class PoisonedCall:
             handle.remove()
 
     def _denoise(self, name: str, call: Call, given: Given) -> Any:
-        """Run a denoiser beside poisoned neighbours, and now and then with copies only."""
+        """Run a denoiser beside poisoned neighbours, and now and then turned round."""
         rows = tensors_in(given)[0]
         if not self._batch.is_of(rows):
             return call(*given[0], **given[1])
         turn, is_row = self._turn(name), fits(self._batch, rows)
         entered = self._own_numbers(given, is_row)
-        copies = changed(given, is_row, self._batch.copies)
+        around = changed(given, is_row, self._batch.copies)
+        around = changed(around, is_row, self._batch.turned_round, IDS + MASK)
         # Before the poisoned one: what tries out kernels at their first use tries sane numbers.
-        alone = self._run(call, copies) if turn % _COMPARED_EVERY == 0 else None
+        alone = self._run(call, around) if turn % _COMPARED_EVERY == 0 else None
         slots = turn % self._batch.width
         poison = functools.partial(self._batch.poisoned, **_kinds(turn))
         poisoned = changed(given, is_row, poison, IDS + MASK)
@@ -129,7 +129,7 @@ class PoisonedCall:
             passed.written = after
         if alone is None and not _is_finite(passed.left):
             # Are there no numbers when it is alone either?
-            alone = self._run(call, changed(given, is_row, self._batch.copies))
+            alone = self._run(call, around)
         if alone is not None:
             self._compare(f"denoiser ({name})", passed, alone)
         return result
@@ -142,7 +142,7 @@ class PoisonedCall:
         def watched(output: Any, timestep: Any, sample: Any, *args: Any, **kwargs: Any) -> Any:
             if self._batch.is_of(sample) and self._batch.is_of(output):
                 turn = self._turn(name)
-                kinds = KINDS if turn % 2 else MILD
+                kinds = MILD if turn % 2 else KINDS
                 output = self._batch.poisoned(output, turn // 2, kinds)
                 sample = self._batch.poisoned(sample, turn // 2, kinds)
             return step(output, timestep, sample, *args, **kwargs)
@@ -150,19 +150,19 @@ class PoisonedCall:
         return watched
 
     def _decoding(self, decode: Call) -> Call:
-        """Decode beside poisoned neighbours, and with copies only."""
+        """Decode beside poisoned neighbours, and turned round."""
 
         def watched(latents: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
             if not self._batch.is_of(latents):
                 return decode(latents, *args, **kwargs)
             turn = self._turn("vae")
-            alone = self._run(decode, ((self._batch.copies(latents), *args), kwargs))
+            around = self._batch.turned_round(self._batch.copies(latents))
+            alone = self._run(decode, ((around, *args), kwargs))
             bad = self._batch.poisoned(latents, turn)
             result = self._run(decode, ((bad, *args), kwargs))
             entered = [self._batch.own_rows(latents)]
             self._compare("decoder", self._keep("vae", turn, entered, result), alone)
-            # Mild: whoever looks at decoded pictures, as a safety checker, makes bytes of them.
-            return mapped(result, lambda t: self._batch.poisoned(t, turn, MILD))
+            return mapped(result, lambda t: self._batch.poisoned(t, turn, FLAT))
 
         return watched
 

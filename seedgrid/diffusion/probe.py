@@ -3,11 +3,12 @@
 First the pipeline is called with every part of it watched (`poisoned_call.py`): what enters text
 encoders, denoiser, scheduler and decoder has neighbours that are as bad as can be, in a slot that
 changes. NaN in the own picture is a leak at once; at every third step and for the decoding the own
-rows are compared, bit by bit, with those of a batch of copies, which has no neighbours and fills
-all slots. Then the pipeline is called once more for such a batch, and denoiser and decoder are not
-run but give back what they gave (`replayed_call.py`): whatever lies between the parts, the words,
-the noise, guidance, the scheduler and what is made of the decoded pictures, must come to the very
-same rows. In all it costs a third more denoising than a grid, and a second decoding.
+rows are compared, bit by bit, with those of the batch turned round: the own picture in all slots
+but the one that it had, and there an ordinary neighbour. Then the pipeline is called once more for
+such a batch, and denoiser and decoder are not run but give back what they gave
+(`replayed_call.py`): whatever lies between the parts, the words, the noise, guidance, the scheduler
+and what is made of the decoded pictures, must come to the very same rows.
+In all it costs a third more denoising than a grid, and a second decoding.
 
 It is a test and no proof: code that branches on a neighbour's value, and only on values that were
 not tried, is not found (docs/lock.md).
@@ -99,46 +100,51 @@ def _is_tight(
     recipe: Recipe, compute: Compute, watch: Watch, denoiser: str, found: Findings
 ) -> bool:
     width = recipe.lock_width
-    # In the middle, where there is one: what takes the first row, or the last, for all is found.
     batch = Batch(width=width, own=min(1, width - 1))
-    company = _company(recipe)
     try:
         poisoned = PoisonedCall(batch, watch, found)
-        painted = compute(_with_own(recipe, company, batch.own), poisoned)
+        painted = compute(_placed([recipe], _company(recipe), batch), poisoned)
         found.require(f"denoiser ({denoiser})")
         own = [batch.own_rows(rows) for rows in painted]
-        again = ReplayedCall(batch, watch, found, poisoned.record, is_alone=True)
-        found.note("picture", batch, own, compute([recipe] * width, again))
+        again = ReplayedCall(batch, watch, found, poisoned.record)
+        turned = _placed([_stranger(recipe)], [recipe] * (width - 1), batch)
+        found.note("picture", batch, own, compute(turned if width > 1 else [recipe], again))
         again.check_number_of_calls()
-        if width == 2:
-            first = Batch(width=width, own=0)
-            moved = ReplayedCall(first, watch, found, poisoned.record, is_alone=False)
-            rows = compute(_with_own(recipe, company, 0), moved)
-            found.note("picture", first, own, [first.copies(each) for each in rows])
     except LeakFound:
         return False
     return True
 
 
-def _with_own(recipe: Recipe, company: Sequence[Recipe], slot: int) -> list[Recipe]:
-    return [*company[:slot], recipe, *company[slot:]]
+def _placed(own: list[Recipe], others: list[Recipe], batch: Batch) -> list[Recipe]:
+    """Put the first into the own slot and the others around it."""
+    return others[: batch.own] + own + others[batch.own :]
 
 
 def _company(recipe: Recipe) -> list[Recipe]:
-    """Return the neighbours of a full batch: they have other words and seeds, and no mix.
-
-    Whether there are negative words at all stays: it may decide how many rows there are.
-    """
-    words = ("fox", _LONG_PROMPT, recipe.prompt[::-1])
-    negatives = ("blurry", "", _LONG_PROMPT)
+    """Return the neighbours of a full batch."""
+    words = (_LONG_PROMPT, "fox", recipe.prompt[::-1])
+    negatives = (_LONG_PROMPT, "dull", "blurry")
     return [
-        recipe.model_copy(
-            update={
-                "seed": (recipe.seed + place) % 2**32,
-                "prompt": recipe.prompt and words[place % len(words)],
-                "negative_prompt": recipe.negative_prompt and (negatives[place % 3] or "dull"),
-                "noise_mix": (),
-            }
-        )
-        for place in range(1, recipe.lock_width)
+        _neighbour(recipe, place + 1, words[place % 3], negatives[place % 3])
+        for place in range(recipe.lock_width - 1)
     ]
+
+
+def _stranger(recipe: Recipe) -> Recipe:
+    """Return who sits in the own slot while the own picture is in all others."""
+    return _neighbour(recipe, recipe.lock_width, recipe.prompt[::-1], "grey")
+
+
+def _neighbour(recipe: Recipe, further: int, words: str, negative: str) -> Recipe:
+    """Return a recipe with another seed and other words, and without a mix.
+
+    Whether there are words and negative ones at all stays: it may decide how many rows there are.
+    """
+    return recipe.model_copy(
+        update={
+            "seed": (recipe.seed + further) % 2**32,
+            "prompt": recipe.prompt and words,
+            "negative_prompt": recipe.negative_prompt and negative,
+            "noise_mix": (),
+        }
+    )

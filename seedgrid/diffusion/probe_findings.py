@@ -22,13 +22,13 @@ class Findings:
         self._parts: dict[str, list[float]] = {}  # compared, differing, largest
 
     def note(self, part: str, batch: Batch, own: Any, alone: Any) -> None:
-        """Compare own rows that had neighbours with those of copies.
+        """Compare own rows that had bad neighbours with those in all other slots.
 
         Args:
             part: Of the pipeline.
             batch: Which rows are the own ones.
             own: Tensors (k, …) in any nesting: the own rows only.
-            alone: The same of a batch of copies, each (k W, …).
+            alone: The same of a batch of copies in all slots but the own one, each (k W, …).
 
         Raises:
             LeakFound: A bit differs, or there is not as much.
@@ -44,7 +44,7 @@ class Findings:
             seen[0] += differing.numel()
             if differing.any():
                 seen[1] += int(differing.sum())
-                expected = other.reshape(-1, batch.width, *other.shape[1:]).double()
+                expected = batch.in_other_slots(other).double()
                 distance = (one.unsqueeze(1).double() - expected).abs()
                 seen[2] = max(seen[2], float(distance.nan_to_num(nan=torch.inf).max()))
         if seen[1]:

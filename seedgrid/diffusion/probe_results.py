@@ -18,7 +18,7 @@ from seedgrid.storage.cache import recall, remember
 _CACHE: Final = "probes"
 _WIDTHS: Final = "widths"
 # Another way of probing must not trust what the one before it found.
-_METHOD: Final = "2"
+_METHOD: Final = "3"
 
 
 class Check(Value):
@@ -142,13 +142,7 @@ def advise(recipe: Recipe, report: ProbeReport) -> None:
 
 
 def advised_width(weights_sha256: str, dtype: str, width: int) -> int:
-    """Return the width to offer for a model: the usual one, or less where a probe said no here.
-
-    Args:
-        weights_sha256: Of the model.
-        dtype: The number format that will be used.
-        width: The usual width.
-    """
+    """Return the width to offer for a model: the usual one, or less where a probe said no here."""
     found = recall(_WIDTHS).get(f"{weights_sha256}|{dtype}")
     return min(width, found) if isinstance(found, int) and found > 0 else width
 
@@ -164,10 +158,10 @@ def _key(recipe: Recipe, passport: Passport) -> str:
         f"width {recipe.lock_width}",
         recipe.determinism,
         # At 1 and below pipelines leave out the rows without words: half the batch.
-        "guided" if recipe.guidance_scale > 1 else f"guidance {recipe.guidance_scale:g}",
+        "guided" if recipe.guidance_scale > 1 else f"guidance {recipe.guidance_scale!r}",
         "negative" if recipe.negative_prompt else "",
         "mixed" if recipe.noise_mix else "",
-        *([f"from a picture at {recipe.strength:g}"] if recipe.start else []),
+        *([f"from a picture at {recipe.strength!r}"] if recipe.start else []),
         *(f"{lora.weights_sha256}*{lora.scale}" for lora in recipe.loras),
         passport.digest,
     )

@@ -1,7 +1,8 @@
 """One call of a pipeline whose denoiser and decoder only give back what they gave before.
 
 Nothing large is computed, so it costs next to nothing; what lies between the parts is all there.
-The own rows that enter a part must be those of the call beside poisoned neighbours, bit for bit.
+The own picture is in every slot but the one that it had beside poisoned neighbours; a neighbour is
+there. What enters a part must be the very rows that entered it then, bit for bit, in each slot.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import torch
 from seedgrid.core.errors import RunCancelled
 from seedgrid.diffusion.backend import Watch
 from seedgrid.diffusion.patch import replaced
-from seedgrid.diffusion.poison import MILD, Batch, mapped, tensors_in
+from seedgrid.diffusion.poison import Batch, mapped, tensors_in
 from seedgrid.diffusion.poisoned_call import Passed, Record, numbers_in
 from seedgrid.diffusion.probe_findings import Findings
 from seedgrid.diffusion.watched_parts import Call, Given, called_by, denoisers, fits
@@ -29,21 +30,17 @@ class ReplayedCall:
     """Watches one call of a pipeline.
 
     Args:
-        batch: Which rows are the own ones, here.
+        batch: Which slot was the own one; here it is in all others.
         watch: Asked whether to give way.
         found: Where comparisons are noted.
         record: What passed in the call beside poisoned neighbours.
-        is_alone: Whether every cell is the own one; the others are poisoned otherwise.
     """
 
-    def __init__(
-        self, batch: Batch, watch: Watch, found: Findings, record: Record, *, is_alone: bool
-    ) -> None:
+    def __init__(self, batch: Batch, watch: Watch, found: Findings, record: Record) -> None:
         self._batch = batch
         self._watch = watch
         self._found = found
         self._record = record
-        self._is_alone = is_alone
         self._turns: dict[str, int] = {}
 
     @contextmanager
@@ -55,6 +52,7 @@ class ReplayedCall:
             vae = pipeline.components.get("vae")
             if vae is not None:
                 stack.enter_context(replaced(vae, "decode", self._decoding(vae.decode)))
+                stack.enter_context(replaced(vae, "encode", self._encoding(vae.encode)))
             yield
 
     def check_number_of_calls(self) -> None:
@@ -80,6 +78,17 @@ class ReplayedCall:
 
         return watched
 
+    def _encoding(self, encode: Call) -> Call:
+        """Give back what was made of the very same picture; a batch of them is encoded anew."""
+
+        def watched(images: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+            for known, output in self._record.encoded:
+                if torch.equal(known, images):
+                    return output
+            return encode(images, *args, **kwargs)
+
+        return watched
+
     def _passing(self, name: str, entering: list[torch.Tensor]) -> Any:
         """Compare what enters a part, and give back what it gave."""
         if self._watch.cancelled:
@@ -89,18 +98,18 @@ class ReplayedCall:
         passed = self._record.passed.get((name, turn))
         if passed is None:
             self._found.differs(_BETWEEN)
-        alone = entering if self._is_alone else [self._batch.copies(t) for t in entering]
         is_first = turn == 0 and name != "vae"
-        self._found.note(_BEGINNING if is_first else _BETWEEN, self._batch, passed.entered, alone)
+        self._found.note(
+            _BEGINNING if is_first else _BETWEEN, self._batch, passed.entered, entering
+        )
         for tensor, rows in zip(entering, passed.written or (), strict=False):
-            tensor.copy_(self._spread(rows, turn))
-        return self._given_back(passed, turn)
+            tensor.copy_(self._spread(rows))
+        return self._given_back(passed)
 
-    def _given_back(self, passed: Passed, turn: int) -> Any:
+    def _given_back(self, passed: Passed) -> Any:
         has_rows = iter(passed.has_rows)
-        return mapped(passed.left, lambda t: self._spread(t, turn) if next(has_rows) else t)
+        return mapped(passed.left, lambda t: self._spread(t) if next(has_rows) else t)
 
-    def _spread(self, rows: torch.Tensor, turn: int) -> torch.Tensor:
-        """Make a batch (k W, …) of own rows (k, …)."""
-        copies = rows.repeat_interleave(self._batch.width, dim=0)
-        return copies if self._is_alone else self._batch.poisoned(copies, turn, MILD)
+    def _spread(self, rows: torch.Tensor) -> torch.Tensor:
+        """Make a batch (k W, …) of own rows (k, …), with a neighbour in the own slot."""
+        return self._batch.turned_round(rows.repeat_interleave(self._batch.width, dim=0))

@@ -86,14 +86,6 @@ def admit(
 ) -> None:
     """Let a request in, or say why not and how long to wait.
 
-    Args:
-        asker: Who asks.
-        recipes: What for.
-        active: All that waits or runs.
-        wanted_s: How long it will take.
-        runs_per_owner: How much one owner may have waiting or running.
-        bounds: What strangers may ask for.
-
     Raises:
         InputError: `run_large`: it is too much at any time.
         RunError: `too_many_runs`, `too_many_here` or `queue_full`: it is too much now.

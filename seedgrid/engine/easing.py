@@ -31,13 +31,7 @@ class EasierWay:
 
 
 def easier_ways(placement: Placement, lock_width: int, device: str) -> Iterator[EasierWay]:
-    """Return the ways from here on, each with all of those before it.
-
-    Args:
-        placement: Where it did not fit.
-        lock_width: In what batches it did not.
-        device: What the placement's device really is, as far as it is known.
-    """
+    """Return the ways from here on, each with all of those before it."""
     now, width = placement, lock_width
 
     def way(code: str, **data: object) -> EasierWay:

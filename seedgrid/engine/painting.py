@@ -47,15 +47,7 @@ class Strays:
 
 
 class Painter:
-    """Paints runs with a backend.
-
-    Args:
-        backend: Touched by the calling thread only.
-        saver: Saves beside the next batch.
-        pulse: Given a sign of life at every step.
-        speeds: Learns from every batch.
-        strays: The threads that were given up before.
-    """
+    """Paints runs with a backend, which only the calling thread touches."""
 
     def __init__(
         self, backend: Backend, saver: TaskThread, pulse: Pulse, speeds: Speeds, strays: Strays
@@ -161,11 +153,6 @@ class Painter:
 
 def ease(run: Run, cells: Cells, error: RunError) -> None:
     """Have what is left of a run that does not fit into memory go on in a way that needs less.
-
-    Args:
-        run: Its painted pictures may still be on their way to the disk: they stay as they are.
-        cells: What is not painted yet, of one setting.
-        error: Why.
 
     Raises:
         RunError: It is about something else, or there is no way left.

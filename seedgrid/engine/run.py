@@ -154,14 +154,6 @@ class Run:
         with self._changed:
             self._changed.wait_for(is_there, timeout_s)
 
-    def wait_for_pictures(self, timeout_s: float) -> None:
-        """Wait for more finished pictures, or for the end."""
-        with self._changed:
-            before = len(self._finished)
-            self._changed.wait_for(
-                lambda: self.has_ended or len(self._finished) > before, timeout_s
-            )
-
     def cancel(self) -> None:
         """Ask the run to stop within one step; harmless when repeated, queued or ended."""
         self._cancelled.set()
@@ -223,13 +215,7 @@ class Run:
         return tuple(self._finished[cell] for cell in range(len(self.jobs)))
 
     def ease(self, placement: Placement, cells: Sequence[int], lock_width: int) -> None:
-        """Go on elsewhere, and with some cells in smaller batches. For the engine only.
-
-        Args:
-            placement: Where to compute from now on.
-            cells: What is not painted yet, of one setting.
-            lock_width: Theirs from now on.
-        """
+        """Go on elsewhere, and with some cells in smaller batches. For the engine only."""
         self.placement = placement
         if self.jobs[cells[0]].recipe.lock_width != lock_width:
             self.jobs = tuple(

@@ -39,12 +39,7 @@ class Warming:
         self.warmth = Warmth()
 
     def errand(self, model: str, load: Callable[[Backend], object]) -> Errand:
-        """Return what the engine's thread is to do; from now on the model counts as loading.
-
-        Args:
-            model: Its name.
-            load: Loads it with a backend.
-        """
+        """Return what the engine's thread is to do; from now on the model counts as loading."""
         self.warmth = Warmth(state="loading", model=model)
 
         def fail(error: SeedGridError) -> None:

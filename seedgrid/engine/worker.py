@@ -52,13 +52,7 @@ class _Turn:
 
 
 class Worker:
-    """Works on what a queue gives until the queue is closed.
-
-    Args:
-        backend: Touched by this thread only.
-        queue: Who is next.
-        speeds: Learns from every batch.
-        strays: The threads that were given up before.
+    """Works on what a queue gives until the queue is closed; only it touches the backend.
 
     Attributes:
         pulse: Its signs of life.

@@ -1,33 +1,71 @@
-"""Pictures as they are, in one ZIP file: the PNGs with their recipes inside, and nothing else."""
+"""Pictures as they are, in one ZIP file: the PNGs with their recipes inside, and nothing else.
+
+The file comes in pieces, as it is made: it lies nowhere, and no more than a piece is in memory.
+"""
 
 from __future__ import annotations
 
+import io
 import zipfile
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Final
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError
 from seedgrid.core.filenames import picture_filename, unlike_each_other
-from seedgrid.storage.files import open_atomically
 
 # A fixed date makes equal archives equal files.
 _DATE: Final = (2026, 1, 1, 0, 0, 0)
+_PIECE_BYTES: Final = 1024**2
 
 
-def write_pictures(entries: Sequence[Entry], path: Path) -> None:
-    """Write the files of these pictures, named by their words; those that are gone are left out.
+def packed_pictures(entries: Sequence[Entry]) -> Iterator[bytes]:
+    """Pack the files of these pictures, named by their words; those that are gone are left out.
+
+    Yields:
+        A ZIP file, piece after piece.
 
     Raises:
         InputError: `export_nothing`: no file is there.
-        LibraryError: The archive cannot be written.
     """
     there = [entry for entry in entries if entry.path.is_file()]
     if not there:
         raise InputError("export_nothing", field="picture")
     names = unlike_each_other(picture_filename(e.recipe.prompt, e.recipe.seed) for e in there)
-    with open_atomically(path) as file, zipfile.ZipFile(file, "w") as archive:
+    made = _Made()
+    # PNGs are packed already. But what is stored as it is and comes in pieces has no length ahead,
+    # and some readers take that for the end: packed without packing, they all read it.
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED, compresslevel=0) as archive:
         for name, entry in zip(names, there, strict=True):
-            # PNGs are packed already.
-            archive.writestr(zipfile.ZipInfo(name, _DATE), entry.path.read_bytes())
+            with suppress(FileNotFoundError):  # It was deleted since.
+                yield from _member(archive, made, name, entry)
+    yield made.taken()
+
+
+def _member(archive: zipfile.ZipFile, made: _Made, name: str, entry: Entry) -> Iterator[bytes]:
+    member = zipfile.ZipInfo(name, _DATE)
+    member.compress_type = zipfile.ZIP_DEFLATED
+    with entry.path.open("rb") as file, archive.open(member, "w") as target:
+        while piece := file.read(_PIECE_BYTES):
+            target.write(piece)
+            yield made.taken()
+
+
+class _Made(io.RawIOBase):
+    """Where the archive is written to, until it is taken from there."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: object) -> int:
+        piece = bytes(memoryview(data))  # type: ignore[arg-type] # what has a buffer
+        self._pieces.append(piece)
+        return len(piece)
+
+    def taken(self) -> bytes:
+        pieces, self._pieces = self._pieces, []
+        return b"".join(pieces)

@@ -29,7 +29,6 @@ _MAX_SIDE_PX: Final = 12_000
 _MAX_PIXELS: Final = 50_000_000
 _MARGIN: Final = 28
 _GAP: Final = 8
-_BETWEEN: Final = 28
 _LINK: Final = 52
 _CAPTION_FROM_PX: Final = 112
 """Smaller pictures have no words under them: nobody could read them."""
@@ -40,7 +39,7 @@ _TITLE_PX: Final = 20
 _TITLE_LINE: Final = 27
 _TITLE_LINES: Final = 2
 _MAX_TITLE: Final = 400
-_FINE: Final = 3
+_FINE: Final = 2
 """Lines are drawn so many times larger and made smaller again: without steps in them."""
 _BENDS: Final = 24
 
@@ -80,12 +79,21 @@ class _Size:
         return _CAPTION_LINES * _CAPTION_LINE + 6 if self.cell >= _CAPTION_FROM_PX else 0
 
     @property
+    def gap(self) -> int:
+        return max(2, self.cell // 22)
+
+    @property
+    def between(self) -> int:
+        return max(8, self.cell // 6)
+
+    @property
     def row(self) -> int:
-        return self.cell + self.caption + _GAP
+        return self.cell + self.caption + self.gap
 
     def left(self, place: _Place, column: float = 0) -> int:
         """Where a column of a round begins."""
-        return _MARGIN + round((place.left + column) * (self.cell + _GAP)) + place.gaps * _BETWEEN
+        across = round((place.left + column) * (self.cell + self.gap))
+        return _MARGIN + across + place.gaps * self.between
 
 
 def write_tree(entries: Sequence[Entry], path: Path) -> None:
@@ -188,7 +196,7 @@ def _fitting(places: Sequence[_Place]) -> _Size:
 
 
 def _width(places: Sequence[_Place], size: _Size) -> int:
-    return max(size.left(place, place.across) for place in places) - _GAP + _MARGIN
+    return max(size.left(place, place.across) for place in places) - size.gap + _MARGIN
 
 
 def _height(places: Sequence[_Place], size: _Size) -> int:
@@ -216,7 +224,7 @@ def _layer_bands(
         number, cell = place.parent or (0, 0)
         above = places[number]
         start = size.left(above, cell % above.across) + size.cell // 2
-        end = (size.left(place) + size.left(place, place.across) - _GAP) // 2
+        end = (size.left(place) + size.left(place, place.across) - size.gap) // 2
         links.append((start, end))
     height = _LINK if links else _MARGIN
     return [*bands, Band(height=height, draw=partial(_draw_links, links, (width, height)))]
@@ -258,15 +266,14 @@ def _draw_cell(image: Image.Image, cell: Cell, left: int, size: _Size) -> None:
 
 def _draw_links(links: Sequence[tuple[int, int]], size: tuple[int, int]) -> Image.Image:
     """Draw each line as a bend that leaves and arrives upright."""
-    image = Image.new("RGB", size, PAPER)
-    ink = Image.new("RGB", (1, 1), CHOSEN)
+    large = (size[0] * _FINE, size[1] * _FINE)
+    mask = Image.new("L", large if links else size)
+    pencil = ImageDraw.Draw(mask)
     for start, end in links:
-        left, right = min(start, end) - 4, max(start, end) + 4
-        mask = Image.new("L", ((right - left) * _FINE, size[1] * _FINE))
-        points = [_bend(at / _BENDS, start - left, end - left, size[1]) for at in range(_BENDS + 1)]
-        ImageDraw.Draw(mask).line(points, fill=255, width=2 * _FINE, joint="curve")
-        small = mask.resize((right - left, size[1]), Image.Resampling.LANCZOS)
-        image.paste(ink.resize(small.size), (left, 0), small)
+        points = [_bend(at / _BENDS, start, end, size[1]) for at in range(_BENDS + 1)]
+        pencil.line(points, fill=255, width=2 * _FINE, joint="curve")
+    image = Image.new("RGB", size, PAPER)
+    image.paste(CHOSEN, (0, 0, *size), mask.resize(size, Image.Resampling.BOX))
     return image
 
 

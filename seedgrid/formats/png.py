@@ -24,6 +24,7 @@ from seedgrid.core.errors import PictureError
 from seedgrid.core.picture import Lineage, Picture, Pixels, pixels_sha256
 from seedgrid.core.recipe import Digest, Passport, Recipe, Value
 from seedgrid.formats import png_chunks
+from seedgrid.formats.orientation import is_turned
 from seedgrid.formats.parameters import parameters_text
 from seedgrid.formats.png_chunks import Chunk
 
@@ -38,8 +39,8 @@ _SHOWN_BY: Final = {
     b"gAMA": "colours",
     b"cHRM": "colours",
     b"acTL": "animation",
-    b"eXIf": "rotation",
 }
+_DEEP: Final = 16
 # What says that colours are those of sRGB, as they are anyway: many programs add it when they save.
 _USUAL: Final = {
     b"gAMA": (45455).to_bytes(4, "big"),
@@ -180,7 +181,8 @@ def shown_otherwise(source: Source) -> tuple[str, ...]:
     """Say what makes a viewer show other colours than the pixels have; we write none of it.
 
     Returns:
-        Some of `transparency`, `colours`, `rotation` and `animation`; nothing for an honest file.
+        Some of `transparency`, `colours`, `rotation`, `animation`, `shape` (pixels that are not
+        square) and `finer colours` (16 bits, of which we read eight); nothing for an honest file.
 
     Raises:
         PictureError: The file is not there, damaged or too large.
@@ -190,12 +192,18 @@ def shown_otherwise(source: Source) -> tuple[str, ...]:
     """
     data = read_bytes(source)
     chunks = png_chunks.split(data)
-    png_chunks.header(chunks)
+    size = png_chunks.header(chunks)
     kinds = {
         _SHOWN_BY[chunk.kind]
         for chunk in chunks
         if chunk.kind in _SHOWN_BY and _USUAL.get(chunk.kind) != chunk.data
     }
+    if size.bit_depth == _DEEP:
+        kinds.add("finer colours")
+    if any(chunk.kind == b"eXIf" and is_turned(chunk.data) for chunk in chunks):
+        kinds.add("rotation")
+    if any(chunk.kind == b"pHYs" and chunk.data[:4] != chunk.data[4:8] for chunk in chunks):
+        kinds.add("shape")
     try:
         with Image.open(io.BytesIO(data), formats=["PNG"]) as image:
             if image.has_transparency_data:
@@ -219,10 +227,6 @@ def read_texts(source: Source) -> dict[str, str]:
 
 def rewrite(png: bytes, *, lineage: Lineage) -> bytes:
     """Give a SeedGrid picture another place in the tree of choices; its pixels stay packed.
-
-    Args:
-        png: A file as `encode` wrote it.
-        lineage: Takes the place of the old one.
 
     Raises:
         PictureError: As `read`.
@@ -270,6 +274,8 @@ def _record(chunks: tuple[Chunk, ...]) -> _Record:
     text = png_chunks.texts(chunks).get(CHUNK_KEY)
     if text is None:
         raise PictureError("picture_without_recipe")
+    if png_chunks.count_texts(chunks, CHUNK_KEY) > 1:
+        raise PictureError("picture_record", reason="it holds two records")
     if len(text) > MAX_RECORD_CHARACTERS:
         raise PictureError("picture_text", value=CHUNK_KEY)
     try:

@@ -36,17 +36,15 @@ class Chunk:
 
 @dataclass(frozen=True, kw_only=True)
 class Header:
-    """What IHDR says of the size, in pixels."""
+    """What IHDR says of the size, in pixels, and of the bits of each number."""
 
     width: int
     height: int
+    bit_depth: int
 
 
 def split(png: bytes) -> tuple[Chunk, ...]:
     """Split a PNG file into its chunks, IHDR first, IEND last; what follows IEND is dropped.
-
-    Args:
-        png: The whole file.
 
     Raises:
         PictureError: `picture_large`, or `picture_damaged` with what is wrong.
@@ -81,7 +79,7 @@ def header(chunks: Iterable[Chunk]) -> Header:
         raise PictureError("picture_damaged", reason=f"its size is {width}x{height}")
     if width * height > MAX_PIXELS:
         raise PictureError("picture_large", value=f"{width}x{height}", limit="64 megapixels")
-    return Header(width=width, height=height)
+    return Header(width=width, height=height, bit_depth=data[8])
 
 
 def texts(chunks: Iterable[Chunk]) -> dict[str, str]:
@@ -102,6 +100,12 @@ def texts(chunks: Iterable[Chunk]) -> dict[str, str]:
             raise PictureError("picture_text", value=key[:80])
         found.setdefault(key, value.decode("latin-1" if chunk.kind != b"iTXt" else "utf-8"))
     return found
+
+
+def count_texts(chunks: Iterable[Chunk], key: str) -> int:
+    """Return how many text chunks have a key."""
+    wanted = key.encode("latin-1")
+    return sum(chunk.kind in _TEXT_KINDS and _key(chunk) == wanted for chunk in chunks)
 
 
 def utf8_text(key: str, value: str) -> Chunk:

@@ -16,10 +16,6 @@ from seedgrid.storage.files import refusals
 class FolderLock:
     """Held by one process, and by one of its threads; that may hold it again.
 
-    Args:
-        folder: The library's.
-        timeout_s: How long to wait for another process.
-
     Attributes:
         guard: Held by the thread that holds the folder.
     """

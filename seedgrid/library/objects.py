@@ -26,11 +26,7 @@ _NAME: Final = re.compile(r"[0-9a-f]{64}\.png")
 
 
 class Objects:
-    """Files by content, under `folder/objects/ab/abcd….png`.
-
-    Args:
-        folder: The library's.
-    """
+    """Files by content, under `folder/objects/ab/abcd….png`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "objects"

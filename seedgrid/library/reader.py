@@ -30,11 +30,7 @@ MIN_ID_DIGITS: Final = 4
 
 
 class LibraryReader:
-    """What is in a library.
-
-    Args:
-        storage: Opened.
-    """
+    """What is in a library."""
 
     def __init__(self, storage: LibraryStorage) -> None:
         self._storage = storage

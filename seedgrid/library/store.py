@@ -133,9 +133,6 @@ class Library(LibraryReader):
     def add_again(self, *copies: tuple[Entry, Lineage]) -> tuple[Entry, ...]:
         """Keep the same pixels at other places in the tree; they are copied, not computed.
 
-        Args:
-            copies: A few pictures, each with its new place; kept together or not at all.
-
         Raises:
             LibraryError: `picture_lost` when a file is not what it was; or the folder refuses.
         """

@@ -210,10 +210,6 @@ def _searched(recipe: Recipe) -> str:
 def read_entry(row: Mapping[Any, Any], path: Path) -> Entry:
     """Turn a row of `ENTRIES` into an entry.
 
-    Args:
-        row: By column name.
-        path: Where its file is.
-
     Raises:
         DamagedRowError: The row, its recipe or its passport is not what was written.
     """

@@ -57,9 +57,6 @@ class MemberError(Exception):
 class Members:
     """What is in a ZIP file, folders left out.
 
-    Args:
-        path: Of the file.
-
     Raises:
         zipfile.BadZipFile: It has no table of contents.
         OSError: It cannot be read.

@@ -69,10 +69,6 @@ class _SideFile(BaseModel):
 def make_card(ref: ModelRef, files: ModelFiles) -> ModelCard:
     """Say what a model can do.
 
-    Args:
-        ref: Its name and digest.
-        files: Its checked folder.
-
     Raises:
         ModelError: `model_damaged` when a configuration lacks what its family needs.
     """

@@ -49,6 +49,7 @@ class Family:
             image-to-image; empty where there is none.
         sizes_start: Whether that one is told the size; the others take the picture's.
         bins: The sizes of the denoiser for which the pipeline has a table of aspect ratios.
+        one_step_foresees: Whether a single step is asked for the picture that it foresees.
         fragile: Only the same hardware and versions reproduce it.
     """
 
@@ -68,6 +69,7 @@ class Family:
     from_start: str = ""
     sizes_start: bool = False
     bins: tuple[int, ...] = ()
+    one_step_foresees: bool = False
     fragile: bool = False
 
     def size(self, configs: Configs) -> tuple[int, int]:
@@ -183,6 +185,7 @@ _ALL: Final = (
         guidance_scale=4.5,
         patch=2,
         bins=(32, 64, 128),
+        one_step_foresees=True,
     ),
     Family(
         pipeline="PixArtSigmaPipeline",

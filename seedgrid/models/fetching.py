@@ -72,6 +72,35 @@ def _beyond(num_bytes: int, watch: Watch) -> Watch:
     return lambda count: watch(num_bytes + count)
 
 
+def fetch_configurations(model: HubModel, folder: Path) -> None:
+    """Fetch what a single file lacks, its family's configurations and tokenizer: a few megabytes.
+
+    Args:
+        model: The family's own, as `hub.ask` describes it.
+        folder: Where they shall lie; it is there whole or not at all.
+
+    Raises:
+        ModelError: As `fetch`.
+    """
+    aside = folder.with_name(f".{folder.name}{UNFINISHED}")
+    small = [file for file in model.files if not file.name.endswith(".safetensors")]
+    with _alone(model.id):
+        shutil.rmtree(aside, ignore_errors=True)
+        try:
+            for file in small:
+                place = aside / file.name
+                place.parent.mkdir(parents=True, exist_ok=True)
+                _fetch_file(model, file, aside, lambda _: None)
+                (aside / file.digest).replace(place)
+            aside.replace(folder)
+        except SeedGridError:
+            raise
+        except Exception as error:
+            raise refused(model.id, error) from error
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
+
+
 def repository_folder(hub_id: str) -> Path:
     """Return where the hub's cache keeps a model."""
     from huggingface_hub.constants import HF_HUB_CACHE

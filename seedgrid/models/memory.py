@@ -12,6 +12,8 @@ from typing import Final
 
 import psutil
 
+from seedgrid.core.errors import ModelError
+from seedgrid.core.recipe import DType
 from seedgrid.models.dtypes import likely_device_type
 
 _SHARE: Final = 0.9
@@ -21,6 +23,27 @@ _SHARE: Final = 0.9
 def fits(needs_bytes: int) -> bool:
     """Tell whether a model that takes so much fits into this machine's memory."""
     return needs_bytes <= _SHARE * memory_bytes()
+
+
+def check_room(model: str, num_parameters: int, dtype: DType) -> None:
+    """Refuse a model whose weights alone are more than this machine can hold, before it is loaded.
+
+    The system would end the whole program otherwise. What is let go for it does not count: another
+    model leaves before this one is read.
+
+    Args:
+        model: What recipes call it.
+        num_parameters: Of all its weights.
+        dtype: The number format that they are read into.
+
+    Raises:
+        ModelError: `model_memory`.
+    """
+    wanted = num_parameters * (4 if dtype == "float32" else 2)
+    own = int(psutil.virtual_memory().total + psutil.swap_memory().total)
+    if wanted > own:
+        sizes = {"wanted": f"{wanted / 1e9:.1f}", "own": f"{own / 1e9:.1f}"}
+        raise ModelError("model_memory", value=model, **sizes)
 
 
 @cache

@@ -167,6 +167,7 @@ _FALLBACK: Final[dict[Sampling, str]] = {
     "unscaled": "DDPM",
     "implicit": "DDIM",
 }
+_FORESEE_NOTHING: Final = ("DPMSolver", "DEIS", "UniPC", "PNDM")
 _CLASS_DEFAULTS: Final = {
     "use_karras_sigmas": False,
     "algorithm_type": "dpmsolver++",
@@ -192,10 +193,6 @@ def names_like(name: str) -> tuple[str, ...]:
 def own_name(family: Family, config: Mapping[str, Any]) -> str:
     """Return the name of the scheduler that a model was published with.
 
-    Args:
-        family: The model's.
-        config: The model's `scheduler/scheduler_config.json`.
-
     Returns:
         Its name in the table; where the table has none that draws the same, the plainest that
         fits: DDIM, Flow Euler, LCM or DDPM.
@@ -211,24 +208,23 @@ def own_name(family: Family, config: Mapping[str, Any]) -> str:
     return _FALLBACK[family.sampling]
 
 
-def min_steps(name: str, config: Mapping[str, Any]) -> int:
+def min_steps(name: str, config: Mapping[str, Any], family: Family | None = None) -> int:
     """Return the fewest steps that a scheduler can take with a model's configuration.
 
     PNDM begins with four Runge-Kutta steps unless the model says to skip them; DPM2 a takes the
-    root of a number that, at two steps, may be rounded below zero.
+    root of a number that, at two steps, may be rounded below zero. Some families ask a single step
+    for the picture that it foresees, which not every scheduler tells.
     """
+    foresees = not TABLE[name].scheduler_class.startswith(_FORESEE_NOTHING)
+    if family is not None and family.one_step_foresees and not foresees:
+        return max(2, min_steps(name, config))
     if name == "PNDM" and not config.get("skip_prk_steps", False):
         return 4
     return 3 if name == "DPM2 a" else 1
 
 
 def make_scheduler(name: str, config: Mapping[str, Any]) -> Any:
-    """Make a new scheduler; one serves a single call, since schedulers keep state.
-
-    Args:
-        name: Of the table.
-        config: The configuration of the model's own scheduler.
-    """
+    """Make a new scheduler; one serves a single call, since schedulers keep state."""
     import diffusers
 
     entry = TABLE[name]

@@ -50,10 +50,6 @@ def write_atomically(path: Path, data: bytes, *, temporary_folder: Path | None =
 def open_atomically(path: Path, *, temporary_folder: Path | None = None) -> Iterator[BinaryIO]:
     """Open a file to write piece by piece; it gets its name when the block ends, or never.
 
-    Args:
-        path: As in `write_atomically`.
-        temporary_folder: As in `write_atomically`.
-
     Raises:
         LibraryError: `disk_full`, `folder_read_only` or `folder_refuses`; nothing is left behind.
     """

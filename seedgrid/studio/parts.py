@@ -69,6 +69,7 @@ class Parts:
         self.model = model or default_model()
         self.library_folder = Path(library or default_library()).expanduser().absolute()
         starts.know(self.library_folder / STARTS)
+        self._trials: dict[str, Future[PortableTrial]] = {}  # by model
         self._placement = placement or Placement(device=device, previews=False)
         self._making = threading.RLock()
         self._backend = backend
@@ -261,7 +262,13 @@ class Parts:
         """
         request = Request(prompt="a picture", seeds=(0,), portable=True)
         (recipe,) = resolve(request, self.card(model))
-        return self.engine.borrow(lambda backend: backend.try_portable(recipe, self._placement))
+        with self._making:
+            going = self._trials.get(recipe.model.id)
+            if going is None or going.done():  # Who asks again meanwhile waits for the same one.
+                going = self._trials[recipe.model.id] = self.engine.borrow(
+                    lambda backend: backend.try_portable(recipe, self._placement)
+                )
+            return going
 
     def stop_probing(self) -> None:
         """Stop the probe that goes on or waits, if there is one."""

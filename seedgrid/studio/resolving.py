@@ -49,11 +49,6 @@ class Resolving(Parts):
     ) -> tuple[Advice, ...]:
         """Say what is to know of a request before anything is painted.
 
-        Args:
-            request: What would be asked for.
-            suffixes: What would be appended to its prompt.
-            language: In which the model's words are named.
-
         Raises:
             ModelError: As `card`.
         """

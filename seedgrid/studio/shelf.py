@@ -20,7 +20,10 @@ from seedgrid.diffusion.probe_results import ProbeReport, newest_report
 from seedgrid.models import catalogue, own, registry
 from seedgrid.models.catalogue import FirstModel, Item
 from seedgrid.models.downloads import Downloads, Progress
+from seedgrid.models.fetching import fetch_configurations
+from seedgrid.models.hub import ask
 from seedgrid.models.memory import fits
+from seedgrid.models.single_file import configuration_source
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,6 +124,19 @@ class Shelf:
         _at_home(name)
         with own.taking(name) as path:
             yield path
+
+    def configure(self, name: str) -> None:
+        """Fetch the configurations that a single file lacks, and put them beside it.
+
+        Raises:
+            ModelError: `model_missing`; `model_unrecognised`; `download_…`; on a public page
+                `download_forbidden`.
+        """
+        _at_home(name)
+        model = registry.find(name)
+        source = configuration_source(model.path)
+        if isinstance(source, str):
+            fetch_configurations(ask(source), model.path.with_suffix(""))
 
     def delete(self, name: str) -> int:
         """Delete a model that was fetched or dropped here, and return how many bytes that freed.

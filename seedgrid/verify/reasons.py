@@ -49,12 +49,7 @@ class Reason:
 
 
 def reason(code: str, **data: Any) -> Reason:  # noqa: ANN401 (what a sentence is filled with)
-    """Make a reason.
-
-    Args:
-        code: A key of `REASONS`.
-        data: What the sentence is filled with.
-    """
+    """Make a reason."""
     return Reason(code=code, data=plain_data(data))
 
 

@@ -38,12 +38,7 @@ class Limits:
 
 
 def limits_of(then: Passport, now: Passport) -> Limits:
-    """Return the limits under which a passport was made, if they are not those of this process.
-
-    Args:
-        then: The picture's passport.
-        now: This process's passport under the same placement.
-    """
+    """Return the limits under which a passport was made, if they are not those of this process."""
     if then.device.partition(":")[0] not in {"", "cpu"} or not then.cpu_capability:
         return Limits(environment=None)
     if (then.instruction_limits, then.cpu_capability) == (

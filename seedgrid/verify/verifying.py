@@ -37,12 +37,6 @@ def verify(
     Whatever hinders one batch, a setting that the model refuses or the memory, is `impossible` for
     its claims, and the next batch is verified.
 
-    Args:
-        claims: In any number and mixture.
-        backend: Paints them; used on the calling thread.
-        watch: Follows the steps and may stop the work.
-        device: Where to compute, whatever the passports say.
-
     Returns:
         A verdict each, in the order of the claims.
 

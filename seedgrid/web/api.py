@@ -38,6 +38,8 @@ from seedgrid.web.calls import (
     picture_record,
     read_grid,
 )
+from seedgrid.web.components.files import paths_only
+from seedgrid.web.server.bench import Bench
 from seedgrid.web.server.uploads import taken_in
 from seedgrid.web.server.waiting import Asker, StepWatch, asker, begun, followed, steps_of
 
@@ -51,8 +53,9 @@ _KINDS: Final[dict[type, str]] = {int: "integer", float: "number", str: "string"
 class Api:
     """The public functions; their parameters are what API users write."""
 
-    def __init__(self, studio: Studio) -> None:
+    def __init__(self, studio: Studio, bench: Bench) -> None:
         self._studio = studio
+        self._bench = bench
 
     def grid(self) -> Callable[..., AsyncGenerator[Answer, None]]:
         """Return the function that paints one prompt on several seeds.
@@ -122,10 +125,10 @@ class Api:
         Returns:
             verdict, max_abs_diff, psnr_db, differing_pixels and reasons, as the command prints.
         """
-        watch = StepWatch()
+        watch, who = StepWatch(), _asker(request)
         try:
-            claim = await to_thread.run_sync(read_claim, Path(picture))
-            future = self._studio.verify([claim], watch, **_asker(request))
+            claim = await self._bench.do(who["address"], lambda: read_claim(Path(picture)))
+            future = self._studio.verify([claim], watch, **who)
             async with aclosing(steps_of(future, watch)) as steps:
                 async for number, total in steps:
                     progress((number, total or None), desc="painted again", unit="steps")
@@ -140,30 +143,32 @@ class Api:
         del verdict["path"]  # Gradio's client would take it for a file to fetch.
         return verdict
 
-    def recipe(self, picture: str) -> Record:
+    async def recipe(self, picture: str, request: gr.Request | None = None) -> Record:
         """Read the recipe, passport and lineage in a SeedGrid PNG.
 
         Args:
             picture: The file.
+            request: Who asks; Gradio fills it in.
 
         Returns:
             What the file says of itself.
         """
         try:
-            return file_record(Path(picture))
+            address = _asker(request)["address"]
+            return await self._bench.do(address, lambda: file_record(Path(picture)))
         except SeedGridError as error:
             raise gr.Error(str(error), print_exception=False) from error
         finally:
             taken_in(Path(picture))
 
 
-def publish(studio: Studio) -> None:
+def publish(studio: Studio, bench: Bench) -> None:
     """Make the functions part of the page that is being built; nothing of them is seen there."""
-    api = Api(studio)
+    api = Api(studio, bench)
     told = [_component(row) for row in GRID_FIELDS]
     picture_id = gr.Textbox(label="picture_id", visible=False)
     vary = gr.JSON(label="vary", visible=False)
-    file = gr.File(label="picture", type="filepath", visible=False)
+    file = paths_only(gr.File(label="picture", type="filepath", visible=False))
     pictures = gr.Gallery(label="pictures", visible=False)
     records = gr.JSON(label="records", visible=False)
     _publish(api.grid(), told, [pictures, records])

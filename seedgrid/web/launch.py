@@ -46,6 +46,7 @@ with quickly():
     from seedgrid.web.components.theme import make_theme
     from seedgrid.web.page import Answers, build_app, make_answers, make_i18n
     from seedgrid.web.server import app
+    from seedgrid.web.server.bench import BenchBounds
     from seedgrid.web.server.uploads import UploadBounds
     from seedgrid.web.state.visitor_libraries import VisitorLibraries
 
@@ -56,6 +57,8 @@ PORT: Final = 7860
 _MAX_FILE_SIZE: Final = f"{app.MAX_FILE_MB}mb"
 _MAX_THREADS: Final = 400
 """Also how many events Gradio's queue lets in at once, those that wait without a thread too."""
+_TOGETHER: Final = 64
+"""How many pieces of work with files strangers may have waiting or going on together."""
 _POLL_S: Final = 0.5
 _EXIT_LOST: Final = 70
 """Of a process whose engine no longer comes back: EX_SOFTWARE of sysexits.h."""
@@ -120,22 +123,19 @@ def wait_until_stopped(demo: gr.Blocks, studio: Studio) -> None:
 
 
 def launch_options(answers: Answers, *, language: str | None, host: str | None) -> dict[str, Any]:
-    """Return what `Blocks.launch` is told.
-
-    Args:
-        answers: What answers the page.
-        language: The page's language; None leaves it to the browser.
-        host: The address that is listened on; None on a Space.
-    """
+    """Return what `Blocks.launch` is told."""
     hosts = None if host is None else _known_hosts(host)
     return {
         "app_kwargs": {
-            "routes": app.routes(answers.studio, answers.libraries, answers.handlers.follow),
+            "routes": app.routes(
+                answers.studio, answers.libraries, answers.bench, answers.handlers.follow
+            ),
             "middleware": app.middleware(
                 language=language,
                 hosts=hosts,
                 uploads=Path(get_upload_folder()),
                 bounds=_upload_bounds(),
+                max_open=whole_number("SEEDGRID_MAX_OPEN_PER_ADDRESS", is_public=is_public()),
             ),
         },
         "i18n": make_i18n(),
@@ -221,7 +221,7 @@ def _public_answers(model: str | None, backend: Backend | None, cluster: str | N
         max_visitors=whole_number("SEEDGRID_MAX_VISITORS", is_public=True),
         max_bytes=_megabytes("SEEDGRID_MAX_VISITORS_MB"),
     )
-    return make_answers(studio, libraries)
+    return make_answers(studio, libraries, _bench_bounds())
 
 
 def _lent(installed: Backend) -> Backend:
@@ -282,6 +282,18 @@ def _upload_bounds() -> UploadBounds:
         request=_megabytes("SEEDGRID_MAX_UPLOAD_MB"),
         together=_megabytes("SEEDGRID_MAX_UPLOADS_MB"),
         address=_megabytes("SEEDGRID_MAX_UPLOADS_MB_PER_ADDRESS"),
+    )
+
+
+def _bench_bounds() -> BenchBounds:
+    """Return what strangers may have in work with files at once."""
+    address = whole_number("SEEDGRID_MAX_FILES_PER_ADDRESS", is_public=True)
+    return BenchBounds(
+        address=address,
+        together=_TOGETHER,
+        window_s=number("SEEDGRID_MAX_FILES_S_PER_ADDRESS", is_public=True),
+        download_bytes=_megabytes("SEEDGRID_MAX_DOWNLOAD_MB"),
+        dropped=whole_number("SEEDGRID_MAX_DROPPED", is_public=True),
     )
 
 

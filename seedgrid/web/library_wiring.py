@@ -1,11 +1,12 @@
 """The library's events, and dropped files.
 
-The other half of wiring.py; nothing here is public either.
+A part of wiring.py; nothing here is public either.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
 import gradio as gr
@@ -15,25 +16,22 @@ from seedgrid.web.actions.library import LibraryActions
 from seedgrid.web.actions.selected import Outcome, Selected
 from seedgrid.web.components.layout import View
 from seedgrid.web.serializers import stage
+from seedgrid.web.serializers.answers import PageUpdate
 from seedgrid.web.serializers.place import write_fields
+from seedgrid.web.server.bench import Bench
+from seedgrid.web.server.uploads import taken_in
 from seedgrid.web.state.page_state import read_page_state
-from seedgrid.web.wiring import PRIVATE, Updates, or_skip, said, show_page, updates
+from seedgrid.web.wiring import PRIVATE, Updates, address_of, or_skip, said, show_page, updates
 
 _ASK_AGAIN_JS: Final = "() => SeedGrid.askLibrary?.()"
 _CHECK_JS: Final = "(status) => SeedGrid.checkLibrary?.(status)"
 
 
-def wire_library(view: View, actions: LibraryActions, selected: Selected) -> None:
-    """Connect the library page.
-
-    Args:
-        view: The components.
-        actions: What answers in the library.
-        selected: What answers its selection.
-    """
+def wire_library(view: View, actions: LibraryActions, selected: Selected, bench: Bench) -> None:
+    """Connect the library page, its selection, and the place where files are dropped."""
     _wire_selected(view, selected)
     _wire_pictures(view, actions)
-    _wire_drop(view, actions)
+    _wire_drop(view, actions, bench)
 
 
 def _wire_pictures(view: View, actions: LibraryActions) -> None:
@@ -44,7 +42,7 @@ def _wire_pictures(view: View, actions: LibraryActions) -> None:
         return updates(actions.on_open(said(event, "id"), kept))
 
     def on_example(kept: object, event: gr.EventData) -> Updates:
-        return updates(actions.on_example(event._data.get("example"), kept))
+        return updates(actions.on_example(said(event, "example"), kept))
 
     def on_empty(kept: object) -> object:
         return _problem(actions.on_empty_trash(kept), kept)
@@ -60,7 +58,7 @@ def _wire_pictures(view: View, actions: LibraryActions) -> None:
 
     def on_folder(kept: object, event: gr.EventData, request: gr.Request) -> object:
         host = request.client.host if request.client else ""
-        return or_skip(actions.on_folder(event._data.get("folder"), kept, host))
+        return or_skip(actions.on_folder(said(event, "folder"), kept, host))
 
     view.status.folder(on_folder, view.state, view.status, **PRIVATE)
     view.card.picked.note(on_note, view.state, view.status, **PRIVATE)
@@ -79,9 +77,18 @@ def _wire_selected(view: View, selected: Selected) -> None:
         done.then(None, view.status, js=_CHECK_JS, api_visibility="private")
 
 
-def _wire_drop(view: View, actions: LibraryActions) -> None:
-    def on_drop(kept: object, files: list[str] | None) -> Updates:
-        update, filled = actions.on_drop(files or [], kept)
+def _wire_drop(view: View, actions: LibraryActions, bench: Bench) -> None:
+    async def on_drop(kept: object, files: list[str] | None, request: gr.Request) -> Updates:
+        named, most = files or [], bench.bounds.dropped
+        try:
+            update, filled = await bench.do(
+                address_of(request), lambda: actions.on_drop(named, kept, most)
+            )
+        except SeedGridError as error:
+            for file in named:
+                taken_in(Path(file))
+            epoch = read_page_state(kept).move().epoch
+            return *updates(PageUpdate(status=stage.complain(epoch, error))), None
         status = update.status if filled.status is None else filled.status
         begun = {"start": filled.start} if filled.start else None
         fields = begun if filled.request is None else write_fields(filled.request)

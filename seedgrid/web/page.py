@@ -22,6 +22,8 @@ from seedgrid.web.actions.selected import Selected
 from seedgrid.web.api import publish
 from seedgrid.web.components.layout import build_view
 from seedgrid.web.library_wiring import wire_library
+from seedgrid.web.server.bench import Bench, BenchBounds
+from seedgrid.web.settings_wiring import wire_settings
 from seedgrid.web.state.snapshot import Snapshots
 from seedgrid.web.state.visitor_libraries import Libraries, OneLibrary
 from seedgrid.web.texts import labels
@@ -40,6 +42,7 @@ class Answers:
 
     Attributes:
         libraries: Whose pictures are whose.
+        bench: Where work with files is done.
         handlers: For stage, rail and card.
         checks: For the Verify button.
         library: For the library page.
@@ -48,45 +51,48 @@ class Answers:
 
     studio: Studio
     libraries: Libraries
+    bench: Bench
     handlers: Handlers
     checks: Checks
     library: LibraryActions
     selected: Selected
 
 
-def make_answers(studio: Studio, libraries: Libraries | None = None) -> Answers:
+def make_answers(
+    studio: Studio,
+    libraries: Libraries | None = None,
+    bounds: BenchBounds = BenchBounds(),  # noqa: B008 - frozen
+) -> Answers:
     """Put together what answers the page.
 
     Args:
         studio: Model, engine and library behind it.
         libraries: Whose pictures are whose; the studio's library for everybody by default.
+        bounds: What strangers may have in work beside painting.
     """
-    libraries = libraries or OneLibrary(studio)
+    libraries, bench = libraries or OneLibrary(studio), Bench(bounds)
     snapshots = Snapshots(studio, libraries)
     return Answers(
         studio=studio,
         libraries=libraries,
+        bench=bench,
         handlers=Handlers(studio, snapshots, paints_links=not is_public()),
-        checks=Checks(studio, libraries),
+        checks=Checks(studio, libraries, bench),
         library=LibraryActions(studio, snapshots),
         selected=Selected(snapshots),
     )
 
 
 def build_app(answers: Answers, *, language: str | None = None) -> gr.Blocks:
-    """Build the page.
-
-    Args:
-        answers: What answers it.
-        language: The page's language; None leaves it to the browser.
-    """
+    """Build the page."""
     with gr.Blocks(
         title="SeedGrid", analytics_enabled=False, delete_cache=_CACHE_S, fill_width=True
     ) as demo:
         view = build_view(make_i18n(), starting_suffixes(answers.studio))
-        wire(view, answers.handlers, answers.checks, demo, language=language)
-        wire_library(view, answers.library, answers.selected)
-        publish(answers.studio)
+        wire(view, answers.handlers, answers.checks, demo)
+        wire_settings(view, answers.handlers, demo, language=language)
+        wire_library(view, answers.library, answers.selected, answers.bench)
+        publish(answers.studio, answers.bench)
     demo.queue(max_size=_MAX_WAITING, default_concurrency_limit=None)
     _look_seldom(demo)
     return demo

@@ -1,4 +1,4 @@
-"""Which event of which component calls which handler: the only place with `.click` and `.load`.
+"""Which event of which component calls which handler; settings and library have files beside.
 
 Everything here is private; the public functions are in api.py. An event shows a page; how its run
 goes then comes by a stream of our own (stream.py). Short answers do not wait in Gradio's queue:
@@ -8,28 +8,21 @@ what takes long is the engine's, and has a fair queue there.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
 import gradio as gr
 
-from seedgrid.core.errors import SeedGridError
-from seedgrid.core.field import Field
-from seedgrid.core.fields import AUTO, ON_PAGE
+from seedgrid.core.fields import ON_PAGE
 from seedgrid.core.request import STRONG, SUBTLE
 from seedgrid.web.actions.checks import Checks
-from seedgrid.web.actions.form import read_form, read_round
+from seedgrid.web.actions.form import RoundPayload, read_form, read_round
 from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.components.layout import View
-from seedgrid.web.serializers import stage
 from seedgrid.web.serializers.answers import PageUpdate
-from seedgrid.web.serializers.shapes import shapes_of
 from seedgrid.web.server.waiting import network_of
-from seedgrid.web.state.model_options import Offer, offered_words
 from seedgrid.web.state.page_state import read_page_state
-from seedgrid.web.texts import choose_language, say, word
 
 Updates = tuple[object, ...]
 Trigger = Callable[..., Any]
@@ -41,32 +34,18 @@ PRIVATE: Final[dict[str, Any]] = {
     "trigger_mode": "multiple",
     "queue": False,
 }
-_QUEUED: Final = PRIVATE | {"queue": True}
+QUEUED: Final = PRIVATE | {"queue": True}
 """For answers that come in pieces."""
 
-_OFFERED: Final = tuple(row for row in ON_PAGE if row.widget in ("number", "choice"))
-"""The settings that depend on the model."""
 _ARRIVING_JS: Final = "(state) => SeedGrid.arriving(state)"
-_OFFERED_JS: Final = "() => SeedGrid.offered()"
 # The pick is the browser's: what is ringed when the button is pressed is what is refined.
 _PICK_JS: Final = "(state) => [SeedGrid.withPick(state)]"
 
 
-def wire(
-    view: View, handlers: Handlers, checks: Checks, demo: gr.Blocks, *, language: str | None
-) -> None:
-    """Connect the components with the handlers.
-
-    Args:
-        view: The components.
-        handlers: What answers on stage, rail and card.
-        checks: What answers the Verify button.
-        demo: The page, for its load event.
-        language: The page's language; None leaves it to the browser.
-    """
+def wire(view: View, handlers: Handlers, checks: Checks, demo: gr.Blocks) -> None:
+    """Connect stage, rail and card with what answers there; `demo` is the page that loads."""
     _wire_rounds(view, handlers, demo)
     _wire_card(view, handlers, checks)
-    _wire_settings(view, handlers, demo, language)
 
 
 def _wire_rounds(view: View, handlers: Handlers, demo: gr.Blocks) -> None:
@@ -81,24 +60,11 @@ def _wire_rounds(view: View, handlers: Handlers, demo: gr.Blocks) -> None:
     def on_generate(kept: object, payload: object, request: gr.Request) -> Updates:
         return updates(handlers.on_generate(read_form(payload), kept, address_of(request)))
 
-    def on_refine(kept: object, payload: object, request: gr.Request) -> Updates:
-        return updates(handlers.on_refine(read_round(payload), kept, address_of(request)))
+    def of_pick(start: Callable[[RoundPayload, object, str], PageUpdate]) -> Callable[..., Updates]:
+        def on_click(kept: object, payload: object, request: gr.Request) -> Updates:
+            return updates(start(read_round(payload), kept, address_of(request)))
 
-    def on_subtle(kept: object, payload: object, request: gr.Request) -> Updates:
-        varied, address = read_round(payload), address_of(request)
-        return updates(handlers.on_variations(SUBTLE, varied, kept, address))
-
-    def on_strong(kept: object, payload: object, request: gr.Request) -> Updates:
-        varied, address = read_round(payload), address_of(request)
-        return updates(handlers.on_variations(STRONG, varied, kept, address))
-
-    def on_double(kept: object, payload: object, request: gr.Request) -> Updates:
-        varied, address = read_round(payload), address_of(request)
-        return updates(handlers.on_final(2, varied, kept, address))
-
-    def on_fourfold(kept: object, payload: object, request: gr.Request) -> Updates:
-        varied, address = read_round(payload), address_of(request)
-        return updates(handlers.on_final(4, varied, kept, address))
+        return on_click
 
     def on_back(kept: object) -> Updates:
         return updates(handlers.on_back(kept))
@@ -120,14 +86,14 @@ def _wire_rounds(view: View, handlers: Handlers, demo: gr.Blocks) -> None:
     show(partial(demo.load, js=_ARRIVING_JS), on_load, view.payload)
     show(view.payload.arrive, on_arrive)
     show(generate, on_generate, view.payload)
-    show(refine, on_refine, view.payload)
-    for button, handler in (
-        (view.card.subtle, on_subtle),
-        (view.card.strong, on_strong),
-        (view.card.double, on_double),
-        (view.card.fourfold, on_fourfold),
+    show(refine, of_pick(handlers.on_refine), view.payload)
+    for button, start in (
+        (view.card.subtle, partial(handlers.on_variations, SUBTLE)),
+        (view.card.strong, partial(handlers.on_variations, STRONG)),
+        (view.card.double, partial(handlers.on_final, 2)),
+        (view.card.fourfold, partial(handlers.on_final, 4)),
     ):
-        show(partial(button.click, js=_fields_js(placed)), handler, view.payload)
+        show(partial(button.click, js=_fields_js(placed)), of_pick(start), view.payload)
     show(view.back.click, on_back)
     show(view.rail.go, on_go)
     show(view.again.click, on_again)
@@ -136,7 +102,7 @@ def _wire_rounds(view: View, handlers: Handlers, demo: gr.Blocks) -> None:
 def show_page(
     view: View,
     trigger: Trigger,
-    handler: Callable[..., Updates],
+    handler: Callable[..., Updates | Awaitable[Updates]],
     *inputs: object,
     also: Sequence[object] = (),
 ) -> None:
@@ -173,101 +139,10 @@ def _wire_card(view: View, handlers: Handlers, checks: Checks) -> None:
             yield news
 
     card = [view.status, view.card.picked]
-    view.card.verify.click(on_verify, view.state, view.card.verdict, js=_PICK_JS, **_QUEUED)
+    view.card.verify.click(on_verify, view.state, view.card.verdict, js=_PICK_JS, **QUEUED)
     view.bar.stop.click(on_stop, view.state, None, **PRIVATE)
     view.stage.pick(on_pick, view.state, card, **PRIVATE)
     view.card.picked.favourite(on_favourite, view.state, card, **PRIVATE)
-
-
-def _wire_settings(view: View, handlers: Handlers, demo: gr.Blocks, language: str | None) -> None:
-    """Connect what a model offers, at the start and with each choice, and what a choice costs."""
-
-    def words_of(request: gr.Request) -> str:
-        wishes = (language, request.query_params.get("__lang"))
-        return choose_language(*wishes, request.headers.get("accept-language"))
-
-    def offered_for(
-        kept: object, model: str | None, turbo: bool, language: str, wanted: Mapping[str, str]
-    ) -> Updates:
-        try:
-            offer = handlers.offer(model, turbo=turbo)
-        except SeedGridError as error:
-            status = stage.complain(read_page_state(kept).move().epoch, error)
-            return status, *[gr.skip() for _ in offered[1:]]
-        hints = offered_words(offer.card, language)
-        return gr.skip(), hints, shapes_of(offer.card), *_offer(offer, language, wanted)
-
-    def on_model(kept: object, model: str | None, turbo: bool, request: gr.Request) -> Updates:
-        return offered_for(kept, model, turbo, words_of(request), {})
-
-    def on_choose(kept: object, turbo: bool, event: gr.EventData, request: gr.Request) -> Updates:
-        wanted = {row.name: str(said(event, row.name) or "") for row in _OFFERED}
-        return offered_for(kept, wanted["model"] or None, turbo, words_of(request), wanted)
-
-    def on_advise(event: gr.EventData, request: gr.Request) -> object:
-        asked, varied = read_form(said(event, "fields")), read_round(said(event, "vary"))
-        update = handlers.advise(asked, varied, words_of(request))
-        return updates(update)[1]
-
-    def on_turbo(model: str | None, turbo: bool, request: gr.Request) -> Updates:
-        try:
-            offer = handlers.offer(model, turbo=turbo)
-        except SeedGridError:  # Generate says what is wrong with the model.
-            return tuple(gr.skip() for _ in _OFFERED)
-        return _offer(offer, words_of(request), None)
-
-    async def on_portable(
-        model: str | None, is_on: bool, request: gr.Request
-    ) -> AsyncIterator[object]:
-        language = words_of(request)
-        with suppress(SeedGridError):  # Generate says what is wrong with the model.
-            if is_on:
-                async for key, data in handlers.portable_news(model):
-                    yield gr.update(info=say(key, language).format(**data))
-
-    settings = [view.settings[row.name] for row in _OFFERED]
-    offered = [view.status, view.bar.hints, view.shapes, *settings]
-    model, turbo = view.settings["model"], view.settings["turbo"]
-    asked = [view.state, model, turbo]
-    portable = view.settings["portable"]
-    portable.change(on_portable, [model, portable], portable, **_QUEUED)
-    turbo.input(on_turbo, [model, turbo], settings, **PRIVATE)
-    model.input(on_model, asked, offered, **PRIVATE)
-    view.payload.advise(on_advise, None, view.payload, **PRIVATE)
-    view.payload.choose(on_choose, [view.state, turbo], offered, **PRIVATE)
-    first = demo.load(on_model, asked, offered, **PRIVATE)
-    first.then(None, js=_OFFERED_JS, api_visibility="private")
-
-
-def _offer(offer: Offer, language: str, wanted: Mapping[str, str] | None) -> Updates:
-    """Values for the settings: what can be chosen, and as a hint what an open one gets.
-
-    Args:
-        offer: What the model offers.
-        language: Of the page.
-        wanted: What shall be chosen, where it is offered; None leaves the lists as they are.
-    """
-    return tuple(
-        _list(row, offer, language, wanted)
-        if row.widget == "choice"
-        else gr.update(placeholder=row.text(offer.answers))
-        for row in _OFFERED
-    )
-
-
-def _list(row: Field, offer: Offer, language: str, wanted: Mapping[str, str] | None) -> object:
-    choices = [
-        (word(f"{row.name}_choice_{name}", language) or name, name)
-        for name in offer.choices[row.name]
-    ]
-    if row.has_auto:
-        auto = say("choice_auto", language)
-        choices = [(f"{auto} ({row.text(offer.answers)})", AUTO), *choices]
-    if wanted is None:
-        return gr.update(choices=choices)
-    is_there = wanted.get(row.name) in [name for _, name in choices]
-    usual = offer.chosen.get(row.name, choices[0][1])
-    return gr.update(choices=choices, value=wanted[row.name] if is_there else usual)
 
 
 def updates(update: PageUpdate) -> Updates:

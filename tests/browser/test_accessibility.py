@@ -58,7 +58,9 @@ def _refused(page: Page) -> None:
 
 
 def _library(page: Page) -> None:
-    seeds(page).fill("0-3")
+    seeds(page).fill("4-7")
+    generate(page)  # A second work, so that two can be selected.
+    _picked(page)
     page.click("#sg-library-open")
     expect(page.locator("#sg-library .sg-item").first).to_be_visible()
 
@@ -82,6 +84,19 @@ def _zoom(page: Page) -> None:
     page.evaluate("scrollTo(0, 0)")
     page.locator("body").press("z")
     expect(page.locator("dialog.sg-zoom")).to_be_visible()
+
+
+def _slides(page: Page) -> None:
+    page.click("dialog.sg-zoom [data-tool='slides']")
+    page.locator("dialog.sg-slides [data-tool='play']").click()
+    expect(page.locator("dialog.sg-slides [data-tool='play']")).to_have_text("Play")
+
+
+def _film(page: Page) -> None:
+    page.keyboard.press("Escape")
+    page.click("#sg-export summary")
+    page.click("[data-look='film']")
+    expect(page.locator("dialog.sg-film [data-kind='gif']")).to_be_visible()
 
 
 def _settings(page: Page) -> None:
@@ -111,6 +126,8 @@ STATES: Final[tuple[tuple[str, Callable[[Page], object]], ...]] = (
     ("selecting", _selecting),
     ("undo", _undoing),
     ("zoom", _zoom),
+    ("slides", _slides),
+    ("film", _film),
     ("keys", _help),
     ("settings", _settings),
 )

@@ -7,7 +7,7 @@ import zipfile
 
 import httpx
 from playwright.sync_api import Page, expect
-from steps import CELLS, cell, generate, ids, prompt, seeds, wait_for_new_round
+from steps import CELLS, cell, generate, ids, prompt, refine, seeds, wait_for_new_round
 
 from seedgrid.formats import png
 
@@ -78,3 +78,38 @@ def test_a_grid_a_tree_and_a_selection_leave_as_pictures(page: Page) -> None:
     expect(page.locator("#sg-library .sg-selected")).to_contain_text("2 selected")
     assert ids(page) == there
     assert len(_zip(page, "#sg-library .sg-download")) == 2
+
+
+def test_a_tree_is_looked_at(page: Page) -> None:
+    """A slideshow that waits where less motion is wanted, the tree as a picture, and a film."""
+    page.emulate_media(reduced_motion="reduce")
+    prompt(page).fill("a fox to look at")
+    generate(page)
+    wanted = refine(page, 2)[1]
+    cell(page, 1).click()
+    page.click("#sg-export summary")
+    page.click("[data-look='slides']")
+    slides = page.locator("dialog.sg-slides")
+    play = slides.locator("[data-tool='play']")
+    expect(slides.locator("img")).to_have_attribute("src", f"seedgrid/pictures/{wanted}.png")
+    expect(slides.locator(".sg-place")).to_have_text("6 / 8")
+    expect(play).to_have_text("Play")
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    expect(slides.locator(".sg-place")).to_have_text("1 / 8")
+    page.keyboard.press("Space")
+    expect(play).to_have_text("Pause")
+    page.keyboard.press("ArrowLeft")
+    expect(play).to_have_text("Play")
+    page.keyboard.press("Escape")
+    expect(slides).to_have_count(0)
+    tree = page.locator("#sg-export a[href*='/tree/']").evaluate("link => link.href")
+    assert httpx.get(tree).content.startswith(b"\x89PNG")
+    page.click("[data-look='film']")
+    film = page.locator("dialog.sg-film")
+    expect(film.locator("p")).to_contain_text("painted again")
+    page.click("dialog.sg-film [data-kind='webp']")
+    expect(film.locator("img")).to_be_visible()
+    with page.expect_download() as download:
+        film.locator("a").click()
+    assert download.value.suggested_filename == f"seedgrid-film-{wanted[:8]}.webp"

@@ -119,7 +119,7 @@ def test_what_cannot_be_had_is_said_in_a_sentence(open_page: OpenPage, hub: Hub)
         assert found_by_axe(page) == []
 
 
-def test_a_dropped_file_is_kept_where_models_are(open_page: OpenPage) -> None:
+def test_a_dropped_file_is_kept_where_models_are(open_page: OpenPage, hub: Hub) -> None:
     """One that is no model is refused, one that lacks its configurations says what to fetch."""
     page = open_page()
     panel = show(page)
@@ -132,7 +132,12 @@ def test_a_dropped_file_is_kept_where_models_are(open_page: OpenPage) -> None:
     whole = struct.pack("<Q", len(header)) + header + bytes(4)
     picker.set_input_files({"name": "fox.safetensors", "mimeType": "", "buffer": whole})
     expect(panel.get_by_role("button", name="Delete: fox.safetensors")).to_be_visible()
-    expect(panel.get_by_text("python -m seedgrid models --download")).to_be_visible()
+    family = "stable-diffusion-v1-5/stable-diffusion-v1-5"
+    expect(panel.get_by_text(f"a few megabytes of {family}")).to_be_visible()
+    hub.repositories[family] = hub.repositories[FOXES]
+    panel.get_by_role("button", name="Fetch its configurations: fox.safetensors").press("Enter")
+    expect(panel.get_by_role("button", name="Use: fox.safetensors")).to_be_visible()
+    del hub.repositories[family]
 
 
 def test_strangers_and_other_pages_change_nothing(

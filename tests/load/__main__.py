@@ -13,6 +13,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -23,59 +24,74 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from serving import serve_process
 
-from tests.load.process import Held, held_by
-from tests.load.visitor import Page, Tally, Visitor
+from tests.load.hostile import Hostile
+from tests.load.luck import BadLuck
+from tests.load.process import Sample, held_by
+from tests.load.visitor import Page, Visitor
 
 WIDE = {
     "SEEDGRID_MAX_RUNS_PER_ADDRESS": "none",  # the crowd has one address
     "SEEDGRID_MAX_UPLOADS_MB_PER_ADDRESS": "none",
+    "SEEDGRID_MAX_OPEN_PER_ADDRESS": "none",
 }
 _WARM_UP = 0.3
 """The part of the time after which everything should be flat."""
+_MAX_GROWTH = {"memory_mb": 60.0, "threads": 12.0, "descriptors": 60.0, "files": 40.0}
+"""By how much the line through what was held may rise from the warm-up to the end."""
+
+
+Others = Hostile | BadLuck
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run, print, and return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.load", description=__doc__)
     parser.add_argument("--visitors", type=int, default=20)
+    parser.add_argument("--hostile", type=int, default=0, help="how many of them are rude")
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--bad-luck", action="store_true", help="let things go wrong meanwhile")
     asked = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         public = WIDE | {"TMPDIR": name}
         with serve_process(folder / "library", public=public) as (address, pid):
             page = Page(httpx.get(f"{address}config").json())
-            crowd = [Visitor(address, page, asked.seed + n) for n in range(asked.visitors)]
-            samples = run(crowd, asked.seconds, pid, folder)
-    return tell([visitor.tally for visitor in crowd], samples, asked.seconds)
+            crowd = [
+                Visitor(address, page, asked.seed + n)
+                for n in range(asked.visitors - asked.hostile)
+            ]
+            rude = [Hostile(address, page, asked.seed + n) for n in range(asked.hostile)]
+            luck = [BadLuck(address, page, asked.seed, folder)] if asked.bad_luck else []
+            samples = run([*crowd, *rude, *luck], asked.seconds, pid, folder)
+    return tell(crowd, [*rude, *luck], samples, asked.seconds)
 
 
-def run(
-    crowd: Sequence[Visitor], seconds: float, pid: int, folder: Path
-) -> list[tuple[float, int, Held]]:
-    """Let them all live for so long; once a second note when, how many answers, what is held."""
+def run(crowd: Sequence[Visitor | Others], seconds: float, pid: int, folder: Path) -> list[Sample]:
+    """Let them all live for so long; once a second note what is held."""
     start_s = time.monotonic()
     threads = [threading.Thread(target=each.live, args=(start_s + seconds,)) for each in crowd]
     for thread in threads:
         thread.start()
-    samples = [(0.0, 0, held_by(pid, folder))]
+    samples = [Sample(0.0, 0, held_by(pid, folder))]
     while any(thread.is_alive() for thread in threads):
         time.sleep(1.0)
         num_answers = sum(len(t) for v in crowd for t in v.tally.elapsed_s.copy().values())
-        samples.append((time.monotonic() - start_s, num_answers, held_by(pid, folder)))
+        samples.append(Sample(time.monotonic() - start_s, num_answers, held_by(pid, folder)))
     return samples
 
 
 def tell(
-    tallies: Sequence[Tally], samples: Sequence[tuple[float, int, Held]], seconds: float
+    crowd: Sequence[Visitor], rude: Sequence[Others], samples: Sequence[Sample], seconds: float
 ) -> int:
     """Print what was found."""
-    warm = next(
-        held for at_s, _, held in samples if at_s >= min(seconds * _WARM_UP, samples[-1][0])
-    )
-    for moment, held in (("start", samples[0][2]), ("warm", warm), ("end", samples[-1][2])):
-        _say(f"{moment:6} {held}")
+    tallies = [each.tally for each in crowd]
+    warm_s = min(seconds * _WARM_UP, samples[-1].at_s)
+    # When the visitors go, what they held goes too: the end is the moment before.
+    level = [each for each in samples if warm_s <= each.at_s <= seconds] or [samples[-1]]
+    for moment, held in (("start", samples[0]), ("warm", level[0]), ("end", level[-1])):
+        _say(f"{moment:6} {held.held}")
+    grown = [_growth(level, name, limit) for name, limit in _MAX_GROWTH.items()]
     for what in ("open", "click", "generate", "picture", "thumb"):
         times = sorted(s for tally in tallies for s in tally.elapsed_s.get(what, ()))
         if times:
@@ -87,23 +103,51 @@ def tell(
         p95 = costs[int(0.95 * (len(costs) - 1))]
         _say(f"an answer costs {statistics.median(costs):.1f} ms of processor, p95 {p95:.1f} ms")
     mixed = [each for tally in tallies for each in tally.mix_ups]
-    errors = [each for tally in tallies for each in tally.errors]
+    errors = [e for tally in [*tallies, *(each.tally for each in rude)] for e in tally.errors]
     num_pictures = sum(tally.num_pictures for tally in tallies)
     refused = sum(tally.refused for tally in tallies)
+    num_lost = sum(tally.lost for tally in tallies)
+    has_luck = any(isinstance(each, BadLuck) for each in rude)
+    stuck = sum(not tally.goes_on for tally in tallies)
     _say(f"{num_pictures} pictures, {len(mixed)} mixed up, {refused} requests asked to wait")
+    if rude:
+        done = sum((each.done for each in rude), Counter())
+        _say(f"others: {', '.join(f'{n} {what}' for what, n in done.most_common())}")
+        _say(f"others: {sum(each.tally.refused for each in rude)} refused")
+    _say(f"{num_lost} pictures gone, {stuck} visitors whose last grid did not come")
+    if num_lost and not has_luck:
+        errors.append("a picture went that nobody took")
+    if stuck and not has_luck:
+        errors.append("a visitor's last grid did not come")
     _say(f"{len(errors)} errors")
-    for line in (*mixed[:5], *errors[:5]):
-        _say(f"  {line}")
-    return 1 if mixed or errors else 0
+    for line, number in Counter((*mixed, *errors)).most_common(12):
+        _say(f"  {number} × {line}")
+    return 1 if mixed or errors or not all(grown) else 0
 
 
-def _costs(samples: Sequence[tuple[float, int, Held]]) -> list[float]:
+def _growth(level: Sequence[Sample], name: str, limit: float) -> bool:
+    """Print how a quantity rose by the line of least squares; whether that is flat."""
+    times = [each.at_s for each in level]
+    values = [float(getattr(each.held, name)) for each in level]
+    if len(times) < 3:
+        return True
+    slope = statistics.linear_regression(times, values).slope
+    passed_s = times[-1] - times[0]
+    is_flat = slope * passed_s <= limit
+    word = "flat" if is_flat else f"NOT FLAT (more than {limit:g})"
+    risen = f"{slope * passed_s:+8.1f} in {passed_s:.0f} s ({slope * 60:+.2f} a minute)"
+    _say(f"{name:12} rises {risen}: {word}")
+    return is_flat
+
+
+def _costs(samples: Sequence[Sample]) -> list[float]:
     """Milliseconds of processor an answer, second by second."""
-    pairs = pairwise(samples)
     return [
-        1000 * (after[2].processor_s - before[2].processor_s) / (after[1] - before[1])
-        for before, after in pairs
-        if after[1] > before[1]
+        1000
+        * (after.held.processor_s - before.held.processor_s)
+        / (after.num_answers - before.num_answers)
+        for before, after in pairwise(samples)
+        if after.num_answers > before.num_answers
     ]
 
 

@@ -24,6 +24,15 @@ class Held:
         )
 
 
+@dataclass(frozen=True)
+class Sample:
+    """What was held so long after the start, and how many answers had been given by then."""
+
+    at_s: float
+    num_answers: int
+    held: Held
+
+
 def held_by(pid: int, folder: Path) -> Held:
     """Ask for a process, and for the files in its folder for temporary ones but the pictures."""
     status = Path(f"/proc/{pid}/status").read_text()

@@ -26,11 +26,15 @@ class Tally:
     Attributes:
         elapsed_s: How long answers took, by what was asked for.
         refused: How often the page asked to wait.
+        lost: How many of the pictures that were shown were gone when they were asked for.
+        goes_on: Whether the last grid that was begun came with pictures.
     """
 
     elapsed_s: dict[str, list[float]] = field(default_factory=dict)
     num_pictures: int = 0
     refused: int = 0
+    lost: int = 0
+    goes_on: bool = True
     mix_ups: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
@@ -82,7 +86,7 @@ class Visitor:
     def _open(self) -> None:
         with self._timed("open"):
             self._client.get("/").raise_for_status()
-        state, _ = self._event(None, "load", [self._state])
+        state, _ = self._event(None, "load", [self._state, ""])
         self._state = state
 
     def _generate(self) -> None:
@@ -98,6 +102,7 @@ class Visitor:
         self._state = state
         cells = self._follow() or json.loads(letter)["stage"]["cells"]
         self._pictures = [cell["id"] for cell in cells if cell.get("id")]
+        self.tally.goes_on = bool(self._pictures)
         for cell in cells:
             if cell.get("id"):
                 self._check(cell["id"])
@@ -112,7 +117,11 @@ class Visitor:
 
     def _check(self, picture_id: str) -> None:
         with self._timed("picture"):
-            data = self._client.get(f"/seedgrid/pictures/{picture_id}.png").raise_for_status()
+            data = self._client.get(f"/seedgrid/pictures/{picture_id}.png")
+        if data.status_code == 404:
+            self.tally.lost += 1
+            return
+        data.raise_for_status()
         self.tally.num_pictures += 1
         prompt = png.read(data.content).recipe.prompt
         if self._word not in prompt:
@@ -135,7 +144,11 @@ class Visitor:
         if self._pictures:
             with self._timed("thumb"):
                 path = f"/seedgrid/thumbs/{self._random.choice(self._pictures)}.jpg"
-                self._client.get(path).raise_for_status()
+                answer = self._client.get(path)
+            if answer.status_code == 404:
+                self.tally.lost += 1
+            else:
+                answer.raise_for_status()
 
     def _event(
         self, elem_id: str | None, event: str, data: list[Any], event_data: object = None

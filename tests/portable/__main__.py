@@ -1,7 +1,7 @@
 """Compute portably elsewhere.
 
 python -m tests.portable child MODEL…       in this environment; prints names and hashes
-python -m tests.portable sweep              random recipes, environments and widths
+python -m tests.portable sweep FOLDER       random recipes, environments and widths
 python -m tests.portable emulate PROCESSOR  on an emulated one: nehalem, haswell or arm64
 """
 

@@ -4,7 +4,7 @@ QEMU's user mode comes from Debian's packages, for ARM a root with Python as wel
 wheels from the package index: nothing is installed, all lies in one folder. It takes 6 to 25
 minutes. Needs Debian or Ubuntu on x86-64, and about 3 GB for ARM.
 
-    python -m tests.portable emulate nehalem [--folder DIR] [MODEL…]
+    python -m tests.portable emulate nehalem [MODEL…] [--only] [--folder DIR]
 """
 
 from __future__ import annotations
@@ -41,14 +41,16 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.portable emulate")
     parser.add_argument("processor", choices=[*CORES, "arm64"])
     parser.add_argument("models", nargs="*", default=FAMILY_SPECS)
+    parser.add_argument("--only", action="store_true", help="The models alone, no operations.")
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "emulation")
     options = parser.parse_args(arguments)
     folder = options.folder.absolute()
     _unpack_debian(folder / "qemu", QEMU_PACKAGES)
     command, environment = _emulated(options.processor, folder)
-    wanted, different = expected(options.models), []
+    wanted, different = expected(options.models, has_basics=not options.only), []
+    only = ["--only"] if options.only else []
     with subprocess.Popen(
-        [*command, "-m", "tests.portable", "child", *options.models],
+        [*command, "-m", "tests.portable", "child", *only, *options.models],
         cwd=ROOT,
         env=os.environ | environment,
         stdout=subprocess.PIPE,

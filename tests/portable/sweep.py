@@ -1,9 +1,10 @@
 """Random portable recipes under random environments and widths: one hash each.
 
-    python -m tests.portable sweep --count 200 --seed 7
+    python -m tests.portable sweep FOLDER --count 200 --seed 7 --minutes 10
 
 Each is painted alone, beside a neighbour, and in another slot, each time in a process of another
-environment. Says which differ, which are refused, and the least PSNR from the plain picture.
+environment. What was painted is kept in the folder, and the next call goes on there. Says which
+differ, which are refused, and the least PSNR from the plain picture.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import os
 import random
 import subprocess
 import sys
+import time
 from collections import defaultdict
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -43,6 +45,10 @@ ENVIRONMENTS: tuple[dict[str, str], ...] = (
         "OMP_NUM_THREADS": "2",
     },
 )
+
+
+NEIGHBOURS = ((0, 0), (0, 1), (2, 1))
+"""By way: how many are painted before a picture, and how many after it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,9 +80,9 @@ def draws(count: int, seed: int) -> list[Draw]:
             Draw(
                 family=family,
                 scheduler=dice.choice(fitting),
-                steps=dice.randint(3, 5),
-                width=dice.randrange(32, 97, step),
-                height=dice.randrange(32, 97, step),
+                steps=dice.randint(2, 4),
+                width=dice.randrange(32, 65, step),
+                height=dice.randrange(32, 65, step),
                 seed=dice.randrange(2**32),
                 prompt=dice.choice(WORDS),
                 guidance=dice.choice((1.0, 2.0, 7.5)),
@@ -108,56 +114,80 @@ def call(pipeline: Any, draw: Draw, neighbours: tuple[int, int], *, is_portable:
     return images[before : before + 1]
 
 
-def child(count: int, seed: int, way: int) -> None:
-    """Paint all draws in this environment: a line of JSON each."""
-    neighbours = ((0, 0), (0, 1), (2, 1))[way]
+def paint_way(draw: Draw, way: int, pipeline: Any) -> dict[str, Any]:
+    """Paint a draw in one of the ways; the first is compared with the plain picture."""
+    try:
+        image = call(pipeline, draw, NEIGHBOURS[way], is_portable=True)
+    except (RunError, ValueError) as error:
+        return {"hash": f"refused: {error}"[:120]}
+    found = {"hash": digest(image), "is_finite": bool(image.isfinite().all())}
+    if way == 0:
+        plain = call(pipeline, draw, (0, 0), is_portable=False)
+        found["psnr_db"] = min(psnr_db(plain, image), 999.0)
+    return found
+
+
+def child(asked: list[Draw], way: int, kept: Path, minutes: float) -> None:
+    """Paint in this environment what was not painted yet: a line of JSON each."""
+    until = time.monotonic() + minutes * 60
     built: dict[str, Any] = {}
-    for draw in draws(count, seed):
-        if draw.family not in built:
-            built[draw.family] = pipeline_of(draw.family)
-        found: dict[str, Any]
-        try:
-            image = call(built[draw.family], draw, neighbours, is_portable=True)
-            found = {"hash": digest(image), "is_finite": bool(image.isfinite().all())}
-            if way == 0:
-                plain = call(built[draw.family], draw, (0, 0), is_portable=False)
-                found["psnr_db"] = psnr_db(plain, image)
-        except (RunError, ValueError) as error:
-            found = {"hash": f"refused: {error}"[:120]}
-        sys.__stdout__.write(json.dumps(found) + "\n")  # type: ignore[union-attr] # it is there
-        sys.__stdout__.flush()  # type: ignore[union-attr] # it is there
+    with kept.open("a", encoding="utf-8") as lines:
+        for draw in asked[len(read(kept)) :]:
+            if time.monotonic() > until:
+                return
+            if draw.family not in built:
+                built[draw.family] = pipeline_of(draw.family)
+            lines.write(json.dumps(paint_way(draw, way, built[draw.family])) + "\n")
+            lines.flush()
+
+
+def read(kept: Path) -> list[dict[str, Any]]:
+    """Return what was painted so far; a line that was cut off is mended by leaving it out."""
+    if not kept.exists():
+        return []
+    whole, _, cut = kept.read_text(encoding="utf-8").rpartition("\n")
+    if cut:
+        kept.write_text(f"{whole}\n" if whole else "", encoding="utf-8")
+    return [json.loads(line) for line in whole.splitlines()]
 
 
 def main(given: list[str]) -> int:
-    """Sweep; 0 when every draw has one hash and is near the plain picture."""
+    """Sweep; 0 when every draw so far has one hash and is near the plain picture."""
     parser = argparse.ArgumentParser(prog="python -m tests.portable sweep")
+    parser.add_argument("folder", type=Path, help="Where what was painted is kept.")
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--minutes", type=float, default=60, help="For each environment.")
     parser.add_argument("--way", type=int, help="Paint here, in one way (what the command starts).")
     options = parser.parse_args(given)
+    asked = draws(options.count, options.seed)
+    options.folder.mkdir(parents=True, exist_ok=True)
+    kept = [options.folder / f"{options.seed}-{way}.jsonl" for way in range(len(ENVIRONMENTS))]
     if options.way is not None:
         with contextlib.redirect_stdout(sys.stderr):
-            child(options.count, options.seed, options.way)
+            child(asked, options.way, kept[options.way], options.minutes)
         return 0
-    rows: list[list[dict[str, Any]]] = []
     for way, environment in enumerate(ENVIRONMENTS):
-        done = subprocess.run(
+        subprocess.run(
             [sys.executable, "-m", "tests.portable", "sweep", *given, f"--way={way}"],
             cwd=ROOT,
             env=os.environ | environment,
-            stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            text=True,
             check=True,
         )
-        rows.append([json.loads(line) for line in done.stdout.splitlines()])
-    return report(draws(options.count, options.seed), rows)
+    rows = [read(path) for path in kept]
+    return report(asked[: min(map(len, rows))], rows)
 
 
 def report(asked: list[Draw], rows: list[list[dict[str, Any]]]) -> int:
-    """Say what came of the draws; 1 when one has two hashes or is far from the plain picture."""
+    """Say what came of the draws; 1 when one has two hashes or is far from the plain picture.
+
+    Args:
+        asked: As many as were painted in every way.
+        rows: By way, what was found.
+    """
     faults, refused, least = 0, defaultdict[str, int](int), 999.0
-    for draw, *found in zip(asked, *rows, strict=True):
+    for draw, *found in zip(asked, *rows, strict=False):
         first = found[0]
         if str(first["hash"]).startswith("refused"):
             refused[str(first["hash"])] += 1

@@ -83,9 +83,9 @@ def find_way(rows: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None
         weight: Shape (N, K).
         bias: Shape (N), if any.
     """
-    made_up = (_numbers(rows), _numbers(weight), None if bias is None else _numbers(bias))
     if not fits():
         return functional.linear
+    made_up = (_numbers(rows), _numbers(weight), None if bias is None else _numbers(bias))
     for cuts in _cuts(rows.shape[-1]):
         way = partial(_by_onednn, cuts)
         if all(_agree(way, given) for given in (made_up, (rows, weight, bias))):
@@ -99,7 +99,7 @@ def _agree(way: Way, given: tuple[torch.Tensor, torch.Tensor, torch.Tensor | Non
 
 
 def _cuts(length: int) -> list[list[int]]:
-    """Return where a sum of so many products may be cut, the end included: what MKL does first."""
+    """Return where a sum of so many products may be cut, the end included; MKL's way first."""
     blocks = [*range(_BLOCK, length, _BLOCK), length]
     halves = [(length + 1) // 2, length]
     if length <= _BLOCK:

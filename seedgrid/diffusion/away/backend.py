@@ -43,11 +43,6 @@ class Place(Protocol):
 
         `("quiet",)` among them tells nothing; whoever listens may close the generator then.
 
-        Args:
-            text: As `compute` takes it.
-            paint: The same.
-            expected_s: How long it will take, as measured before.
-
         Raises:
             RunError: `place_failed`: the place did not do its part. `worker_lost`: it is gone.
         """

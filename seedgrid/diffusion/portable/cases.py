@@ -17,14 +17,7 @@ Case = Callable[[], Any]
 
 
 def numbers(*shape: int, seed: int = 1, low: float = -4.0, high: float = 4.0) -> torch.Tensor:
-    """Return float32 numbers on the default device, evenly spread.
-
-    Args:
-        shape: Of the result.
-        seed: Other numbers for another one.
-        low: The least.
-        high: Above the greatest; the range should be a power of two.
-    """
+    """Return float32 numbers on the default device, evenly spread."""
     raw = np.random.PCG64(seed).random_raw(int(np.prod(shape))) >> np.uint64(40)
     values = raw.astype(np.float64) * 2.0**-24 * (high - low) + low
     return torch.from_numpy(values.astype(np.float32)).view(*shape).to(torch.get_default_device())

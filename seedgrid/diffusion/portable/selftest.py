@@ -48,9 +48,6 @@ def cost(device: torch.device) -> float:
 
     What else the machine does makes single turns longer, never shorter. One thread, for several
     wait for each other where others compute.
-
-    Args:
-        device: Where to try it.
     """
     maps = numbers(2, 96, 32, 32).to(device)
     kernel = torch.nn.Parameter(numbers(96, 96, 3, 3, seed=2).to(device), requires_grad=False)

@@ -58,9 +58,6 @@ _EXTRAS: Final = (
 def read(texts: Mapping[str, str]) -> Found | None:
     """Read the settings, or return None when this is not how they are written.
 
-    Args:
-        texts: A PNG's texts by key.
-
     Raises:
         PictureError: `picture_text`: so long a text holds no settings of anybody's.
     """

@@ -26,9 +26,6 @@ _READERS: Final[tuple[Callable[[Mapping[str, str]], Found | None], ...]] = (
 def read_foreign(source: png.Source) -> Imported:
     """Turn another tool's picture into a request, with what cannot come along.
 
-    Args:
-        source: A PNG, a JPEG or a WebP.
-
     Raises:
         PictureError: The file is missing or damaged; `picture_without_recipe` when it says
             nothing of how it was made; `picture_foreign` when what it says cannot be read.

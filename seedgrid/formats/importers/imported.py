@@ -49,7 +49,7 @@ class Imported:
 
     @property
     def notice(self) -> Notice:
-        """The one sentence; its `reasons` are in English, translate `Imported.reasons` instead."""
+        """All reasons in one English sentence; other languages are made of `reasons`."""
         clauses = [_as_clause(str(reason)) for reason in self.reasons]
         return Notice("imported", tool=self.tool, reasons="; ".join(clauses))
 
@@ -93,37 +93,32 @@ class Found:
 
 def to_imported(found: Found) -> Imported:
     """Check what was found and turn it into a request."""
-    reasons = _Reasons(found)
-    seeds = reasons.seeds()
+    checker = _Checker(found)
+    seeds = checker.seeds()
     request = Request(
-        prompt=reasons.text(found.prompt),
-        negative_prompt=reasons.text(found.negative_prompt),
-        width=reasons.whole(field("size"), found.width),
-        height=reasons.whole(field("size"), found.height),
-        **reasons.numbers(),
-        scheduler=reasons.scheduler(),
-        noise_mix=reasons.noise_mix(),
+        prompt=checker.text(found.prompt),
+        negative_prompt=checker.text(found.negative_prompt),
+        width=checker.whole(field("size"), found.width),
+        height=checker.whole(field("size"), found.height),
+        **checker.numbers(),
+        scheduler=checker.scheduler(),
+        noise_mix=checker.noise_mix(),
         weights=found.weights,
     )
     if seeds:
         request = replace(request, seeds=seeds)
-    reasons.say_the_rest()
+    checker.say_the_rest()
     return Imported(
         tool=found.tool,
         request=request,
-        reasons=tuple(reasons.said),
+        reasons=tuple(checker.said),
         loras=found.loras,
         lora_tags=found.lora_tags[:MAX_LORAS],
     )
 
 
 def fit(imported: Imported, card: ModelCard) -> Imported:
-    """Make the request one that this model can paint, and say what had to change.
-
-    Args:
-        imported: Of `to_imported`.
-        card: The model that will paint.
-    """
+    """Make the request one that this model can paint, and say what had to change."""
     request, reasons = imported.request, list(imported.reasons)
     names = {name.casefold() for name in card.schedulers}
     if request.scheduler and request.scheduler.casefold() not in names:
@@ -155,8 +150,8 @@ def _fitting_size(width: int, height: int, card: ModelCard) -> tuple[int, int]:
     return sides[0], sides[1]
 
 
-class _Reasons:
-    """Checks one value after the other and keeps what it has to say."""
+class _Checker:
+    """Checks one value after the other, and keeps in `said` what cannot come along."""
 
     def __init__(self, found: Found) -> None:
         self._found = found
@@ -178,12 +173,10 @@ class _Reasons:
         return tuple(shares)
 
     def _our_seed(self, seed: int) -> int:
-        if seed > MAX_SEED:
-            # torch's CPU generator uses the low 32 bits and no more.
-            ours = seed % (MAX_SEED + 1)
+        ours = seed % (MAX_SEED + 1)  # torch's CPU generator uses the low 32 bits and no more.
+        if ours != seed:
             self.said.append(Notice("import_seed", value=seed, instead=ours))
-            return ours
-        return seed
+        return ours
 
     def text(self, value: object) -> str:
         text = value if isinstance(value, str) else ""
@@ -211,7 +204,8 @@ class _Reasons:
     def _fitted(self, row: Field, number: float | None) -> float | None:
         if number is None:
             return None
-        ours = min(max(number, type(number)(row.low)), row.high)
+        low = type(number)(row.low)  # A whole number stays one.
+        ours = min(max(number, low), row.high)
         if ours != number:
             self.said.append(Notice("import_number", name=row.name, value=number, instead=ours))
         return ours
@@ -262,8 +256,9 @@ def _whole(value: object) -> int | None:
         value = int(text) if is_whole else _decimal(text)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    is_number = isinstance(value, int) and not isinstance(value, bool)
-    return value if is_number and isinstance(value, int) and abs(value) < _MAX_NUMBER else None
+    if isinstance(value, bool) or not isinstance(value, int):
+        return None
+    return value if abs(value) < _MAX_NUMBER else None
 
 
 def _decimal(value: object) -> float | None:

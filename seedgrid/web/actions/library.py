@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
@@ -146,13 +147,21 @@ class LibraryActions:
             return error
         return None
 
-    def on_drop(self, files: Sequence[str], kept: object) -> tuple[PageUpdate, Filled]:
-        """Take in dropped files: ours are kept and opened, others fill in the fields."""
+    def on_drop(
+        self, files: Sequence[str], kept: object, most: int | None = None
+    ) -> tuple[PageUpdate, Filled]:
+        """Take in dropped files: ours are kept and opened, others fill in the fields.
+
+        Args:
+            files: Each is deleted.
+            kept: The page state.
+            most: How many pictures are looked at, bundles unpacked.
+        """
         here = self._look(kept)
         try:
             taken = [
                 _known_by_pixels(each, here.library)
-                for each in take_in(here.library, [Path(file) for file in files])
+                for each in islice(take_in(here.library, [Path(file) for file in files]), most)
             ]
             if taken and all(_is_plain(each) for each in taken):
                 return PageUpdate(), self._begun(Path(files[-1]), here)

@@ -1,25 +1,24 @@
 """What happens on each click, key and load: values in, values out. Knows no component.
 
 A handler has the studio start a run, or moves to another place in the tree, and shows the page;
-`follow` then tells how the run goes. Runs belong to the engine: a tab that is closed loses nothing.
+following.py then tells how the run goes. Runs belong to the engine: a closed tab loses nothing.
 """
 
 from __future__ import annotations
 
-import asyncio
-import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
-from seedgrid.core.entry import Entry
 from seedgrid.core.errors import SeedGridError
-from seedgrid.core.events import Event, Finished, Loading, Noise, Started, Step, Terminal
+from seedgrid.core.events import Loading, Noise, Started
 from seedgrid.core.request import Request
 from seedgrid.engine import Run
 from seedgrid.formats.links import read_link
 from seedgrid.studio import RunOptions, Studio
 from seedgrid.web.actions.arrivals import find_place, picked_of, read_arrival
+from seedgrid.web.actions.following import Following
 from seedgrid.web.actions.form import (
     FormPayload,
     RoundPayload,
@@ -29,28 +28,27 @@ from seedgrid.web.actions.form import (
     read_what_can_be,
 )
 from seedgrid.web.serializers import stage
-from seedgrid.web.serializers.answers import PageUpdate, Progress
+from seedgrid.web.serializers.answers import PageUpdate
 from seedgrid.web.serializers.place import write_fields
 from seedgrid.web.state.model_options import Offer, offer
 from seedgrid.web.state.page_state import read_page_state
-from seedgrid.web.state.snapshot import Snapshot, Snapshots, is_on_stage
+from seedgrid.web.state.snapshot import Snapshot, Snapshots
 
-_POLL_S: Final = 0.2
-_IDLE_S: Final = 5.0
-_LOOK_S: Final = 0.1
-"""Previews come no faster than one can look: a browser draws them on the processors that paint."""
 _AT_ONCE_S: Final = 0.1
 """How long a click waits to hear whether the library knows the pictures; a grid takes longer."""
 _NOISE_S: Final = 0.02
 """How much longer it waits for the noise, which comes first of all, to show it with the answer."""
 
 
-class Handlers:
-    """The page's answers. Safe from any thread: all state is in the page state and the library."""
+class Handlers(Following):
+    """The page's answers. Safe from any thread: all state is in the page state and the library.
+
+    Args:
+        paints_links: Whether a link's usual recipe is painted at once, or waits for a click.
+    """
 
     def __init__(self, studio: Studio, snapshots: Snapshots, *, paints_links: bool = True) -> None:
-        self._studio = studio
-        self._snapshots = snapshots
+        super().__init__(studio, snapshots)
         self._paints_links = paints_links
 
     def on_load(self, kept: object, said: object = None, address: str = "") -> PageUpdate:
@@ -105,30 +103,21 @@ class Handlers:
 
     def on_refine(self, varied: RoundPayload, kept: object, address: str = "") -> PageUpdate:
         """Start a round on the picked picture's seed: its prompt with each suffix."""
-
-        def start(picked: Entry, options: RunOptions) -> Run:
-            return self._studio.start_refine(picked, varied.vary, **options)
-
+        start = partial(self._studio.start_refine, suffixes=varied.vary)
         return self._start_from_pick(varied, kept, address, start)
 
     def on_variations(
         self, weight: float, varied: RoundPayload, kept: object, address: str = ""
     ) -> PageUpdate:
         """Start a round around the picked picture's noise: its words stay as they are."""
-
-        def start(picked: Entry, options: RunOptions) -> Run:
-            return self._studio.start_variations(picked, weight=weight, **options)
-
+        start = partial(self._studio.start_variations, weight=weight)
         return self._start_from_pick(varied, kept, address, start)
 
     def on_final(
         self, scale: int, varied: RoundPayload, kept: object, address: str = ""
     ) -> PageUpdate:
         """Start the large finals of the picked picture."""
-
-        def start(picked: Entry, options: RunOptions) -> Run:
-            return self._studio.start_final(picked, scale, **options)
-
+        start = partial(self._studio.start_final, scale=scale)
         return self._start_from_pick(varied, kept, address, start)
 
     def on_again(self, kept: object, address: str = "") -> PageUpdate:
@@ -203,71 +192,6 @@ class Handlers:
         """
         return offer(self._studio, model, turbo=turbo)
 
-    async def portable_news(self, model: str | None) -> AsyncIterator[tuple[str, dict[str, str]]]:
-        """Say what portable pictures cost on this machine, once a trial has found out.
-
-        Yields:
-            A word of the page and what stands in its braces.
-
-        Raises:
-            ModelError: As `offer`.
-        """
-        future = self._studio.try_portable(model)
-        yield "portable_trying", {}
-        trial = await asyncio.wrap_future(future)
-        times = {"times": f"{trial.times:.1f}"}
-        yield ("portable_wrong", {}) if trial.wrong else ("portable_cost", times)
-
-    def follow(self, kept: object) -> Iterator[Progress]:
-        """Tell how this browser's run goes, until it ends; without one, how the model loads.
-
-        Yields:
-            What is new, or nothing at all when nothing happened for some seconds.
-        """
-        state = read_page_state(kept)
-        here = self._snapshots.of(state)
-        run = here.run
-        if run is None:
-            yield from self._follow_warming(here)
-            return
-        if run.has_ended and not is_on_stage(run, state):
-            return
-        steps: dict[int, stage.Json] = {}
-        since, has_ended, rail = 0, False, here.rail()
-        while not has_ended:
-            has_ended = run.has_ended
-            events, since = run.next_events(since, _IDLE_S)
-            for event in events:
-                stage.note_step(steps, event)
-            if not events:
-                if not has_ended:
-                    yield Progress()
-                continue
-            if _changes_rail(run, events):
-                here = self._snapshots.of(state)  # a look into the library: not at every step
-                rail = here.rail()
-            status = stage.status_of(state.epoch, events[-1], run)
-            yield Progress(stage=here.stage(steps), status=status, rail=rail)
-            if all(isinstance(event, Step) for event in events):
-                run.wait_for_pictures(_LOOK_S)
-        self._snapshots.lock.consider(run)
-
-    def _follow_warming(self, here: Snapshot) -> Iterator[Progress]:
-        epoch, shown, rail = here.state.epoch, here.stage({}), here.rail()
-        has_waited = False
-        while (warmth := self._studio.warmth).state == "loading":
-            if not has_waited:
-                status = stage.say(epoch, "status_warming", model=warmth.model)
-                yield Progress(stage=shown, status=status, rail=rail)
-            else:
-                yield Progress()
-            has_waited = True
-            time.sleep(_POLL_S)
-        if warmth.error is not None:
-            yield Progress(stage=shown, status=stage.complain(epoch, warmth.error), rail=rail)
-        elif has_waited:
-            yield Progress(stage=shown, status=stage.say(epoch, "status_ready"), rail=rail)
-
     def _look(self, kept: object) -> Snapshot:
         return self._snapshots.of(read_page_state(kept))
 
@@ -276,14 +200,14 @@ class Handlers:
         varied: RoundPayload,
         kept: object,
         address: str,
-        start: Callable[[Entry, RunOptions], Run],
+        start: Callable[..., Run],
     ) -> PageUpdate:
         """Start a round that goes on from the picked picture, if there is one."""
         here = self._look(kept)
 
         def start_round() -> Run | None:
             picked, options = here.picked(), self._options(here, varied, address)
-            return start(picked, options) if picked else None
+            return start(picked, **options) if picked else None
 
         return self._start(here, start_round)
 
@@ -320,11 +244,3 @@ def _say(shown: PageUpdate, key: str) -> PageUpdate:
     """Say something about a place that is shown."""
     assert shown.state is not None
     return replace(shown, status=stage.say(shown.state.epoch, key, kind="note"))
-
-
-def _changes_rail(run: Run, events: Sequence[Event]) -> bool:
-    """Whether the rail shows something new; the last pictures come with the end of the run."""
-    if any(isinstance(event, Terminal) for event in events):
-        return True
-    has_finished = any(isinstance(event, Finished) for event in events)
-    return has_finished and len(run.finished) < len(run.jobs)

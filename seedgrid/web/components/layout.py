@@ -13,6 +13,7 @@ import gradio as gr
 
 from seedgrid.core.fields import field
 from seedgrid.core.prompts import GUIDE_PROMPT, GUIDE_SUFFIXES
+from seedgrid.web.components.files import paths_only
 from seedgrid.web.components.settings import build_settings
 from seedgrid.web.serializers.pictures import no_picture
 from seedgrid.web.serializers.rail import EMPTY_RAIL
@@ -108,12 +109,7 @@ class View:
 
 
 def build_view(i18n: gr.I18n, suffixes: Sequence[str] = GUIDE_SUFFIXES) -> View:
-    """Lay out the page.
-
-    Args:
-        i18n: Translates the labels in the browser.
-        suffixes: What the four variations begin with.
-    """
+    """Lay out the page."""
     # Fixed on purpose: with random ones every page would be forgotten when the app starts again.
     state = gr.BrowserState(NEW_VISIT, storage_key="seedgrid-place", secret="seedgrid")  # noqa: S106
     payload = _script("", "sg-payload", _PAYLOAD_JS)
@@ -221,13 +217,15 @@ def _build_card(i18n: gr.I18n, suffixes: Sequence[str]) -> Card:
 
 
 def _build_drop(i18n: gr.I18n) -> gr.File:
-    return gr.File(
-        label=i18n("drop_label"),
-        elem_id="sg-drop",
-        file_count="multiple",
-        file_types=[".png", ".jpg", ".jpeg", ".webp", ".zip"],
-        type="filepath",
-        height=54,
+    return paths_only(
+        gr.File(
+            label=i18n("drop_label"),
+            elem_id="sg-drop",
+            file_count="multiple",
+            file_types=[".png", ".jpg", ".jpeg", ".webp", ".zip"],
+            type="filepath",
+            height=54,
+        )
     )
 
 

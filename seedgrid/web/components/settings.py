@@ -31,10 +31,6 @@ def build_settings(i18n: gr.I18n, shapes: gr.HTML | None = None) -> dict[str, gr
     Their values are read in the browser at the click (wiring.py), so Gradio must be told that one
     may write into them.
 
-    Args:
-        i18n: Translates the labels in the browser.
-        shapes: What is clicked for a size; not rendered yet.
-
     Returns:
         The components by the names of their fields.
     """

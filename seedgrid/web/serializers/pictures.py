@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from seedgrid.core.card import ModelCard
 from seedgrid.core.entry import Entry
 from seedgrid.core.filenames import picture_filename
 from seedgrid.core.plain import one_line
@@ -48,16 +49,13 @@ def card(
     *,
     hint: str | None,
     lock: Json | None,
+    model: ModelCard | None,
     is_spread: bool = False,
 ) -> Json:
     """The picked picture: its seed, its words against its parent's, the facts of its recipe.
 
-    Args:
-        entry: The picture.
-        parent: What it was refined from, if it is still there.
-        hint: A sentence for the visitor, by its key.
-        lock: What is known of the lock, as `LockBadge.of` says it.
-        is_spread: Whether several computers paint here, so that one asks where.
+    `model` is what its model does where nothing is said; None where it is not here. Where several
+    computers paint, `is_spread`, one asks which.
     """
     recipe = entry.recipe
     before = parent.recipe.words if parent else recipe.words
@@ -74,6 +72,7 @@ def card(
         "steps": recipe.num_inference_steps,
         "guidance": f"{recipe.guidance_scale:g}",
         "scheduler": recipe.scheduler,
+        "usual_scheduler": model.scheduler if model else recipe.scheduler,
         "model": recipe.model.id,
         "where": one_line(entry.passport.device_name, limit=60) if is_spread else "",
         "portable": recipe.is_portable,
@@ -96,12 +95,7 @@ def no_picture() -> Json:
 
 
 def item(entry: Entry, work: Work | None = None) -> Json:
-    """A picture in the library, or a work by its newest picture.
-
-    Args:
-        entry: The picture.
-        work: What it is the cover of.
-    """
+    """A picture in the library, or a work by its newest picture."""
     return thumb(entry) | {
         "work": entry.lineage.work_id,
         "prompt": entry.recipe.words,

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from seedgrid.core.card import ModelCard
 from seedgrid.core.fields import AUTO, ON_PAGE, field
 from seedgrid.core.loras import write_tags
 from seedgrid.core.recipe import Recipe
@@ -26,7 +27,7 @@ def place(
     state: PageState,
     fields: Json | None,
     *,
-    offers: Sequence[str],
+    card: ModelCard | None,
     ringed: str | None,
     is_asked: bool,
 ) -> Json:
@@ -35,25 +36,26 @@ def place(
     Args:
         state: Where it is.
         fields: What the fields show there, as far as it is known.
-        offers: Suffixes for the next rounds, the best first.
+        card: Of the model that goes on from here; None where it is not here.
         ringed: The picture that is picked on the stage.
         is_asked: Whether the browser's fields have just asked for it: they stay as they are.
     """
     here = state.model_dump(mode="json", include={"epoch", "work", "round", "picked", "run"})
     said = {"fields": fields, "address": ringed or state.round, "asked": is_asked}
-    return here | said | {"offers": list(offers)}
+    return (
+        here
+        | said
+        | {
+            "offers": list(card.offers if card else ()),
+            "enlarges": card is None or card.enlarges,
+        }
+    )
 
 
 def fields_of(
     first: Sequence[Recipe], changes: Sequence[str], answers: Request | None
 ) -> dict[str, str | bool | list[str]]:
-    """Return what the fields showed when a work was begun, by name.
-
-    Args:
-        first: The recipes of its first round, prompt by prompt.
-        changes: What the round on the stage appends to its parent's words.
-        answers: What the model gives for what is left open; None where it is not here.
-    """
+    """Return what the fields showed when a work was begun, by name."""
     prompts = list(dict.fromkeys(recipe.words for recipe in first))
     seeds = tuple(dict.fromkeys(recipe.seed for recipe in first))
     shown = write_fields(replace(ask_again(first[0]), seeds=seeds), answers)

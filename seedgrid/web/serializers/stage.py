@@ -1,7 +1,7 @@
 """What the scripts of the page are told, as JSON: stage and status line.
 
 Pure functions from entries and events to plain values. User text travels as data only and becomes
-`textContent` in the browser. Knows no component and no handler.
+`textContent` in the browser. Knows no component and no handler. One picture alone: pictures.py.
 """
 
 from __future__ import annotations
@@ -98,13 +98,7 @@ def stage_of_run(epoch: int, run: Run, steps: Mapping[int, Json], *, picked: str
 
 
 def status_of(epoch: int, event: Event, run: Run) -> Json:
-    """What the status line says after an event of a run.
-
-    Args:
-        epoch: Of the page state that is shown.
-        event: The newest.
-        run: Whose; at its end it may have something to add.
-    """
+    """What the status line says after an event of a run."""
     match event:
         case Queued(position=0):
             return say(epoch, "status_next")
@@ -149,7 +143,7 @@ def _compared(epoch: int, run: Run) -> Json:
 
 
 def say(epoch: int, key: str | None, *, kind: str = "going", **data: object) -> Json:
-    """A sentence of `texts.TEXTS` for the status line."""
+    """A sentence of `locales/` for the status line."""
     return {"epoch": epoch, "key": key, "kind": kind, "data": data}
 
 
@@ -160,13 +154,7 @@ def notice(said: Notice) -> Json:
 
 
 def complain(epoch: int, error: SeedGridError, *, field: str | None = None) -> Json:
-    """An error for the status line, and for the field it is about.
-
-    Args:
-        epoch: Of the page state that is shown, or later.
-        error: What hinders.
-        field: Which field, when it is not the error's own.
-    """
+    """An error for the status line, and for the field it is about."""
     field = field or (error.field if isinstance(error, InputError) else None)
     data = {name: str(value) for name, value in error.data.items()} | {"message": str(error)}
     return {
@@ -179,12 +167,7 @@ def complain(epoch: int, error: SeedGridError, *, field: str | None = None) -> J
 
 
 def note_step(steps: dict[int, Json], event: Event) -> None:
-    """Note what the cells of a noise or a step show now; other events change nothing.
-
-    Args:
-        steps: As in `stage_of_run`; changed in place.
-        event: The next one of a run.
-    """
+    """Note what the cells of a noise or a step show now; other events change nothing."""
     match event:
         case Noise(cells=cells, previews=previews):
             progress: Json = {}

@@ -10,16 +10,12 @@ import hashlib
 import html
 import io
 import json
-import shutil
-import tempfile
-from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
 from PIL import Image
-from starlette.background import BackgroundTask
 from starlette.datastructures import Headers
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
@@ -28,14 +24,11 @@ from starlette.responses import FileResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from seedgrid.core.entry import Entry
-from seedgrid.core.errors import SeedGridError
 from seedgrid.core.fields import IN_LINKS, ON_PAGE
-from seedgrid.export.bundle import script, write_bundle
-from seedgrid.export.contact_sheets import write_sheet
 from seedgrid.storage import starts
 from seedgrid.storage.assets import assets_folder
 from seedgrid.studio import Studio
+from seedgrid.web.server.bench import Bench
 from seedgrid.web.server.downloads import download_routes
 from seedgrid.web.server.headers import SPACE_FRAMES, SecurityHeaders
 from seedgrid.web.server.health import health_route
@@ -45,6 +38,7 @@ from seedgrid.web.server.looking import looking_routes
 from seedgrid.web.server.mcp_tools import mcp_routes
 from seedgrid.web.server.metrics import metrics_routes
 from seedgrid.web.server.models import model_routes
+from seedgrid.web.server.open_requests import OpenRequests
 from seedgrid.web.server.openapi import api_routes
 from seedgrid.web.server.packed import Packed
 from seedgrid.web.server.page_head import PageHead
@@ -86,10 +80,10 @@ _STYLES: Final = ("page.css", "panel.css", "library.css", "overlay.css")
 _THUMB_PX: Final = 192
 _OPENING_PX: Final = 256
 _THUMB_QUALITY: Final = 80
+_IN_ONE_PIECE: Final = 1_000_000
 _FOREVER: Final = {"Cache-Control": "private, max-age=31536000, immutable"}
 MAX_FILE_MB: Final = 64
 """What one file may have that is dropped on the page; it says so before anything is sent."""
-EXPORTS: Final = ("png", "pdf", "zip", "py")
 _HARMLESS: Final = {
     "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "default-src 'none'",
@@ -102,41 +96,45 @@ _TYPES: Final = {
 }
 
 
-def routes(studio: Studio, libraries: Libraries, follow: Follow) -> list[Route]:
+def routes(studio: Studio, libraries: Libraries, bench: Bench, follow: Follow) -> list[Route]:
     """Return the routes of our own: under `/seedgrid/`, agents' tools, and `/healthz`.
 
     Args:
         studio: What the API's pictures are in, and what agents paint with.
         libraries: Where the visitors' pictures are that may be asked for by their id.
+        bench: Where work with files is done.
         follow: Tells how the run of a page goes.
     """
+    thumbs = Bench()  # Apart from what is heavy: a page asks for sixty of them at once.
 
     def file_of(picture_id: str) -> Path | None:
         return libraries.file_of(picture_id) or studio.library.file_of(picture_id)
 
     def picture(request: Request) -> Response:
         path = file_of(request.path_params["id"])
+        headers = _FOREVER | _HARMLESS
         try:
-            # In one piece: a FileResponse goes to another thread and back for every 64 KB.
-            data = path.read_bytes() if path is not None else None
+            # In one piece: a FileResponse goes to another thread and back for every 64 KB. But
+            # who asks for a large one and does not read it would have us keep it.
+            if path is None or path.stat().st_size > _IN_ONE_PIECE:
+                return _there(path, "image/png", headers)
+            return Response(path.read_bytes(), media_type="image/png", headers=headers)
         except OSError:
-            data = None
-        if data is None:
-            return PlainTextResponse("there is no such picture", status_code=404)
-        return Response(data, media_type="image/png", headers=_FOREVER | _HARMLESS)
+            return _there(None, "image/png", headers)
 
-    def thumb(request: Request) -> Response:
+    async def thumb(request: Request) -> Response:
         wanted = request.path_params["id"]
-        path = libraries.file_of(wanted) or starts.place_of(wanted)
-        if path is None or not path.is_file():
-            return PlainTextResponse("there is no such picture", status_code=404)
-        data = _thumb(path)
+        data = await thumbs.run(
+            lambda: _thumb_of(libraries.file_of(wanted) or starts.place_of(wanted))
+        )
+        if data is None:
+            return _no_picture()
         return Response(data, media_type="image/jpeg", headers=_FOREVER | _HARMLESS)
 
     def opening(request: Request) -> Response:
         files, number = opening_files(), request.path_params["number"]
         if not 1 <= number <= len(files):
-            return PlainTextResponse("there is no such picture", status_code=404)
+            return _no_picture()
         data = _thumb(files[number - 1], _OPENING_PX)
         return Response(data, media_type="image/jpeg", headers=_HARMLESS)
 
@@ -147,22 +145,11 @@ def routes(studio: Studio, libraries: Libraries, follow: Follow) -> list[Route]:
             return PlainTextResponse("there is no such file", status_code=404)
         return FileResponse(path, media_type=kind, headers=_FOREVER)
 
-    def export(request: Request) -> Response:
-        entries = libraries.family(request.path_params["id"], scope=request.path_params["scope"])
-        kind = request.path_params["kind"]
-        if not entries or kind not in EXPORTS:
-            return PlainTextResponse("there is nothing to export", status_code=404)
-        try:
-            return _exported(entries, kind)
-        except SeedGridError as error:
-            return PlainTextResponse(str(error), status_code=409)
-
     return [
         Route("/seedgrid/follow", follow_route(follow), methods=["POST"]),
-        *download_routes(libraries),
-        *looking_routes(studio, libraries),
+        *download_routes(libraries, bench),
+        *looking_routes(studio, libraries, bench),
         Route("/seedgrid/opening/{number:int}.jpg", opening),
-        Route("/seedgrid/export/{id}/{scope}.{kind}", export),
         Route("/seedgrid/pictures/{id}.png", picture),
         Route("/seedgrid/thumbs/{id}.jpg", thumb),
         later_route(),
@@ -171,12 +158,17 @@ def routes(studio: Studio, libraries: Libraries, follow: Follow) -> list[Route]:
         *metrics_routes(studio),
         *model_routes(studio),
         *api_routes(),
-        *mcp_routes(studio),
+        *mcp_routes(studio, bench),
     ]
 
 
 def middleware(
-    *, language: str | None, hosts: list[str] | None, uploads: Path, bounds: UploadBounds
+    *,
+    language: str | None,
+    hosts: list[str] | None,
+    uploads: Path,
+    bounds: UploadBounds,
+    max_open: int | None = None,
 ) -> list[Middleware]:
     """Return what stands before Gradio.
 
@@ -186,12 +178,14 @@ def middleware(
             Space, where the proxy looks after that and the page is shown in a frame.
         uploads: Where Gradio puts uploads.
         bounds: What may be uploaded.
+        max_open: How many requests of one address may be open at once.
     """
     head, frames = page_head(language), SPACE_FRAMES if hosts is None else ""
     guards = [] if hosts is None else [Middleware(SameSite)]
     names = [] if hosts is None else [Middleware(TrustedHostMiddleware, allowed_hosts=hosts)]
     return [
         Middleware(SecurityHeaders, frames=frames),
+        Middleware(OpenRequests, limit=max_open),
         *names,
         *guards,
         Middleware(BoundedBody),
@@ -253,22 +247,22 @@ def _is_foreign(headers: Headers) -> bool:
     return origin is not None and urlsplit(origin).netloc != headers.get("host")
 
 
-def _exported(entries: Sequence[Entry], kind: str) -> Response:
-    """Write an export into a folder of its own, which goes when the answer has gone."""
-    folder = Path(tempfile.mkdtemp(prefix="seedgrid-export-"))
-    path = folder / f"seedgrid-{entries[0].id[:8]}.{kind}"
-    gone = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)
+def _there(path: Path | None, kind: str, headers: dict[str, str]) -> Response:
+    """Answer with a file from the disk, piece by piece, if it is there."""
+    if path is None or not path.is_file():
+        return _no_picture()
+    return FileResponse(path, media_type=kind, headers=headers)
+
+
+def _no_picture() -> Response:
+    return PlainTextResponse("there is no such picture", status_code=404)
+
+
+def _thumb_of(path: Path | None) -> bytes | None:
     try:
-        if kind == "zip":
-            write_bundle(entries, path)
-        elif kind == "py":
-            path.write_text(script(entries), encoding="utf-8")
-        else:
-            write_sheet(entries, path)
-    except BaseException:  # The folder goes, and the error goes on.
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-    return FileResponse(path, filename=path.name, headers=_HARMLESS, background=gone)
+        return None if path is None else _thumb(path)
+    except OSError:
+        return None
 
 
 @lru_cache(maxsize=4096)

@@ -1,76 +1,180 @@
-"""Downloads: the pictures of a grid, of a tree, or those that were selected, in one ZIP file.
+"""Downloads: pictures in one ZIP file, and sheets, bundles and scripts of a round or a work.
 
 An id is 128 random bits: only who was shown a picture can ask for it, as for the picture itself.
+All of it is done on the bench, and an archive of pictures goes out as it is made.
 """
 
 from __future__ import annotations
 
-import shutil
 import tempfile
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Final
 
-from starlette.background import BackgroundTask
 from starlette.requests import Request
-from starlette.responses import FileResponse, PlainTextResponse, Response
+from starlette.responses import FileResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from seedgrid.core.entry import Entry
-from seedgrid.core.errors import SeedGridError
-from seedgrid.export.pictures import write_pictures
+from seedgrid.core.errors import InputError, RunError, SeedGridError
+from seedgrid.export.bundle import write_bundle
+from seedgrid.export.contact_sheets import write_sheet
+from seedgrid.export.pictures import packed_pictures
+from seedgrid.export.script import script
+from seedgrid.web.server.bench import Bench, Holding
+from seedgrid.web.server.waiting import network_of
 from seedgrid.web.state.visitor_libraries import Libraries
 
 MAX_NAMED: Final = 200
 MAX_PICTURES: Final = 1000
 SCOPES: Final = ("round", "work")
+EXPORTS: Final = ("png", "pdf", "zip", "py")
+
+_ALL_OF: Final = "*"
+_HARMLESS: Final = {
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "default-src 'none'",
+}
 
 
-def download_routes(libraries: Libraries) -> list[Route]:
+def download_routes(libraries: Libraries, bench: Bench) -> list[Route]:
     """Return the addresses: `download/ID/round.zip`, `…/work.zip`, `download/selected.zip?ids=…`.
+
+    And `export/ID/SCOPE.KIND`, of a picture, its round or its work.
 
     Args:
         libraries: Where the pictures are.
+        bench: Where it is done.
     """
 
-    def family(request: Request) -> Response:
-        scope = request.path_params["scope"]
-        if scope not in SCOPES:
-            return _nothing()
-        return _packed(libraries.family(request.path_params["id"], scope=scope), scope)
+    async def family(request: Request) -> Response:
+        wanted, scope = request.path_params["id"], request.path_params["scope"]
+        find = partial(libraries.family, wanted, scope=scope)
+        return await _downloaded(request, find, scope) if scope in SCOPES else _nothing()
 
-    def selected(request: Request) -> Response:
+    async def selected(request: Request) -> Response:
         """Pictures by their ids, joined by commas; `ID*` is the whole work of that picture."""
-        named = request.query_params.get("ids", "").split(",")
-        found: dict[str, Entry] = {}
-        for name in named[:MAX_NAMED]:
-            scope = "work" if name.endswith("*") else "picture"
-            family = libraries.family(name.rstrip("*"), scope=scope)
-            found |= {entry.id: entry for entry in family}
-        return _packed(tuple(found.values()), "selected")
+        named = request.query_params.get("ids", "").split(",")[:MAX_NAMED]
+        return await _downloaded(request, lambda: _selected(libraries, named), "selected")
+
+    async def export(request: Request) -> Response:
+        wanted, scope = request.path_params["id"], request.path_params["scope"]
+        kind = request.path_params["kind"]
+        find = partial(libraries.family, wanted, scope=scope)
+        if kind not in EXPORTS:
+            return _nothing()
+        return await answered(bench, request, find, partial(_exported, kind=kind))
+
+    async def _downloaded(
+        request: Request, find: Callable[[], Sequence[Entry]], name: str
+    ) -> Response:
+        return await answered(bench, request, find, partial(_archive, name=name))
 
     return [
         Route("/seedgrid/download/selected.zip", selected),
         Route("/seedgrid/download/{id}/{scope}.zip", family),
+        Route("/seedgrid/export/{id}/{scope}.{kind}", export),
     ]
 
 
-def _packed(entries: tuple[Entry, ...], name: str) -> Response:
-    """Write the archive into a folder of its own, which goes when the answer has gone."""
-    if not entries or len(entries) > MAX_PICTURES:
-        return _nothing()
-    folder = Path(tempfile.mkdtemp(prefix="seedgrid-download-"))
-    path = folder / "pictures.zip"
-    try:
-        write_pictures(entries, path)
-    except SeedGridError as error:
-        shutil.rmtree(folder, ignore_errors=True)
-        return PlainTextResponse(str(error), status_code=409)
-    except BaseException:  # The folder goes, and the error goes on.
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-    gone = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)
+async def answered(
+    bench: Bench,
+    request: Request,
+    find: Callable[[], Sequence[Entry]],
+    make: Callable[[Sequence[Entry], Bench, ExitStack], Response],
+) -> Response:
+    """Find pictures and make an answer of them, both on the bench, which is held until it is sent.
+
+    Args:
+        bench: Where it is done.
+        request: Who asks.
+        find: Finds them; none is nothing to download.
+        make: Makes the answer; what it puts on the stack goes when that has gone.
+    """
+    address = network_of(request.client.host if request.client else None)
+    with ExitStack() as kept:
+        try:
+            kept.enter_context(bench.place(address))
+            most = bench.bounds.download_bytes
+            entries = await bench.run(lambda: _bounded(find(), most), address)
+            if not entries:
+                return _nothing()
+            answer = await bench.run(lambda: make(entries, bench, kept), address)
+        except SeedGridError as error:
+            return PlainTextResponse(str(error), status_code=_status(error))
+        return Holding(answer, kept.pop_all())
+
+
+def _selected(libraries: Libraries, named: Sequence[str]) -> Sequence[Entry]:
+    found: dict[str, Entry] = {}
+    whole: set[str] = set()
+    for name in dict.fromkeys(named):
+        known = found.get(name.rstrip(_ALL_OF))
+        if known is not None and (known.lineage.work_id in whole or not name.endswith(_ALL_OF)):
+            continue
+        scope = "work" if name.endswith(_ALL_OF) else "picture"
+        family = libraries.family(name.rstrip(_ALL_OF), scope=scope)
+        found |= {entry.id: entry for entry in family}
+        if scope == "work":
+            whole |= {entry.lineage.work_id for entry in family}
+        if len(found) > MAX_PICTURES:
+            break
+    return tuple(found.values())
+
+
+def _bounded(entries: Sequence[Entry], max_bytes: float | None) -> Sequence[Entry]:
+    """Return the pictures, unless they are too much.
+
+    Raises:
+        InputError: `download_many` or `download_large`.
+    """
+    if len(entries) > MAX_PICTURES:
+        value, limit = f"{len(entries):,}", f"{MAX_PICTURES:,}"
+        raise InputError("download_many", field="picture", value=value, limit=limit)
+    if max_bytes is not None:
+        size = sum(entry.path.stat().st_size for entry in entries if entry.path.is_file())
+        if size > max_bytes:
+            value, limit = f"{size / 1e6:,.0f}", f"{max_bytes / 1e6:,.0f}"
+            raise InputError("download_large", field="picture", value=value, limit=limit)
+    return entries
+
+
+def _archive(entries: Sequence[Entry], bench: Bench, _kept: ExitStack, *, name: str) -> Response:
+    """Answer with the pictures' files; the first piece is made before anything is said."""
+    pieces = packed_pictures(entries)
+    first = next(pieces)
     filename = f"seedgrid-{name}-{entries[0].id[:8]}.zip"
-    return FileResponse(path, filename=filename, media_type="application/zip", background=gone)
+    headers = _HARMLESS | {"Content-Disposition": f'attachment; filename="{filename}"'}
+    body = _one_by_one(first, pieces, bench)
+    return StreamingResponse(body, media_type="application/zip", headers=headers)
+
+
+async def _one_by_one(first: bytes, pieces: Iterator[bytes], bench: Bench) -> AsyncIterator[bytes]:
+    piece: bytes | None = first
+    while piece is not None:
+        yield piece
+        piece = await bench.run(lambda: next(pieces, None))
+
+
+def _exported(entries: Sequence[Entry], _bench: Bench, kept: ExitStack, *, kind: str) -> Response:
+    """Write an export into a folder of its own, which goes when the answer has gone."""
+    folder = tempfile.TemporaryDirectory(prefix="seedgrid-export-", ignore_cleanup_errors=True)
+    path = Path(kept.enter_context(folder)) / f"seedgrid-{entries[0].id[:8]}.{kind}"
+    if kind == "zip":
+        write_bundle(entries, path)
+    elif kind == "py":
+        path.write_text(script(entries), encoding="utf-8")
+    else:
+        write_sheet(entries, path)
+    return FileResponse(path, filename=path.name, headers=_HARMLESS)
+
+
+def _status(error: SeedGridError) -> int:
+    if isinstance(error, RunError):
+        return 429
+    return 413 if error.code in ("download_many", "download_large") else 409
 
 
 def _nothing() -> Response:

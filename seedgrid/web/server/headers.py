@@ -36,12 +36,7 @@ _NOTHING: Final = "default-src 'none'; frame-ancestors 'none'"
 
 
 class SecurityHeaders:
-    """Stands before everything else; what an answer says for itself stays.
-
-    Args:
-        app: What comes after it.
-        frames: Whose pages may show this one in a frame, beside its own.
-    """
+    """Stands before everything else; what an answer says for itself stays."""
 
     def __init__(self, app: ASGIApp, frames: str = "") -> None:
         self._app = app
@@ -68,12 +63,7 @@ class SecurityHeaders:
 
 
 def page_policy(page: bytes, *, frames: str) -> str:
-    """Return the policy of a page: its own inline scripts by their hashes, no others.
-
-    Args:
-        page: The whole HTML.
-        frames: As in `SecurityHeaders`.
-    """
+    """Return the policy of a page: its own inline scripts by their hashes, no others."""
     hashes = " ".join(sorted({_hash(script) for script in _inline_scripts(page)}))
     return "; ".join(
         (

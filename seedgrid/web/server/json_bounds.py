@@ -24,11 +24,7 @@ _LONG_NUMBER: Final = re.compile(rb"(?<![0-9])[0-9]{%d}" % (MAX_DIGITS + 1))
 
 
 def problem(text: bytes) -> str | None:
-    """Say what is too much about a JSON text, if anything is; bad JSON is left to its reader.
-
-    Args:
-        text: UTF-8; what else it may be is treated as if it were.
-    """
+    """Say what is too much about a JSON text, if anything is; bad JSON is left to its reader."""
     bare = _STRINGS.sub(b" ", text)
     if _LONG_NUMBER.search(bare):
         return f"a number of more than {MAX_DIGITS} digits"

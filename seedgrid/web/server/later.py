@@ -23,6 +23,7 @@ SCRIPTS: Final = (
     "selection.js",
     "undo.js",
     "library.js",
+    "looking.js",
     "models.js",
 )
 """In this order; files in `assets/`."""

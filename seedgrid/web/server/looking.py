@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
-from contextlib import aclosing
+from contextlib import ExitStack, aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -27,6 +27,8 @@ from seedgrid.export.film import SUFFIXES, write_film
 from seedgrid.export.tree_picture import write_tree
 from seedgrid.studio import Studio
 from seedgrid.web.serializers import pictures
+from seedgrid.web.server.bench import Bench
+from seedgrid.web.server.downloads import answered
 from seedgrid.web.server.waiting import StepWatch, asker, steps_of
 from seedgrid.web.state.visitor_libraries import Libraries
 
@@ -48,20 +50,19 @@ class FilmAsked(Value):
     kind: str = "webp"
 
 
-def looking_routes(studio: Studio, libraries: Libraries) -> list[Route]:
+def looking_routes(studio: Studio, libraries: Libraries, bench: Bench) -> list[Route]:
     """Return the addresses: `tree/ID.png`, `tree/ID.json`, `film/ID.json`, and POST `film`.
 
     Args:
         studio: Paints the film.
         libraries: Where the pictures are.
+        bench: Where a tree is drawn.
     """
 
-    def tree(request: Request) -> Response:
-        entries = libraries.family(request.path_params["id"], scope="work")[:MAX_PICTURES]
-        if not entries:
-            return _nothing()
-        return _written(
-            f"seedgrid-tree-{entries[0].id[:8]}.png", lambda path: write_tree(entries, path)
+    async def tree(request: Request) -> Response:
+        wanted = request.path_params["id"]
+        return await answered(
+            bench, request, lambda: libraries.family(wanted, scope="work")[:MAX_PICTURES], _drawn
         )
 
     def slides(request: Request) -> Response:
@@ -133,6 +134,13 @@ def _written(name: str, write: Callable[[Path], None]) -> Response:
         raise
     gone = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)
     return FileResponse(folder / name, filename=name, headers=_HARMLESS, background=gone)
+
+
+def _drawn(entries: Sequence[Entry], _bench: Bench, kept: ExitStack) -> Response:
+    folder = tempfile.TemporaryDirectory(prefix="seedgrid-tree-", ignore_cleanup_errors=True)
+    path = Path(kept.enter_context(folder)) / f"seedgrid-tree-{entries[0].id[:8]}.png"
+    write_tree(entries, path)
+    return FileResponse(path, filename=path.name, headers=_HARMLESS)
 
 
 def _nothing() -> Response:

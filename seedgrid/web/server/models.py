@@ -131,6 +131,7 @@ def _item(shelved: Shelved, language: str) -> Json:
         "needs_bytes": item.needs_bytes,
         "fits": shelved.fits,
         "deletable": item.deletable,
+        "lacks": item.problem is not None and item.problem.code == "model_configs",
         "problem": None if item.problem is None else sentence(item.problem, language),
         "lock": lock
         and {"holds": lock.holds, "width": lock.asked_width, "date": lock.tested_at[:10]},
@@ -184,6 +185,11 @@ def _discard(shelf: Shelf, name: str, _: str) -> str:
     return ""
 
 
+def _configure(shelf: Shelf, name: str, _: str) -> str:
+    shelf.configure(name)
+    return ""
+
+
 def _add(shelf: Shelf, name: str, language: str) -> str:
     """Know a folder or file, or begin to fetch what is a name of the hub, or its address there."""
     hub_id = name.removeprefix(f"{host()}/").removeprefix("https://huggingface.co/").strip("/")
@@ -202,6 +208,7 @@ _ACTIONS: Final[dict[str, Callable[[Shelf, str, str], str]]] = {
     "stop": _stop,
     "discard": _discard,
     "add": _add,
+    "configure": _configure,
     "delete": _delete,
 }
 _FOR_ALL: Final = (_download,)

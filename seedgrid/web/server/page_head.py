@@ -28,13 +28,7 @@ _NAMES: Final = ("host", "x-forwarded-host", "x-forwarded-proto", "x-gradio-serv
 
 
 class PageHead:
-    """Puts our head first in the page's own: Gradio adds `head=` only after it chose a language.
-
-    Args:
-        app: What comes after it.
-        head: What is put there.
-        frames: Whose pages may show this one in a frame.
-    """
+    """Puts our head first in the page's own: Gradio adds `head=` only after it chose a language."""
 
     def __init__(self, app: ASGIApp, head: str, frames: str = "") -> None:
         self._app = app

@@ -13,7 +13,7 @@ import asyncio
 import contextlib
 import ipaddress
 import threading
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Final, TypedDict, TypeVar
@@ -85,27 +85,36 @@ async def begun(start: Callable[[], Run]) -> Run:
 
 async def followed(run: Run) -> AsyncGenerator[Stand, None]:
     """Tell how a run goes until it ends; it is stopped when its follower goes before that."""
+    stand, since, has_ended = Stand(total=len(run.jobs)), 0, False
+    try:
+        with changes_of(run) as changed:
+            while not has_ended:
+                await changed.wait()
+                changed.clear()
+                has_ended = run.has_ended
+                events, since = run.next_events(since)
+                for event in events:
+                    stand = stand.after(event)
+                yield stand
+    finally:
+        if not run.has_ended:
+            run.cancel()
+
+
+@contextlib.contextmanager
+def changes_of(run: Run) -> Iterator[asyncio.Event]:
+    """Give what is set at first, and whenever something happened to a run."""
     loop, changed = asyncio.get_running_loop(), asyncio.Event()
 
     def tell() -> None:
         with contextlib.suppress(RuntimeError):  # The loop is closed: nobody waits any more.
             loop.call_soon_threadsafe(changed.set)
 
-    stand, since, has_ended = Stand(total=len(run.jobs)), 0, False
     run.when_changed(tell)
     try:
-        while not has_ended:
-            await changed.wait()
-            changed.clear()
-            has_ended = run.has_ended
-            events, since = run.next_events(since)
-            for event in events:
-                stand = stand.after(event)
-            yield stand
+        yield changed
     finally:
         run.no_longer(tell)
-        if not run.has_ended:
-            run.cancel()
 
 
 class StepWatch:

@@ -34,11 +34,6 @@ class Offer:
 def offer(studio: Studio, model: str | None, *, turbo: bool = False) -> Offer:
     """Say what can be chosen with a model; the studio's own by default.
 
-    Args:
-        studio: What paints.
-        model: By its name.
-        turbo: Whether what is left open is answered for speed.
-
     Raises:
         ModelError: The model is not there, is damaged, or is not safe to load.
     """

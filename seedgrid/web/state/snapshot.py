@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from seedgrid.core.card import ModelCard
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError, SeedGridError
 from seedgrid.core.picture import Lineage
@@ -139,11 +140,7 @@ class Snapshot:
             return None
 
     def show(self, *, is_asked: bool = False) -> PageUpdate:
-        """The round on the stage, the work on the rail, the pick in the card.
-
-        Args:
-            is_asked: Whether the fields have just asked for it, and show more than is known here.
-        """
+        """The round on the stage, the work on the rail, the pick in the card."""
         state, run = self.state, self.run
         follow = {"follow": state.to_browser()} if self._is_going else {}
         steps = _steps_so_far(run) if run is not None and self._is_going else {}
@@ -157,11 +154,7 @@ class Snapshot:
         )
 
     def stage(self, steps: Mapping[int, stages.Json]) -> stages.Json:
-        """The round on the stage, forming or finished.
-
-        Args:
-            steps: As in `serializers.stage.stage_of_run`.
-        """
+        """The round on the stage, forming or finished."""
         state, run = self.state, self.run
         # What a run finished may have been marked or thrown away since: the library knows.
         if run is not None and is_on_stage(run, state) and not self._was_done:
@@ -193,15 +186,16 @@ class Snapshot:
             return pictures.no_picture()
         parent = self.find(entry.lineage.parent_id)
         hint = None if entry.lineage.round_id == self.state.round else "card_parent"
-        lock, is_spread = self._lock.of(entry), bool(self._studio.painters)
-        return pictures.card(entry, parent, hint=hint, lock=lock, is_spread=is_spread)
+        lock, model = self._lock.of(entry), self._card_of(entry.recipe)
+        is_spread = bool(self._studio.painters)
+        return pictures.card(entry, parent, hint=hint, lock=lock, model=model, is_spread=is_spread)
 
     def _place(self, *, is_asked: bool) -> stages.Json:
         on_stage = {entry.id for entry in self.round.entries} if self.round else set()
         ringed = self.state.picked if self.state.picked in on_stage else None
         fields = None if is_asked else self._fields()
-        offers = self._offers()
-        return places.place(self.state, fields, offers=offers, ringed=ringed, is_asked=is_asked)
+        card = self._card_of(self._recipes[0] if self._recipes else None)
+        return places.place(self.state, fields, card=card, ringed=ringed, is_asked=is_asked)
 
     @property
     def _recipes(self) -> tuple[Recipe, ...]:
@@ -210,13 +204,12 @@ class Snapshot:
             return tuple(job.recipe for job in self.run.jobs)
         return tuple(entry.recipe for entry in self.round.entries) if self.round else ()
 
-    def _offers(self) -> tuple[str, ...]:
-        """What the next rounds may try, of the model that painted what is on the stage."""
-        model = ask_again(self._recipes[0]).model if self._recipes else None
+    def _card_of(self, recipe: Recipe | None) -> ModelCard | None:
+        """What a recipe's model can do, or the studio's own; None where it is not here any more."""
         try:
-            return self._studio.card(model).offers
-        except SeedGridError:  # Its model is not here any more, so there is no next round either.
-            return ()
+            return self._studio.card(ask_again(recipe).model if recipe else None)
+        except SeedGridError:
+            return None
 
     def _fields(self) -> stages.Json | None:
         """What the fields showed when this work was begun, and what the round on the stage adds."""

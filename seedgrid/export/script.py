@@ -1,0 +1,199 @@
+"""A script that makes pictures again with diffusers alone, and compares them.
+
+It makes the plain diffusers calls that SeedGrid makes: the same padding to the lock's width, fresh
+CPU generators, the same scheduler and switches. It imports nothing of SeedGrid, so it is also the
+proof that SeedGrid adds nothing of its own to a picture.
+
+    Path("reproduce.py").write_text(script(entries))
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Iterable, Sequence
+from importlib import resources
+from pprint import pformat
+from typing import Any, Final
+
+import seedgrid
+from seedgrid.core import names
+from seedgrid.core.entry import Entry
+from seedgrid.core.errors import InputError, ModelError
+from seedgrid.core.recipe import Passport
+from seedgrid.core.weights import Pieces, plain_words, read_weights
+from seedgrid.diffusion import instruction_limits
+from seedgrid.diffusion.backend import DEVICE_KINDS
+from seedgrid.diffusion.placement import placement_of
+from seedgrid.models.schedulers import TABLE
+from seedgrid.storage import starts
+
+_TEMPLATE: Final = "reproduce_template.txt"
+_DATA_MARK: Final = "# <data>\n"
+_ARITHMETIC_MARK: Final = "# <arithmetic>\n"
+# A portable picture's arithmetic is SeedGrid's own. A copy of it in every script would be a second
+# definition; its versions never change, so any later SeedGrid will do.
+_PORTABLE_IMPORT: Final = """\
+try:
+    from seedgrid.diffusion.portable import portable
+except ImportError:
+    sys.exit("These pictures are portable: making them again needs SeedGrid.")
+ARITHMETIC["portable-1"] = portable
+"""
+_NEEDED: Final = "nothing of SeedGrid"
+_NEEDED_IF_PORTABLE: Final = "and SeedGrid, for these pictures are portable"
+# With the oldest releases that SeedGrid computes with: a picture that claims an older one was not
+# made by it, and old ones have known holes.
+_REQUIRED: Final = {"torch": "2.8", "diffusers": "0.42", "transformers": "4.51"}
+
+
+def script(entries: Sequence[Entry], *, has_starts: bool = True) -> str:
+    """Write a program that makes these pictures again with diffusers and compares them.
+
+    Args:
+        entries: At least one; those of one model, size and settings share a batch.
+        has_starts: Whether the program holds what pictures were begun from; it looks for them in
+            the folder `starts` beside it otherwise.
+
+    Returns:
+        Python source. It prints `identical` or `DIFFERENT` for each picture and ends with 0 when
+        all are identical. A model that is no hub id is given by `--model PATH`.
+
+    Raises:
+        PictureError: `start_missing`.
+        InputError: `export_nothing`, `scheduler_unknown`, or `model_name` when what
+            a stranger's picture calls its model is no name.
+    """
+    if not entries:
+        raise InputError("export_nothing", field="picture")
+    for entry in entries:
+        _check(entry)
+    template = resources.files("seedgrid.export").joinpath(_TEMPLATE).read_text(encoding="utf-8")
+    head, tail = template.split(_DATA_MARK)
+    is_portable = any(entry.recipe.is_portable for entry in entries)
+    head = head.replace("SEEDGRID_VERSION", seedgrid.__version__)
+    head = head.replace("NEEDED_OF_SEEDGRID", _NEEDED_IF_PORTABLE if is_portable else _NEEDED)
+    tail = tail.replace(_ARITHMETIC_MARK, _PORTABLE_IMPORT if is_portable else "")
+    batches = pformat([_batch(group) for group in _groups(entries)], width=96, sort_dicts=False)
+    files = starts_of(entries) if has_starts else {}
+    packed = {sha256: b64encode(data).decode() for sha256, data in files.items()}
+    return f"{head}BATCHES = {batches}\nSTARTS = {pformat(packed, width=96)}\n{tail}"
+
+
+def starts_of(entries: Iterable[Entry]) -> dict[str, bytes]:
+    """Return the files of what these pictures were begun from, by the digests of their pixels."""
+    wanted = {entry.recipe.start for entry in entries if entry.recipe.start}
+    return {sha256: starts.file_bytes(sha256) for sha256 in sorted(wanted)}
+
+
+def requirements(passports: Iterable[Passport]) -> str:
+    """Pin the libraries that computed under these passports; the newest where they differ.
+
+    What is no release, or one that is too old, is not pinned: then the oldest that will do is said.
+    """
+    lines = []
+    found = tuple(passports)
+    for name, oldest in _REQUIRED.items():
+        claimed = (names.release(getattr(passport, name)) for passport in found)
+        versions = {text for text in claimed if text and _order(text) >= _order(oldest)}
+        pin = f"=={max(sorted(versions), key=_order)}" if versions else f">={oldest}"
+        lines.append(f"{name}{pin}")
+    return "\n".join(lines) + "\n"
+
+
+def needs_model_path(entries: Sequence[Entry]) -> bool:
+    """Tell whether the script must be told where the model is: it is no hub id."""
+    return not all(names.is_hub_id(entry.recipe.model.id) for entry in entries)
+
+
+def _check(entry: Entry) -> None:
+    recipe = entry.recipe
+    if recipe.compiled:
+        raise ModelError("compiled_unsupported")
+    model = recipe.model
+    if not names.is_model_name(model.id) or not names.is_revision(model.revision):
+        raise ModelError("model_name", value=f"{model.id}@{model.revision}")
+    if recipe.scheduler not in TABLE:
+        choices = ", ".join(TABLE)
+        raise InputError(
+            "scheduler_unknown", field="scheduler", value=recipe.scheduler, choices=choices
+        )
+
+
+def _groups(entries: Sequence[Entry]) -> list[list[Entry]]:
+    """Group entries that may share a batch, at most W of them: settings and passport are equal.
+
+    A negative prompt and none may not share one: SDXL means two things by them.
+    """
+    groups: dict[tuple[str, str, bool], list[list[Entry]]] = {}
+    for entry in entries:
+        recipe = entry.recipe
+        key = (recipe.batch_key, entry.passport.digest, bool(recipe.negative_prompt))
+        parts = groups.setdefault(key, [[]])
+        if len(parts[-1]) == recipe.lock_width:
+            parts.append([])
+        parts[-1].append(entry)
+    return [part for parts in groups.values() for part in parts]
+
+
+def _batch(entries: Sequence[Entry]) -> dict[str, Any]:
+    recipe, passport = entries[0].recipe, entries[0].passport
+    scheduler = TABLE[recipe.scheduler]
+    return {
+        "model": recipe.model.id,
+        "revision": recipe.model.revision if names.is_hub_id(recipe.model.id) else None,
+        "dtype": recipe.dtype,
+        "arithmetic": recipe.arithmetic,
+        "loras": [(lora.weights_sha256, lora.scale) for lora in recipe.loras],
+        "start": recipe.start,
+        "strength": recipe.strength,
+        "lock_width": recipe.lock_width,
+        "width": recipe.width,
+        "height": recipe.height,
+        "num_inference_steps": recipe.num_inference_steps,
+        "guidance_scale": recipe.guidance_scale,
+        "scheduler": scheduler.scheduler_class,
+        "scheduler_changes": dict(scheduler.changes),
+        "determinism": recipe.determinism,
+        "passport": _script_passport(passport),
+        "pictures": [_picture(entry) for entry in entries],
+    }
+
+
+def _nothing(_: str) -> Pieces:
+    return ()
+
+
+def _picture(entry: Entry) -> dict[str, Any]:
+    recipe = entry.recipe
+    said = plain_words if recipe.weights else str
+    weighed = read_weights if recipe.weights else _nothing
+    return {
+        "prompt": said(recipe.prompt),
+        "negative_prompt": said(recipe.negative_prompt),
+        "weights": weighed(recipe.prompt),
+        "negative_weights": weighed(recipe.negative_prompt),
+        "seed": recipe.seed,
+        "noise_mix": [(share.seed, share.weight) for share in recipe.noise_mix],
+        "pixels_sha256": entry.pixels_sha256,
+        "id": entry.id,
+    }
+
+
+def _script_passport(passport: Passport) -> dict[str, Any]:
+    """Return what the script restores or compares: nothing but known names and values."""
+    placement = placement_of(passport)
+    return {
+        "versions": {name: names.release(getattr(passport, name)) or "" for name in _REQUIRED},
+        "device": placement.device if placement.device in DEVICE_KINDS else "cpu",
+        "instruction_limits": instruction_limits.accepted(passport.instruction_limits),
+        "threads": placement.threads,
+        "attention": placement.attention,
+        "memory_format": "channels_last" if placement.channels_last else "contiguous",
+        "vae_slicing": placement.vae_slicing,
+        "vae_tiling": placement.vae_tiling,
+    }
+
+
+def _order(release: str) -> tuple[int, ...]:
+    """Return what sorts releases; those of one number keep the order of their texts."""
+    return tuple(int(part) for part in release.split(".") if part.isdecimal())

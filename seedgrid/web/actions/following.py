@@ -1,0 +1,157 @@
+"""Following: how the run of a page goes, told while it goes on. Who listens holds no thread.
+
+Knows no component. A run belongs to the engine: whoever stops listening loses nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from typing import Final
+
+from anyio import to_thread
+
+from seedgrid.core.events import Event, Finished, Step, Terminal
+from seedgrid.engine import Run
+from seedgrid.studio import Studio
+from seedgrid.web.serializers import stage
+from seedgrid.web.serializers.answers import Progress
+from seedgrid.web.server.waiting import changes_of
+from seedgrid.web.state.page_state import PageState, read_page_state
+from seedgrid.web.state.snapshot import Snapshot, Snapshots, is_on_stage
+
+_POLL_S: Final = 0.2
+_IDLE_S: Final = 5.0
+_LOOK_S: Final = 0.1
+"""Previews come no faster than one can look: a browser draws them on the processors that paint."""
+
+
+class Following:
+    """Tells browsers how their runs go. Safe on any event loop."""
+
+    def __init__(self, studio: Studio, snapshots: Snapshots) -> None:
+        self._studio = studio
+        self._snapshots = snapshots
+
+    async def follow(self, kept: object) -> AsyncGenerator[Progress, None]:
+        """Tell how this browser's run goes, until it ends; without one, how the model loads.
+
+        Yields:
+            What is new, or nothing at all when nothing happened for some seconds.
+        """
+        state = read_page_state(kept)
+        here = await to_thread.run_sync(self._snapshots.of, state)
+        if here.run is None:
+            news = self._follow_warming(here)
+        elif here.run.has_ended and not is_on_stage(here.run, state):
+            return
+        else:
+            news = self._follow_run(here, here.run)
+        async with contextlib.aclosing(news):
+            async for each in news:
+                yield each
+
+    async def _follow_run(self, here: Snapshot, run: Run) -> AsyncGenerator[Progress, None]:
+        told = _Told(self._snapshots, here.state, run)
+        has_ended = False
+        with changes_of(run) as changed:
+            while not has_ended:
+                if not await _heard(changed, _IDLE_S):
+                    yield Progress()
+                    continue
+                changed.clear()
+                has_ended = run.has_ended
+                events = told.new_events()
+                if not events:
+                    continue
+                yield await to_thread.run_sync(told.after, events)
+                if all(isinstance(event, Step) for event in events):
+                    await _look(run, changed)
+        await to_thread.run_sync(self._snapshots.lock.consider, run)
+
+    async def _follow_warming(self, here: Snapshot) -> AsyncGenerator[Progress, None]:
+        epoch = here.state.epoch
+        shown, rail = await to_thread.run_sync(lambda: (here.stage({}), here.rail()))
+        has_waited = False
+        while (warmth := self._studio.warmth).state == "loading":
+            if not has_waited:
+                status = stage.say(epoch, "status_warming", model=warmth.model)
+                yield Progress(stage=shown, status=status, rail=rail)
+            else:
+                yield Progress()
+            has_waited = True
+            await asyncio.sleep(_POLL_S)
+        if warmth.error is not None:
+            yield Progress(stage=shown, status=stage.complain(epoch, warmth.error), rail=rail)
+        elif has_waited:
+            yield Progress(stage=shown, status=stage.say(epoch, "status_ready"), rail=rail)
+
+    async def portable_news(self, model: str | None) -> AsyncIterator[tuple[str, dict[str, str]]]:
+        """Say what portable pictures cost on this machine, once a trial has found out.
+
+        Yields:
+            A word of the page and what stands in its braces.
+
+        Raises:
+            ModelError: As `offer`.
+        """
+        future = self._studio.try_portable(model)
+        yield "portable_trying", {}
+        trial = await asyncio.shield(asyncio.wrap_future(future))  # Others may wait for it too.
+        times = {"times": f"{trial.times:.1f}"}
+        yield ("portable_wrong", {}) if trial.wrong else ("portable_cost", times)
+
+
+class _Told:
+    """What one listener was told of a run."""
+
+    def __init__(self, snapshots: Snapshots, state: PageState, run: Run) -> None:
+        self._snapshots = snapshots
+        self._state = state
+        self._run = run
+        self._steps: dict[int, stage.Json] = {}
+        self._since = 0
+        self._here: Snapshot | None = None
+        self._rail: stage.Json | None = None
+
+    def new_events(self) -> tuple[Event, ...]:
+        events, self._since = self._run.next_events(self._since)
+        return events
+
+    def after(self, events: Sequence[Event]) -> Progress:
+        """Return what a page shows then; a look into the library, but not at every step."""
+        for event in events:
+            stage.note_step(self._steps, event)
+        if self._here is None or _changes_rail(self._run, events):
+            self._here = self._snapshots.of(self._state)
+            self._rail = self._here.rail()
+        status = stage.status_of(self._state.epoch, events[-1], self._run)
+        return Progress(stage=self._here.stage(self._steps), status=status, rail=self._rail)
+
+
+async def _heard(changed: asyncio.Event, timeout_s: float) -> bool:
+    try:
+        await asyncio.wait_for(changed.wait(), timeout_s)
+    except TimeoutError:
+        return False
+    return True
+
+
+async def _look(run: Run, changed: asyncio.Event) -> None:
+    """Let a moment pass, unless there are more finished pictures, or the end."""
+    loop, num_finished = asyncio.get_running_loop(), len(run.finished)
+    end_s = loop.time() + _LOOK_S
+    while not run.has_ended and len(run.finished) == num_finished:
+        if not await _heard(changed, end_s - loop.time()):
+            break
+        changed.clear()
+    changed.set()  # Whatever was heard meanwhile is still to be told.
+
+
+def _changes_rail(run: Run, events: Sequence[Event]) -> bool:
+    """Whether the rail shows something new; the last pictures come with the end of the run."""
+    if any(isinstance(event, Terminal) for event in events):
+        return True
+    has_finished = any(isinstance(event, Finished) for event in events)
+    return has_finished and len(run.finished) < len(run.jobs)
