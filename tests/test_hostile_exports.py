@@ -363,7 +363,10 @@ def test_a_placement_is_made_of_known_words(text: str, threads: int) -> None:
 
 
 WRITES = {
+    "seedgrid/cli/cluster.py": {"os.environ['SEEDGRID_WORKERS'] = str(workers)"},  # a number
     "seedgrid/diffusion/accel/spinning.py": {"os.environ['GOMP_SPINCOUNT'] = SPIN_COUNT"},
+    "seedgrid/diffusion/away/ray_cluster.py": {"os.environ.pop('OMP_NUM_THREADS', None)"},
+    "seedgrid/diffusion/away/ray_node.py": {"os.environ.setdefault(name, value)"},  # of SETTINGS
     "seedgrid/diffusion/determinism.py": {"os.environ[CUBLAS_VARIABLE] = CUBLAS_VALUE"},
     "seedgrid/web/launch.py": {
         "os.environ.setdefault('FORWARDED_ALLOW_IPS', trusted_proxies())",
