@@ -96,6 +96,7 @@ SeedGrid.picked = ({ element, props, watch, favourite, note }) => {
     const { scheduler, usual_scheduler: usual } = value;
     parts.push(scheduler === usual ? scheduler : text("facts_scheduler", { name: scheduler, usual }), text("facts_guidance", { number: value.guidance }), value.model);
     if (value.strength) parts.push(text("facts_start", { number: value.strength }));
+    if (value.where) parts.push(text("facts_where", { device: value.where }));
     if (value.portable) parts.push(text("facts_portable"));
     if (value.negative) parts.push(text("facts_without", { words: value.negative }));
     return parts.join(" · ");

@@ -114,16 +114,21 @@ def serve_process(
 
 
 @contextlib.contextmanager
-def serve_space() -> Iterator[str]:
-    """Start `app.py` as a Hugging Face Space does, on the bundled model, and give its address."""
+def serve_space(python: str = sys.executable, folder: Path = ROOT) -> Iterator[str]:
+    """Start `app.py` as a Hugging Face Space does, on the bundled model, and give its address.
+
+    Args:
+        python: Of the environment to start it in.
+        folder: Where the repository's files are.
+    """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     environment = os.environ | {"SPACE_ID": "someone/seedgrid", "GRADIO_SERVER_PORT": str(port)}
-    command = [sys.executable, "-W", "ignore", "app.py"]
+    command = [python, "-W", "ignore", "app.py"]
     address = f"http://127.0.0.1:{port}/"
     with subprocess.Popen(
-        command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as process:
         try:
             while not _answers(address):

@@ -139,6 +139,7 @@ ENVIRONMENT: Final[tuple[tuple[str, str], ...]] = (
     ("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "1"),
     ("THP_MEM_ALLOC_ENABLE", "1"),
     ("PYTHONHASHSEED", "1"),
+    ("NPY_DISABLE_CPU_FEATURES", "X86_V3 X86_V4 AVX512_ICL AVX512_SPR"),
     ("DIFFUSERS_ATTN_BACKEND", "_native_math"),
     ("DIFFUSERS_ATTN_BACKEND", "flex"),
     ("DIFFUSERS_ATTN_CHECKS", "1"),

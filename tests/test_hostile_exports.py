@@ -307,7 +307,7 @@ def test_limits_are_known_names_with_known_values(limits: dict[str, object]) -> 
 
     assert set(taken) <= set(instruction_limits.NAMES)
     assert all(limits[name] == value for name, value in taken.items())
-    assert all(re.fullmatch(r"[A-Za-z0-9_,]{2,60}", value) for value in taken.values())
+    assert all(re.fullmatch(r"[A-Za-z0-9_, ]{2,60}", value) for value in taken.values())
 
 
 @pytest.mark.parametrize(
@@ -324,6 +324,8 @@ def test_limits_are_known_names_with_known_values(limits: dict[str, object]) -> 
         ("MKL_CBWR", "AVX512_E1,STRICT"),
         ("MKL_ENABLE_INSTRUCTIONS", "SSE4_2"),
         ("MKL_ENABLE_INSTRUCTIONS", "AVX512_E4"),
+        ("NPY_DISABLE_CPU_FEATURES", "X86_V3 X86_V4 AVX512_ICL"),
+        ("NPY_ENABLE_CPU_FEATURES", "X86_V3,X86_V4"),
     ],
 )
 def test_the_limits_of_the_libraries_manuals_are_limits(name: str, value: str) -> None:
@@ -361,7 +363,10 @@ def test_a_placement_is_made_of_known_words(text: str, threads: int) -> None:
 
 
 WRITES = {
+    "seedgrid/cli/cluster.py": {"os.environ['SEEDGRID_WORKERS'] = str(workers)"},  # a number
     "seedgrid/diffusion/accel/spinning.py": {"os.environ['GOMP_SPINCOUNT'] = SPIN_COUNT"},
+    "seedgrid/diffusion/away/ray_cluster.py": {"os.environ.pop('OMP_NUM_THREADS', None)"},
+    "seedgrid/diffusion/away/ray_node.py": {"os.environ.setdefault(name, value)"},  # of SETTINGS
     "seedgrid/diffusion/determinism.py": {"os.environ[CUBLAS_VARIABLE] = CUBLAS_VALUE"},
     "seedgrid/web/launch.py": {
         "os.environ.setdefault('FORWARDED_ALLOW_IPS', trusted_proxies())",
@@ -370,6 +375,7 @@ WRITES = {
     },
 }
 PROCESSES = {
+    "seedgrid/diffusion/away/ray_node.py": "os.execv",  # Python again, with its own words
     "seedgrid/diffusion/worker/spawn.py": "subprocess.run",
     "seedgrid/models/memory.py": "subprocess.run",  # the driver's own tool, with constant words
 }

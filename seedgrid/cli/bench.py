@@ -20,6 +20,9 @@ def bench(
     only: Annotated[str, typer.Option(help="Only contests whose name holds this.")] = "",
     threads: Annotated[int | None, typer.Option(min=1, help="Of torch, on both sides.")] = None,
     processes: Annotated[bool, typer.Option(help="Memory and start-up as well.")] = False,
+    cluster: Annotated[
+        bool, typer.Option(help="Instead: what Ray costs, and a hundred workers (minutes).")
+    ] = False,
     json: Annotated[Path | None, typer.Option(help="Write every measurement here.")] = None,
 ) -> None:
     """Measure SeedGrid beside plain diffusers, interleaved; the same as python -m benchmarks."""
@@ -27,6 +30,11 @@ def bench(
     if not (root / "benchmarks" / "__main__.py").is_file():
         raise InputError("bench_missing", field="bench", value=root / "benchmarks")
     sys.path.insert(0, str(root))
+    if cluster:
+        from benchmarks.cluster import main as measure_cluster
+
+        measure_cluster(rounds)
+        return
     from benchmarks.__main__ import SETTINGS, main
 
     unknown = [name for name in model or () if name not in (*SETTINGS, "none")]

@@ -1,6 +1,6 @@
 """Instruction limits: the environment variables that choose the instructions a CPU computes with.
 
-torch, oneDNN and MKL read them once, at their start, and they change bits, so a passport names
+torch, oneDNN, MKL and NumPy read them once, at their start; they change bits, so a passport names
 them and a child process or an exported script gets them back. A passport may be a stranger's:
 this is the one list of names and values that ever go from a file into an environment.
 
@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import Final
 
 _ISA: Final = r"(?:ALL|DEFAULT|SSE41|AVX(?:10|2|512)?(?:_[A-Z0-9]{1,8}){0,6})"
+_FEATURES: Final = re.compile(r"[A-Z0-9_]{2,11}(?:[ ,][A-Z0-9_]{2,11}){0,4}", re.ASCII)
 _MKL: Final = r"(?:SSE(?:2|3|4_1|4_2)|SSSE3|AVX|AVX2(?:_E1)?|AVX512(?:_E[1-5]|_MIC)?)"
 
 # oneDNN: https://uxlfoundation.github.io/oneDNN/dev_guide_cpu_dispatcher_control.html; MKL: its
@@ -26,6 +27,10 @@ _VALUES: Final[dict[str, re.Pattern[str]]] = {
         rf"(?:OFF|AUTO|COMPATIBLE|{_MKL})(?:,STRICT)?", re.IGNORECASE | re.ASCII
     ),
     "MKL_ENABLE_INSTRUCTIONS": re.compile(_MKL, re.IGNORECASE | re.ASCII),
+    # NumPy's logarithms and roots, of which schedulers make their tables:
+    # https://numpy.org/doc/stable/reference/simd/build-options.html
+    "NPY_DISABLE_CPU_FEATURES": _FEATURES,
+    "NPY_ENABLE_CPU_FEATURES": _FEATURES,
     # How many threads there really are: GCC's libgomp asks these, whatever torch is told.
     "OMP_DYNAMIC": re.compile(r"true|false|0|1", re.IGNORECASE | re.ASCII),
     "OMP_THREAD_LIMIT": re.compile(r"[0-9]{1,6}", re.ASCII),

@@ -38,7 +38,7 @@ _EXPLAINING: Final[dict[str, Callable[[str], bool]]] = {
     "device_name": _is_text,
     "driver": _is_text,
     "cpu_capability": lambda value: bool(re.fullmatch(r"[A-Z0-9_ ]{3,20}", value)),
-    "instruction_limits": lambda value: bool(re.fullmatch(r"[A-Za-z0-9_, ]{1,40}", value)),
+    "instruction_limits": lambda value: bool(re.fullmatch(r"[A-Za-z0-9_, ]{1,60}", value)),
     "threads": lambda value: value.isdigit() and 0 < int(value) <= 4096,
     "precision": _is_one_of(
         "none", "ieee", "tf32", "bf16", "highest", "high", "medium", "true", "false"

@@ -58,7 +58,9 @@ def _refused(page: Page) -> None:
 
 
 def _library(page: Page) -> None:
-    seeds(page).fill("0-3")
+    seeds(page).fill("4-7")
+    generate(page)  # A second work, so that two can be selected.
+    _picked(page)
     page.click("#sg-library-open")
     expect(page.locator("#sg-library .sg-item").first).to_be_visible()
 

@@ -23,6 +23,14 @@ from steps import (
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 
 SLOW_MS = 180_000
+COVERED = """() => {
+    const plate = document.querySelector(".sg-invitation > div").getBoundingClientRect();
+    const isCovered = (box) => box.bottom > plate.top && box.top < plate.bottom
+        && box.right > plate.left && box.left < plate.right;
+    const captions = [...document.querySelectorAll(".sg-opening .sg-caption")];
+    return captions.filter((each) => isCovered(each.getBoundingClientRect()))
+        .map((each) => each.textContent);
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +80,11 @@ def test_the_page_opens_with_pictures_of_the_model_in_the_box(
     page.set_default_timeout(SLOW_MS)
     expect(page.locator(".sg-example")).to_have_count(4)
     expect(variation(page, 2)).to_have_value(", neon")
+    expect(page.locator("#sg-final, #sg-final-4").filter(visible=True)).to_have_count(0)
+    expect(page.locator("#sg-around")).to_contain_text("No large finals here")
+    for width in (390, 1024, 1400):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate(COVERED) == [], width
     cell(page, 1).click()
     expect(cell(page, 1)).to_have_attribute("aria-selected", "true")
     expect(page.locator(f"{CELLS}[data-state='done']")).to_have_count(4)

@@ -59,11 +59,15 @@ class AwayBackend:
     Args:
         place: Where.
         cards: Knows the models that may be asked for; it never paints.
+
+    Attributes:
+        painted_s: How long the last batch took there.
     """
 
     def __init__(self, place: Place, cards: Backend) -> None:
         self._place = place
         self._cards = cards
+        self.painted_s = 0.0
         self._speeds = Speeds()
         self._passports: dict[tuple[str, Placement], Passport] = {}
 
@@ -141,6 +145,7 @@ class AwayBackend:
                     case "failed":
                         raise _raised(*said)
                     case "pictures":
+                        self.painted_s = said[1]
                         self._speeds.note(recipes[0], said[1])
                         return tuple(map(_outcome, said[0]))
                     case _:

@@ -128,11 +128,11 @@ class RayCluster(AwayBackend):
         self._numbers = count(1)
         self._joining: dict[Any, Any] = {}  # the answer that is waited for: the actor
         self._node_of: dict[Any, str] = {}  # by actor
-        self._there: dict[str, tuple[Backend, Any, Any]] = {}  # painter, actor, `stay`
+        self._there: dict[str, tuple[AwayBackend, Any, Any]] = {}  # painter, actor, `stay`
         self._not_before: dict[str, float] = {}  # by node, after a worker could not be started
         self._is_closed = False
 
-    def painters(self) -> Mapping[str, Backend]:
+    def painters(self) -> Mapping[str, AwayBackend]:
         """Return who can paint now; workers are started where a machine has room for them."""
         if not self._is_closed:
             self._start_missing()

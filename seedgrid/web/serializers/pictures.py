@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from seedgrid.core.card import ModelCard
 from seedgrid.core.entry import Entry
 from seedgrid.core.filenames import picture_filename
+from seedgrid.core.plain import one_line
 from seedgrid.core.prompts import compare_words
 from seedgrid.core.variations import fours
 from seedgrid.formats.links import link_query
@@ -49,10 +50,12 @@ def card(
     hint: str | None,
     lock: Json | None,
     model: ModelCard | None,
+    is_spread: bool = False,
 ) -> Json:
     """The picked picture: its seed, its words against its parent's, the facts of its recipe.
 
-    `model` is what its model does where nothing is said; None where it is not here.
+    `model` is what its model does where nothing is said; None where it is not here. Where several
+    computers paint, `is_spread`, one asks which.
     """
     recipe = entry.recipe
     before = parent.recipe.words if parent else recipe.words
@@ -71,6 +74,7 @@ def card(
         "scheduler": recipe.scheduler,
         "usual_scheduler": model.scheduler if model else recipe.scheduler,
         "model": recipe.model.id,
+        "where": one_line(entry.passport.device_name, limit=60) if is_spread else "",
         "portable": recipe.is_portable,
         "negative": recipe.negative_prompt,
         "strength": f"{recipe.strength:g}" if recipe.start else "",

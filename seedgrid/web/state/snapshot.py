@@ -187,7 +187,8 @@ class Snapshot:
         parent = self.find(entry.lineage.parent_id)
         hint = None if entry.lineage.round_id == self.state.round else "card_parent"
         lock, model = self._lock.of(entry), self._card_of(entry.recipe)
-        return pictures.card(entry, parent, hint=hint, lock=lock, model=model)
+        is_spread = bool(self._studio.painters)
+        return pictures.card(entry, parent, hint=hint, lock=lock, model=model, is_spread=is_spread)
 
     def _place(self, *, is_asked: bool) -> stages.Json:
         on_stage = {entry.id for entry in self.round.entries} if self.round else set()
