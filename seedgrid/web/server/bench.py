@@ -78,7 +78,6 @@ class Bench:
 
     async def run(self, task: Callable[[], Result], address: str = "") -> Result:
         """Do something on one of the threads for somebody who has a place; it is counted."""
-
         taken_s = 0.0
 
         def timed() -> Result:
