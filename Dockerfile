@@ -10,6 +10,8 @@ FROM python:${PYTHON}-slim-bookworm
 
 # "cpu" takes torch without the libraries of a GPU, "cuda" takes what the package index has.
 ARG TORCH=cpu
+# More packages, for a cluster "ray>=2.60,<3" (compose.yaml).
+ARG PACKAGES=
 
 ENV PYTHONUNBUFFERED=1 \
     PIP_NO_CACHE_DIR=1 \
@@ -32,7 +34,7 @@ COPY requirements.txt ./
 RUN if [ "$TORCH" = cpu ]; then \
         pip install --index-url https://download.pytorch.org/whl/cpu "torch>=2.8,<2.14"; \
     fi \
-    && pip install -r requirements.txt "mcp>=2.3,<3"
+    && pip install -r requirements.txt "mcp>=2.3,<3" $PACKAGES
 
 COPY pyproject.toml README.md LICENSE CHANGELOG.md app.py ./
 COPY assets ./assets

@@ -42,6 +42,7 @@ def _read_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--host", default=host, help=f"address to listen on ({host})")
     port = os.environ.get("SEEDGRID_PORT") or PORT
     parser.add_argument("--port", type=int, default=port, help=f"port; 0 takes a free one ({port})")
+    parser.add_argument("--cluster", help="paint on a cluster: local, auto, or ray://HOST:PORT")
     parser.add_argument("--lang", default="auto", choices=languages(), help="language of the page")
     return parser.parse_args(arguments)
 

@@ -38,6 +38,9 @@ window.SeedGrid = (() => {
     return open.map((part) => (lowers ? part[0].toLowerCase() + part.slice(1) : part)).join(joiner);
   }
 
+  /** A text as its words alone, to look whether one holds another. */
+  const bare = (said) => ` ${said.toLowerCase().split(/[^\p{L}\p{N}]+/u).join(" ").trim()} `;
+
   /** Make an element; `text` becomes textContent, never HTML. */
   function make(tag, attributes = {}, ...children) {
     const node = document.createElement(tag);
@@ -207,5 +210,5 @@ window.SeedGrid = (() => {
     return key ? key.slice(prefix.length) : label;
   }
 
-  return { fields: config.fields, links: config.links, maxUploadMb: config.max_upload_mb, language, text, make, icon, image, words, shows, tell, payload, follow, pictureUrl, thumbUrl, byId, allow, refresh, rove, withPick, seen };
+  return { fields: config.fields, links: config.links, maxUploadMb: config.max_upload_mb, language, text, bare, make, icon, image, words, shows, tell, payload, follow, pictureUrl, thumbUrl, byId, allow, refresh, rove, withPick, seen };
 })();

@@ -1,7 +1,7 @@
 /* Words that the model knows, as chips under the prompt. A subject or a style takes the place of the
    one that is there; all other words go into the variations. */
 SeedGrid.hints = ({ element, props, watch }) => {
-  const { make, text, byId } = SeedGrid;
+  const { make, text, bare, byId } = SeedGrid;
   const inputOf = (id) => byId(id)?.querySelector("textarea, input");
   let lastVariation = 4;
   document.addEventListener("focusin", (event) => {
@@ -69,10 +69,9 @@ SeedGrid.hints = ({ element, props, watch }) => {
   /** Mark the words that stand in a field already. */
   function mark() {
     const inFields = [...document.querySelectorAll("#sg-prompt textarea, #sg-variations input")];
-    const wholeWords = (text) => ` ${text.toLowerCase().split(/[^\p{L}\p{N}]+/u).join(" ").trim()} `;
-    const said = inFields.map((input) => wholeWords(input.value));
+    const said = inFields.map((input) => bare(input.value));
     for (const node of element.querySelectorAll(".sg-chip")) {
-      const isSaid = said.some((words) => words.includes(wholeWords(node.textContent)));
+      const isSaid = said.some((words) => words.includes(bare(node.textContent)));
       node.setAttribute("aria-pressed", String(isSaid));
     }
   }

@@ -71,7 +71,7 @@
   // The list, folded, beneath the words that the model knows.
   const search = make("input", { type: "search", class: "sg-field", maxlength: "200", placeholder: text("history_search"), "aria-label": text("history_search"), oninput: () => draw() });
   const list = make("ul", { class: "sg-history-list", "aria-label": text("history_label") });
-  const clear = make("button", { type: "button", class: "sg-history-clear", text: text("history_clear"), onclick: () => keep([]) });
+  const clear = make("button", { type: "button", class: "sg-history-clear", text: text("history_clear"), onclick: () => (keep([]), SeedGrid.forgetOwn()) });
   const box = make("details", { class: "sg-history" }, make("summary", { text: text("history_label") }), make("div", { class: "sg-history-head" }, search, clear), list);
 
   function entry(prompt) {

@@ -1,4 +1,4 @@
-/* Keys: Ctrl+Enter generate, 1-4 pick, R refine, B back, Z zoom, F favourite, Esc stop, ? their list.
+/* Keys: Ctrl+Enter generate, 1-4 pick, R refine, B back, Z zoom, F favourite, Esc stop or let go, ? their list.
    While one types, only Ctrl+Enter and Esc count, and Enter in a variation, which refines. Every key
    clicks what a mouse would click. */
 (() => {
@@ -27,7 +27,7 @@
   /** Every key and what it does. */
   function help() {
     const { keys } = SeedGrid;
-    const rows = [["1 – 4", text("pick_title")], ...keys.map(([, , shown, key]) => [shown, text(key)])];
+    const rows = [["1 – 4", text("pick_title")], ...keys.map(([, , shown, key, help]) => [shown, text(help ?? key)])];
     const list = rows.flatMap(([key, what]) => [
       make("dt", {}, make("kbd", { text: key })),
       make("dd", { text: what }),
@@ -56,6 +56,7 @@
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     if (event.key === "Escape" && !document.querySelector("dialog[open]")) {
       if (document.documentElement.classList.contains("sg-busy")) press("sg-stop");
+      else if (!isTyping(event.target)) SeedGrid.letGo();
       return;
     }
     if (isTyping(event.target)) return;

@@ -7,14 +7,14 @@
     ...[1, 2, 3, 4].map((number) => [`sg-vary-${number}`, "vary_label", number]),
   ];
 
-  /** Button, key as `aria-keyshortcuts` has it, key as one reads it, words. The list of `?`. */
+  /** Button, key as `aria-keyshortcuts` has it, key as one reads it, words, and those of the list of `?`. */
   SeedGrid.keys = [
     ["sg-generate", "Control+Enter", "Ctrl + Enter", "generate"],
     ["sg-refine", "R", "R", "refine"],
     ["sg-back", "B", "B", "back"],
     ["sg-zoom", "Z", "Z", "zoom"],
     ["sg-star", "F", "F", "help_favourite"],
-    ["sg-stop", "Escape", "Esc", "stop"],
+    ["sg-stop", "Escape", "Esc", "stop", "help_stop"],
     ["sg-help", "?", "?", "help_title"],
   ];
 

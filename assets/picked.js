@@ -45,7 +45,7 @@ SeedGrid.picked = ({ element, props, watch, favourite, note }) => {
     star.append(icon("star"));
     const lock = make("p", { class: "sg-lock", title: text("lock_title") }, icon("lock"));
     lock.append(make("span", { class: "sg-lock-seed", text: value.seed }));
-    if (value.mix) lock.append(make("span", { class: "sg-quiet", text: value.mix }));
+    if ([value.mix ?? []].flat().length) lock.append(make("span", { class: "sg-quiet", text: mixed(value) }));
     if (value.lock) lock.append(badge(value.lock));
     if (value.checked === false) lock.append(badge({ key: "lock_elsewhere", data: {} }));
     return make(
@@ -55,6 +55,12 @@ SeedGrid.picked = ({ element, props, watch, favourite, note }) => {
       make("div", { class: "sg-card-text" }, lock, words(value.pieces), painted(value)),
       star,
     );
+  }
+
+  /** How much of which seeds' noise was mixed in; of a neighbour, which of the four it is. */
+  function mixed({ mix, neighbour }) {
+    const shares = [mix].flat().map((share) => text("mix_share", share)).join(" + ");
+    return neighbour ? `${shares} ${text("mix_neighbour", { number: neighbour })}` : shares;
   }
 
   /** What the model was given, where the words were typed in another language than its own. */

@@ -102,6 +102,7 @@
     if (old && before.work !== value.work && before.round) old.now = { ...old.base, vary: now.vary };
     keepRecords();
     isFilled = true;
+    document.dispatchEvent(new Event("sg-filled"));
   }
 
   const read = () => JSON.parse(SeedGrid.seen(ids));
@@ -132,8 +133,10 @@
       else type(names[name], value);
     }
     await choose(fields ?? {});
-    if (wanted === fields) isFilled = true;
+    if (wanted !== fields) return;
+    isFilled = true;
     record();
+    document.dispatchEvent(new Event("sg-filled"));
   }
 
   function type(id, value) {
@@ -189,6 +192,8 @@
     send = arrive;
     SeedGrid.choose = choose;
   };
+  /** Whether the fields show this place, and what the next rounds may try there. */
+  SeedGrid.placeNow = () => ({ isFilled, epoch: current.epoch, offers: current.offers ?? [] });
   /** What stands in the fields, as a payload. */
   SeedGrid.typed = () => JSON.stringify(Object.fromEntries(Object.entries(read()).filter(([name]) => name !== "vary")));
   SeedGrid.offered = () => offered();

@@ -2,11 +2,13 @@
    drawn as lanes beside them. A click goes to that round. */
 SeedGrid.rail = ({ element, props, watch, go }) => {
   const { make, text, image, thumbUrl } = SeedGrid;
+  const MOST_PX = 34; // for the lines
   const list = make("ol", { class: "sg-rounds" });
   list.setAttribute("aria-label", text("rail_label"));
   element.replaceChildren(list);
   let current = { epoch: -1 };
   let shown = "";
+  let gutter = 0;
 
   function show(value) {
     if (value.epoch < current.epoch) return;
@@ -21,9 +23,10 @@ SeedGrid.rail = ({ element, props, watch, go }) => {
 
   function draw(value) {
     const lanes = Math.max(0, ...value.rounds.map((round) => round.lane)) + 1;
-    list.style.setProperty("--sg-lanes", lanes > 1 ? lanes : 0);
+    gutter = lanes > 1 ? Math.min(10 + 6 * lanes, MOST_PX) : 0; // the rail is as wide as before
+    list.style.setProperty("--sg-gutter", `${gutter}px`);
     list.replaceChildren(...value.rounds.map((round) => item(round, value.current)));
-    if (lanes > 1) list.prepend(branches(value.rounds));
+    if (lanes > 1) list.prepend(branches(value.rounds, gutter / lanes));
     ring(SeedGrid.stageNow?.().cells?.[SeedGrid.stageNow().picked]?.id);
     reveal(list.querySelector("[aria-current]"));
   }
@@ -48,7 +51,7 @@ SeedGrid.rail = ({ element, props, watch, go }) => {
   }
 
   function item(round, current) {
-    const name = round.depth ? text("rail_refine", { number: round.depth }) : text("rail_seeds");
+    const name = round.name.words ?? text(round.name.key, round.name.data);
     const button = make("button", {
       type: "button",
       class: "sg-round",
@@ -68,11 +71,11 @@ SeedGrid.rail = ({ element, props, watch, go }) => {
       button.append(image(thumbUrl(cell.id), cell.lost, attributes));
     }
     button.style.setProperty("--sg-columns", Math.ceil(Math.sqrt(round.cells.length)));
-    return make("li", {}, make("span", { class: "sg-round-name", text: name }), button);
+    return make("li", {}, make("span", { class: "sg-round-name", text: name, title: name }), button);
   }
 
   /** Lines from each round to its parent, one lane a branch, in the gutter left of the rounds. */
-  function branches(rounds) {
+  function branches(rounds, step) {
     const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
     svg.setAttribute("class", "sg-branches");
     svg.setAttribute("aria-hidden", "true");
@@ -83,7 +86,7 @@ SeedGrid.rail = ({ element, props, watch, go }) => {
         const box = node.getBoundingClientRect();
         return box.top + box.height / 2 - top;
       });
-      const x = (lane) => 5 + lane * 11;
+      const x = (lane) => 5 + lane * step;
       svg.replaceChildren();
       rounds.forEach((round, row) => {
         const parent = rowOf.get(round.parent);
@@ -108,6 +111,7 @@ SeedGrid.rail = ({ element, props, watch, go }) => {
     return node;
   }
 
+  SeedGrid.railNow = () => current;
   SeedGrid.shows.rail = show;
   SeedGrid.follow(props, watch, show);
 };

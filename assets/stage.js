@@ -62,16 +62,26 @@ SeedGrid.stage = ({ element, props, watch, pick, example }) => {
     return cell;
   }
 
-  /** Pick a cell, or let go of it when it is the picked one; a forming one counts once it is done. */
+  /** Pick a cell; the picked one stays so. A forming one counts once it is done. */
   function choose(index) {
     const state = current.cells?.[index]?.state;
     if (current.cells?.[index]?.example) return example({ example: current.cells[index].example });
     if (!["done", "waiting", "painting"].includes(state)) return;
-    picked = picked === index ? null : index;
+    if (picked === index) return;
+    picked = index;
     mark();
-    if (picked === null) pick({ id: null });
-    else if (state === "done") pick({ id: current.cells[index].id });
+    if (state === "done") pick({ id: current.cells[index].id });
   }
+
+  /** Let go of what is picked, and say so. */
+  SeedGrid.letGo = () => {
+    if (picked === null) return;
+    const number = picked + 1;
+    picked = null;
+    mark();
+    pick({ id: null });
+    SeedGrid.shows.status({ epoch: current.epoch, key: "status_let_go", kind: "done", data: { number } });
+  };
 
   function mark() {
     for (const cell of cells) {
@@ -169,7 +179,7 @@ SeedGrid.stage = ({ element, props, watch, pick, example }) => {
     const mark = state.lost ? "picture_gone" : state.trashed ? "picture_trashed" : null;
     node.dataset.mark = mark ?? "";
     cell.mark.textContent = mark ? text(mark) : "";
-    cell.caption.textContent = state.words ?? "";
+    cell.caption.textContent = state.words || (state.mix ? text("mix_share", state.mix) : "");
     cell.seed.replaceChildren();
     if (state.seed !== null && state.seed !== undefined) {
       if (state.locked) cell.seed.append(icon("lock"));

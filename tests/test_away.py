@@ -15,10 +15,17 @@ import pytest
 from stores import MakeRecipes, MemoryStore
 
 from seedgrid.core import variables
-from seedgrid.core.errors import DeviceError, ModelError, RunCancelled, RunError, SeedGridError
+from seedgrid.core.errors import (
+    DeviceError,
+    InputError,
+    ModelError,
+    RunCancelled,
+    RunError,
+    SeedGridError,
+)
 from seedgrid.core.events import Noise, Step
 from seedgrid.core.plan import plan_grid
-from seedgrid.diffusion.away import computing
+from seedgrid.diffusion.away import computing, ray_node
 from seedgrid.diffusion.away.backend import AwayBackend
 from seedgrid.diffusion.away.computing import News, compute
 from seedgrid.diffusion.away.zero_gpu import ZeroGpu, seconds_for
@@ -220,6 +227,13 @@ def test_only_a_space_with_lent_gpus_paints_away(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("SPACES_ZERO_GPU", "true")
     assert variables.is_zero_gpu()
     assert isinstance(_lent(own), AwayBackend)
+
+
+@pytest.mark.parametrize("text", ["", "here", "ray://", "ray://host", "ray://a b:1", "ray://h:x"])
+def test_what_is_no_cluster_is_said(text: str) -> None:
+    """The option takes three kinds of words."""
+    with pytest.raises(InputError, match="no cluster"):
+        ray_node.read_address(text)
 
 
 FORKING = """

@@ -600,11 +600,17 @@ def test_only_unknown_cells_are_painted(
 def test_fresh_paints_again(
     backend: FakeBackend, engine: Engine, make_recipes: MakeRecipes
 ) -> None:
-    """“Make it again” computes what the library remembers, and the bits are the same."""
+    """What the library remembers is computed, and compared: the bits are the same."""
     first = engine.submit(plan_grid(make_recipes()), owner="me").result(SOON_S)
-    again = engine.submit(plan_grid(make_recipes()), owner="me", fresh=True).result(SOON_S)
+    expected = [entry.pixels_sha256 for entry in first]
+    again = engine.submit(plan_grid(make_recipes()), owner="me", fresh=True, expected=expected)
+    assert [entry.pixels_sha256 for entry in again.result(SOON_S)] == expected
     assert len(backend.calls) == 2
-    assert [e.pixels_sha256 for e in again] == [e.pixels_sha256 for e in first]
+    assert again.differing == ()
+    planted = [*expected[:3], "0" * 64]
+    other = engine.submit(plan_grid(make_recipes()), owner="me", fresh=True, expected=planted)
+    other.result(SOON_S)
+    assert other.differing == (3,)
 
 
 # Borrowing, warming, closing

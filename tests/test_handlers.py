@@ -12,7 +12,7 @@ import pytest
 from gates import HeldBackend
 
 from seedgrid.core.prompts import GUIDE_SUFFIXES
-from seedgrid.core.request import Request, resolve
+from seedgrid.core.request import STRONG, SUBTLE, Request, resolve
 from seedgrid.core.turbo import quicken
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.processor import has_fast_bfloat16
@@ -209,10 +209,34 @@ def test_a_branch_gets_a_lane_of_its_own(handlers: Handlers, studio: Studio) -> 
     first, second = news.stage["cells"][0]["id"], news.stage["cells"][3]["id"]
     refine(handlers, place, first)
     _, news = refine(handlers, place, second)
-    assert [(r["depth"], r["lane"]) for r in news.rail["rounds"]] == [(0, 0), (1, 0), (1, 1)]
+    assert [r["lane"] for r in news.rail["rounds"]] == [0, 0, 1]
     ringed = [cell["id"] for cell in news.rail["rounds"][0]["cells"] if cell["picked"]]
     assert ringed == [first, second]
     assert len(rounds_of(studio.library.work(place["work"]))) == 3
+
+
+def test_rounds_are_named_by_what_was_changed(handlers: Handlers) -> None:
+    """Those of one parent tell themselves apart: by words not tried before, by how far they go."""
+    place, news = grid(handlers)
+    first = news.stage["cells"][0]["id"]
+    refine(handlers, place, first)
+    here = place | {"picked": first}
+    for vary in ((", artsy", ", neon"), ("guidance 3",), ("guidance 3",)):
+        follow(handlers, handlers.on_refine(RoundPayload(vary=vary), here))
+    for weight in (SUBTLE, STRONG):
+        news = follow(handlers, handlers.on_variations(weight, RoundPayload(), here))[-1]
+    names = [each["name"] for each in news.rail["rounds"]]
+    assert names == [
+        {"key": "rail_seeds"},
+        {"words": GUIDE_SUFFIXES[0]},
+        {"words": ", neon"},
+        {"words": "guidance 3"},
+        {"key": "rail_again"},
+        {"key": "rail_subtle"},
+        {"key": "rail_strong"},
+    ]
+    neighbour = news.stage["cells"][1]
+    assert (neighbour["words"], neighbour["mix"]["percent"]) == ("", f"{100 * STRONG:g}")
 
 
 def test_a_round_of_the_rail_can_be_gone_to(handlers: Handlers) -> None:
@@ -233,7 +257,7 @@ def test_one_can_go_away_from_a_run_and_come_back(handlers: Handlers, painter: P
     forming = handlers.on_refine(RoundPayload(vary=GUIDE_SUFFIXES), place | picked)
     assert forming.rail is not None
     first, second = forming.rail["rounds"]
-    assert (second["parent"], second["depth"], second["lane"]) == (first["id"], 1, 0)
+    assert (second["parent"], second["lane"]) == (first["id"], 0)
     assert [cell["id"] for cell in second["cells"]] == [None] * 4
     away = handlers.on_back(kept(forming))
     assert away.stage is not None
@@ -446,7 +470,7 @@ def test_what_is_remembered_is_said_and_can_be_made_again(
     assert (news.status["key"], news.status["data"]) == ("status_remembered", {"number": 4})
     assert len(painter.calls) == 1
     again = follow(handlers, handlers.on_again(place))[-1]
-    assert again.status["key"] == "status_done"
+    assert (again.status["key"], again.status["data"]) == ("status_again_same", {"number": 4})
     assert [c["seed"] for c in again.stage["cells"]] == [5, 6, 7, 8]
     assert len(painter.calls) == 2
 

@@ -29,7 +29,7 @@ from seedgrid.core.seeds import MAX_CHARACTERS, MAX_SEEDS_AT_ONCE, check_seed, p
 from seedgrid.formats.importers import a1111, comfyui, invokeai
 from seedgrid.formats.links import read_link
 from seedgrid.web.actions.form import FormPayload, read_request
-from seedgrid.web.serializers.pictures import caption
+from seedgrid.web.serializers.changes import caption
 
 _ITEM = re.compile(r"(-?\d{1,20})(?:\s*[-–…]\s*(\d{1,20}))?")
 _LIST = re.compile(rf"\s*{_ITEM.pattern}(?:\s*[,;\s]\s*{_ITEM.pattern})*\s*[,;]?\s*")

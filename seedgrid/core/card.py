@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from seedgrid.core.prompts import FURTHER_SUFFIXES, GUIDE_SUFFIXES
 from seedgrid.core.recipe import LOCK_WIDTH, MAX_STEPS, DType, ModelRef
 from seedgrid.core.words import Vocabulary
 
@@ -61,3 +62,17 @@ class ModelCard:
     vocabulary: Vocabulary | None = None
     suffixes: tuple[str, ...] = ()
     fragile: bool = False
+
+    @property
+    def offers(self) -> tuple[str, ...]:
+        """Suffixes for one round after another, the best first: its own, then the guide's.
+
+        Of the details that it knows, those of several words come first (`at sunset`): a bare
+        colour says little at the end of a prompt.
+        """
+        words = self.hints.get("modifiers", ()) + tuple(
+            sorted(self.hints.get("attributes", ()), key=lambda word: " " not in word)
+        )
+        further = () if words else FURTHER_SUFFIXES
+        own = (*self.suffixes, *(f", {word}" for word in words))
+        return tuple(dict.fromkeys((*own, *GUIDE_SUFFIXES, *further)))

@@ -23,6 +23,18 @@ GUIDE_PROMPT: Final = "Labrador in the style of Vermeer"
 GUIDE_SUFFIXES: Final = (", highly realistic", ", artsy", ", trending", ", colorful")
 """The four suffixes of the guide."""
 
+FURTHER_SUFFIXES: Final = (
+    ", at night",
+    ", black and white",
+    ", in the fog",
+    ", vintage",
+    ", close-up",
+    ", golden hour",
+    ", from above",
+    ", in winter",
+)
+"""For second rounds, where a model does not say which words it knows."""
+
 MAX_COMPARISONS: Final = 100_000
 """Of one word with another; where more would be needed, the words between are all another."""
 

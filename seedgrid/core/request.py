@@ -27,8 +27,8 @@ SUBTLE: Final = 0.1
 
 _OWN: Final = {"model", "start", "strength"}
 
-STRONG: Final = 0.3
-"""How far a strong neighbour lies."""
+STRONG: Final = 0.4
+"""How far a strong neighbour lies: about half as far from its parent as another seed's picture."""
 
 
 @dataclass(frozen=True, kw_only=True)

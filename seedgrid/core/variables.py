@@ -147,6 +147,25 @@ VARIABLES: Final = (
         home="7860",
     ),
     Variable(
+        name="SEEDGRID_WORKERS",
+        what="How many workers this machine offers a cluster; 0 is none.",
+        home="one a GPU, or one",
+    ),
+    Variable(
+        name="SEEDGRID_MIX_WORKERS",
+        what=(
+            "`1` lets workers of different kinds paint one grid of a cluster, whose pictures may"
+            " then differ in their last bits."
+        ),
+        home="0",
+    ),
+    Variable(
+        name="SEEDGRID_METRICS",
+        what="`1` shows the state of queue and workers on a public page too, to whoever asks.",
+        home="1",
+        public="0",
+    ),
+    Variable(
         name="SPACE_ID",
         what="Set by Hugging Face: the page is a Space and public.",
     ),
@@ -189,7 +208,12 @@ _BY_NAME: Final = {variable.name: variable for variable in VARIABLES}
 
 def is_public() -> bool:
     """Tell whether strangers use this page: a Space, or where `SEEDGRID_PUBLIC` says so."""
-    return "SPACE_ID" in os.environ or os.environ.get("SEEDGRID_PUBLIC", "").lower() in _YES
+    return "SPACE_ID" in os.environ or is_on("SEEDGRID_PUBLIC")
+
+
+def is_on(name: str) -> bool:
+    """Tell whether a variable says yes."""
+    return os.environ.get(name, "").lower() in _YES
 
 
 def allowed_models() -> frozenset[str] | None:
@@ -200,7 +224,7 @@ def allowed_models() -> frozenset[str] | None:
 
 def is_zero_gpu() -> bool:
     """Tell whether this is a Space to which GPUs are lent for seconds."""
-    return os.environ.get("SPACES_ZERO_GPU", "").lower() in _YES
+    return is_on("SPACES_ZERO_GPU")
 
 
 def number(name: str, *, is_public: bool) -> float | None:

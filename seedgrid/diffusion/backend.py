@@ -5,9 +5,9 @@ Importing this needs no torch. `fake.FakeBackend` and `diffusion.DiffusersBacken
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, Protocol
+from typing import Final, Literal, Protocol, runtime_checkable
 
 from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import RunError
@@ -194,4 +194,20 @@ class Backend(Protocol):
 
         The one call beside `card` that comes from another thread.
         """
+        ...
+
+
+@runtime_checkable
+class ManyPainters(Protocol):
+    """A backend that knows several, which paint at the same time: a cluster's workers.
+
+    A painter raises `RunError("worker_lost")` when it is gone, and is closed by whoever used it.
+    """
+
+    def painters(self) -> Mapping[str, Backend]:
+        """Return who can paint now, by names that are never used again; asked again and again."""
+        ...
+
+    def close(self) -> None:
+        """Let go of everything."""
         ...

@@ -6,16 +6,28 @@
             ...
 
 Knows nothing of screens, prompts or files. `engine.py` is the door, `run.py` what watchers hold,
-`fair_queue.py` who is next, `worker.py` the thread that paints, `painting.py` how it paints one
-run, `saving.py` what the thread beside it does, `watchdog.py` who notices when it does not come
-back.
+`fair_queue.py` who is next, `worker.py` the thread that paints, `crew.py` several that do,
+`painting.py` how one run is painted, `saving.py` what the thread beside it does, `watchdog.py` who
+notices when one does not come back.
 """
 
 from seedgrid.engine.admission import UNBOUNDED, Bounds, Load
+from seedgrid.engine.crew import PainterState
 from seedgrid.engine.engine import Engine
 from seedgrid.engine.run import Run, State
 from seedgrid.engine.store import Store
 from seedgrid.engine.warming import Warmth
 from seedgrid.engine.watchdog import Patience
 
-__all__ = ["UNBOUNDED", "Bounds", "Engine", "Load", "Patience", "Run", "State", "Store", "Warmth"]
+__all__ = [
+    "UNBOUNDED",
+    "Bounds",
+    "Engine",
+    "Load",
+    "PainterState",
+    "Patience",
+    "Run",
+    "State",
+    "Store",
+    "Warmth",
+]

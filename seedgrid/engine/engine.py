@@ -18,8 +18,9 @@ from seedgrid.core.plan import Job
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request, resolve
 from seedgrid.core.speeds import Speeds
-from seedgrid.diffusion.backend import Backend, Placement, even_threads
+from seedgrid.diffusion.backend import Backend, ManyPainters, Placement, even_threads
 from seedgrid.engine.admission import UNBOUNDED, Asker, Bounds, Load, Waiting, admit
+from seedgrid.engine.crew import Crew, PainterState
 from seedgrid.engine.fair_queue import Errand, FairQueue
 from seedgrid.engine.loan import Loan
 from seedgrid.engine.painting import Strays
@@ -79,7 +80,7 @@ class Engine:
         self._on_lost = on_lost
         self._why_closed = "engine_closed"
         self._strays = Strays()
-        self._worker = self._new_worker()
+        self._worker: Worker | Crew = self._new_worker()
         atexit.register(self.close)
 
     def __enter__(self) -> Self:
@@ -110,6 +111,7 @@ class Engine:
         fresh: bool = False,
         library: Store | None = None,
         placement: Placement | None = None,
+        expected: Sequence[str] = (),
         notices: Sequence[Notice] = (),
     ) -> Run:
         """Have pictures made; returns at once.
@@ -121,6 +123,7 @@ class Engine:
             fresh: Compute even what the library remembers.
             library: Where the pictures go; the engine's own by default.
             placement: Where to compute; the engine's own by default.
+            expected: By job, the digest of the pixels that it is compared with.
             notices: What whoever asked should know of the jobs.
 
         Raises:
@@ -140,6 +143,7 @@ class Engine:
             library=library,
             placement=_locked(placement) if placement else self._placement,
             fresh=fresh,
+            expected=expected,
             notices=notices,
             on_cancel=self._on_cancel,
         )
@@ -185,7 +189,7 @@ class Engine:
             if owner:
                 self._admit(asker, recipes)
             errand = Errand(
-                do=lambda: loan.do(self._backend),
+                do=loan.do,
                 fail=loan.fail,
                 owner=owner,
                 extra_s=_LONG * self._speeds.estimate_s(recipes),
@@ -204,7 +208,7 @@ class Engine:
         recipe = _any_recipe(self._backend.card(model))
         self._queue.put_errand(
             self._warming.errand(
-                recipe.model.id, lambda: self._backend.prepare(recipe, self._placement)
+                recipe.model.id, lambda backend: backend.prepare(recipe, self._placement)
             )
         )
 
@@ -245,7 +249,14 @@ class Engine:
             loan.future.cancel()
         atexit.unregister(self.close)
 
-    def _new_worker(self) -> Worker:
+    @property
+    def painters(self) -> tuple[PainterState, ...]:
+        """Who paints, where several do."""
+        return self._worker.painters if isinstance(self._worker, Crew) else ()
+
+    def _new_worker(self) -> Worker | Crew:
+        if isinstance(self._backend, ManyPainters):
+            return Crew(self._backend, self._queue, self._speeds, self._patience)
         worker = Worker(self._backend, self._queue, self._speeds, self._strays)
         Watchdog(worker, self._patience, lambda loss: self._go_on_without(worker, loss))
         return worker
@@ -290,7 +301,8 @@ class Engine:
     def _active_runs(self) -> Iterator[Waiting]:
         for run in self._runs.values():
             if not (run.has_ended or run.cancelled):  # One that is about to stop does not count.
-                left = [job.recipe for cell, job in enumerate(run.jobs) if cell not in run.finished]
+                finished = run.finished
+                left = [job.recipe for cell, job in enumerate(run.jobs) if cell not in finished]
                 asker = Asker(owner=run.owner, address=run.address)
                 yield Waiting(asker=asker, left_s=self._speeds.estimate_s(left))
 

@@ -15,6 +15,7 @@ from typing import Generic, TypeVar
 
 from seedgrid.core.errors import RunError
 from seedgrid.core.events import Queued
+from seedgrid.diffusion.backend import Backend
 from seedgrid.engine.run import Run
 
 
@@ -23,13 +24,13 @@ class Errand:
     """Something else than pictures, to be done by the engine's own thread.
 
     Attributes:
-        do: Does it; raises nothing that anybody waits for.
+        do: Does it with a backend; raises nothing that anybody waits for.
         fail: Tells whoever waits that the engine's thread is lost.
         owner: Whose turn it takes; the engine's own has none.
         extra_s: How much longer than a run it may be without a sign of life.
     """
 
-    do: Callable[[], None]
+    do: Callable[[Backend], None]
     fail: Callable[[RunError], None] = field(default=lambda error: None)  # noqa: ARG005
     owner: str = ""
     extra_s: float = 0.0
@@ -55,12 +56,18 @@ class _Turns(Generic[Item]):
         self._by_owner.setdefault(item.owner, deque()).appendleft(item)
         self._by_owner.move_to_end(item.owner)
 
-    def take(self) -> Item:
-        owner, items = next(iter(self._by_owner.items()))
-        item = items.popleft()
-        self._by_owner.move_to_end(owner)
-        self._tidy(owner)
-        return item
+    def take(self, fits: Callable[[Item], bool]) -> Item | None:
+        for owner, items in self._by_owner.items():
+            item = next(filter(fits, items), None)
+            if item is not None:
+                items.remove(item)
+                self._by_owner.move_to_end(owner)
+                self._tidy(owner)
+                return item
+        return None
+
+    def has(self, item: Item) -> bool:
+        return item in self._by_owner.get(item.owner, ())
 
     def remove(self, item: Item) -> bool:
         items = self._by_owner.get(item.owner)
@@ -85,6 +92,10 @@ class _Turns(Generic[Item]):
             del self._by_owner[owner]
 
 
+def _any(_: object) -> bool:
+    return True
+
+
 class FairQueue:
     """Runs and errands. All methods may be called from any thread."""
 
@@ -93,6 +104,7 @@ class FairQueue:
         self._runs: _Turns[Run] = _Turns()
         self._errands: _Turns[Errand] = _Turns()
         self._positions: dict[str, int] = {}
+        self._shared: set[str] = set()
         self._owes_an_errand = False
         self._closed = False
 
@@ -104,24 +116,54 @@ class FairQueue:
         """Let a run that was begun wait for its next turn; False when the queue is closed."""
         return self._wait(self._runs.put_back, run)
 
+    def share(self, run: Run) -> bool:
+        """Let others paint at a run that is being painted; False when the queue is closed.
+
+        It is told of no position: it does not wait.
+        """
+        with self._changed:
+            if self._runs.has(run):
+                return True
+            self._shared.add(run.id)
+            return self._wait(self._runs.put_back, run)
+
     def put_errand(self, errand: Errand) -> bool:
         """Let an errand wait for its turn; False when the queue is closed."""
         return self._wait(self._errands.put, errand)
 
-    def take(self) -> Run | Errand | None:
-        """Wait for the next run or errand and take it out; None when the queue is closed."""
+    def take(
+        self, fits: Callable[[Run], bool] = _any, is_over: Callable[[], bool] = lambda: False
+    ) -> Run | Errand | None:
+        """Wait for the next run or errand and take it out; None when the queue is closed.
+
+        Args:
+            fits: Whether whoever asks may paint a run; it is passed over otherwise.
+            is_over: None is returned as soon as this is true; looked at when `nudge` is called.
+        """
         with self._changed:
-            self._changed.wait_for(lambda: self._runs or self._errands or self._closed)
-            if self._closed:
-                return None
-            if self._errands and (self._owes_an_errand or not self._runs):
-                self._owes_an_errand = False
-                return self._errands.take()
-            self._owes_an_errand = True
-            run = self._runs.take()
-            self._positions.pop(run.id, None)
-            self._tell_positions()
-            return run
+            while not (self._closed or is_over()):
+                if item := self._take(fits):
+                    return item
+                self._changed.wait()
+            return None
+
+    def nudge(self) -> None:
+        """Have everybody who waits in `take` look again."""
+        with self._changed:
+            self._changed.notify_all()
+
+    def _take(self, fits: Callable[[Run], bool]) -> Run | Errand | None:
+        if self._errands and self._owes_an_errand:
+            self._owes_an_errand = False
+            return self._errands.take(_any)
+        run = self._runs.take(fits)
+        if run is None:
+            return self._errands.take(_any)
+        self._owes_an_errand = True
+        self._shared.discard(run.id)
+        self._positions.pop(run.id, None)
+        self._tell_positions()
+        return run
 
     def others_wait(self, run: Run) -> bool:
         """Tell whether anybody but a run's owner waits for a turn, or an errand does."""
@@ -133,6 +175,7 @@ class FairQueue:
         with self._changed:
             is_there = self._runs.remove(run)
             if is_there:
+                self._shared.discard(run.id)
                 self._positions.pop(run.id, None)
                 self._tell_positions()
             return is_there
@@ -158,6 +201,6 @@ class FairQueue:
 
     def _tell_positions(self) -> None:
         for position, run in enumerate(self._runs.in_order()):
-            if self._positions.get(run.id) != position:
+            if run.id not in self._shared and self._positions.get(run.id) != position:
                 self._positions[run.id] = position
                 run.announce(Queued(position=position))

@@ -75,32 +75,31 @@ class Painter:
         saving: list[Future[None]] = []
         has_painted = False
         try:
-            for cells in _same_setting(run.jobs):
-                left = tuple(
-                    cell for cell in cells if cell not in run.finished and cell not in run.missed
-                )
-                passport = self._prepare(run, left or cells)
-                unknown = self._recall(run, left, passport, saving)
+            for cells in same_setting(run.jobs):
+                left = unfinished(run, cells)
+                passport = self.prepare(run, left or cells)
+                unknown = self.recall(run, left, passport, saving)
                 while unknown:
                     if has_painted and (yield):
-                        passport = self._prepare(run, unknown)
+                        passport = self.prepare(run, unknown)
                     batch = unknown[: run.jobs[unknown[0]].recipe.lock_width]
                     try:
-                        painted = _painted(run, batch, self._paint_batch(run, batch))
+                        painted = pictures_of(run, batch, self.paint_batch(run, batch))
                     except RunError as error:
-                        _ease(run, unknown, error)
-                        passport = self._prepare(run, unknown)
+                        ease(run, unknown, error)
+                        passport = self.prepare(run, unknown)
                         continue
                     unknown = unknown[len(batch) :]
                     has_painted = True
-                    before, saving = saving, self._save(run, painted, passport)
+                    before, saving = saving, self.save(run, painted, passport)
                     wait_for(before)  # Memory holds two batches at most.
         finally:
             wait_for(saving)
         for reason in run.missed.values():
             raise reason
 
-    def _prepare(self, run: Run, cells: Cells) -> Passport:
+    def prepare(self, run: Run, cells: Cells) -> Passport:
+        """Load what some cells of one setting need and say under which passport, easing the run."""
         while True:
             if run.cancelled:
                 raise RunCancelled("run_cancelled")
@@ -111,12 +110,12 @@ class Painter:
             try:
                 passport = self._backend.prepare(recipe, placement)
             except RunError as error:
-                _ease(run, cells, error)
+                ease(run, cells, error)
                 continue
             self._pulse.beat()
             return passport
 
-    def _recall(
+    def recall(
         self, run: Run, cells: Cells, passport: Passport, saving: list[Future[None]]
     ) -> Cells:
         """Take what the library remembers from there; return the cells that must be painted."""
@@ -132,7 +131,8 @@ class Painter:
             saving.append(self._saver.submit(partial(save_again, run, some)))
         return tuple(cell for cell, recipe_id in wanted.items() if recipe_id not in found)
 
-    def _paint_batch(self, run: Run, cells: Cells) -> tuple[Outcome, ...]:
+    def paint_batch(self, run: Run, cells: Cells) -> tuple[Outcome, ...]:
+        """Paint a batch, and tell the run how it goes."""
         if run.cancelled:
             raise RunCancelled("run_cancelled")
         run.announce(Started(cells=cells))
@@ -147,9 +147,10 @@ class Painter:
             if num_back == self._strays.num_back:
                 return pictures
 
-    def _save(
+    def save(
         self, run: Run, painted: Sequence[tuple[int, Pixels]], passport: Passport
     ) -> list[Future[None]]:
+        """Have pictures saved, on the saver's thread."""
         return [
             self._saver.submit(
                 partial(save, run, painted[start : start + SAVED_TOGETHER], passport)
@@ -158,7 +159,7 @@ class Painter:
         ]
 
 
-def _ease(run: Run, cells: Cells, error: RunError) -> None:
+def ease(run: Run, cells: Cells, error: RunError) -> None:
     """Have what is left of a run that does not fit into memory go on in a way that needs less.
 
     Args:
@@ -179,7 +180,13 @@ def _ease(run: Run, cells: Cells, error: RunError) -> None:
     run.announce(Eased(notice=way.notice))
 
 
-def _same_setting(jobs: Sequence[Job]) -> tuple[Cells, ...]:
+def unfinished(run: Run, cells: Cells) -> Cells:
+    """Return those of a run's cells that have neither a picture nor a reason for having none."""
+    settled = {*run.finished, *run.missed}
+    return tuple(cell for cell in cells if cell not in settled)
+
+
+def same_setting(jobs: Sequence[Job]) -> tuple[Cells, ...]:
     """Return the cells that may share a batch, together, in the order of their first one."""
     groups: dict[str, list[int]] = {}
     for cell, job in enumerate(jobs):
@@ -187,7 +194,7 @@ def _same_setting(jobs: Sequence[Job]) -> tuple[Cells, ...]:
     return tuple(tuple(cells) for cells in groups.values())
 
 
-def _painted(run: Run, cells: Cells, outcomes: Sequence[Outcome]) -> list[tuple[int, Pixels]]:
+def pictures_of(run: Run, cells: Cells, outcomes: Sequence[Outcome]) -> list[tuple[int, Pixels]]:
     """Return the pictures that came out, by cell; tell at once of those that did not."""
     pairs = [
         (cell, _checked(outcome, run.jobs[cell].recipe))

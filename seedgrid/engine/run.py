@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import copy_context
 from dataclasses import replace
+from itertools import takewhile
 from typing import Literal
 
 from seedgrid.core.entry import Entry
@@ -48,6 +49,7 @@ class Run:
         library: Where the pictures go.
         placement: Where to compute.
         fresh: Compute even what the library remembers.
+        expected: By cell, the digest of the pixels that it is compared with; empty for none.
         notices: What whoever asked should know of the jobs, beside the pictures.
         context: That of whoever asked, in which it is painted: a place that lends out its
             processors asks there whose time it is.
@@ -62,6 +64,7 @@ class Run:
         library: Store,
         placement: Placement,
         fresh: bool,
+        expected: Sequence[str] = (),
         notices: Sequence[Notice],
         on_cancel: Callable[[Run], None],
     ) -> None:
@@ -72,12 +75,16 @@ class Run:
         self.library = library
         self.placement = placement
         self.fresh = fresh
+        self.expected = tuple(expected)
         self.notices = tuple(notices)
         self.context = copy_context()
         self._on_cancel = on_cancel
         self._cancelled = threading.Event()
         self._changed = threading.Condition()
-        self._log: list[tuple[int, Event]] = []  # (number, event), numbers rising, with gaps
+        self._log: dict[int, Event] = {}  # by number, rising, with gaps
+        self._fleeting: dict[
+            tuple[int, ...], int
+        ] = {}  # the newest preview of these cells; (): Queued
         self._next_number = 0
         self._finished: dict[int, Entry] = {}
         self._listeners: list[Callable[[], None]] = []
@@ -110,35 +117,39 @@ class Run:
     @property
     def missed(self) -> Mapping[int, SeedGridError]:
         """Why some pictures came to nothing, by cell."""
-        with self._changed:
-            events = [event for _, event in self._log]
+        events = self._told()
         return {event.cell: event.error for event in events if isinstance(event, Missed)}
+
+    @property
+    def differing(self) -> tuple[int, ...]:
+        """The finished cells whose pixels are not those that they are compared with."""
+        finished = self.finished
+        pairs = enumerate(self.expected)
+        return tuple(c for c, sha in pairs if c in finished and finished[c].pixels_sha256 != sha)
 
     @property
     def num_uniform(self) -> int:
         """How many of the finished pictures have one colour only."""
-        with self._changed:
-            events = [event for _, event in self._log]
+        events = self._told()
         return sum(isinstance(event, Finished) and event.is_uniform for event in events)
 
     @property
     def num_remembered(self) -> int:
         """How many of the finished pictures the library knew and nobody painted."""
-        with self._changed:
-            events = [event for _, event in self._log]
+        events = self._told()
         return sum(isinstance(event, Finished) and event.remembered for event in events)
 
     @property
     def end(self) -> Event | None:
         """The last event, when the run has ended."""
         with self._changed:
-            return self._log[-1][1] if self.has_ended else None
+            return self._log[self._next_number - 1] if self.has_ended else None
 
     def wait_for(self, *kinds: type[Event], timeout_s: float) -> None:
         """Wait until there is an event of one of these kinds, or the run has ended."""
 
         def is_there() -> bool:
-            return self.has_ended or any(isinstance(event, kinds) for _, event in self._log)
+            return self.has_ended or any(isinstance(event, kinds) for event in self._log.values())
 
         with self._changed:
             self._changed.wait_for(is_there, timeout_s)
@@ -190,7 +201,9 @@ class Run:
         """
         with self._changed:
             self._changed.wait_for(lambda: self._next_number > since or self.has_ended, timeout_s)
-            return tuple(event for number, event in self._log if number >= since), self._next_number
+            newest_first = takewhile(lambda number: number >= since, reversed(self._log))
+            events = [self._log[number] for number in newest_first]
+            return tuple(reversed(events)), self._next_number
 
     def result(self, timeout_s: float | None = None) -> tuple[Entry, ...]:
         """Wait for the end and return the pictures in the order of their cells.
@@ -202,7 +215,7 @@ class Run:
         with self._changed:
             if not self._changed.wait_for(lambda: self.has_ended, timeout_s):
                 raise TimeoutError(f"not done after {timeout_s} s: {self}")
-            end = self._log[-1][1]
+            end = self._log[self._next_number - 1]
         if isinstance(end, Failed):
             raise end.error
         if isinstance(end, Cancelled):
@@ -268,7 +281,7 @@ class Run:
         if self.has_ended:
             raise RuntimeError(f"{event} after the end of {self}")
         self._forget_what_is_replaced_by(event)
-        self._log.append((self._next_number, event))
+        self._log[self._next_number] = event
         self._next_number += 1
         self._state = _state_after(event)
         if isinstance(event, Finished):
@@ -277,14 +290,33 @@ class Run:
             self.notices = (*self.notices, event.notice)
 
     def _forget_what_is_replaced_by(self, event: Event) -> None:
-        """Keep the log short: previews are large, and only the newest is of use."""
-        replaced: tuple[type[Event], ...] = ()
-        if isinstance(event, Step | Started | Done | Cancelled | Failed):
-            replaced = (Noise, Step)
-        elif isinstance(event, Queued):
-            replaced = (Queued,)
-        if replaced:
-            self._log = [pair for pair in self._log if not isinstance(pair[1], replaced)]
+        """Keep the log short: previews are large, and only the newest of some cells is of use."""
+        match event:
+            case Queued():
+                self._forget(lambda other, _: not other)
+                self._fleeting[()] = self._next_number
+            case Noise(cells=cells) | Step(cells=cells):
+                self._forget(lambda other, _: other == cells)
+                self._fleeting[cells] = self._next_number
+            case Started(cells=cells):
+                self._forget(
+                    lambda other, last: _is_last_step(last) or not set(cells).isdisjoint(other)
+                )
+            case Done() | Cancelled() | Failed():
+                self._forget(lambda other, _: bool(other))
+
+    def _forget(self, is_old: Callable[[tuple[int, ...], Event], bool]) -> None:
+        old = [cells for cells, at in self._fleeting.items() if is_old(cells, self._log[at])]
+        for cells in old:
+            del self._log[self._fleeting.pop(cells)]
+
+    def _told(self) -> tuple[Event, ...]:
+        with self._changed:
+            return tuple(self._log.values())
+
+
+def _is_last_step(event: Event) -> bool:
+    return isinstance(event, Step) and event.number == event.total
 
 
 def _state_after(event: Event) -> State:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from seedgrid.core.errors import RunError, SeedGridError
+from seedgrid.diffusion.backend import Backend
 from seedgrid.engine.fair_queue import Errand
 
 logger = logging.getLogger(__name__)
@@ -37,21 +38,21 @@ class Warming:
     def __init__(self) -> None:
         self.warmth = Warmth()
 
-    def errand(self, model: str, load: Callable[[], object]) -> Errand:
+    def errand(self, model: str, load: Callable[[Backend], object]) -> Errand:
         """Return what the engine's thread is to do; from now on the model counts as loading.
 
         Args:
             model: Its name.
-            load: Loads it.
+            load: Loads it with a backend.
         """
         self.warmth = Warmth(state="loading", model=model)
 
         def fail(error: SeedGridError) -> None:
             self.warmth = Warmth(state="failed", model=model, error=error)
 
-        def do() -> None:
+        def do(backend: Backend) -> None:
             try:
-                load()
+                load(backend)
             except SeedGridError as error:
                 fail(error)
             except Exception as error:  # The run that needs the model will say it, too.

@@ -158,7 +158,7 @@ class Worker:
             item.context.run(self._take_turn, item)
         else:
             self.pulse.begin(item, extra_s=item.extra_s)
-            item.do()
+            item.do(self._backend)
         return True
 
     def _tell_failure(self, error: BaseException) -> None:

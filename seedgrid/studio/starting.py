@@ -135,7 +135,9 @@ class Starting(Resolving):
     def start_again(
         self, entries: Sequence[Entry], parent: Entry | None, **options: Unpack[RunOptions]
     ) -> Run:
-        """Make a round once more, its recipes as they are; the library's memory is not asked.
+        """Compute a round once more, its recipes as they are, and compare: `Run.differing`.
+
+        The library's memory is not asked.
 
         Args:
             entries: The pictures of the round.
@@ -147,7 +149,8 @@ class Starting(Resolving):
         """
         recipes = [entry.recipe for entry in entries]
         jobs = plan_refine(parent, recipes) if parent else plan_grid(recipes)
-        return self._submit(jobs, (), {**options, "fresh": True})
+        expected = [entry.pixels_sha256 for entry in entries]
+        return self._submit(jobs, (), {**options, "fresh": True}, expected=expected)
 
     def _vocabulary(self, recipe: Recipe) -> Vocabulary | None:
         """The words that a recipe's model declares; None where it is not here, or says nothing."""
@@ -168,7 +171,14 @@ class Starting(Resolving):
         notices = _width_notices(narrowed, parent.recipe.lock_width)
         return self._submit(plan_refine(parent, narrowed), notices, options)
 
-    def _submit(self, jobs: Sequence[Job], notices: Sequence[Notice], options: RunOptions) -> Run:
+    def _submit(
+        self,
+        jobs: Sequence[Job],
+        notices: Sequence[Notice],
+        options: RunOptions,
+        *,
+        expected: Sequence[str] = (),
+    ) -> Run:
         run = self.engine.submit(
             jobs,
             owner=options.get("owner", _OWNER),
@@ -176,6 +186,7 @@ class Starting(Resolving):
             fresh=options.get("fresh", False),
             library=options.get("library") or self.library,
             placement=options.get("placement"),
+            expected=expected,
             notices=notices,
         )
         self.stop_probing()

@@ -39,6 +39,7 @@ with quickly():
     from seedgrid.core.interrupts import first_stops
     from seedgrid.core.plain import one_line
     from seedgrid.diffusion.backend import Backend, Placement
+    from seedgrid.diffusion.deferred import DeferredBackend
     from seedgrid.engine import Bounds
     from seedgrid.locales import locales
     from seedgrid.studio import Studio, default_model
@@ -68,6 +69,7 @@ def main(
     port: int = PORT,
     lang: str = "auto",
     backend: Backend | None = None,
+    cluster: str | None = None,
 ) -> None:
     """Serve the page until it is interrupted.
 
@@ -78,18 +80,21 @@ def main(
         port: 0 takes a free one; the next free one is taken when this one is in use.
         lang: One of `locales/`, for example `"ko"`; `"auto"` leaves it to the browser.
         backend: What paints; diffusers by default, a fake one in tests.
+        cluster: Where it paints: `local`, `auto` or `ray://HOST:PORT`; in this process by default.
 
     Raises:
-        InputError: The host, the port or the language cannot be.
+        InputError: The host, the port, the language or the cluster cannot be.
+        RunError: The cluster cannot be used.
     """
     if lang not in languages():
         choices = ", ".join(languages())
         raise InputError("language_unknown", field="lang", value=lang, choices=choices)
     _keep_uploads_apart()
     if is_public():
-        answers = _public_answers(model, backend)
+        answers = _public_answers(model, backend, cluster)
     else:
-        answers = make_answers(_make_studio(model, library, backend))
+        painter = _spread(backend or DeferredBackend(), cluster) if cluster else backend
+        answers = make_answers(_make_studio(model, library, painter))
     with answers.studio as studio:
         language = None if lang == "auto" else lang
         demo = build_app(answers, language=language)
@@ -168,7 +173,7 @@ def find_port(host: str, port: int) -> int:
 def build_space() -> tuple[gr.Blocks, Answers]:
     """Build the page of a Space."""
     _keep_uploads_apart()
-    answers = _public_answers(None, None)
+    answers = _public_answers(None, None, None)
     return build_app(answers), answers
 
 
@@ -202,13 +207,14 @@ def say(line: str) -> None:
     sys.stderr.flush()
 
 
-def _public_answers(model: str | None, backend: Backend | None) -> Answers:
+def _public_answers(model: str | None, backend: Backend | None, cluster: str | None) -> Answers:
     """Put together a page for strangers: a library for each, deleted when they stay away."""
     from seedgrid.diffusion.installed import InstalledBackend
 
     folder = Path(tempfile.mkdtemp(prefix="seedgrid-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    painter = backend or _lent(InstalledBackend(model or default_model()))
+    painter = backend or InstalledBackend(model or default_model())
+    painter = _spread(painter, cluster) if cluster else _lent(painter)
     studio = _make_studio(model, folder / "api", painter)
     libraries = VisitorLibraries(
         folder / "visitors",
@@ -226,6 +232,16 @@ def _lent(installed: Backend) -> Backend:
     from seedgrid.diffusion.away.zero_gpu import ZeroGpu
 
     return AwayBackend(ZeroGpu(), installed)
+
+
+def _spread(cards: Backend, cluster: str) -> Backend:
+    """Return what paints on a cluster, after connecting to it."""
+    from seedgrid.diffusion.away import ray_node
+
+    say(f"The cluster is at ray://{ray_node.connect(cluster)}")
+    from seedgrid.diffusion.away.ray_cluster import RayCluster
+
+    return RayCluster(cards, DeferredBackend)
 
 
 def _make_studio(

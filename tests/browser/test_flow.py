@@ -156,13 +156,16 @@ def test_a_picture_may_be_picked_while_it_forms(page: Page, gate: Gate) -> None:
     assert seeds_shown(page) == ["1"] * 4
 
 
-def test_a_second_click_lets_go(page: Page) -> None:
-    """The ring is a toggle."""
+def test_a_second_click_keeps_the_pick_and_escape_lets_go(page: Page) -> None:
+    """Nothing is let go of in silence."""
     generate(page)
     cell(page, 0).click()
     expect(page.locator("#sg-refine")).to_be_enabled()
     cell(page, 0).click()
+    expect(cell(page, 0)).to_have_attribute("aria-selected", "true")
+    page.keyboard.press("Escape")
     expect(page.locator(f"{CELLS}[aria-selected='true']")).to_have_count(0)
+    expect(status(page)).to_contain_text("Picture 1 is not picked any more")
     expect(page.locator("#sg-refine")).to_be_disabled()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from playwright.sync_api import Page, expect
-from steps import OpenPage, cell, generate, prompt
+from steps import OpenPage, cell, generate, prompt, refine
 
 SIZES = (
     *((360, 600), (390, 844), (640, 600), (768, 1024), (860, 600), (861, 600), (1024, 600)),
@@ -50,3 +50,24 @@ def _sizes_without(page: Page, button: str) -> list[tuple[str, int, int]]:
         if not page.evaluate(ON_TOP, button) or page.evaluate(SIDEWAYS) > 0:
             found.append((button, width, height))
     return found
+
+
+def test_the_grid_stays_where_it_is_when_the_rail_branches(open_page: OpenPage) -> None:
+    """Lanes take their room from the rail's small pictures, not from the large ones."""
+    page = open_page()
+    generate(page)
+    before = _grid_box(page)
+    for picked in (0, 1, 2):
+        refine(page, picked)
+        page.click("#sg-back")
+        expect(cell(page, picked)).to_have_attribute("aria-selected", "true")
+    expect(page.locator("#sg-lineage .sg-branches circle")).to_have_count(4)
+    assert _grid_box(page) == before
+    names = page.locator("#sg-lineage .sg-round-name").all_inner_texts()
+    assert len(set(names)) == 4, names
+
+
+def _grid_box(page: Page) -> object:
+    """Where the pictures stand on the page, from its top."""
+    page.evaluate("scrollTo(0, 0)")
+    return page.locator("#sg-stage .sg-grid").bounding_box()

@@ -41,13 +41,15 @@ class Place(Protocol):
     def compute(self, text: str, paint: bool, expected_s: float) -> Generator[News]:
         """Run it there and give its news; closing the generator stops it within a step.
 
+        `("quiet",)` among them tells nothing; whoever listens may close the generator then.
+
         Args:
             text: As `compute` takes it.
             paint: The same.
             expected_s: How long it will take, as measured before.
 
         Raises:
-            RunError: `place_failed`: the place did not do its part.
+            RunError: `place_failed`: the place did not do its part. `worker_lost`: it is gone.
         """
         ...
 
@@ -155,7 +157,7 @@ class AwayBackend:
 
 def _tell(watch: Watch | None, kind: str, said: Sequence[object]) -> None:
     """Pass on how a batch goes."""
-    if watch is None:
+    if watch is None or kind == "quiet":
         return
     if kind == "freed":
         watch.freed()

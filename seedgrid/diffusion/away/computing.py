@@ -38,18 +38,19 @@ _made: list[Backend] = []
 _one_at_a_time = threading.Lock()
 
 
-def compute(text: str, paint: bool) -> Iterator[News]:
+def compute(text: str, paint: bool, stopped: threading.Event | None = None) -> Iterator[News]:
     """Load what a batch needs and paint it, in this process.
 
     Args:
         text: A batch, as `job_text` writes it.
         paint: False only loads and says under which passport it would be painted.
+        stopped: Set from another thread, it ends the work within a step, as closing does.
 
     Yields:
         See the module; without painting the passport is the end.
     """
     news: SimpleQueue[News] = SimpleQueue()
-    stopped = threading.Event()
+    stopped = stopped or threading.Event()
     # On a thread of its own, so that whoever closes this never ends torch in the middle of a step.
     worker = threading.Thread(target=_work, args=(text, paint, news, stopped), daemon=True)
     worker.start()

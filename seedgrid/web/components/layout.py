@@ -15,7 +15,8 @@ from seedgrid.core.fields import field
 from seedgrid.core.prompts import GUIDE_PROMPT, GUIDE_SUFFIXES
 from seedgrid.web.components.settings import build_settings
 from seedgrid.web.serializers.pictures import no_picture
-from seedgrid.web.serializers.stage import EMPTY_RAIL, NO_ITEMS, stage_of_noise
+from seedgrid.web.serializers.rail import EMPTY_RAIL
+from seedgrid.web.serializers.stage import NO_ITEMS, stage_of_noise
 from seedgrid.web.state.page_state import NEW_VISIT
 
 GUIDE_SEEDS: Final = str(field("seeds").default)

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from seedgrid.core.entry import Entry
 from seedgrid.core.filenames import picture_filename
 from seedgrid.core.prompts import compare_words
-from seedgrid.core.recipe import Recipe, describe_mix
 from seedgrid.core.variations import fours
 from seedgrid.formats.links import link_query
 from seedgrid.models.schedulers import names_like
+from seedgrid.web.serializers.changes import caption, is_noise, mix, shares
 
 if TYPE_CHECKING:
     from seedgrid.library.queries import Work
@@ -29,6 +29,7 @@ def cell(entry: Entry) -> Json:
         "seed": entry.recipe.seed,
         "prompt": entry.recipe.words,
         "words": caption(entry.recipe, entry.lineage.change),
+        "mix": mix(entry.recipe, entry.lineage.change),
         "locked": entry.lineage.parent_id is not None,
         "favourite": entry.favourite,
         "file": picture_filename(entry.recipe.prompt, entry.recipe.seed),
@@ -51,11 +52,12 @@ def card(entry: Entry, parent: Entry | None, *, hint: str | None, lock: Json | N
     """
     recipe = entry.recipe
     before = parent.recipe.words if parent else recipe.words
-    mix = " + ".join(f"{share.weight:.0%} × {share.seed}" for share in recipe.noise_mix)
+    is_neighbour = is_noise(recipe, entry.lineage.change)
     return thumb(entry) | {
         "parent": parent.id if parent and not parent.lost else None,
         "seed": recipe.seed,
-        "mix": mix,
+        "mix": shares(recipe),
+        "neighbour": entry.lineage.cell + 1 if is_neighbour else None,
         "pieces": [[piece.kind, piece.text] for piece in compare_words(before, recipe.words)],
         "painted": recipe.prompt if recipe.typed_prompt else None,
         "width": recipe.width,
@@ -113,11 +115,3 @@ def slide(entry: Entry) -> Json:
         "width": entry.recipe.width,
         "height": entry.recipe.height,
     }
-
-
-def caption(recipe: Recipe, change: str) -> str:
-    """A change as a caption, in no language: without the comma that glues it to the prompt."""
-    if recipe.noise_mix and change == describe_mix(recipe):
-        share = recipe.noise_mix[-1]
-        return f"{share.weight:.0%} × {share.seed}"
-    return change.lstrip(" ,;")[:60]

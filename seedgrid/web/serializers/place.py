@@ -22,17 +22,26 @@ _ADVISED: Final = ("number", "choice")
 """Settings that a model answers where they are left open."""
 
 
-def place(state: PageState, fields: Json | None, *, ringed: str | None, is_asked: bool) -> Json:
+def place(
+    state: PageState,
+    fields: Json | None,
+    *,
+    offers: Sequence[str],
+    ringed: str | None,
+    is_asked: bool,
+) -> Json:
     """Say where a browser is.
 
     Args:
         state: Where it is.
         fields: What the fields show there, as far as it is known.
+        offers: Suffixes for the next rounds, the best first.
         ringed: The picture that is picked on the stage.
         is_asked: Whether the browser's fields have just asked for it: they stay as they are.
     """
     here = state.model_dump(mode="json", include={"epoch", "work", "round", "picked", "run"})
-    return here | {"fields": fields, "address": ringed or state.round, "asked": is_asked}
+    said = {"fields": fields, "address": ringed or state.round, "asked": is_asked}
+    return here | said | {"offers": list(offers)}
 
 
 def fields_of(

@@ -1,7 +1,7 @@
-"""What the scripts of the page are told, as JSON: stage, rail, status line.
+"""What the scripts of the page are told, as JSON: stage and status line.
 
 Pure functions from entries and events to plain values. User text travels as data only and becomes
-`textContent` in the browser. Knows no component and no handler; one picture alone is in faces.py.
+`textContent` in the browser. Knows no component and no handler.
 """
 
 from __future__ import annotations
@@ -35,15 +35,13 @@ from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.seeds import next_seeds
 from seedgrid.engine import Run
-from seedgrid.web.serializers import pictures
-from seedgrid.web.state.tree import Round
+from seedgrid.web.serializers import changes, pictures
 
 Json = pictures.Json
 
 MAX_PREVIEW_PX: Final = 256
 _PREVIEW_QUALITY: Final = 85
 NO_ITEMS: Final[Json] = {"number": 0, "items": [], "after": None, "is_more": False}
-EMPTY_RAIL: Final[Json] = {"epoch": 0, "rounds": [], "current": None, "has_parent": False}
 
 
 def stage_of_noise(epoch: int = 0, *, busy: bool = False) -> Json:
@@ -86,67 +84,17 @@ def stage_of_run(epoch: int, run: Run, steps: Mapping[int, Json], *, picked: str
         waiting = "stopped" if run.has_ended else "painting" if cell in steps else "waiting"
         if cell in run.missed:
             waiting = "missed"
-        words = pictures.caption(job.recipe, job.lineage.change)
+        change = job.recipe, job.lineage.change
         base = {"state": waiting, "seed": job.recipe.seed, "prompt": job.recipe.words}
+        base |= {"words": changes.caption(*change), "mix": changes.mix(*change)}
         locked = job.lineage.parent_id is not None
-        cells.append(base | {"words": words, "locked": locked} | steps.get(cell, {}))
+        cells.append(base | {"locked": locked} | steps.get(cell, {}))
     ids = [job.lineage.picture_id for job in run.jobs]
     first = run.jobs[0].recipe
     index = ids.index(picked) if picked in ids else None
     size = (first.width, first.height)
     stage = _stage(epoch, cells, size=size, picked=index, busy=not run.has_ended)
     return stage | {"table": _table([job.recipe for job in run.jobs])}
-
-
-def rail(
-    epoch: int,
-    rounds: Sequence[Round],
-    *,
-    current: str | None,
-    has_parent: bool,
-    forming: Run | None = None,
-) -> Json:
-    """The lineage rail: each round's pictures, those ringed that were gone on from.
-
-    Args:
-        epoch: Of the page state that is shown.
-        rounds: Of this work, as `rounds_of` sorts them.
-        current: The round on the stage.
-        has_parent: Whether there is a way back from it.
-        forming: A run of this work that goes on.
-    """
-    parents = {each.parent_id for each in rounds}
-    shown = [
-        {
-            "id": each.id,
-            "parent": each.parent_round_id,
-            "depth": each.depth,
-            "lane": each.lane,
-            "words": each.entries[0].recipe.words,
-            "cells": [pictures.thumb(e) | {"picked": e.id in parents} for e in each.entries],
-        }
-        for each in rounds
-    ]
-    if forming is not None and forming.jobs[0].lineage.round_id not in {r.id for r in rounds}:
-        shown.append(_forming_round(forming, rounds))
-    return {"epoch": epoch, "rounds": shown, "current": current, "has_parent": has_parent}
-
-
-def _forming_round(run: Run, rounds: Sequence[Round]) -> Json:
-    """A round without a finished picture, at the end of the rail: it can be gone to already."""
-    first = run.jobs[0]
-    parent_id = first.lineage.parent_id
-    parent = next((r for r in rounds if parent_id in {e.id for e in r.entries}), None)
-    is_branch = parent is not None and any(r.parent_round_id == parent.id for r in rounds)
-    new_lane = max((each.lane for each in rounds), default=-1) + 1
-    return {
-        "id": first.lineage.round_id,
-        "parent": parent.id if parent else None,
-        "depth": parent.depth + 1 if parent else 0,
-        "lane": parent.lane if parent and not is_branch else new_lane,
-        "words": first.recipe.words,
-        "cells": [{"id": None, "picked": False} for _ in run.jobs],
-    }
 
 
 def status_of(epoch: int, event: Event, run: Run) -> Json:
@@ -174,6 +122,8 @@ def status_of(epoch: int, event: Event, run: Run) -> Json:
             return notice(said) | {"epoch": epoch, "kind": "going"}
         case Done() if run.num_uniform:
             return say(epoch, "status_uniform", kind="done", number=run.num_uniform)
+        case Done() if run.expected:
+            return _compared(epoch, run)
         case Done() if run.num_remembered:
             return say(epoch, "status_remembered", kind="remembered", number=run.num_remembered)
         case Done() if strange := [each for each in run.notices if each.code == "words_unknown"]:
@@ -186,6 +136,16 @@ def status_of(epoch: int, event: Event, run: Run) -> Json:
             return say(epoch, "status_cancelled", kind="done")
         case Failed(error=error):
             return complain(epoch, error)
+
+
+def _compared(epoch: int, run: Run) -> Json:
+    """The verdict on a round that was computed again."""
+    number, differing = len(run.finished), run.differing
+    if not differing:
+        return say(epoch, "status_again_same", kind="done", number=number)
+    cells = ", ".join(str(cell + 1) for cell in differing)
+    data = {"different": len(differing), "number": number, "cells": cells}
+    return say(epoch, "status_again_differs", kind="note", **data)
 
 
 def say(epoch: int, key: str | None, *, kind: str = "going", **data: object) -> Json:

@@ -43,6 +43,7 @@ from seedgrid.web.server.later import ADDRESS, later_route, later_version
 from seedgrid.web.server.limits import BoundedBody
 from seedgrid.web.server.looking import looking_routes
 from seedgrid.web.server.mcp_tools import mcp_routes
+from seedgrid.web.server.metrics import metrics_routes
 from seedgrid.web.server.models import model_routes
 from seedgrid.web.server.openapi import api_routes
 from seedgrid.web.server.packed import Packed
@@ -65,6 +66,7 @@ SCRIPTS: Final = (
     "verdict.js",
     "exports.js",
     "fours.js",
+    "offers.js",
     "starting.js",
     "status.js",
     "history.js",
@@ -166,6 +168,7 @@ def routes(studio: Studio, libraries: Libraries, follow: Follow) -> list[Route]:
         later_route(),
         Route("/seedgrid/assets/{name:path}", asset),
         health_route(studio),
+        *metrics_routes(studio),
         *model_routes(studio),
         *api_routes(),
         *mcp_routes(studio),

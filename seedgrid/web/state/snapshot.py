@@ -21,6 +21,7 @@ from seedgrid.engine import Run
 from seedgrid.studio import Studio
 from seedgrid.web.serializers import pictures
 from seedgrid.web.serializers import place as places
+from seedgrid.web.serializers import rail as rails
 from seedgrid.web.serializers import stage as stages
 from seedgrid.web.serializers.answers import PageUpdate
 from seedgrid.web.state.lock_badge import LockBadge
@@ -178,7 +179,7 @@ class Snapshot:
         """This work, and what forms in it."""
         run, work = self.run, self.state.work
         is_forming = run is not None and not run.has_ended and _work_of(run) == work
-        return stages.rail(
+        return rails.rail(
             self.state.epoch,
             living(self.rounds, self.state.round),
             current=self.state.round,
@@ -198,7 +199,23 @@ class Snapshot:
         on_stage = {entry.id for entry in self.round.entries} if self.round else set()
         ringed = self.state.picked if self.state.picked in on_stage else None
         fields = None if is_asked else self._fields()
-        return places.place(self.state, fields, ringed=ringed, is_asked=is_asked)
+        offers = self._offers()
+        return places.place(self.state, fields, offers=offers, ringed=ringed, is_asked=is_asked)
+
+    @property
+    def _recipes(self) -> tuple[Recipe, ...]:
+        """Those of the round on the stage, forming or finished."""
+        if self.run is not None and self.is_forming:
+            return tuple(job.recipe for job in self.run.jobs)
+        return tuple(entry.recipe for entry in self.round.entries) if self.round else ()
+
+    def _offers(self) -> tuple[str, ...]:
+        """What the next rounds may try, of the model that painted what is on the stage."""
+        model = ask_again(self._recipes[0]).model if self._recipes else None
+        try:
+            return self._studio.card(model).offers
+        except SeedGridError:  # Its model is not here any more, so there is no next round either.
+            return ()
 
     def _fields(self) -> stages.Json | None:
         """What the fields showed when this work was begun, and what the round on the stage adds."""

@@ -19,7 +19,6 @@ class Round:
     Attributes:
         parent_id: The picture that was refined; None for the first round.
         parent_round_id: The round of that picture.
-        depth: How many refinements led here.
         lane: 0 for the first line of refinements, one more for each branch beside it.
         entries: In the order of their cells.
     """
@@ -27,7 +26,6 @@ class Round:
     id: str
     parent_id: str | None
     parent_round_id: str | None
-    depth: int
     lane: int
     entries: tuple[Entry, ...]
 
@@ -65,7 +63,6 @@ def _round(id_: str, cells: tuple[Entry, ...], parent: Round | None, lane: int) 
         id=id_,
         parent_id=cells[0].lineage.parent_id if parent else None,
         parent_round_id=parent.id if parent else None,
-        depth=parent.depth + 1 if parent else 0,
         lane=lane,
         entries=cells,
     )

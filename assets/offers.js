@@ -1,0 +1,81 @@
+/* Second rounds: as soon as a picture is picked, a variation that made its round, or that its words
+   hold already, gives way to one that was not tried: the artist's own last ones first (this browser
+   keeps them), then the model's. What was typed since, or chosen, stays. */
+(() => {
+  const { bare, byId } = SeedGrid;
+  const KEY = "seedgrid-variations";
+  const MOST = 40;
+  const inputs = () => [1, 2, 3, 4].map((number) => byId(`sg-vary-${number}`)?.querySelector("textarea, input"));
+  const says = (suffix) => bare(suffix).trim() !== "";
+
+  function recall() {
+    try {
+      const kept = JSON.parse(localStorage.getItem(KEY)) ?? [];
+      return Array.isArray(kept) ? kept.filter((each) => typeof each === "string") : [];
+    } catch {
+      return [];
+    }
+  }
+
+  function keep(suffixes) {
+    try {
+      localStorage.setItem(KEY, JSON.stringify(suffixes.slice(0, MOST)));
+    } catch {
+      // A browser that keeps nothing is offered the model's words.
+    }
+  }
+
+  /** A line such as "guidance 3" is no word to offer for another picture. */
+  const settings = new Set(["lora", ...SeedGrid.fields].flatMap((name) => [name, name.replace(/s$/, "")]));
+  const isSetting = (line) => /^\w/.test(line) && settings.has(line.toLowerCase().split(/\W/)[0]);
+
+  /** What Refine was pressed with, where nobody offered it, is the artist's own. */
+  function note() {
+    const { offers } = SeedGrid.placeNow();
+    const lines = inputs().map((input) => input?.value.trim() ?? "");
+    const own = lines.filter((line) => says(line) && !offers.includes(line) && !isSetting(line));
+    keep([...new Set([...own, ...recall()])]);
+  }
+  document.addEventListener("click", (event) => event.target.closest?.("#sg-refine") && note(), true);
+
+  /** What may be offered for a picture: nothing that its words hold, nothing that this work tried. */
+  function freshFor(prompt, isTried, offers) {
+    const isNew = (suffix) => says(suffix) && !prompt.includes(bare(suffix));
+    const fresh = [...recall(), ...offers].filter((suffix) => isNew(suffix) && !isTried(suffix));
+    return [...new Set([...fresh, ...offers.filter(isNew)])]; // rather than nothing: what was tried
+  }
+
+  function offer() {
+    const { isFilled, epoch, offers } = SeedGrid.placeNow();
+    const stage = SeedGrid.stageNow();
+    const picked = stage.cells?.[stage.picked];
+    if (!isFilled || stage.epoch !== epoch || !picked?.prompt) return;
+    const prompt = bare(picked.prompt);
+    const round = stage.cells.filter((cell) => cell.locked);
+    const made = (line) => round.some((cell) => bare(cell.words) === bare(line) || bare(cell.prompt).endsWith(bare(line)));
+    const work = new Set(SeedGrid.railNow().rounds.flatMap((each) => each.changes.map(bare)));
+    const isTried = (line) => made(line) || work.has(bare(line));
+    const isSpent = (line) => made(line) || (offers.includes(line) && prompt.includes(bare(line)));
+    const fields = inputs().filter(Boolean);
+    const spent = fields.filter((input) => says(input.value) && !input.sgTyped && isSpent(input.value.trim()));
+    const others = fields.filter((input) => !spent.includes(input)).map((input) => bare(input.value));
+    const fresh = freshFor(prompt, isTried, offers).filter((suffix) => !others.includes(bare(suffix)));
+    spent.forEach((input, index) => write(input, fresh[index] ?? ""));
+  }
+
+  function write(input, value) {
+    input.value = value;
+    input.dispatchEvent(new Event("input", { bubbles: true }));
+  }
+
+  // Typed at this place, by hand: it stays, whatever is picked.
+  document.addEventListener("input", (event) => {
+    if (event.target.closest?.("#sg-variations")) event.target.sgTyped = event.isTrusted;
+  });
+  document.addEventListener("sg-filled", () => {
+    for (const input of inputs()) if (input) input.sgTyped = false;
+    offer();
+  });
+  document.addEventListener("sg-pick", offer);
+  SeedGrid.forgetOwn = () => keep([]);
+})();

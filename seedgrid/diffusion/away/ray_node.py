@@ -1,0 +1,114 @@
+"""This machine as a part of a cluster: begin one, join one, offer workers. Knows no painter.
+
+A token is asked of whoever connects, since Ray runs what it is told to; Ray's dashboard and its
+reports to its makers are off.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import sys
+from typing import Final, NoReturn
+
+from seedgrid.core.errors import InputError, RunError
+
+PORT: Final = 6379
+RESOURCE: Final = "seedgrid"
+"""How many workers a machine offers, as Ray counts it."""
+SETTINGS: Final = {
+    "RAY_AUTH_MODE": "token",
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_DEDUP_LOGS": "0",
+}
+
+
+def read_address(text: str) -> str:
+    """Return the `HOST:PORT` of `ray://HOST:PORT`.
+
+    Raises:
+        InputError: `cluster_address`: it is no such address.
+    """
+    host, _, port = text.removeprefix("ray://").rpartition(":")
+    if not host or not port.isdecimal() or not all(c.isalnum() or c in ".-[]:_" for c in host):
+        raise InputError("cluster_address", field="cluster", value=text[:100])
+    return f"{host}:{port}"
+
+
+def connect(cluster: str) -> str:
+    """Connect this process, and begin a cluster of this one machine where `local` is asked for.
+
+    Args:
+        cluster: `local`, `auto` (the cluster that this machine is part of) or `ray://HOST:PORT`,
+            which this machine must be part of: Ray streams nothing to a client from outside.
+
+    Returns:
+        The cluster's `HOST:PORT`, for machines that join it.
+
+    Raises:
+        InputError: `ray_missing` or `cluster_address`.
+        RunError: `cluster_refused`: there is none, or it does not take us.
+    """
+    _set_up()
+    import ray
+
+    options = (
+        {"address": "local", "include_dashboard": False, "resources": {RESOURCE: num_workers()}}
+        if cluster == "local"
+        else {"address": "auto" if cluster == "auto" else read_address(cluster)}
+    )
+    try:
+        context = ray.init(log_to_driver=False, configure_logging=False, **options)
+    except Exception as error:
+        # Ray has no one class for what can go wrong here.
+        reason = str(error).strip().partition("\n")[0][:300]
+        raise RunError("cluster_refused", value=cluster, reason=reason) from error
+    return str(context.address_info["gcs_address"])
+
+
+def join(address: str | None, *, port: int = PORT) -> NoReturn:
+    """Offer this machine's workers until we are stopped; Ray takes the place of this process.
+
+    Args:
+        address: `ray://HOST:PORT` of the cluster; None begins one.
+        port: Where a new one listens.
+
+    Raises:
+        InputError: As `connect`.
+    """
+    _set_up()
+    where = ["--head", f"--port={port}", "--include-dashboard=false"]
+    if address is not None:
+        where = [f"--address={read_address(address)}"]
+    offer = f"--resources={json.dumps({RESOURCE: num_workers()})}"
+    command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", *where, offer]
+    # In place of this process, so that whoever stops it stops Ray.
+    os.execv(sys.executable, command)  # noqa: S606 (our own words and a checked address)
+
+
+def num_workers() -> int:
+    """Return how many workers this machine offers: one a GPU, or one; or what was set.
+
+    Raises:
+        InputError: `variable_number`: what was set is no whole number.
+    """
+    asked = os.environ.get("SEEDGRID_WORKERS", "").strip()
+    if not asked:
+        return max(1, _num_gpus())
+    if not asked.isdecimal():
+        raise InputError("variable_number", field="SEEDGRID_WORKERS", value=asked[:40])
+    return int(asked)
+
+
+def _num_gpus() -> int:
+    from ray._private.accelerators import get_accelerator_manager_for_resource as manager
+
+    return int(manager("GPU").get_current_node_num_accelerators())
+
+
+def _set_up() -> None:
+    if importlib.util.find_spec("ray") is None:
+        raise InputError("ray_missing", field="cluster")
+    for name, value in SETTINGS.items():
+        os.environ.setdefault(name, value)

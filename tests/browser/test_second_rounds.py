@@ -1,0 +1,62 @@
+"""A second round tries other words than the first, and takes nothing away that was typed."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Page, expect
+from steps import cell, generate, prompt, refine, seeds, variation
+
+from seedgrid.core.prompts import FURTHER_SUFFIXES, GUIDE_SUFFIXES
+
+OFFERED = list(FURTHER_SUFFIXES)
+
+
+def offered(page: Page) -> list[str]:
+    return [variation(page, number).input_value() for number in (1, 2, 3, 4)]
+
+
+def expect_offered(page: Page, wanted: list[str]) -> None:
+    for number, words in enumerate(wanted, start=1):
+        expect(variation(page, number)).to_have_value(words)
+
+
+def test_a_second_round_offers_what_was_not_tried(page: Page) -> None:
+    """The artist's own words first, then the model's; never what the picture's words hold."""
+    prompt(page).fill("a fox")
+    seeds(page).fill("51-54")
+    generate(page)
+    cell(page, 0).click()
+    expect_offered(page, list(GUIDE_SUFFIXES))  # a first round: as it was
+    variation(page, 2).fill(", in bronze")
+    page.click("#sg-refine")
+    expect(cell(page, 1)).to_have_attribute("data-state", "done")
+    expect(page.locator("#sg-stage")).to_have_attribute("aria-busy", "false")
+    cell(page, 1).click()
+    expect_offered(page, [", artsy", *OFFERED[:3]])
+    variation(page, 3).fill(", typed by hand")
+    cell(page, 2).click()
+    expect_offered(page, [", artsy", OFFERED[0], ", typed by hand", OFFERED[2]])
+    page.reload()
+    expect_offered(page, [", artsy", OFFERED[0], ", typed by hand", OFFERED[2]])
+    first, second = {*GUIDE_SUFFIXES, ", in bronze"}, set(offered(page))
+    refine(page, 2)
+    cell(page, 0).click()
+    assert not set(offered(page)) & (first | second)  # tried in this work
+    page.go_back()
+    expect(variation(page, 3)).to_have_value(", typed by hand")
+    prompt(page).fill("a boat")
+    variation(page, 1).fill(", anew")
+    generate(page)
+    refine(page, 0)
+    cell(page, 0).click()
+    expect(variation(page, 1)).to_have_value(
+        ", in bronze"
+    )  # the artist's own last one not used here
+
+
+def test_words_of_the_prompt_are_not_offered_again(page: Page) -> None:
+    """Also in a first round: ", artsy" says nothing more of an artsy fox."""
+    prompt(page).fill("an artsy fox, colorful")
+    seeds(page).fill("55-58")
+    generate(page)
+    cell(page, 3).click()
+    expect_offered(page, [", highly realistic", OFFERED[0], ", trending", OFFERED[1]])

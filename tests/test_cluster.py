@@ -1,0 +1,158 @@
+"""Real Ray on this machine: the very files, a killed worker, Stop, a worker that joins late."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+from cluster_painters import LOOK_S, MarkingBackend, marks
+from stores import MakeRecipes, MemoryStore
+
+from seedgrid.core.errors import RunCancelled, RunError
+from seedgrid.core.plan import plan_grid
+from seedgrid.diffusion.away import ray_node
+from seedgrid.engine import Engine
+from seedgrid.testing.fake import FakeBackend
+
+pytestmark = pytest.mark.sweep
+"""Ray takes some seconds to begin; tests/test_crew.py holds the same without it."""
+
+SOON_S = 120.0
+TESTS = Path(__file__).parent
+SIXTEEN = tuple(range(16))
+
+
+class Cluster:
+    """One cluster of two workers on this machine, as `ui --cluster local` begins it."""
+
+    def __init__(self, engine: Engine, folder: Path, address: str) -> None:
+        self.engine = engine
+        self.folder = folder
+        self.address = address
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Begun once for this file; its token is not the user's own."""
+    folder = tmp_path_factory.mktemp("marks")
+    token = tmp_path_factory.mktemp("token") / "token"
+    token.write_text("0123456789abcdef0123456789abcdef")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_AUTH_TOKEN_PATH", str(token))
+        patch.setenv("SEEDGRID_WORKERS", "2")
+        patch.setenv("PYTHONPATH", f"{TESTS}{os.pathsep}{TESTS.parent}")
+        for name in ("RAY_AUTH_MODE", "RAY_USAGE_STATS_ENABLED", "RAY_DEDUP_LOGS"):
+            patch.setenv(name, ray_node.SETTINGS[name])
+        address = ray_node.connect("local")
+        from seedgrid.diffusion.away.ray_cluster import RayCluster
+
+        backend = RayCluster(FakeBackend(), partial(MarkingBackend, folder))
+        with Engine(backend, MemoryStore(), runs_per_owner=9) as engine:
+            yield Cluster(engine, folder, address)
+    with warnings.catch_warnings():  # Ray leaves processes that it has killed to the collector.
+        warnings.simplefilter("ignore", ResourceWarning)
+        del backend, engine
+        gc.collect()
+
+
+@pytest.fixture(autouse=True)
+def no_marks(cluster: Cluster) -> None:
+    for path in cluster.folder.iterdir():
+        path.unlink()
+
+
+def _wait_for(is_so: Callable[[], bool]) -> None:
+    end_s = time.monotonic() + SOON_S
+    while not is_so():
+        assert time.monotonic() < end_s
+        time.sleep(LOOK_S)
+
+
+def test_a_killed_worker_costs_no_picture(cluster: Cluster, make_recipes: MakeRecipes) -> None:
+    """Kill -9 in the middle of sixteen: all cells, the bits and passports of the local engine."""
+    recipes = make_recipes("held", SIXTEEN)
+    run = cluster.engine.submit(plan_grid(recipes), owner="me")
+    _wait_for(lambda: len(marks(cluster.folder)) == 2)
+    killed, seeds = next(iter(marks(cluster.folder).items()))
+    os.kill(killed, signal.SIGKILL)
+    _wait_for(
+        lambda: any(
+            seeds[0] in begun for pid, begun in marks(cluster.folder).items() if pid != killed
+        )
+    )
+    (cluster.folder / "go").touch()
+    entries = run.result(SOON_S)
+    with Engine(FakeBackend(), MemoryStore()) as engine:
+        alone = engine.submit(plan_grid(recipes), owner="me").result(SOON_S)
+    assert [entry.pixels_sha256 for entry in entries] == [each.pixels_sha256 for each in alone]
+    assert [entry.passport for entry in entries] == [each.passport for each in alone]
+
+
+def test_stop_frees_the_workers(cluster: Cluster, make_recipes: MakeRecipes) -> None:
+    """Both are held in a step; after Stop both paint for somebody else."""
+    run = cluster.engine.submit(plan_grid(make_recipes("held", SIXTEEN)), owner="me", fresh=True)
+    _wait_for(lambda: len(marks(cluster.folder)) == 2)
+    before = set(marks(cluster.folder))
+    run.cancel()
+    with pytest.raises(RunCancelled):
+        run.result(SOON_S)
+    other = make_recipes("another held", tuple(range(100, 108)))
+    run = cluster.engine.submit(plan_grid(other), owner="you")
+    _wait_for(
+        lambda: all(
+            "100-101" in str(each) or "104-105" in str(each)
+            for each in marks(cluster.folder).values()
+        )
+    )
+    assert set(marks(cluster.folder)) == before
+    (cluster.folder / "go").touch()
+    assert len(run.result(SOON_S)) == 8
+
+
+def test_a_worker_that_joins_takes_work(cluster: Cluster, make_recipes: MakeRecipes) -> None:
+    """`seedgrid worker` on a run that two others hold: the third batch goes to the third."""
+    run = cluster.engine.submit(plan_grid(make_recipes("held", SIXTEEN)), owner="me", fresh=True)
+    _wait_for(lambda: len(marks(cluster.folder)) == 2)
+    with _worker(cluster.address):
+        _wait_for(lambda: len(marks(cluster.folder)) == 3)
+        (cluster.folder / "go").touch()
+        assert len(run.result(SOON_S)) == 16
+
+
+@contextlib.contextmanager
+def _worker(address: str) -> Iterator[None]:
+    command = [sys.executable, "-m", "seedgrid", "worker", f"ray://{address}", "--workers", "1"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            yield
+        finally:
+            process.terminate()
+
+
+def test_a_stranger_without_the_token_gets_nothing(cluster: Cluster, tmp_path: Path) -> None:
+    """Ray runs what it is told, so it asks who tells it."""
+    wrong = tmp_path / "wrong"
+    wrong.write_text("f" * 32)
+    code = f"import ray; ray.init('{cluster.address}', log_to_driver=False)"
+    environment = os.environ | {"RAY_AUTH_TOKEN_PATH": str(wrong)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode != 0
+    assert "token" in done.stderr.lower()
+
+
+def test_no_cluster_here_is_said(monkeypatch: pytest.MonkeyPatch, cluster: Cluster) -> None:  # noqa: ARG001
+    """Ray's own reason, in a sentence of ours."""
+    with pytest.raises(RunError, match="cannot be used"):
+        ray_node.connect("ray://127.0.0.1:1")
