@@ -267,4 +267,4 @@ def test_an_odd_width_of_a_link_goes_on_with_its_words(open_page: OpenPage) -> N
     before = ids(page)
     page.click("#sg-generate")
     wait_for_new_round(page, before, 3)
-    expect(status(page)).to_contain_text("width 3")
+    expect(status(page)).to_contain_text("in batches of 3")
