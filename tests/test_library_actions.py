@@ -211,6 +211,7 @@ def test_a_dropped_picture_of_another_tool_fills_in_the_fields(
         "strength": "",
         "portable": False,
         "width": "",
+        "weights": False,
     }
     assert shown.state is None
     assert filled.status is not None
