@@ -210,6 +210,8 @@ def test_a_dropped_picture_of_another_tool_fills_in_the_fields(
         "start": "",
         "strength": "",
         "portable": False,
+        "width": "",
+        "weights": False,
     }
     assert shown.state is None
     assert filled.status is not None
@@ -242,11 +244,14 @@ def test_a_dropped_file_that_is_neither_is_explained(
     assert (shown.state, filled.request) == (None, None)
 
 
-def test_a_links_recipe_survives_the_fields(works: tuple[tuple[Entry, ...], ...]) -> None:
-    """Filled in and read again, a recipe is the same, the noise of other seeds included."""
+@pytest.mark.parametrize("width", [3, 4])
+def test_a_links_recipe_survives_the_fields(
+    works: tuple[tuple[Entry, ...], ...], width: int
+) -> None:
+    """Filled in and read again, a recipe is the same, noise of other seeds and an odd width too."""
     mix = (NoiseShare(seed=4294967295, weight=0.1), NoiseShare(seed=7, weight=1 / 3))
     recipe = works[0][0].recipe.replace(
-        noise_mix=mix, guidance_scale=7.1234567, negative_prompt="fog"
+        noise_mix=mix, guidance_scale=7.1234567, negative_prompt="fog", lock_width=width
     )
     request = read_link(link_query(recipe))
     assert request is not None

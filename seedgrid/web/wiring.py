@@ -80,7 +80,7 @@ def _wire_rounds(view: View, handlers: Handlers, demo: gr.Blocks) -> None:
     generate = partial(
         gr.on,
         [view.bar.generate.click, view.bar.prompt.submit, view.bar.seeds.submit],
-        js=_fields_js(fields_by_name(view)),
+        js=_fields_js(fields_by_name(view), width="sg-width"),
     )
     refine = partial(view.card.refine.click, js=_fields_js(placed | {"vary": view.card.vary}))
     show(partial(demo.load, js=_ARRIVING_JS), on_load, view.payload)
@@ -176,15 +176,21 @@ def or_skip(value: object) -> object:
     return gr.skip() if value is None else value
 
 
-def _fields_js(components: Mapping[str, gr.Component | Sequence[gr.Component]]) -> str:
+def _fields_js(
+    components: Mapping[str, gr.Component | Sequence[gr.Component]], **hidden: str
+) -> str:
     """A script that sends what the fields show at the click, as a payload.
 
     Gradio's own copy of a value may lag behind a quick hand by a tick.
+
+    Args:
+        components: By the names that a handler reads.
+        **hidden: Ids of what our own scripts keep beside them (assets/place.js).
     """
     ids = {
         name: [each.elem_id for each in found] if isinstance(found, Sequence) else found.elem_id
         for name, found in components.items()
-    }
+    } | hidden
     return f"(state) => [SeedGrid.withPick(state), SeedGrid.seen({json.dumps(ids)})]"
 
 
