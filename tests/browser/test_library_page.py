@@ -314,7 +314,7 @@ def test_what_is_remembered_can_be_made_again(page: Page) -> None:
     generate(page)
     expect(status(page)).to_contain_text("Taken from the library")
     page.click("#sg-again")
-    expect(status(page)).to_contain_text("Done")
+    expect(status(page)).to_contain_text("Computed again and compared: identical")
     wait_until_done(page)
 
 
