@@ -23,7 +23,7 @@ from seedgrid.diffusion.probe_results import ProbeReport, keep_report
 from seedgrid.formats import png
 from seedgrid.studio import Studio
 from seedgrid.web.actions.checks import Checks
-from seedgrid.web.server.bench import Bench
+from seedgrid.web.server.file_work import FileWork
 from seedgrid.web.state.lock_badge import LockBadge
 from seedgrid.web.state.page_state import PageState
 from seedgrid.web.state.visitor_libraries import OneLibrary
@@ -54,7 +54,7 @@ def verdicts(studio: Studio, picture_id: str | None, kept: object) -> list[dict[
     """What the Verify button answers, one after the other."""
 
     async def collect() -> list[dict[str, Any]]:
-        checks = Checks(studio, OneLibrary(studio), Bench())
+        checks = Checks(studio, OneLibrary(studio), FileWork())
         return [news async for news in checks.on_verify(picture_id, kept)]
 
     return asyncio.run(collect())

@@ -25,7 +25,7 @@ from seedgrid.engine import Engine
 from seedgrid.testing.fake import FakeBackend
 
 pytestmark = pytest.mark.sweep
-"""Ray takes some seconds to begin; tests/test_crew.py holds the same without it."""
+"""Ray takes some seconds to begin; tests/test_painter_pool.py holds the same without it."""
 
 SOON_S = 120.0
 TESTS = Path(__file__).parent

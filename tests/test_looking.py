@@ -24,7 +24,7 @@ from seedgrid.export.tree_picture import draw_tree, write_tree
 from seedgrid.studio import Studio
 from seedgrid.studio.looking import MAX_FRAMES, _Recorder
 from seedgrid.testing.fake import FakeBackend
-from seedgrid.web.server.bench import Bench
+from seedgrid.web.server.file_work import FileWork
 from seedgrid.web.server.looking import looking_routes
 from seedgrid.web.state.visitor_libraries import OneLibrary
 
@@ -41,7 +41,7 @@ def studio(tmp_path: Path) -> Iterator[Studio]:
 
 @pytest.fixture
 def client(studio: Studio) -> TestClient:
-    return TestClient(Starlette(routes=looking_routes(studio, OneLibrary(studio), Bench())))
+    return TestClient(Starlette(routes=looking_routes(studio, OneLibrary(studio), FileWork())))
 
 
 def rows_only(rounds: Rounds, folder: Path) -> list[Entry]:

@@ -19,7 +19,7 @@ from seedgrid.web.actions.checks import Checks
 from seedgrid.web.actions.form import RoundPayload
 from seedgrid.web.actions.library import LibraryActions
 from seedgrid.web.actions.painting import Handlers
-from seedgrid.web.server.bench import Bench
+from seedgrid.web.server.file_work import FileWork
 from seedgrid.web.state.page_state import PageState
 from seedgrid.web.state.snapshot import Snapshots
 from seedgrid.web.state.visitor_libraries import OneLibrary
@@ -57,7 +57,7 @@ def state_of(entry: Entry) -> dict[str, Any]:
 
 
 async def verdicts(studio: Studio, picture_id: str, kept: object) -> list[dict[str, Any]]:
-    checks = Checks(studio, OneLibrary(studio), Bench())
+    checks = Checks(studio, OneLibrary(studio), FileWork())
     return [news async for news in checks.on_verify(picture_id, kept)]
 
 

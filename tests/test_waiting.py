@@ -20,7 +20,7 @@ from seedgrid.testing.fake import FakeBackend
 from seedgrid.web.actions.checks import Checks
 from seedgrid.web.actions.form import FormPayload
 from seedgrid.web.actions.painting import Handlers
-from seedgrid.web.server.bench import Bench
+from seedgrid.web.server.file_work import FileWork
 from seedgrid.web.server.waiting import followed, network_of
 from seedgrid.web.state.page_state import PageState
 from seedgrid.web.state.snapshot import Snapshots
@@ -88,7 +88,7 @@ def test_a_check_is_stopped_like_a_run(tmp_path: Path) -> None:
     with Studio(library=tmp_path, backend=backend, placement=Placement()) as studio:
         (picture,) = studio.grid("a fox", 1, num_inference_steps=150, width=64, height=64)
         backend._step_delay_s = 0.05
-        checks = Checks(studio, OneLibrary(studio), Bench())
+        checks = Checks(studio, OneLibrary(studio), FileWork())
 
         async def verify() -> list[object]:
             said = []

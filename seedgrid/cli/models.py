@@ -13,7 +13,7 @@ from seedgrid.models import registry
 from seedgrid.studio import Studio
 
 if TYPE_CHECKING:
-    from seedgrid.studio.shelf import Shelf, Shelved
+    from seedgrid.studio.model_manager import ManagedModel, ModelManager
 
 
 def models(
@@ -35,43 +35,43 @@ def models(
 ) -> None:
     """List the models on this machine; fetch one, or delete one."""
     with Studio() as studio:
-        shelf = studio.shelf
+        manager = studio.model_manager
         if first:
-            _list_first(shelf, json)
+            _list_first(manager, json)
             return
         if delete is not None:
-            freed = shelf.delete(delete)
+            freed = manager.delete(delete)
             complain(f"Deleted {delete}: {freed / 1e6:,.1f} MB are free again.")
         if configure is not None:
-            shelf.configure(configure)
+            manager.configure(configure)
         if download is not None:
-            _download(shelf, download)
-        for shelved in shelf.items():
+            _download(manager, download)
+        for managed in manager.items():
             if json:
-                say_json(_row(shelved))
+                say_json(_row(managed))
             else:
-                _say_line(shelved)
+                _say_line(managed)
 
 
-def _download(shelf: Shelf, hub_id: str) -> None:
+def _download(manager: ModelManager, hub_id: str) -> None:
     """Fetch a model, saying how far it is; Ctrl+C stops, and what has come is kept."""
-    shelf.download(hub_id)
+    manager.download(hub_id)
     with BytesLine(hub_id) as line:
         try:
             while True:
-                now = shelf.wait(hub_id, timeout_s=0.2)
+                now = manager.wait(hub_id, timeout_s=0.2)
                 line.show(now.num_bytes, now.total)
                 if not now.goes_on:
                     break
         except BaseException:
-            shelf.stop(hub_id)
+            manager.stop(hub_id)
             raise
     if now.error is not None:
         raise now.error
 
 
-def _list_first(shelf: Shelf, json: bool) -> None:
-    for each in shelf.first():
+def _list_first(manager: ModelManager, json: bool) -> None:
+    for each in manager.first():
         if json:
             say_json(each.model_dump())
             continue
@@ -82,12 +82,12 @@ def _list_first(shelf: Shelf, json: bool) -> None:
         )
 
 
-def _say_line(shelved: Shelved) -> None:
-    item = shelved.item
+def _say_line(managed: ManagedModel) -> None:
+    item = managed.item
     if item.problem is not None:
         say(f"{item.id:<40} {item.problem}  {item.path}")
         return
-    fits = "" if shelved.fits else f", needs {item.needs_bytes / 1e9:.1f} GB of memory: too much"
+    fits = "" if managed.fits else f", needs {item.needs_bytes / 1e9:.1f} GB of memory: too much"
     licence = item.licence or "no licence told"
     size, formats = f"{item.width}x{item.height}", "/".join(item.formats)
     say(
@@ -96,9 +96,9 @@ def _say_line(shelved: Shelved) -> None:
     )
 
 
-def _row(shelved: Shelved) -> dict[str, Any]:
+def _row(managed: ManagedModel) -> dict[str, Any]:
     """Return what `--json` says of a model; its weights are read for their digest."""
-    item = shelved.item
+    item = managed.item
     row: dict[str, Any] = {"id": item.id, "revision": item.revision, "path": str(item.path)}
     row |= {"kind": item.kind, "bytes": item.num_bytes, "licence": item.licence}
     try:
@@ -107,7 +107,7 @@ def _row(shelved: Shelved) -> dict[str, Any]:
         card = registry.Model(id=item.id, revision=item.revision, path=item.path).card
     except ModelError as error:
         return row | {"problem": str(error)}
-    lock = shelved.lock
+    lock = managed.lock
     return row | {
         "family": card.family,
         "size": f"{card.width}x{card.height}",
@@ -115,7 +115,7 @@ def _row(shelved: Shelved) -> dict[str, Any]:
         "weights_sha256": card.ref.weights_sha256,
         "formats": item.formats,
         "needs_bytes": item.needs_bytes,
-        "fits": shelved.fits,
+        "fits": managed.fits,
         "lock_tested": lock.tested_at[:10] if lock else None,
         "lock_holds": lock.holds if lock else None,
     }

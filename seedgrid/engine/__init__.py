@@ -6,14 +6,14 @@
             ...
 
 Knows nothing of screens, prompts or files. `engine.py` is the door, `run.py` what watchers hold,
-`fair_queue.py` who is next, `worker.py` the thread that paints, `crew.py` several that do,
+`fair_queue.py` who is next, `worker.py` the thread that paints, `painter_pool.py` several,
 `painting.py` how one run is painted, `saving.py` what the thread beside it does, `watchdog.py` who
 notices when one does not come back.
 """
 
 from seedgrid.engine.admission import UNBOUNDED, Bounds, Load
-from seedgrid.engine.crew import PainterState
 from seedgrid.engine.engine import Engine
+from seedgrid.engine.painter_pool import PainterState
 from seedgrid.engine.run import Run, State
 from seedgrid.engine.store import Store
 from seedgrid.engine.warming import Warmth

@@ -20,9 +20,9 @@ from seedgrid.core.request import Request, resolve
 from seedgrid.core.speeds import Speeds
 from seedgrid.diffusion.backend import Backend, ManyPainters, Placement, even_threads
 from seedgrid.engine.admission import UNBOUNDED, Asker, Bounds, Load, Waiting, admit
-from seedgrid.engine.crew import Crew, PainterState
 from seedgrid.engine.fair_queue import Errand, FairQueue
 from seedgrid.engine.loan import Loan
+from seedgrid.engine.painter_pool import PainterPool, PainterState
 from seedgrid.engine.painting import Strays
 from seedgrid.engine.run import Run
 from seedgrid.engine.store import Store
@@ -80,7 +80,7 @@ class Engine:
         self._on_lost = on_lost
         self._why_closed = "engine_closed"
         self._strays = Strays()
-        self._worker: Worker | Crew = self._new_worker()
+        self._worker: Worker | PainterPool = self._new_worker()
         atexit.register(self.close)
 
     def __enter__(self) -> Self:
@@ -252,11 +252,11 @@ class Engine:
     @property
     def painters(self) -> tuple[PainterState, ...]:
         """Who paints, where several do."""
-        return self._worker.painters if isinstance(self._worker, Crew) else ()
+        return self._worker.painters if isinstance(self._worker, PainterPool) else ()
 
-    def _new_worker(self) -> Worker | Crew:
+    def _new_worker(self) -> Worker | PainterPool:
         if isinstance(self._backend, ManyPainters):
-            return Crew(self._backend, self._queue, self._speeds, self._patience)
+            return PainterPool(self._backend, self._queue, self._speeds, self._patience)
         worker = Worker(self._backend, self._queue, self._speeds, self._strays)
         Watchdog(worker, self._patience, lambda loss: self._go_on_without(worker, loss))
         return worker

@@ -28,7 +28,7 @@ from seedgrid.studio.options import AnyPicture, is_id
 
 if TYPE_CHECKING:
     from seedgrid.library import Library
-    from seedgrid.studio.shelf import Shelf
+    from seedgrid.studio.model_manager import ModelManager
     from seedgrid.verify import Claim, Verdict
 
 STARTS: Final = "starts"
@@ -75,7 +75,7 @@ class Parts:
         self._backend = backend
         self._library: Library | None = None
         self._engine: Engine | None = None
-        self._shelf: Shelf | None = None
+        self._manager: ModelManager | None = None
         self._runs_per_owner = runs_per_owner
         self._bounds = bounds
         self._on_lost = on_lost
@@ -108,14 +108,14 @@ class Parts:
             return self._library
 
     @property
-    def shelf(self) -> Shelf:
+    def model_manager(self) -> ModelManager:
         """The models on this machine, and how others come to it."""
         with self._making:
-            if self._shelf is None:
-                from seedgrid.studio.shelf import Shelf
+            if self._manager is None:
+                from seedgrid.studio.model_manager import ModelManager
 
-                self._shelf = Shelf()
-            return self._shelf
+                self._manager = ModelManager()
+            return self._manager
 
     def move_library(self, folder: Path) -> None:
         """Keep pictures in this folder from now on; the same one is made again if it is gone.
@@ -295,8 +295,8 @@ class Parts:
 
     def close(self) -> None:
         """Stop what is running, save what is finished, let go of the model."""
-        if self._shelf is not None:
-            self._shelf.close()
+        if self._manager is not None:
+            self._manager.close()
         if self._engine is not None:
             self._engine.close()
         if self._library is not None:

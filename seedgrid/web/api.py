@@ -39,7 +39,7 @@ from seedgrid.web.calls import (
     read_grid,
 )
 from seedgrid.web.components.files import paths_only
-from seedgrid.web.server.bench import Bench
+from seedgrid.web.server.file_work import FileWork
 from seedgrid.web.server.uploads import taken_in
 from seedgrid.web.server.waiting import Asker, StepWatch, asker, begun, followed, steps_of
 
@@ -53,9 +53,9 @@ _KINDS: Final[dict[type, str]] = {int: "integer", float: "number", str: "string"
 class Api:
     """The public functions; their parameters are what API users write."""
 
-    def __init__(self, studio: Studio, bench: Bench) -> None:
+    def __init__(self, studio: Studio, file_work: FileWork) -> None:
         self._studio = studio
-        self._bench = bench
+        self._file_work = file_work
 
     def grid(self) -> Callable[..., AsyncGenerator[Answer, None]]:
         """Return the function that paints one prompt on several seeds.
@@ -127,7 +127,7 @@ class Api:
         """
         watch, who = StepWatch(), _asker(request)
         try:
-            claim = await self._bench.do(who["address"], lambda: read_claim(Path(picture)))
+            claim = await self._file_work.do(who["address"], lambda: read_claim(Path(picture)))
             future = self._studio.verify([claim], watch, **who)
             async with aclosing(steps_of(future, watch)) as steps:
                 async for number, total in steps:
@@ -155,16 +155,16 @@ class Api:
         """
         try:
             address = _asker(request)["address"]
-            return await self._bench.do(address, lambda: file_record(Path(picture)))
+            return await self._file_work.do(address, lambda: file_record(Path(picture)))
         except SeedGridError as error:
             raise gr.Error(str(error), print_exception=False) from error
         finally:
             taken_in(Path(picture))
 
 
-def publish(studio: Studio, bench: Bench) -> None:
+def publish(studio: Studio, file_work: FileWork) -> None:
     """Make the functions part of the page that is being built; nothing of them is seen there."""
-    api = Api(studio, bench)
+    api = Api(studio, file_work)
     told = [_component(row) for row in GRID_FIELDS]
     picture_id = gr.Textbox(label="picture_id", visible=False)
     vary = gr.JSON(label="vary", visible=False)

@@ -46,7 +46,7 @@ with quickly():
     from seedgrid.web.components.theme import make_theme
     from seedgrid.web.page import Answers, build_app, make_answers, make_i18n
     from seedgrid.web.server import app
-    from seedgrid.web.server.bench import BenchBounds
+    from seedgrid.web.server.file_work import FileWorkBounds
     from seedgrid.web.server.uploads import UploadBounds
     from seedgrid.web.state.visitor_libraries import VisitorLibraries
 
@@ -128,7 +128,7 @@ def launch_options(answers: Answers, *, language: str | None, host: str | None) 
     return {
         "app_kwargs": {
             "routes": app.routes(
-                answers.studio, answers.libraries, answers.bench, answers.handlers.follow
+                answers.studio, answers.libraries, answers.file_work, answers.handlers.follow
             ),
             "middleware": app.middleware(
                 language=language,
@@ -221,7 +221,7 @@ def _public_answers(model: str | None, backend: Backend | None, cluster: str | N
         max_visitors=whole_number("SEEDGRID_MAX_VISITORS", is_public=True),
         max_bytes=_megabytes("SEEDGRID_MAX_VISITORS_MB"),
     )
-    return make_answers(studio, libraries, _bench_bounds())
+    return make_answers(studio, libraries, _file_work_bounds())
 
 
 def _lent(installed: Backend) -> Backend:
@@ -285,10 +285,10 @@ def _upload_bounds() -> UploadBounds:
     )
 
 
-def _bench_bounds() -> BenchBounds:
+def _file_work_bounds() -> FileWorkBounds:
     """Return what strangers may have in work with files at once."""
     address = whole_number("SEEDGRID_MAX_FILES_PER_ADDRESS", is_public=True)
-    return BenchBounds(
+    return FileWorkBounds(
         address=address,
         together=_TOGETHER,
         window_s=number("SEEDGRID_MAX_FILES_S_PER_ADDRESS", is_public=True),

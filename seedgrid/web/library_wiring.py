@@ -18,7 +18,7 @@ from seedgrid.web.components.layout import View
 from seedgrid.web.serializers import stage
 from seedgrid.web.serializers.answers import PageUpdate
 from seedgrid.web.serializers.place import write_fields
-from seedgrid.web.server.bench import Bench
+from seedgrid.web.server.file_work import FileWork
 from seedgrid.web.server.uploads import taken_in
 from seedgrid.web.state.page_state import read_page_state
 from seedgrid.web.wiring import PRIVATE, Updates, address_of, or_skip, said, show_page, updates
@@ -27,11 +27,13 @@ _ASK_AGAIN_JS: Final = "() => SeedGrid.askLibrary?.()"
 _CHECK_JS: Final = "(status) => SeedGrid.checkLibrary?.(status)"
 
 
-def wire_library(view: View, actions: LibraryActions, selected: Selected, bench: Bench) -> None:
+def wire_library(
+    view: View, actions: LibraryActions, selected: Selected, file_work: FileWork
+) -> None:
     """Connect the library page, its selection, and the place where files are dropped."""
     _wire_selected(view, selected)
     _wire_pictures(view, actions)
-    _wire_drop(view, actions, bench)
+    _wire_drop(view, actions, file_work)
 
 
 def _wire_pictures(view: View, actions: LibraryActions) -> None:
@@ -77,11 +79,11 @@ def _wire_selected(view: View, selected: Selected) -> None:
         done.then(None, view.status, js=_CHECK_JS, api_visibility="private")
 
 
-def _wire_drop(view: View, actions: LibraryActions, bench: Bench) -> None:
+def _wire_drop(view: View, actions: LibraryActions, file_work: FileWork) -> None:
     async def on_drop(kept: object, files: list[str] | None, request: gr.Request) -> Updates:
-        named, most = files or [], bench.bounds.dropped
+        named, most = files or [], file_work.bounds.dropped
         try:
-            update, filled = await bench.do(
+            update, filled = await file_work.do(
                 address_of(request), lambda: actions.on_drop(named, kept, most)
             )
         except SeedGridError as error:

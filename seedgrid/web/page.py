@@ -22,7 +22,7 @@ from seedgrid.web.actions.selected import Selected
 from seedgrid.web.api import publish
 from seedgrid.web.components.layout import build_view
 from seedgrid.web.library_wiring import wire_library
-from seedgrid.web.server.bench import Bench, BenchBounds
+from seedgrid.web.server.file_work import FileWork, FileWorkBounds
 from seedgrid.web.settings_wiring import wire_settings
 from seedgrid.web.state.snapshot import Snapshots
 from seedgrid.web.state.visitor_libraries import Libraries, OneLibrary
@@ -42,7 +42,7 @@ class Answers:
 
     Attributes:
         libraries: Whose pictures are whose.
-        bench: Where work with files is done.
+        file_work: Where work with files is done.
         handlers: For stage, rail and card.
         checks: For the Verify button.
         library: For the library page.
@@ -51,7 +51,7 @@ class Answers:
 
     studio: Studio
     libraries: Libraries
-    bench: Bench
+    file_work: FileWork
     handlers: Handlers
     checks: Checks
     library: LibraryActions
@@ -61,7 +61,7 @@ class Answers:
 def make_answers(
     studio: Studio,
     libraries: Libraries | None = None,
-    bounds: BenchBounds = BenchBounds(),  # noqa: B008 - frozen
+    bounds: FileWorkBounds = FileWorkBounds(),  # noqa: B008 - frozen
 ) -> Answers:
     """Put together what answers the page.
 
@@ -70,14 +70,14 @@ def make_answers(
         libraries: Whose pictures are whose; the studio's library for everybody by default.
         bounds: What strangers may have in work beside painting.
     """
-    libraries, bench = libraries or OneLibrary(studio), Bench(bounds)
+    libraries, file_work = libraries or OneLibrary(studio), FileWork(bounds)
     snapshots = Snapshots(studio, libraries)
     return Answers(
         studio=studio,
         libraries=libraries,
-        bench=bench,
+        file_work=file_work,
         handlers=Handlers(studio, snapshots, paints_links=not is_public()),
-        checks=Checks(studio, libraries, bench),
+        checks=Checks(studio, libraries, file_work),
         library=LibraryActions(studio, snapshots),
         selected=Selected(snapshots),
     )
@@ -91,8 +91,8 @@ def build_app(answers: Answers, *, language: str | None = None) -> gr.Blocks:
         view = build_view(make_i18n(), starting_suffixes(answers.studio))
         wire(view, answers.handlers, answers.checks, demo)
         wire_settings(view, answers.handlers, demo, language=language)
-        wire_library(view, answers.library, answers.selected, answers.bench)
-        publish(answers.studio, answers.bench)
+        wire_library(view, answers.library, answers.selected, answers.file_work)
+        publish(answers.studio, answers.file_work)
     demo.queue(max_size=_MAX_WAITING, default_concurrency_limit=None)
     _look_seldom(demo)
     return demo

@@ -16,7 +16,7 @@ from seedgrid.core.errors import LibraryError, RunCancelled, SeedGridError
 from seedgrid.studio import Studio
 from seedgrid.verify import Claim, Reason, Verdict, difference_picture, read_claim
 from seedgrid.web.serializers import stage
-from seedgrid.web.server.bench import Bench
+from seedgrid.web.server.file_work import FileWork
 from seedgrid.web.server.waiting import StepWatch, steps_of
 from seedgrid.web.state.page_state import read_page_state
 from seedgrid.web.state.visitor_libraries import Libraries
@@ -25,10 +25,10 @@ from seedgrid.web.state.visitor_libraries import Libraries
 class Checks:
     """The answers of the Verify button. Safe from any thread."""
 
-    def __init__(self, studio: Studio, libraries: Libraries, bench: Bench) -> None:
+    def __init__(self, studio: Studio, libraries: Libraries, file_work: FileWork) -> None:
         self._studio = studio
         self._libraries = libraries
-        self._bench = bench
+        self._file_work = file_work
         self._going: dict[str, set[StepWatch]] = {}  # by visitor
 
     async def on_verify(
@@ -38,7 +38,7 @@ class Checks:
         state = read_page_state(kept)
         base = {"id": str(picture_id)}
         try:
-            entry, claim = await self._bench.do(
+            entry, claim = await self._file_work.do(
                 address, lambda: self._claim(state.visitor, str(picture_id))
             )
             async for news in self._verify(claim, state.visitor, address):
@@ -74,7 +74,7 @@ class Checks:
         if future.cancelled():
             raise RunCancelled("run_cancelled")
         (verdict,) = future.result()
-        yield await self._bench.run(lambda: _shown(claim, verdict))
+        yield await self._file_work.run(lambda: _shown(claim, verdict))
 
 
 def _shown(claim: Claim, verdict: Verdict) -> stage.Json:

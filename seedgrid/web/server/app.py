@@ -28,8 +28,8 @@ from seedgrid.core.fields import IN_LINKS, ON_PAGE
 from seedgrid.storage import starts
 from seedgrid.storage.assets import assets_folder
 from seedgrid.studio import Studio
-from seedgrid.web.server.bench import Bench
 from seedgrid.web.server.downloads import download_routes
+from seedgrid.web.server.file_work import FileWork
 from seedgrid.web.server.headers import SPACE_FRAMES, SecurityHeaders
 from seedgrid.web.server.health import health_route
 from seedgrid.web.server.later import ADDRESS, later_route, later_version
@@ -96,16 +96,18 @@ _TYPES: Final = {
 }
 
 
-def routes(studio: Studio, libraries: Libraries, bench: Bench, follow: Follow) -> list[Route]:
+def routes(
+    studio: Studio, libraries: Libraries, file_work: FileWork, follow: Follow
+) -> list[Route]:
     """Return the routes of our own: under `/seedgrid/`, agents' tools, and `/healthz`.
 
     Args:
         studio: What the API's pictures are in, and what agents paint with.
         libraries: Where the visitors' pictures are that may be asked for by their id.
-        bench: Where work with files is done.
+        file_work: Where work with files is done.
         follow: Tells how the run of a page goes.
     """
-    thumbs = Bench()  # Apart from what is heavy: a page asks for sixty of them at once.
+    thumbs = FileWork()  # Apart from what is heavy: a page asks for sixty of them at once.
 
     def file_of(picture_id: str) -> Path | None:
         return libraries.file_of(picture_id) or studio.library.file_of(picture_id)
@@ -147,8 +149,8 @@ def routes(studio: Studio, libraries: Libraries, bench: Bench, follow: Follow) -
 
     return [
         Route("/seedgrid/follow", follow_route(follow), methods=["POST"]),
-        *download_routes(libraries, bench),
-        *looking_routes(studio, libraries, bench),
+        *download_routes(libraries, file_work),
+        *looking_routes(studio, libraries, file_work),
         Route("/seedgrid/opening/{number:int}.jpg", opening),
         Route("/seedgrid/pictures/{id}.png", picture),
         Route("/seedgrid/thumbs/{id}.jpg", thumb),
@@ -158,7 +160,7 @@ def routes(studio: Studio, libraries: Libraries, bench: Bench, follow: Follow) -
         *metrics_routes(studio),
         *model_routes(studio),
         *api_routes(),
-        *mcp_routes(studio, bench),
+        *mcp_routes(studio, file_work),
     ]
 
 

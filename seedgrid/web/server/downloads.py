@@ -1,7 +1,7 @@
 """Downloads: pictures in one ZIP file, and sheets, bundles and scripts of a round or a work.
 
 An id is 128 random bits: only who was shown a picture can ask for it, as for the picture itself.
-All of it is done on the bench, and an archive of pictures goes out as it is made.
+All of it is file work of `file_work.py`, and an archive of pictures goes out as it is made.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from seedgrid.export.bundle import write_bundle
 from seedgrid.export.contact_sheets import write_sheet
 from seedgrid.export.pictures import packed_pictures
 from seedgrid.export.script import script
-from seedgrid.web.server.bench import Bench, Holding
+from seedgrid.web.server.file_work import FileWork, Holding
 from seedgrid.web.server.waiting import network_of
 from seedgrid.web.state.visitor_libraries import Libraries
 
@@ -39,14 +39,14 @@ _HARMLESS: Final = {
 }
 
 
-def download_routes(libraries: Libraries, bench: Bench) -> list[Route]:
+def download_routes(libraries: Libraries, file_work: FileWork) -> list[Route]:
     """Return the addresses: `download/ID/round.zip`, `…/work.zip`, `download/selected.zip?ids=…`.
 
     And `export/ID/SCOPE.KIND`, of a picture, its round or its work.
 
     Args:
         libraries: Where the pictures are.
-        bench: Where it is done.
+        file_work: Where it is done.
     """
 
     async def family(request: Request) -> Response:
@@ -65,12 +65,12 @@ def download_routes(libraries: Libraries, bench: Bench) -> list[Route]:
         find = partial(libraries.family, wanted, scope=scope)
         if kind not in EXPORTS:
             return _nothing()
-        return await answered(bench, request, find, partial(_exported, kind=kind))
+        return await answered(file_work, request, find, partial(_exported, kind=kind))
 
     async def _downloaded(
         request: Request, find: Callable[[], Sequence[Entry]], name: str
     ) -> Response:
-        return await answered(bench, request, find, partial(_archive, name=name))
+        return await answered(file_work, request, find, partial(_archive, name=name))
 
     return [
         Route("/seedgrid/download/selected.zip", selected),
@@ -80,15 +80,15 @@ def download_routes(libraries: Libraries, bench: Bench) -> list[Route]:
 
 
 async def answered(
-    bench: Bench,
+    file_work: FileWork,
     request: Request,
     find: Callable[[], Sequence[Entry]],
-    make: Callable[[Sequence[Entry], Bench, ExitStack], Response],
+    make: Callable[[Sequence[Entry], FileWork, ExitStack], Response],
 ) -> Response:
-    """Find pictures and make an answer of them, both on the bench, which is held until it is sent.
+    """Find pictures and make an answer of them, as file work; its place is held until it is sent.
 
     Args:
-        bench: Where it is done.
+        file_work: Where it is done.
         request: Who asks.
         find: Finds them; none is nothing to download.
         make: Makes the answer; what it puts on the stack goes when that has gone.
@@ -96,12 +96,12 @@ async def answered(
     address = network_of(request.client.host if request.client else None)
     with ExitStack() as kept:
         try:
-            kept.enter_context(bench.place(address))
-            most = bench.bounds.download_bytes
-            entries = await bench.run(lambda: _bounded(find(), most), address)
+            kept.enter_context(file_work.place(address))
+            most = file_work.bounds.download_bytes
+            entries = await file_work.run(lambda: _bounded(find(), most), address)
             if not entries:
                 return _nothing()
-            answer = await bench.run(lambda: make(entries, bench, kept), address)
+            answer = await file_work.run(lambda: make(entries, file_work, kept), address)
         except SeedGridError as error:
             return PlainTextResponse(str(error), status_code=_status(error))
         return Holding(answer, kept.pop_all())
@@ -141,24 +141,30 @@ def _bounded(entries: Sequence[Entry], max_bytes: float | None) -> Sequence[Entr
     return entries
 
 
-def _archive(entries: Sequence[Entry], bench: Bench, _kept: ExitStack, *, name: str) -> Response:
+def _archive(
+    entries: Sequence[Entry], file_work: FileWork, _kept: ExitStack, *, name: str
+) -> Response:
     """Answer with the pictures' files; the first piece is made before anything is said."""
     pieces = packed_pictures(entries)
     first = next(pieces)
     filename = f"seedgrid-{name}-{entries[0].id[:8]}.zip"
     headers = _HARMLESS | {"Content-Disposition": f'attachment; filename="{filename}"'}
-    body = _one_by_one(first, pieces, bench)
+    body = _one_by_one(first, pieces, file_work)
     return StreamingResponse(body, media_type="application/zip", headers=headers)
 
 
-async def _one_by_one(first: bytes, pieces: Iterator[bytes], bench: Bench) -> AsyncIterator[bytes]:
+async def _one_by_one(
+    first: bytes, pieces: Iterator[bytes], file_work: FileWork
+) -> AsyncIterator[bytes]:
     piece: bytes | None = first
     while piece is not None:
         yield piece
-        piece = await bench.run(lambda: next(pieces, None))
+        piece = await file_work.run(lambda: next(pieces, None))
 
 
-def _exported(entries: Sequence[Entry], _bench: Bench, kept: ExitStack, *, kind: str) -> Response:
+def _exported(
+    entries: Sequence[Entry], _file_work: FileWork, kept: ExitStack, *, kind: str
+) -> Response:
     """Write an export into a folder of its own, which goes when the answer has gone."""
     folder = tempfile.TemporaryDirectory(prefix="seedgrid-export-", ignore_cleanup_errors=True)
     path = Path(kept.enter_context(folder)) / f"seedgrid-{entries[0].id[:8]}.{kind}"

@@ -27,8 +27,8 @@ from seedgrid.export.film import SUFFIXES, write_film
 from seedgrid.export.tree_picture import write_tree
 from seedgrid.studio import Studio
 from seedgrid.web.serializers import pictures
-from seedgrid.web.server.bench import Bench
 from seedgrid.web.server.downloads import answered
+from seedgrid.web.server.file_work import FileWork
 from seedgrid.web.server.waiting import StepWatch, asker, steps_of
 from seedgrid.web.state.visitor_libraries import Libraries
 
@@ -50,19 +50,22 @@ class FilmAsked(Value):
     kind: str = "webp"
 
 
-def looking_routes(studio: Studio, libraries: Libraries, bench: Bench) -> list[Route]:
+def looking_routes(studio: Studio, libraries: Libraries, file_work: FileWork) -> list[Route]:
     """Return the addresses: `tree/ID.png`, `tree/ID.json`, `film/ID.json`, and POST `film`.
 
     Args:
         studio: Paints the film.
         libraries: Where the pictures are.
-        bench: Where a tree is drawn.
+        file_work: Where a tree is drawn.
     """
 
     async def tree(request: Request) -> Response:
         wanted = request.path_params["id"]
         return await answered(
-            bench, request, lambda: libraries.family(wanted, scope="work")[:MAX_PICTURES], _drawn
+            file_work,
+            request,
+            lambda: libraries.family(wanted, scope="work")[:MAX_PICTURES],
+            _drawn,
         )
 
     def slides(request: Request) -> Response:
@@ -136,7 +139,7 @@ def _written(name: str, write: Callable[[Path], None]) -> Response:
     return FileResponse(folder / name, filename=name, headers=_HARMLESS, background=gone)
 
 
-def _drawn(entries: Sequence[Entry], _bench: Bench, kept: ExitStack) -> Response:
+def _drawn(entries: Sequence[Entry], _file_work: FileWork, kept: ExitStack) -> Response:
     folder = tempfile.TemporaryDirectory(prefix="seedgrid-tree-", ignore_cleanup_errors=True)
     path = Path(kept.enter_context(folder)) / f"seedgrid-tree-{entries[0].id[:8]}.png"
     write_tree(entries, path)

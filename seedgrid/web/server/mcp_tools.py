@@ -44,7 +44,7 @@ from seedgrid.web.calls import (
     picture_record,
     read_grid,
 )
-from seedgrid.web.server.bench import Bench
+from seedgrid.web.server.file_work import FileWork
 from seedgrid.web.server.limits import MAX_BODY_BYTES
 from seedgrid.web.server.waiting import Asker, StepWatch, asker, begun, followed, steps_of
 
@@ -68,18 +68,18 @@ _ABOUT: Final = (
 )
 
 
-def mcp_routes(studio: Studio, bench: Bench) -> list[Route]:
+def mcp_routes(studio: Studio, file_work: FileWork) -> list[Route]:
     """Return the address at which agents find the tools."""
-    door = _Door(studio, bench)
+    door = _Door(studio, file_work)
     return [Route(path, door) for path in (MCP_PATH, f"{MCP_PATH}/")]
 
 
 class _Door:
     """Makes the server of the tools when somebody comes, and hands every request to it."""
 
-    def __init__(self, studio: Studio, bench: Bench) -> None:
+    def __init__(self, studio: Studio, file_work: FileWork) -> None:
         self._studio = studio
-        self._bench = bench
+        self._file_work = file_work
         self._making = asyncio.Lock()
         self._manager: StreamableHTTPSessionManager | None = None
         self._running: asyncio.Task[None] | None = None
@@ -97,7 +97,7 @@ class _Door:
     async def _ready(self) -> StreamableHTTPSessionManager:
         async with self._making:
             if self._manager is None:
-                manager = await to_thread.run_sync(_make_manager, self._studio, self._bench)
+                manager = await to_thread.run_sync(_make_manager, self._studio, self._file_work)
                 is_there = asyncio.Event()
                 self._running = asyncio.create_task(_run(manager, is_there))
                 await is_there.wait()
@@ -105,11 +105,11 @@ class _Door:
             return self._manager
 
 
-def _make_manager(studio: Studio, bench: Bench) -> StreamableHTTPSessionManager:
+def _make_manager(studio: Studio, file_work: FileWork) -> StreamableHTTPSessionManager:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
     return StreamableHTTPSessionManager(
-        make_server(studio, bench),
+        make_server(studio, file_work),
         max_request_body_size=MAX_BODY_BYTES,
         session_idle_timeout=_IDLE_S,
         max_sessions=_MAX_SESSIONS,
@@ -123,12 +123,12 @@ async def _run(manager: StreamableHTTPSessionManager, is_there: asyncio.Event) -
         await asyncio.Event().wait()
 
 
-def make_server(studio: Studio, bench: Bench) -> Server[Any]:
+def make_server(studio: Studio, file_work: FileWork) -> Server[Any]:
     """Return the MCP server of the four tools; needs the `mcp` package."""
     from mcp import types
     from mcp.server import Server
 
-    tools = _Tools(studio, bench)
+    tools = _Tools(studio, file_work)
 
     async def list_tools(*_: object) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[types.Tool(**_description(call)) for call in CALLS])
@@ -169,9 +169,9 @@ def _description(call: Call) -> Json:
 class _Tools:
     """The four functions, as an agent calls them."""
 
-    def __init__(self, studio: Studio, bench: Bench) -> None:
+    def __init__(self, studio: Studio, file_work: FileWork) -> None:
         self._studio = studio
-        self._bench = bench
+        self._file_work = file_work
         self._calls: dict[str, Callable[[Json, Any], Awaitable[tuple[list[Any], Json]]]] = {
             "grid": self._grid,
             "refine": self._refine,
@@ -193,7 +193,7 @@ class _Tools:
         asked = checked(GridCall, told).model_dump()
         turbo, request = bool(asked["turbo"]), read_grid(asked)
         start = lambda: self._studio.start_grid(request, turbo=turbo, **_asker(context))  # noqa: E731
-        return await _painted(start, self._bench, context)
+        return await _painted(start, self._file_work, context)
 
     async def _refine(self, told: Json, context: Any) -> tuple[list[Any], Json]:  # noqa: ANN401
         asked = checked(RefineCall, told)
@@ -204,12 +204,12 @@ class _Tools:
             check_count(len(suffixes), field="vary")
             return self._studio.start_refine(parent, suffixes, **_asker(context))
 
-        return await _painted(start, self._bench, context)
+        return await _painted(start, self._file_work, context)
 
     async def _verify(self, told: Json, context: Any) -> tuple[list[Any], Json]:  # noqa: ANN401
         watch, who = StepWatch(), _asker(context)
         async with self._file(told) as path:
-            claim = await self._bench.do(who["address"], lambda: read_claim(path))
+            claim = await self._file_work.do(who["address"], lambda: read_claim(path))
         future = self._studio.verify([claim], watch, **who)
         async with contextlib.aclosing(steps_of(future, watch)) as steps:
             async for number, total in steps:
@@ -224,7 +224,7 @@ class _Tools:
     async def _recipe(self, told: Json, context: Any) -> tuple[list[Any], Json]:  # noqa: ANN401
         address = _asker(context)["address"]
         async with self._file(told) as path:
-            record = await self._bench.do(address, lambda: file_record(path))
+            record = await self._file_work.do(address, lambda: file_record(path))
         return _as_text(record), record
 
     @contextlib.asynccontextmanager
@@ -245,14 +245,18 @@ class _Tools:
             yield path
 
 
-async def _painted(start: Callable[[], Run], bench: Bench, context: Any) -> tuple[list[Any], Json]:  # noqa: ANN401
+async def _painted(
+    start: Callable[[], Run],
+    file_work: FileWork,
+    context: Any,  # noqa: ANN401
+) -> tuple[list[Any], Json]:
     """Start a run, tell how it goes, and show its pictures; it stops when the agent goes."""
     run = await begun(start)
     async with contextlib.aclosing(followed(run)) as stands:
         async for stand in stands:
             await context.session.report_progress(stand.pictures, stand.total, stand.words)
     entries = run.result()
-    shown = await bench.run(lambda: [_shown(entry) for entry in entries])
+    shown = await file_work.run(lambda: [_shown(entry) for entry in entries])
     records = [picture_record(entry, run.notices) | _link(entry, context) for entry in entries]
     return [*shown, *_as_text({"pictures": [_brief(each) for each in records]})], {
         "pictures": records

@@ -28,7 +28,7 @@ from seedgrid.models.hub import host, read_name
 from seedgrid.models.memory import fits
 from seedgrid.models.own import own_folder
 from seedgrid.studio import Studio
-from seedgrid.studio.shelf import Shelf, Shelved
+from seedgrid.studio.model_manager import ManagedModel, ModelManager
 from seedgrid.web.server.limits import MODEL_FILES
 from seedgrid.web.server.waiting import is_this_machine
 from seedgrid.web.texts import choose_language
@@ -49,15 +49,19 @@ def model_routes(studio: Studio) -> list[Route]:
     """Return the addresses: `models`, `models/ACTION`, and `models/file/NAME` for a dropped file.
 
     Args:
-        studio: Whose shelf it is.
+        studio: Whose models they are.
     """
 
     async def look(request: Request) -> Response:
         language = choose_language(request.query_params.get("lang"))
         if "moving" in request.query_params:
-            told = {"downloads": [_moving(each, language) for each in studio.shelf.downloads()]}
+            told = {
+                "downloads": [_moving(each, language) for each in studio.model_manager.downloads()]
+            }
         else:
-            told = await to_thread.run_sync(_told, studio.shelf, language, _may_change(request))
+            told = await to_thread.run_sync(
+                _told, studio.model_manager, language, _may_change(request)
+            )
         return JSONResponse(told, headers=_UNCACHED)
 
     async def act(request: Request) -> Response:
@@ -72,7 +76,7 @@ def model_routes(studio: Studio) -> list[Route]:
         try:
             if action not in _FOR_ALL and not _may_change(request):
                 raise ModelError("download_forbidden", value=asked.name)
-            said = await to_thread.run_sync(action, studio.shelf, asked.name, language)
+            said = await to_thread.run_sync(action, studio.model_manager, asked.name, language)
         except (SeedGridError, OSError) as error:
             return _answer(_wrong(error, language))
         return _answer({"said": said, "wrong": False})
@@ -83,7 +87,7 @@ def model_routes(studio: Studio) -> list[Route]:
         try:
             if not _may_change(request):
                 raise ModelError("download_forbidden", value=name)
-            await _take(studio.shelf, name, request)
+            await _take(studio.model_manager, name, request)
         except (SeedGridError, OSError) as error:
             return _answer(_wrong(error, language))
         except ClientDisconnect:
@@ -108,18 +112,18 @@ def _may_change(request: Request) -> bool:
     return not is_public() and is_this_machine(client)
 
 
-def _told(shelf: Shelf, language: str, may_change: bool) -> Json:
-    first = [_first(each) for each in shelf.first()]
+def _told(manager: ModelManager, language: str, may_change: bool) -> Json:
+    first = [_first(each) for each in manager.first()]
     return {
         "may": {"change": may_change, "download": may_change or (is_public() and bool(first))},
-        "items": [_item(shelved, language) for shelved in shelf.items()],
+        "items": [_item(managed, language) for managed in manager.items()],
         "first": first,
-        "downloads": [_moving(each, language) for each in shelf.downloads()],
+        "downloads": [_moving(each, language) for each in manager.downloads()],
     }
 
 
-def _item(shelved: Shelved, language: str) -> Json:
-    item, lock = shelved.item, shelved.lock
+def _item(managed: ManagedModel, language: str) -> Json:
+    item, lock = managed.item, managed.lock
     return {
         "id": item.id,
         "kind": item.kind,
@@ -129,7 +133,7 @@ def _item(shelved: Shelved, language: str) -> Json:
         "num_bytes": item.num_bytes,
         "licence": item.licence,
         "needs_bytes": item.needs_bytes,
-        "fits": shelved.fits,
+        "fits": managed.fits,
         "deletable": item.deletable,
         "lacks": item.problem is not None and item.problem.code == "model_configs",
         "problem": None if item.problem is None else sentence(item.problem, language),
@@ -170,40 +174,40 @@ def _answer(told: Json, status_code: int = 200) -> Response:
     return JSONResponse(told, status_code=status_code, headers=_UNCACHED)
 
 
-def _download(shelf: Shelf, name: str, _: str) -> str:
-    shelf.download(name)
+def _download(manager: ModelManager, name: str, _: str) -> str:
+    manager.download(name)
     return ""
 
 
-def _stop(shelf: Shelf, name: str, _: str) -> str:
-    shelf.stop(name)
+def _stop(manager: ModelManager, name: str, _: str) -> str:
+    manager.stop(name)
     return ""
 
 
-def _discard(shelf: Shelf, name: str, _: str) -> str:
-    shelf.discard(name)
+def _discard(manager: ModelManager, name: str, _: str) -> str:
+    manager.discard(name)
     return ""
 
 
-def _configure(shelf: Shelf, name: str, _: str) -> str:
-    shelf.configure(name)
+def _configure(manager: ModelManager, name: str, _: str) -> str:
+    manager.configure(name)
     return ""
 
 
-def _add(shelf: Shelf, name: str, language: str) -> str:
+def _add(manager: ModelManager, name: str, language: str) -> str:
     """Know a folder or file, or begin to fetch what is a name of the hub, or its address there."""
     hub_id = name.removeprefix(f"{host()}/").removeprefix("https://huggingface.co/").strip("/")
     if read_name(hub_id)[0] is not None and not Path(name).expanduser().exists():
-        return _download(shelf, hub_id, language)
-    return say_later("models_added", language, name=shelf.add(name).id)
+        return _download(manager, hub_id, language)
+    return say_later("models_added", language, name=manager.add(name).id)
 
 
-def _delete(shelf: Shelf, name: str, language: str) -> str:
-    freed = shelf.delete(name)
+def _delete(manager: ModelManager, name: str, language: str) -> str:
+    freed = manager.delete(name)
     return say_later("models_deleted", language, name=name, size=f"{freed / 1e6:,.0f} MB")
 
 
-_ACTIONS: Final[dict[str, Callable[[Shelf, str, str], str]]] = {
+_ACTIONS: Final[dict[str, Callable[[ModelManager, str, str], str]]] = {
     "download": _download,
     "stop": _stop,
     "discard": _discard,
@@ -212,17 +216,17 @@ _ACTIONS: Final[dict[str, Callable[[Shelf, str, str], str]]] = {
     "delete": _delete,
 }
 _FOR_ALL: Final = (_download,)
-"""What the shelf itself allows strangers, or not."""
+"""What the manager itself allows strangers, or not."""
 
 
-async def _take(shelf: Shelf, name: str, request: Request) -> None:
+async def _take(manager: ModelManager, name: str, request: Request) -> None:
     """Write a dropped file to the disk as it comes, and keep it if it is a model.
 
     Raises:
-        ModelError: As `Shelf.taking`; `download_room`.
+        ModelError: As `ModelManager.taking`; `download_room`.
     """
     _check_room(name, int(request.headers["content-length"]))
-    with shelf.taking(name) as path, path.open("wb") as file:
+    with manager.taking(name) as path, path.open("wb") as file:
         async for piece in _pieces(request):
             await to_thread.run_sync(file.write, piece)
         file.flush()

@@ -31,22 +31,22 @@ from seedgrid.export import pictures
 from seedgrid.library import Library
 from seedgrid.web.components.files import paths_only
 from seedgrid.web.server import downloads
-from seedgrid.web.server.bench import Bench, BenchBounds
 from seedgrid.web.server.downloads import download_routes
+from seedgrid.web.server.file_work import FileWork, FileWorkBounds
 from seedgrid.web.server.headers import CLOSED
 from seedgrid.web.server.open_requests import OpenRequests
 from seedgrid.web.state.visitor_libraries import OneLibrary
 
 ROOT: Final = Path(__file__).parent.parent
-BENCH, ENGINE, UPLOADS, SMALL, OPEN = "bench", "engine", "uploads", "small", "open"
+FILE_WORK, ENGINE, UPLOADS, SMALL, OPEN = "file work", "engine", "uploads", "small", "open"
 
 ROUTES: Final = {
     # Ours.
     "/seedgrid/follow": OPEN,
-    "/seedgrid/download/selected.zip": BENCH,
-    "/seedgrid/download/{id}/{scope}.zip": BENCH,
-    "/seedgrid/export/{id}/{scope}.{kind}": BENCH,
-    "/seedgrid/thumbs/{id}.jpg": BENCH,
+    "/seedgrid/download/selected.zip": FILE_WORK,
+    "/seedgrid/download/{id}/{scope}.zip": FILE_WORK,
+    "/seedgrid/export/{id}/{scope}.{kind}": FILE_WORK,
+    "/seedgrid/thumbs/{id}.jpg": FILE_WORK,
     "/seedgrid/opening/{number:int}.jpg": SMALL,  # four files
     "/seedgrid/pictures/{id}.png": SMALL,
     "/seedgrid/assets/{name:path}": SMALL,
@@ -54,7 +54,7 @@ ROUTES: Final = {
     "/healthz": SMALL,
     "/metrics": SMALL,
     "/seedgrid/cluster": SMALL,
-    "/seedgrid/tree/{id}.png": BENCH,
+    "/seedgrid/tree/{id}.png": FILE_WORK,
     "/seedgrid/tree/{id}.json": SMALL,  # a work, read once
     "/seedgrid/film/{id}.json": SMALL,
     "/seedgrid/film": ENGINE,
@@ -107,8 +107,8 @@ EVENTS: Final = {
     **dict.fromkeys(("on_load", "on_arrive", "on_generate", "on_click", "on_again"), ENGINE),
     **dict.fromkeys(("on_verify", "grid", "refine", "verify"), ENGINE),
     "on_portable": ENGINE,  # one for each model, whoever asks
-    "on_drop": BENCH,
-    "recipe": BENCH,
+    "on_drop": FILE_WORK,
+    "recipe": FILE_WORK,
     **dict.fromkeys(("on_back", "on_go", "on_stop", "on_pick", "on_favourite", "on_note"), SMALL),
     **dict.fromkeys(("on_turbo", "on_model", "on_advise", "on_choose", "on_folder"), SMALL),
     **dict.fromkeys(("on_search", "on_open", "on_trash", "on_mark", "on_empty"), SMALL),
@@ -174,8 +174,8 @@ class _Libraries(OneLibrary):
         self._studio = type("Holder", (), {"library": library})()  # type: ignore[assignment]
 
 
-def client_of(library: Library, bounds: BenchBounds = BenchBounds()) -> TestClient:  # noqa: B008
-    app = Starlette(routes=download_routes(_Libraries(library), Bench(bounds)))
+def client_of(library: Library, bounds: FileWorkBounds = FileWorkBounds()) -> TestClient:  # noqa: B008
+    app = Starlette(routes=download_routes(_Libraries(library), FileWork(bounds)))
     return TestClient(app)
 
 
@@ -220,7 +220,7 @@ def test_what_is_too_much_is_refused_in_a_sentence(
     """By number and by size: a thousand large pictures were once packed for whoever asked."""
     library, entries = work
     address = "/seedgrid/" + path.format(entries[0].id)
-    with client_of(library, BenchBounds(download_bytes=1000)) as client:
+    with client_of(library, FileWorkBounds(download_bytes=1000)) as client:
         answer = client.get(address)
         assert (answer.status_code, "MB together" in answer.text) == (413, True)
     monkeypatch.setattr(downloads, "MAX_PICTURES", 3)
@@ -257,7 +257,7 @@ def test_one_address_has_so_much_in_work_and_no_more(
 
     monkeypatch.setattr(downloads, "packed_pictures", held)
     path = f"/seedgrid/download/{entries[0].id}/round.zip"
-    with client_of(library, BenchBounds(address=2)) as client, ThreadPoolExecutor(2) as pool:
+    with client_of(library, FileWorkBounds(address=2)) as client, ThreadPoolExecutor(2) as pool:
         going = [pool.submit(client.get, path) for _ in range(2)]
         for _ in going:
             assert begun.acquire(timeout=60)
@@ -274,7 +274,7 @@ def test_what_took_long_counts_for_its_address(
     """Small files may be huge pictures: what one address costs is measured, not guessed."""
     library, entries = work
     path = f"/seedgrid/export/{entries[0].id}/round.py"
-    with client_of(library, BenchBounds(window_s=1e-6)) as client:
+    with client_of(library, FileWorkBounds(window_s=1e-6)) as client:
         assert client.get(path).status_code == 200
         refused = client.get(path)
     assert (refused.status_code, "took" in refused.text) == (429, True)

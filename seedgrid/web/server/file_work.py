@@ -1,10 +1,10 @@
-"""Bench: where the work with files is done that the engine does not admit.
+"""Work with files that the engine does not admit.
 
 Painting waits in the engine's queue. What is read, packed or drawn beside it is done here, by few
 threads, so that none is missing where clicks are answered; whoever waits for one holds none. From
 one address, and from all together, only so much is let in. Knows no component.
 
-    claim = await bench.do(address, lambda: read_claim(path))
+    claim = await file_work.do(address, lambda: read_claim(path))
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, kw_only=True)
-class BenchBounds:
+class FileWorkBounds:
     """What strangers may have in work; None bounds nothing, as on one's own machine.
 
     Attributes:
@@ -55,10 +55,10 @@ class BenchBounds:
     dropped: int | None = None
 
 
-class Bench:
+class FileWork:
     """Used on one event loop, as the page's server is."""
 
-    def __init__(self, bounds: BenchBounds = BenchBounds()) -> None:
+    def __init__(self, bounds: FileWorkBounds = FileWorkBounds()) -> None:
         self.bounds = bounds
         self._in_work: Counter[str] = Counter()
         self._done: deque[tuple[float, str, float]] = deque()  # when, for whom, for how long

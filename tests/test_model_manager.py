@@ -1,4 +1,4 @@
-"""The shelf: what is here, what is fetched beside, stopped, gone on with, deleted, allowed."""
+"""Models: what is here, what is fetched beside, stopped, gone on with, deleted, allowed."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from seedgrid.models import own, registry
 from seedgrid.models.catalogue import first_models
 from seedgrid.models.families import FAMILIES
 from seedgrid.models.memory import check_room
-from seedgrid.studio.shelf import Shelf
+from seedgrid.studio.model_manager import ModelManager
 
 FOXES = "someone/foxes"
 
 
 @pytest.fixture
-def shelf(hub_home: Path) -> Iterator[Shelf]:  # noqa: ARG001 (the cache)
-    shelf = Shelf()
-    yield shelf
-    shelf.close()
+def manager(hub_home: Path) -> Iterator[ModelManager]:  # noqa: ARG001 (the cache)
+    manager = ModelManager()
+    yield manager
+    manager.close()
 
 
 def checkpoint(path: Path) -> Path:
@@ -36,8 +36,8 @@ def checkpoint(path: Path) -> Path:
     return path
 
 
-def ids(shelf: Shelf) -> set[str]:
-    return {shelved.item.id for shelved in shelf.items()}
+def ids(manager: ModelManager) -> set[str]:
+    return {managed.item.id for managed in manager.items()}
 
 
 def refused(call: Callable[..., object], *arguments: object) -> str:
@@ -46,86 +46,86 @@ def refused(call: Callable[..., object], *arguments: object) -> str:
     return caught.value.code
 
 
-def test_a_fetched_model_is_described_and_deleted_with_its_size(shelf: Shelf) -> None:
+def test_a_fetched_model_is_described_and_deleted_with_its_size(manager: ModelManager) -> None:
     """Family, size, licence, formats and memory are told without reading its weights."""
-    shelf.download(FOXES)
-    done = shelf.wait(FOXES)
+    manager.download(FOXES)
+    done = manager.wait(FOXES)
     assert (done.state, done.error) == ("done", None)
     assert done.num_bytes == done.total
-    (found,) = [each for each in shelf.items() if each.item.id == FOXES]
+    (found,) = [each for each in manager.items() if each.item.id == FOXES]
     item = found.item
     assert (item.kind, item.revision, item.licence) == ("hub", COMMIT, "apache-2.0")
     assert (item.family, item.width, item.formats) == ("StableDiffusionPipeline", 64, ("float32",))
     assert found.fits
     assert found.lock is None
     assert item.num_bytes == done.total
-    assert shelf.delete(FOXES) == done.total
-    assert FOXES not in ids(shelf)
+    assert manager.delete(FOXES) == done.total
+    assert FOXES not in ids(manager)
     assert refused(registry.find, FOXES) == "model_not_downloaded"
 
 
-def test_a_download_is_stopped_gone_on_with_and_given_up(hub: Hub, shelf: Shelf) -> None:
+def test_a_download_is_stopped_gone_on_with_and_given_up(hub: Hub, manager: ModelManager) -> None:
     """Another process sees what broke off, too."""
     hub.may_go.clear()
-    shelf.download(FOXES)
-    while not shelf.downloads()[0].num_bytes:
-        assert shelf.downloads()[0].goes_on
-    shelf.stop(FOXES)
+    manager.download(FOXES)
+    while not manager.downloads()[0].num_bytes:
+        assert manager.downloads()[0].goes_on
+    manager.stop(FOXES)
     hub.may_go.set()
-    assert shelf.wait(FOXES).state == "stopped"
-    (told,) = Shelf().downloads()
+    assert manager.wait(FOXES).state == "stopped"
+    (told,) = ModelManager().downloads()
     assert told.state == "stopped"
     assert 0 < told.num_bytes < told.total
-    shelf.discard(FOXES)
-    assert shelf.downloads() == ()
-    shelf.download(FOXES)
-    assert shelf.wait(FOXES).state == "done"
+    manager.discard(FOXES)
+    assert manager.downloads() == ()
+    manager.download(FOXES)
+    assert manager.wait(FOXES).state == "done"
 
 
-def test_a_download_that_fails_says_why(hub: Hub, shelf: Shelf) -> None:
+def test_a_download_that_fails_says_why(hub: Hub, manager: ModelManager) -> None:
     """The page shows it as the sentence of its error."""
     hub.repositories[FOXES].gated = True
-    shelf.download(FOXES)
-    failed = shelf.wait(FOXES)
+    manager.download(FOXES)
+    failed = manager.wait(FOXES)
     assert failed.state == "failed"
     assert failed.error is not None
     assert failed.error.code == "download_gated"
 
 
-def test_a_dropped_file_is_checked_before_it_is_kept(shelf: Shelf, tmp_path: Path) -> None:
+def test_a_dropped_file_is_checked_before_it_is_kept(manager: ModelManager, tmp_path: Path) -> None:
     """A whole model stays under its name; anything else leaves nothing."""
     whole = checkpoint(tmp_path / "fox.safetensors")
-    with shelf.taking("fox.safetensors") as path:
+    with manager.taking("fox.safetensors") as path:
         shutil.copyfile(whole, path)
-    assert "fox.safetensors" in ids(shelf)
-    with pytest.raises(ModelError), shelf.taking("other.safetensors") as path:
+    assert "fox.safetensors" in ids(manager)
+    with pytest.raises(ModelError), manager.taking("other.safetensors") as path:
         path.write_bytes(b"x" * 100)
     for name in ("fox.safetensors", "fox.ckpt", "../fox.safetensors", ".fox.safetensors"):
-        assert refused(lambda each=name: shelf.taking(each).__enter__())
+        assert refused(lambda each=name: manager.taking(each).__enter__())
     assert [each.name for each in own.own_folder().iterdir()] == ["fox.safetensors"]
-    assert shelf.delete("fox.safetensors") == whole.stat().st_size
-    assert "fox.safetensors" not in ids(shelf)
+    assert manager.delete("fox.safetensors") == whole.stat().st_size
+    assert "fox.safetensors" not in ids(manager)
 
 
 def test_a_dropped_file_gets_its_configurations_and_no_weights(
-    hub: Hub, shelf: Shelf, model_folder: Callable[[str], Path], tmp_path: Path
+    hub: Hub, manager: ModelManager, model_folder: Callable[[str], Path], tmp_path: Path
 ) -> None:
     """A few kilobytes of the family's repository, put beside it; the file then is a model."""
     family = "stable-diffusion-v1-5/stable-diffusion-v1-5"
     hub.add(family, model_folder("sd"))
     whole = checkpoint(tmp_path / "cat.safetensors")
-    with shelf.taking("cat.safetensors") as path:
+    with manager.taking("cat.safetensors") as path:
         shutil.copyfile(whole, path)
-    (lacking,) = [each.item for each in shelf.items() if each.item.id == "cat.safetensors"]
+    (lacking,) = [each.item for each in manager.items() if each.item.id == "cat.safetensors"]
     assert lacking.problem is not None
     assert "models --configure FILE" in str(lacking.problem)
     hub.asked.clear()
-    shelf.configure("cat.safetensors")
+    manager.configure("cat.safetensors")
     assert hub.starts() == []
-    (found,) = [each.item for each in shelf.items() if each.item.id == "cat.safetensors"]
+    (found,) = [each.item for each in manager.items() if each.item.id == "cat.safetensors"]
     assert (found.problem, found.family) == (None, "StableDiffusionPipeline")
-    assert family not in ids(shelf)
-    assert shelf.delete("cat.safetensors") > whole.stat().st_size
+    assert family not in ids(manager)
+    assert manager.delete("cat.safetensors") > whole.stat().st_size
     assert list(own.own_folder().iterdir()) == []
     del hub.repositories[family]
 
@@ -138,34 +138,34 @@ def test_weights_that_no_memory_holds_are_refused_before_they_are_read() -> None
 
 
 def test_a_folder_of_somebodys_own_is_known_and_never_deleted(
-    shelf: Shelf, model_folder: Callable[[str], Path], tmp_path: Path
+    manager: ModelManager, model_folder: Callable[[str], Path], tmp_path: Path
 ) -> None:
     """It is taken where it lies."""
     folder = Path(shutil.copytree(model_folder("sd"), tmp_path / "my foxes"))
-    assert shelf.add(str(folder)).family == "StableDiffusionPipeline"
-    assert "my foxes" in ids(shelf)
-    assert refused(shelf.delete, "my foxes") == "model_kept"
-    assert refused(shelf.delete, "bundled") == "model_kept"
-    assert refused(shelf.delete, "nobody") == "model_missing"
+    assert manager.add(str(folder)).family == "StableDiffusionPipeline"
+    assert "my foxes" in ids(manager)
+    assert refused(manager.delete, "my foxes") == "model_kept"
+    assert refused(manager.delete, "bundled") == "model_kept"
+    assert refused(manager.delete, "nobody") == "model_missing"
     assert folder.is_dir()
 
 
 def test_a_public_page_does_what_its_owner_lists(
-    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+    manager: ModelManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing is fetched, added or deleted by strangers but what the variable names."""
     monkeypatch.setenv("SEEDGRID_PUBLIC", "1")
-    assert refused(shelf.download, FOXES) == "download_forbidden"
-    assert shelf.first() == ()
+    assert refused(manager.download, FOXES) == "download_forbidden"
+    assert manager.first() == ()
     monkeypatch.setenv("SEEDGRID_ALLOWED_MODELS", f"{FOXES}, bundled")
-    shelf.download(FOXES)
-    assert shelf.wait(FOXES).state == "done"
-    assert ids(shelf) == {FOXES, "bundled"}
+    manager.download(FOXES)
+    assert manager.wait(FOXES).state == "done"
+    assert ids(manager) == {FOXES, "bundled"}
     monkeypatch.setenv("SEEDGRID_ALLOWED_MODELS", FOXES)
-    assert ids(shelf) == {FOXES}
-    for change in (shelf.delete, shelf.discard, shelf.add):
+    assert ids(manager) == {FOXES}
+    for change in (manager.delete, manager.discard, manager.add):
         assert refused(change, FOXES) == "download_forbidden"
-    assert refused(shelf.taking("fox.safetensors").__enter__) == "download_forbidden"
+    assert refused(manager.taking("fox.safetensors").__enter__) == "download_forbidden"
 
 
 def test_the_first_models_are_of_known_families_and_pinned() -> None:

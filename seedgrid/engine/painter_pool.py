@@ -1,4 +1,4 @@
-"""Crew: as many threads as there are painters; each has one, and takes batches of runs in turns.
+"""As many threads as there are painters; each has one, and takes batches of runs in turns.
 
 Where one thread owns the one backend (`worker.py`), one paints a run. Here a run is put back into
 the queue as soon as one of its batches was handed out, behind those of all other owners: shares
@@ -49,7 +49,7 @@ class PainterState:
     seen_s: float
 
 
-class Crew:
+class PainterPool:
     """Paints the runs of a queue with all painters there are, until the queue is closed.
 
     Args:
@@ -72,7 +72,7 @@ class Crew:
         self._lanes: dict[str, _Lane] = {}
         self._shared: dict[str, SharedRun] = {}
         self._guard = threading.Lock()
-        threading.Thread(target=self._look_after, name="seedgrid-crew", daemon=True).start()
+        threading.Thread(target=self._look_after, name="seedgrid-pool", daemon=True).start()
 
     @property
     def painters(self) -> tuple[PainterState, ...]:
@@ -146,14 +146,14 @@ class Crew:
 class _Lane:
     """The thread of one painter; see `Watched` for what its watchdog reads."""
 
-    def __init__(self, crew: Crew, name: str, backend: Backend) -> None:
+    def __init__(self, pool: PainterPool, name: str, backend: Backend) -> None:
         self.pulse = Pulse()
         self.gone = threading.Event()
         self.is_over = False
-        self._crew = crew
+        self._pool = pool
         self._name = name
         self._backend = backend
-        self._painter = Painter(backend, crew.saver, self.pulse, crew.speeds, Strays())
+        self._painter = Painter(backend, pool.saver, self.pulse, pool.speeds, Strays())
         self._saving: list[Future[None]] = []
         self._num_batches = self._num_pictures = 0
         self._busy_s = 0.0
@@ -175,14 +175,14 @@ class _Lane:
 
     @property
     def is_closing(self) -> bool:
-        return self.is_over or self._crew.is_closing
+        return self.is_over or self._pool.is_closing
 
     def is_alive(self) -> bool:
         return self._thread.is_alive()
 
     def is_stopping(self) -> bool:
         task = self.pulse.task
-        return self._crew.is_closing or (isinstance(task, Run) and task.cancelled)
+        return self._pool.is_closing or (isinstance(task, Run) and task.cancelled)
 
     def lose(self, loss: Loss) -> None:
         """Let go of a worker that does not come back; its batch is painted elsewhere."""
@@ -201,7 +201,7 @@ class _Lane:
 
     def _do_next(self) -> bool:
         self.pulse.begin(None)
-        item = self._crew.queue.take(self._fits, lambda: self.is_over)
+        item = self._pool.queue.take(self._fits, lambda: self.is_over)
         if item is None:
             return False
         start_s = time.monotonic()
@@ -218,17 +218,17 @@ class _Lane:
         return True
 
     def _fits(self, run: Run) -> bool:
-        return self._crew.fits(run, self._name)
+        return self._pool.fits(run, self._name)
 
     def _take_turn(self, run: Run) -> None:
         """Paint one batch of a run; whoever is the last to leave it ends it."""
-        if run.has_ended or not (shared := self._crew.shared(run)).enter():
+        if run.has_ended or not (shared := self._pool.shared(run)).enter():
             return
         cells: Cells = ()
         try:
             cells = shared.next_batch(self._painter)
             if shared.has_more():
-                self._crew.queue.share(run)
+                self._pool.queue.share(run)
             if cells:
                 run.context.copy().run(self._paint, shared, cells)
         except RunCancelled:
@@ -241,7 +241,7 @@ class _Lane:
             shared.fail(RunError("run_unexpected", reason=reason))
         finally:
             shared.leave()
-            self._crew.end_if_done(shared)
+            self._pool.end_if_done(shared)
 
     def _bear(self, shared: SharedRun, cells: Cells, error: SeedGridError) -> None:
         """Go on after an error, or let the run fail."""

@@ -1,10 +1,10 @@
-"""Shelf: the models that there are, those that could be had, and the ways from one to the other.
+"""Models that there are, those that could be had, and the ways from one to the other.
 
 Page and command line ask it; on a public page it does what the owner's list allows. It paints
 nothing and loads nothing.
 
-    for shelved in studio.shelf.items():
-        print(shelved.item.id, shelved.fits)
+    for managed in studio.model_manager.items():
+        print(managed.item.id, managed.fits)
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from seedgrid.models.single_file import configuration_source
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shelved:
+class ManagedModel:
     """A model that is here, and how it fares on this machine.
 
     Attributes:
@@ -40,17 +40,17 @@ class Shelved:
     lock: ProbeReport | None
 
 
-class Shelf:
+class ModelManager:
     """Safe from any thread."""
 
     def __init__(self) -> None:
         self._downloads = Downloads()
 
-    def items(self) -> tuple[Shelved, ...]:
+    def items(self) -> tuple[ManagedModel, ...]:
         """Return the models on this machine; on a public page those that it offers."""
         allowed = allowed_models()
         return tuple(
-            _shelved(item)
+            _managed(item)
             for item in catalogue.items()
             if allowed is None or not is_public() or item.id in allowed
         )
@@ -156,8 +156,8 @@ class Shelf:
         self._downloads.close()
 
 
-def _shelved(item: Item) -> Shelved:
-    return Shelved(
+def _managed(item: Item) -> ManagedModel:
+    return ManagedModel(
         item=item,
         fits=fits(item.needs_bytes) if item.needs_bytes else None,
         lock=newest_report(item.id),
