@@ -51,11 +51,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--bad-luck", action="store_true", help="let things go wrong meanwhile")
+    parser.add_argument("--log", type=Path, help="where what the server says is written to")
     asked = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         public = WIDE | {"TMPDIR": name}
-        with serve_process(folder / "library", public=public) as (address, pid):
+        server = serve_process(folder / "library", public=public, log=asked.log)
+        with server as (address, pid):
             page = Page(httpx.get(f"{address}config").json())
             crowd = [
                 Visitor(address, page, asked.seed + n)
