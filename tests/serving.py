@@ -89,8 +89,7 @@ def serve_process(
 ) -> Iterator[tuple[str, int]]:
     """Start the page as `serve` does, and give its address and the number of its process.
 
-    Args:
-        log: Where what the server says after its start is written to.
+    What it says after its start is written into `log`.
     """
     environment = os.environ | ({"SEEDGRID_PUBLIC": "1", **public} if public is not None else {})
     command = [sys.executable, "-W", "ignore", __file__]

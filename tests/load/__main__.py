@@ -117,6 +117,9 @@ def tell(
         _say(f"others: {', '.join(f'{n} {what}' for what, n in done.most_common())}")
         _say(f"others: {sum(each.tally.refused for each in rude)} refused")
     _say(f"{num_lost} pictures gone, {stuck} visitors whose last grid did not come")
+    if told := sum((tally.told for tally in tallies), Counter()):
+        _say(f"grids that did not come: {', '.join(f'{n} {key}' for key, n in told.items())}")
+    errors += ["a grid did not come, and nobody said why"] * (told["nothing"] + told["status_done"])
     if num_lost and not has_luck:
         errors.append("a picture went that nobody took")
     if stuck and not has_luck:
