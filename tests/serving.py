@@ -17,7 +17,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -85,8 +85,12 @@ def serve_process(
     real: bool = False,
     port: int = 0,
     public: Mapping[str, str] | None = None,
+    log: Path | None = None,
 ) -> Iterator[tuple[str, int]]:
-    """Start the page as `serve` does, and give its address and the number of its process."""
+    """Start the page as `serve` does, and give its address and the number of its process.
+
+    What it says after its start is written into `log`.
+    """
     environment = os.environ | ({"SEEDGRID_PUBLIC": "1", **public} if public is not None else {})
     command = [sys.executable, "-W", "ignore", __file__]
     command += [str(library), str(step_delay_s), "real" if real else "fake"]
@@ -105,12 +109,21 @@ def serve_process(
             else:
                 raise AssertionError("the page did not start:\n" + "".join(lines))
             # Whoever is not listened to is blocked when the pipe is full.
-            drain = threading.Thread(target=lines.extend, args=(process.stderr,), daemon=True)
+            rest = process.stderr if log is None else _copied(process.stderr, log)
+            drain = threading.Thread(target=lines.extend, args=(rest,), daemon=True)
             drain.start()
             yield line.removeprefix("SeedGrid is at ").strip(), process.pid
         finally:
             process.terminate()
             process.wait()
+
+
+def _copied(said: Iterable[str], log: Path) -> Iterator[str]:
+    with log.open("w") as file:
+        for line in said:
+            file.write(line)
+            file.flush()
+            yield line
 
 
 @contextlib.contextmanager

@@ -12,6 +12,7 @@ import pytest
 from pictures import make_picture
 
 from seedgrid.library import Library
+from seedgrid.web.state.visitor_libraries import VisitorLibraries
 
 ROOT = Path(__file__).parent.parent
 
@@ -70,6 +71,28 @@ def test_a_folder_that_is_deleted_while_open_is_made_again(tmp_path: Path, has_r
         assert library.check().is_clean
     with Library(folder) as library:
         assert [entry.id for entry in library.search().entries] == [kept.id]
+
+
+def lose(folder: Path) -> None:
+    shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("harm", [overwrite, replace, empty, delete, lose])
+@pytest.mark.parametrize("has_read", [False, True])
+def test_a_visitors_library_is_made_again_too(
+    tmp_path: Path, harm: Callable[[Path], None], has_read: bool
+) -> None:
+    """Those of a public page once answered every click with an error from then on."""
+    library = VisitorLibraries(tmp_path).of("a" * 32)
+    before = library.add(make_picture(seed=1))
+    harm(library.folder)
+    kept = [] if harm is lose else [1]
+    if has_read:
+        assert [entry.recipe.seed for entry in library.work(before.lineage.work_id)] == kept
+        assert (library.file_of(before.id) is None) == (harm is lose)
+    after = library.add(make_picture(seed=2))
+    assert library.set_favourite(after.id, True).favourite
+    assert [entry.recipe.seed for entry in library.search().entries] == [2, *kept]
 
 
 def test_two_that_have_it_open_agree_on_what_was_made_again(tmp_path: Path) -> None:

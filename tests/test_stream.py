@@ -108,7 +108,8 @@ def test_a_stream_holds_no_thread(studio: Studio, may_go: threading.Event) -> No
             await news.aclose()
         return num_threads
 
-    assert anyio.run(listen) < before + 40  # So many wait for work of any kind.
+    # A busy machine uses all 40 threads that do work of any kind, and the engine's own.
+    assert anyio.run(listen) < before + 60
 
 
 def test_what_was_told_is_not_told_again() -> None:

@@ -14,7 +14,6 @@ from seedgrid.core.entry import Entry
 from seedgrid.core.picture import Lineage, Picture
 from seedgrid.core.recipe import Recipe
 from seedgrid.formats import png
-from seedgrid.library import opening
 from seedgrid.library.reader import LibraryReader
 from seedgrid.library.storage import File, LibraryStorage
 from seedgrid.library.store import BUSY_TIMEOUT_S, Library
@@ -103,6 +102,6 @@ class LateLibrary(Library):
         if self._is_made:
             return
         storage = LibraryStorage.at(self.folder, timeout_s=BUSY_TIMEOUT_S)
-        opening.open_storage(storage)
+        self._open(storage)
         self._storage = storage
         self._is_made = True

@@ -59,8 +59,7 @@ class Library(LibraryReader):
         starts.know(self.starts)
         self._just_added: dict[str, Path] = {}
         try:
-            self.notices = opening.open_storage(storage)
-            storage.database.mends_with(self._reopen, storage.lock.guard)
+            self._open(storage)
         except BaseException:  # Ctrl+C too: no file stays open and locked.
             self._left_a_trace = True
             self.close()
@@ -256,6 +255,11 @@ class Library(LibraryReader):
             return self.get(picture_id).path
         except InputError:
             return None
+
+    def _open(self, storage: LibraryStorage) -> None:
+        """Make sure that it can be used, now and whatever happens to its files later."""
+        self.notices = opening.open_storage(storage)
+        storage.database.mends_with(self._reopen, storage.lock.guard)
 
     def _reopen(self, is_damaged: bool) -> None:
         """Make again what somebody deleted, replaced or overwrote while we had it open."""

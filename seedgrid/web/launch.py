@@ -130,6 +130,7 @@ def launch_options(answers: Answers, *, language: str | None, host: str | None) 
             "routes": app.routes(
                 answers.studio, answers.libraries, answers.file_work, answers.handlers.follow
             ),
+            "exception_handlers": {SeedGridError: app.refuse},
             "middleware": app.middleware(
                 language=language,
                 hosts=hosts,

@@ -37,8 +37,12 @@ def wire_library(
 
 
 def _wire_pictures(view: View, actions: LibraryActions) -> None:
-    def on_search(kept: object, event: gr.EventData) -> object:
-        return or_skip(actions.on_search(said(event, "asked"), kept))
+    def on_search(kept: object, event: gr.EventData) -> Updates:
+        try:
+            answer = actions.on_search(said(event, "asked"), kept)
+        except SeedGridError as error:
+            return _problem(error, kept), gr.skip()
+        return gr.skip(), or_skip(answer)
 
     def on_open(kept: object, event: gr.EventData) -> Updates:
         return updates(actions.on_open(said(event, "id"), kept))
@@ -52,7 +56,7 @@ def _wire_pictures(view: View, actions: LibraryActions) -> None:
     def on_note(kept: object, event: gr.EventData) -> object:
         return _problem(actions.on_note(said(event, "id"), said(event, "note"), kept), kept)
 
-    view.library.search(on_search, view.state, view.library, **PRIVATE)
+    view.library.search(on_search, view.state, [view.status, view.library], **PRIVATE)
     show_page(view, view.library.open, on_open)
     show_page(view, view.stage.example, on_example)
     emptied = view.library.empty(on_empty, view.state, view.status, **PRIVATE)

@@ -51,11 +51,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--bad-luck", action="store_true", help="let things go wrong meanwhile")
+    parser.add_argument("--log", type=Path, help="where what the server says is written to")
     asked = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         public = WIDE | {"TMPDIR": name}
-        with serve_process(folder / "library", public=public) as (address, pid):
+        server = serve_process(folder / "library", public=public, log=asked.log)
+        with server as (address, pid):
             page = Page(httpx.get(f"{address}config").json())
             crowd = [
                 Visitor(address, page, asked.seed + n)
@@ -115,6 +117,9 @@ def tell(
         _say(f"others: {', '.join(f'{n} {what}' for what, n in done.most_common())}")
         _say(f"others: {sum(each.tally.refused for each in rude)} refused")
     _say(f"{num_lost} pictures gone, {stuck} visitors whose last grid did not come")
+    if told := sum((tally.told for tally in tallies), Counter()):
+        _say(f"grids that did not come: {', '.join(f'{n} {key}' for key, n in told.items())}")
+    errors += ["a grid did not come, and nobody said why"] * (told["nothing"] + told["status_done"])
     if num_lost and not has_luck:
         errors.append("a picture went that nobody took")
     if stuck and not has_luck:

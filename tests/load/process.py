@@ -43,11 +43,15 @@ def held_by(pid: int, folder: Path) -> Held:
         memory_mb=int(fields["VmRSS"].split()[0]) / 1024,
         threads=int(fields["Threads"]),
         descriptors=len(list(Path(f"/proc/{pid}/fd").iterdir())),
-        files=sum(_is_temporary(path) for path in folder.rglob("*")),
+        files=_num_temporary(folder),
         processor_s=ticks / os.sysconf("SC_CLK_TCK"),
     )
 
 
-def _is_temporary(path: Path) -> bool:
-    inside = path.parts
-    return path.is_file() and "objects" not in inside and "visitors" not in inside
+def _num_temporary(folder: Path) -> int:
+    """Count the files; folders may go meanwhile, which `os.walk` takes for empty ones."""
+    return sum(
+        len(names)
+        for path, _, names in os.walk(folder)
+        if not {"objects", "visitors"} & set(Path(path).parts)
+    )

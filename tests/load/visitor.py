@@ -9,6 +9,7 @@ import json
 import random
 import secrets
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -28,6 +29,7 @@ class Tally:
         refused: How often the page asked to wait.
         lost: How many of the pictures that were shown were gone when they were asked for.
         goes_on: Whether the last grid that was begun came with pictures.
+        told: What was told of grids that did not come, and how often.
     """
 
     elapsed_s: dict[str, list[float]] = field(default_factory=dict)
@@ -35,6 +37,7 @@ class Tally:
     refused: int = 0
     lost: int = 0
     goes_on: bool = True
+    told: Counter[str] = field(default_factory=Counter)
     mix_ups: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
@@ -92,28 +95,32 @@ class Visitor:
     def _generate(self) -> None:
         first = self._random.randrange(2**20)
         asked = {"prompt": f"a fox, {self._word}", "seeds": f"{first}-{first + 3}", "size": "64x64"}
+        self.tally.goes_on = False  # Also where what follows fails.
         with self._timed("generate"):
             state, letter = self._event(
                 "sg-generate", "click", [self._state, json.dumps(asked | {"steps": "3"})]
             )
         if not isinstance(state, dict) or "visitor" not in state:
             self.tally.refused += 1
+            self.tally.goes_on = True  # Nothing was begun.
             return
         self._state = state
-        cells = self._follow() or json.loads(letter)["stage"]["cells"]
+        cells, status = self._follow(json.loads(letter))
         self._pictures = [cell["id"] for cell in cells if cell.get("id")]
         self.tally.goes_on = bool(self._pictures)
+        if not self._pictures:
+            self.tally.told[status.get("key") or "nothing"] += 1
         for cell in cells:
             if cell.get("id"):
                 self._check(cell["id"])
 
-    def _follow(self) -> list[dict[str, Any]]:
-        cells: list[dict[str, Any]] = []
+    def _follow(self, shown: dict[str, Any]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+        """Return the cells and the status at the end of the run that is shown."""
         with self._client.stream("POST", "/seedgrid/follow", json=self._state) as news:
             for line in news.iter_lines():
                 if line.startswith("data: "):
-                    cells = json.loads(line[6:]).get("stage", {}).get("cells", cells)
-        return cells
+                    shown |= json.loads(line[6:])
+        return shown["stage"]["cells"], shown.get("status") or {}
 
     def _check(self, picture_id: str) -> None:
         with self._timed("picture"):

@@ -12,6 +12,7 @@ from typing import Final
 
 from anyio import to_thread
 
+from seedgrid.core.errors import SeedGridError
 from seedgrid.core.events import Event, Finished, Step, Terminal
 from seedgrid.engine import Run
 from seedgrid.studio import Studio
@@ -41,6 +42,14 @@ class Following:
             What is new, or nothing at all when nothing happened for some seconds.
         """
         state = read_page_state(kept)
+        try:
+            async with contextlib.aclosing(self._follow(state)) as news:
+                async for each in news:
+                    yield each
+        except SeedGridError as error:
+            yield Progress(status=stage.complain(state.epoch, error))
+
+    async def _follow(self, state: PageState) -> AsyncGenerator[Progress, None]:
         here = await to_thread.run_sync(self._snapshots.of, state)
         if here.run is None:
             news = self._follow_warming(here)
@@ -120,9 +129,20 @@ class _Told:
         return events
 
     def after(self, events: Sequence[Event]) -> Progress:
-        """Return what a page shows then; a look into the library, but not at every step."""
+        """Return what a page shows then; where the library refuses, what the run knows itself."""
         for event in events:
             stage.note_step(self._steps, event)
+        try:
+            return self._looked_up(events)
+        except SeedGridError as error:
+            self._here, epoch = None, self._state.epoch
+            shown = stage.stage_of_run(epoch, self._run, self._steps, picked=self._state.picked)
+            is_shown = is_on_stage(self._run, self._state)
+            status = stage.complain(epoch, error)
+            return Progress(stage=shown if is_shown else None, status=status)
+
+    def _looked_up(self, events: Sequence[Event]) -> Progress:
+        """Look into the library, but not at every step."""
         if self._here is None or _changes_rail(self._run, events):
             self._here = self._snapshots.of(self._state)
             self._rail = self._here.rail()

@@ -23,6 +23,7 @@ from seedgrid.formats import png
 from seedgrid.formats.importers.imported import Imported, fit
 from seedgrid.library.take_in import Taken, take_in
 from seedgrid.studio import Studio
+from seedgrid.web.actions.hindered import says_what_hinders
 from seedgrid.web.serializers import pictures, stage
 from seedgrid.web.serializers.answers import PageUpdate
 from seedgrid.web.server.uploads import taken_in
@@ -104,24 +105,19 @@ class LibraryActions:
         library = self._look(kept).library
         return _works(library, query) if query.is_open else _pictures(library, query)
 
+    @says_what_hinders
     def on_open(self, picture_id: object, kept: object) -> PageUpdate:
         """Show a picture of the library at its place in its work."""
         here = self._look(kept)
-        try:
-            entry = here.library.get(str(picture_id))
-        except SeedGridError as error:
-            return PageUpdate(status=stage.complain(here.state.move().epoch, error))
-        return _show(here, entry)
+        return _show(here, here.library.get(str(picture_id)))
 
+    @says_what_hinders
     def on_example(self, number: object, kept: object) -> PageUpdate:
         """Go on from a picture of the opening page: all of them come into the library first."""
         here = self._look(kept)
         if type(number) is not int or not 1 <= number <= len(opening_files()):
             return PageUpdate()
-        try:
-            taken = list(take_in(here.library, opening_files()))
-        except SeedGridError as error:
-            return PageUpdate(status=stage.complain(here.state.move().epoch, error))
+        taken = list(take_in(here.library, opening_files()))
         entry = taken[number - 1].entry
         if entry is None:
             return PageUpdate()

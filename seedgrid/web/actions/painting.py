@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
+from seedgrid.core.entry import Entry
 from seedgrid.core.errors import SeedGridError
 from seedgrid.core.events import Loading, Noise, Started
 from seedgrid.core.request import Request
@@ -27,6 +28,7 @@ from seedgrid.web.actions.form import (
     read_request,
     read_what_can_be,
 )
+from seedgrid.web.actions.hindered import says_what_hinders
 from seedgrid.web.serializers import stage
 from seedgrid.web.serializers.answers import PageUpdate
 from seedgrid.web.serializers.place import write_fields
@@ -51,6 +53,7 @@ class Handlers(Following):
         super().__init__(studio, snapshots)
         self._paints_links = paints_links
 
+    @says_what_hinders
     def on_load(self, kept: object, said: object = None, address: str = "") -> PageUpdate:
         """Open the page at its address, or where this browser left it."""
         arrival = read_arrival(said)
@@ -89,6 +92,7 @@ class Handlers(Following):
         recipes = self._studio.resolve(request)
         return sum(r.width * r.height * r.num_inference_steps for r in recipes) <= usual
 
+    @says_what_hinders
     def on_generate(self, asked: FormPayload, kept: object, address: str = "") -> PageUpdate:
         """Start a new work: one prompt or several, each on every seed."""
         here = self._look(kept)
@@ -101,11 +105,13 @@ class Handlers(Following):
 
         return self._start(here, start)
 
+    @says_what_hinders
     def on_refine(self, varied: RoundPayload, kept: object, address: str = "") -> PageUpdate:
         """Start a round on the picked picture's seed: its prompt with each suffix."""
         start = partial(self._studio.start_refine, suffixes=varied.vary)
         return self._start_from_pick(varied, kept, address, start)
 
+    @says_what_hinders
     def on_variations(
         self, weight: float, varied: RoundPayload, kept: object, address: str = ""
     ) -> PageUpdate:
@@ -113,6 +119,7 @@ class Handlers(Following):
         start = partial(self._studio.start_variations, weight=weight)
         return self._start_from_pick(varied, kept, address, start)
 
+    @says_what_hinders
     def on_final(
         self, scale: int, varied: RoundPayload, kept: object, address: str = ""
     ) -> PageUpdate:
@@ -120,6 +127,7 @@ class Handlers(Following):
         start = partial(self._studio.start_final, scale=scale)
         return self._start_from_pick(varied, kept, address, start)
 
+    @says_what_hinders
     def on_again(self, kept: object, address: str = "") -> PageUpdate:
         """Make the round on the stage once more, though the library remembers its pictures."""
         here = self._look(kept)
@@ -135,16 +143,20 @@ class Handlers(Following):
 
     def on_stop(self, kept: object) -> None:
         """Ask this browser's run to stop; whoever follows it sees it end, and cannot end it."""
-        here = self._look(kept)
-        if here.run is not None and here.run.owner == here.state.visitor:
-            here.run.cancel()
+        state = read_page_state(kept)
+        run = self._studio.run(state.run) if state.run else None
+        if run is not None and run.owner == state.visitor:
+            run.cancel()
 
     def on_pick(self, picture_id: object, kept: object) -> PageUpdate:
         """Put a picture into the card; without one, the parent of the round if it has any."""
-        here = self._look(kept)
-        wanted = str(picture_id) if picture_id is not None else here.parent_of_stage
-        return PageUpdate(picked=here.card(here.find(wanted)))
 
+        def find(here: Snapshot) -> Entry | None:
+            return here.find(str(picture_id) if picture_id is not None else here.parent_of_stage)
+
+        return self._show_card(kept, find)
+
+    @says_what_hinders
     def on_go(self, round_id: object, kept: object) -> PageUpdate:
         """Go to a round of this work."""
         here = self._look(kept)
@@ -158,6 +170,7 @@ class Handlers(Following):
             return PageUpdate()
         return here.moved(round=wanted.id, picked=picked_of(wanted, here.rounds)).show()
 
+    @says_what_hinders
     def on_back(self, kept: object) -> PageUpdate:
         """Go to the round before, with the picture picked that was gone on from."""
         here = self._look(kept)
@@ -168,12 +181,11 @@ class Handlers(Following):
 
     def on_favourite(self, picture_id: object, favourite: object, kept: object) -> PageUpdate:
         """Mark a picture as a favourite, or not."""
-        here = self._look(kept)
-        try:
-            entry = here.library.set_favourite(str(picture_id), bool(favourite))
-        except SeedGridError as error:
-            return PageUpdate(status=stage.complain(here.state.epoch, error))
-        return PageUpdate(picked=here.card(entry))
+
+        def mark(here: Snapshot) -> Entry:
+            return here.library.set_favourite(str(picture_id), bool(favourite))
+
+        return self._show_card(kept, mark)
 
     def advise(self, asked: FormPayload, varied: RoundPayload, language: str) -> PageUpdate:
         """Say at the fields what is to know of them before anything is painted."""
@@ -191,6 +203,15 @@ class Handlers(Following):
             ModelError: The model is not there, is damaged, or is not safe to load.
         """
         return offer(self._studio, model, turbo=turbo)
+
+    def _show_card(self, kept: object, find: Callable[[Snapshot], Entry | None]) -> PageUpdate:
+        """Put a picture into the card, or say what hinders, which news of a run may cover."""
+        state = read_page_state(kept)
+        try:
+            here = self._snapshots.of(state)
+            return PageUpdate(picked=here.card(find(here)))
+        except SeedGridError as error:
+            return PageUpdate(status=stage.complain(state.epoch, error))
 
     def _look(self, kept: object) -> Snapshot:
         return self._snapshots.of(read_page_state(kept))
@@ -212,12 +233,8 @@ class Handlers(Following):
         return self._start(here, start_round)
 
     def _start(self, here: Snapshot, start: Callable[[], Run | None]) -> PageUpdate:
-        """Show the run that was started, or say what cannot be; then nothing else changes."""
-        try:
-            run = start()
-        except SeedGridError as error:
-            # No older news may cover it.
-            return PageUpdate(status=stage.complain(here.state.move().epoch, error))
+        """Show the run that was started, if there is one."""
+        run = start()
         return self._show_run(here, run) if run else PageUpdate()
 
     def _options(

@@ -24,6 +24,7 @@ from starlette.responses import FileResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from seedgrid.core.errors import SeedGridError
 from seedgrid.core.fields import IN_LINKS, ON_PAGE
 from seedgrid.storage import starts
 from seedgrid.storage.assets import assets_folder
@@ -162,6 +163,12 @@ def routes(
         *api_routes(),
         *mcp_routes(studio, file_work),
     ]
+
+
+async def refuse(_request: Request, error: Exception) -> Response:
+    """Answer where something hinders; by its code, since its words may name a visitor's folder."""
+    code = error.code if isinstance(error, SeedGridError) else "unknown"
+    return PlainTextResponse(f"this cannot be answered now: {code}", status_code=409)
 
 
 def middleware(

@@ -1,0 +1,103 @@
+"""A library that refuses while the page is open: whoever clicks, looks or waits is told why."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+from following import follow
+from starlette.testclient import TestClient
+
+from seedgrid.diffusion.backend import Placement
+from seedgrid.studio import Studio
+from seedgrid.testing.fake import FakeBackend
+from seedgrid.web.actions.form import FormPayload, RoundPayload
+from seedgrid.web.launch import launch_options
+from seedgrid.web.page import Answers, make_answers
+from seedgrid.web.serializers.answers import PageUpdate
+
+ASKED = FormPayload(prompt="a red fox", seeds="5-6", steps="2", size="64x64")
+VARY = RoundPayload(vary=(", neon",))
+
+
+@pytest.fixture
+def answers(tmp_path: Path) -> Iterator[Answers]:
+    with Studio(library=tmp_path / "art", backend=FakeBackend(), placement=Placement()) as studio:
+        yield make_answers(studio)
+
+
+def refuse(answers: Answers) -> None:
+    """Put a file where the folder was: nothing can be read or made there."""
+    folder = answers.studio.library_folder
+    shutil.rmtree(folder)
+    folder.write_text("in the way")
+
+
+def painted(answers: Answers) -> dict[str, Any]:
+    """Paint a grid and pick its first picture; return the place."""
+    shown = answers.handlers.on_generate(ASKED, {})
+    assert shown.state is not None
+    place = shown.state.to_browser()
+    news = follow(answers.handlers, place)[-1]
+    assert news.stage is not None
+    return place | {"picked": news.stage["cells"][0]["id"]}
+
+
+CLICKS: dict[str, Callable[[Answers, dict[str, Any]], PageUpdate]] = {
+    "load": lambda a, place: a.handlers.on_load(place),
+    "generate": lambda a, place: a.handlers.on_generate(ASKED, place),
+    "refine": lambda a, place: a.handlers.on_refine(VARY, place),
+    "again": lambda a, place: a.handlers.on_again(place),
+    "pick": lambda a, place: a.handlers.on_pick(place["picked"], place),
+    "go": lambda a, place: a.handlers.on_go(place["round"], place),
+    "back": lambda a, place: a.handlers.on_back(place | {"run": None}),
+    "favourite": lambda a, place: a.handlers.on_favourite(place["picked"], True, place),
+    "open": lambda a, place: a.library.on_open(place["picked"], place),
+    "example": lambda a, place: a.library.on_example(1, place),
+}
+
+
+@pytest.mark.parametrize("click", CLICKS)
+def test_a_click_says_what_hinders(answers: Answers, click: str) -> None:
+    """A pick in a library whose database was overwritten was once answered with HTTP 500."""
+    place = painted(answers)
+    refuse(answers)
+    shown = CLICKS[click](answers, place)
+    assert shown.status is not None
+    assert (shown.status["key"], shown.status["kind"]) == ("error_folder_refuses", "error")
+    assert shown.status["epoch"] >= place["epoch"]
+
+
+def test_a_stream_tells_it_and_ends(answers: Answers) -> None:
+    """It once broke off; the pictures of the run are shown all the same."""
+    place = painted(answers)
+    refuse(answers)
+    news = follow(answers.handlers, place)[-1]
+    assert news.stage is not None
+    assert news.status is not None
+    assert [cell["state"] for cell in news.stage["cells"]] == ["done", "done"]
+    assert news.status["key"] == "error_folder_refuses"
+
+
+def test_stop_asks_no_library(answers: Answers) -> None:
+    place = painted(answers)
+    refuse(answers)
+    answers.handlers.on_stop(place)
+
+
+@pytest.mark.parametrize("path", ["pictures/{}.png", "thumbs/{}.jpg", "tree/{}.json"])
+def test_an_address_says_what_hinders(answers: Answers, path: str) -> None:
+    picture_id = painted(answers)["picked"]
+    app = FastAPI(**launch_options(answers, language=None, host="testserver")["app_kwargs"])
+    with TestClient(app) as client:
+        address = f"/seedgrid/{path.format(picture_id)}"
+        assert client.get(address).status_code == 200
+        refuse(answers)
+        answer = client.get(address)
+    assert answer.status_code == 409
+    assert "folder_refuses" in answer.text
+    assert "art" not in answer.text, "a folder's name is a visitor's secret"
