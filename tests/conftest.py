@@ -130,7 +130,12 @@ def hub(published_hub: Hub) -> Iterator[Hub]:
 
 @pytest.fixture
 def hub_home(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache of the hub's client, which has read its environment already, and a token."""
+    """A machine without models: an empty cache of the hub, and no memory of other tests.
+
+    The hub's client has read its environment already, so its own constants are set; and a token.
+    """
+    monkeypatch.setenv("SEEDGRID_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
     monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", hub.address)
     template = f"{hub.address}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
