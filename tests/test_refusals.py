@@ -89,7 +89,10 @@ def test_stop_asks_no_library(answers: Answers) -> None:
     answers.handlers.on_stop(place)
 
 
-@pytest.mark.parametrize("path", ["pictures/{}.png", "thumbs/{}.jpg", "tree/{}.json"])
+ADDRESSES = ("pictures/{}.png", "thumbs/{}.jpg", "tree/{}.json", "download/{}/work.zip")
+
+
+@pytest.mark.parametrize("path", ADDRESSES)
 def test_an_address_says_what_hinders(answers: Answers, path: str) -> None:
     picture_id = painted(answers)["picked"]
     app = FastAPI(**launch_options(answers, language=None, host="testserver")["app_kwargs"])

@@ -18,7 +18,7 @@ from starlette.responses import FileResponse, PlainTextResponse, Response, Strea
 from starlette.routing import Route
 
 from seedgrid.core.entry import Entry
-from seedgrid.core.errors import InputError, RunError, SeedGridError
+from seedgrid.core.errors import InputError, LibraryError, RunError, SeedGridError
 from seedgrid.export.bundle import write_bundle
 from seedgrid.export.contact_sheets import write_sheet
 from seedgrid.export.pictures import packed_pictures
@@ -102,6 +102,8 @@ async def answered(
             if not entries:
                 return _nothing()
             answer = await file_work.run(lambda: make(entries, file_work, kept), address)
+        except LibraryError:  # Its words may name a visitor's folder: `app.refuse` says its code.
+            raise
         except SeedGridError as error:
             return PlainTextResponse(str(error), status_code=_status(error))
         return Holding(answer, kept.pop_all())
