@@ -20,6 +20,7 @@
   let records = recall(FIELDS) ?? {};
   let isFilled = false;
   let wanted = null;
+  let travelled = []; // where Back and Forward went that the server has not answered yet
   let send = () => undefined;
   let offered;
   const offers = new Promise((resolve) => (offered = resolve));
@@ -72,6 +73,7 @@
 
   addEventListener("popstate", () => {
     record();
+    travelled.push(addressed());
     send({ place: addressed(), start: !addressed() });
   });
 
@@ -90,9 +92,14 @@
     if (isFirst) SeedGrid.back(value.epoch);
   }
 
-  /** Put a place into the address line; only a move of ours is a new step on the way back. */
+  /** Put a place into the address line; only a move of ours is a new step on the way back.
+
+      An answer to Back or Forward may come when the browser has gone on already: a new step then
+      would cut off the way forward. */
   function name(place, isFirst = false) {
-    if (place === addressed()) return;
+    const answered = travelled.indexOf(place);
+    travelled = answered < 0 ? [] : travelled.slice(answered + 1);
+    if (answered >= 0 || place === addressed()) return;
     if (!place && link()) return; // what a link asks for is not painted yet
     const go = isFirst ? "replaceState" : "pushState";
     history[go](null, "", addressOf(place));
