@@ -150,8 +150,7 @@ def _plain_kernel(ready: Ready) -> torch.Tensor:
 def _on_grids(inputs: torch.Tensor, balance: torch.Tensor) -> Maps:
     """Give each sample's groups of channels one grid, measured in what they contribute."""
     groups, depth = balance.shape
-    low, high = inputs.view(len(inputs), groups, depth, -1).aminmax(dim=3, keepdim=True)
+    channels = inputs.view(len(inputs), groups, depth, -1)
     contribution = balance.view(1, groups, depth, 1)
-    contributed = torch.maximum(high, low.neg_()) * contribution
-    anchors = anchor(largest(contributed, 2)) / contribution
+    anchors = anchor(largest(largest(channels, 3) * contribution, 2)) / contribution
     return Maps(numbers=inputs, anchors=anchors.view(len(inputs), -1, 1, 1))
