@@ -13,7 +13,7 @@ import io
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import numpy as np
 from PIL import Image
@@ -22,7 +22,7 @@ from pydantic_core import from_json
 
 from seedgrid.core.errors import PictureError
 from seedgrid.core.picture import Lineage, Picture, Pixels, pixels_sha256
-from seedgrid.core.recipe import Digest, Passport, Recipe, Value
+from seedgrid.core.recipe import Digest, Passport, Recipe, Value, first_reason
 from seedgrid.formats import png_chunks
 from seedgrid.formats.orientation import is_turned
 from seedgrid.formats.parameters import parameters_text
@@ -283,13 +283,7 @@ def _record(chunks: tuple[Chunk, ...]) -> _Record:
         # The passport keeps fields it does not know: NaN, which is no JSON, could hide there.
         from_json(text, allow_inf_nan=False)
     except ValidationError as error:
-        raise PictureError("picture_record", reason=_first_reason(error)) from error
+        raise PictureError("picture_record", reason=first_reason(error, whole="record")) from error
     except ValueError as error:
         raise PictureError("picture_record", reason="passport: not a number") from error
     return record
-
-
-def _first_reason(error: ValidationError) -> str:
-    first: Any = error.errors(include_url=False, include_input=False)[0]
-    place = ".".join(str(part) for part in first["loc"])[:80] or "record"
-    return f"{place}: {first['msg'].lower()}"
