@@ -52,7 +52,7 @@ def fetch(model: HubModel, watch: Watch) -> None:
     """
     with _alone(model.id):
         blobs = repository_folder(model.id) / "blobs"
-        _check_room(model, blobs)
+        check_room(model.id, blobs, _missing_bytes(model, blobs))
         there = sum(file.size for file in model.files if (blobs / file.digest).is_file())
         watch(there)
         try:
@@ -136,21 +136,25 @@ def _alone(hub_id: str) -> Iterator[None]:
         lock.release()
 
 
-def _check_room(model: HubModel, blobs: Path) -> None:
+def check_room(model: str, folder: Path, wanted: int) -> None:
+    """Make sure that so many bytes of a model find room where they will lie.
+
+    Raises:
+        ModelError: `download_room`.
+    """
+    there = next(path for path in (folder, *folder.parents) if path.is_dir())
+    free = shutil.disk_usage(there).free
+    if wanted and wanted + RESERVE_BYTES > free:
+        sizes = {"wanted": f"{wanted / 1e9:.1f}", "free": f"{free / 1e9:.1f}"}
+        raise ModelError("download_room", value=model, folder=there, **sizes)
+
+
+def _missing_bytes(model: HubModel, blobs: Path) -> int:
+    """Return what is still to be fetched."""
     missing = [file for file in model.files if not (blobs / file.digest).is_file()]
     partly = [blobs / f"{file.digest}{UNFINISHED}" for file in missing]
     had = sum(path.stat().st_size for path in partly if path.is_file())
-    wanted = sum(file.size for file in missing) - had
-    folder = next(path for path in (blobs, *blobs.parents) if path.is_dir())
-    free = shutil.disk_usage(folder).free
-    if wanted and wanted + RESERVE_BYTES > free:
-        raise ModelError(
-            "download_room",
-            value=model.id,
-            wanted=f"{wanted / 1e9:.1f}",
-            free=f"{free / 1e9:.1f}",
-            folder=folder,
-        )
+    return sum(file.size for file in missing) - had
 
 
 def _fetch_file(model: HubModel, file: HubFile, blobs: Path, watch: Watch) -> None:

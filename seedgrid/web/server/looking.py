@@ -29,6 +29,7 @@ from seedgrid.studio import Studio
 from seedgrid.web.serializers import pictures
 from seedgrid.web.server.downloads import answered
 from seedgrid.web.server.file_work import FileWork
+from seedgrid.web.server.headers import HARMLESS
 from seedgrid.web.server.waiting import StepWatch, asker, steps_of
 from seedgrid.web.state.visitor_libraries import Libraries
 
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from seedgrid.core.entry import Entry
 
 MAX_PICTURES: Final = 1000
-_HARMLESS: Final = {"Content-Security-Policy": "default-src 'none'"}
 
 
 class FilmAsked(Value):
@@ -136,14 +136,14 @@ def _written(name: str, write: Callable[[Path], None]) -> Response:
         shutil.rmtree(folder, ignore_errors=True)
         raise
     gone = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)
-    return FileResponse(folder / name, filename=name, headers=_HARMLESS, background=gone)
+    return FileResponse(folder / name, filename=name, headers=HARMLESS, background=gone)
 
 
 def _drawn(entries: Sequence[Entry], _file_work: FileWork, kept: ExitStack) -> Response:
     folder = tempfile.TemporaryDirectory(prefix="seedgrid-tree-", ignore_cleanup_errors=True)
     path = Path(kept.enter_context(folder)) / f"seedgrid-tree-{entries[0].id[:8]}.png"
     write_tree(entries, path)
-    return FileResponse(path, filename=path.name, headers=_HARMLESS)
+    return FileResponse(path, filename=path.name, headers=HARMLESS)
 
 
 def _nothing() -> Response:
