@@ -25,6 +25,7 @@ from filelock import FileLock, Timeout
 from seedgrid.core.errors import ModelError, SeedGridError
 from seedgrid.models.hub import HubFile, HubModel, refused
 from seedgrid.storage.cache import cache_folder
+from seedgrid.storage.files import nearest_folder
 
 UNFINISHED: Final = ".seedgrid.incomplete"
 RESERVE_BYTES: Final = 500_000_000
@@ -101,11 +102,16 @@ def fetch_configurations(model: HubModel, folder: Path) -> None:
             shutil.rmtree(aside, ignore_errors=True)
 
 
+def hub_cache() -> Path:
+    """Return the folder in which the hub's client keeps what it fetched."""
+    from huggingface_hub import constants
+
+    return Path(constants.HF_HUB_CACHE)
+
+
 def repository_folder(hub_id: str) -> Path:
     """Return where the hub's cache keeps a model."""
-    from huggingface_hub.constants import HF_HUB_CACHE
-
-    return Path(HF_HUB_CACHE) / f"models--{hub_id.replace('/', '--')}"
+    return hub_cache() / f"models--{hub_id.replace('/', '--')}"
 
 
 def unfinished_bytes(hub_id: str) -> int:
@@ -142,7 +148,7 @@ def check_room(model: str, folder: Path, wanted: int) -> None:
     Raises:
         ModelError: `download_room`.
     """
-    there = next(path for path in (folder, *folder.parents) if path.is_dir())
+    there = nearest_folder(folder)
     free = shutil.disk_usage(there).free
     if wanted and wanted + RESERVE_BYTES > free:
         sizes = {"wanted": f"{wanted / 1e9:.1f}", "free": f"{free / 1e9:.1f}"}

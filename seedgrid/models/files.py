@@ -29,7 +29,7 @@ INDEX: Final = "model_index.json"
 _MAX_HEADER_BYTES: Final = 100_000_000
 # `stable_diffusion` and the like are diffusers' own modules; anything else would be foreign code.
 _LIBRARIES: Final = frozenset({"diffusers", "transformers", "stable_diffusion"})
-_WITHOUT_WEIGHTS: Final = re.compile(r"Tokenizer|Scheduler|Processor|FeatureExtractor")
+WITHOUT_WEIGHTS: Final = re.compile(r"Tokenizer|Scheduler|Processor|FeatureExtractor")
 _DIGESTED_SUFFIXES: Final = (".json", ".txt", ".model", ".safetensors")
 VARIANT: Final = re.compile(r"\.(fp16|bf16|fp32|non_ema)(?:[.-])")
 
@@ -81,7 +81,7 @@ def read_folder(folder: Path, *, needs_weights: bool = True) -> ModelFiles:
     index = _read_json(index_file, folder)
     family = family_of(index, folder)
     components = components_of(index, folder)
-    weighted = [name for name, cls in components.items() if not _WITHOUT_WEIGHTS.search(cls)]
+    weighted = [name for name, cls in components.items() if not WITHOUT_WEIGHTS.search(cls)]
     variant = _common_variant(folder, weighted)
     files = {INDEX: index_file}
     num_parameters = 0

@@ -19,12 +19,11 @@ from typing import Any, Final
 
 from seedgrid.core.errors import ModelError, SeedGridError
 from seedgrid.core.names import is_hub_id, is_revision
-from seedgrid.models.files import INDEX, VARIANT, components_of, family_of
+from seedgrid.models.files import INDEX, VARIANT, WITHOUT_WEIGHTS, components_of, family_of
 
 DEFAULT_REVISION: Final = "main"
 
 _WANTED: Final = re.compile(r"([a-z][a-z0-9_]*)/[\w.-]+\.(?:json|txt|model|safetensors)")
-_NO_WEIGHTS: Final = re.compile(r"Tokenizer|Scheduler|Processor|FeatureExtractor")
 _ASK_S: Final = 20.0
 """How long the hub may take to say what a model consists of."""
 _MAX_INDEX_BYTES: Final = 1_000_000
@@ -194,7 +193,7 @@ def _folders(hub_id: str, index: dict[str, Any], names: Sequence[str]) -> list[s
     for folder, class_name in components.items():
         own = [name for name in names if name.startswith(f"{folder}/")]
         is_safe = any(name.endswith(".safetensors") for name in own)
-        if own and not is_safe and not _NO_WEIGHTS.search(class_name):
+        if own and not is_safe and not WITHOUT_WEIGHTS.search(class_name):
             raise ModelError("model_pickle", value=hub_id, file=f"{folder}/")
     return list(components)
 

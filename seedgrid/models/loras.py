@@ -9,7 +9,6 @@ not fit a model is found out when it is loaded. Needs no torch.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -17,6 +16,7 @@ from typing import Final
 from seedgrid.core.errors import InputError, ModelError
 from seedgrid.core.names import is_folder_name
 from seedgrid.core.recipe import Lora
+from seedgrid.core.variables import models_folders
 from seedgrid.models.digests import file_digest
 from seedgrid.models.files import read_header
 from seedgrid.storage.cache import recall, remember
@@ -93,8 +93,7 @@ def recorded_lora(lora: Lora) -> Path:
 def _known(name: str) -> list[Path]:
     if not is_folder_name(name):
         return []
-    roots = [Path(part) for part in os.environ.get("SEEDGRID_MODELS", "").split(os.pathsep) if part]
-    folders = [place for root in roots for place in (root / FOLDER, root)]
+    folders = [place for root in models_folders() for place in (root / FOLDER, root)]
     file = name if name.endswith(SUFFIX) else f"{name}{SUFFIX}"
     used = [Path(place) for place in recall(_PLACES).get(name.removesuffix(SUFFIX), [])]
     return used + [folder / file for folder in folders]

@@ -113,6 +113,17 @@ def check_room(folder: Path, num_bytes: int) -> None:
         )
 
 
+def size_of(path: Path) -> int:
+    """Return how many bytes a file has, or all files of a folder together."""
+    files = (each for each in path.rglob("*") if each.is_file()) if path.is_dir() else (path,)
+    return sum(each.stat().st_size for each in files)
+
+
+def nearest_folder(path: Path) -> Path:
+    """Return a folder, or the one that is there of those in which it would be made."""
+    return next(folder for folder in (path, *path.parents) if folder.is_dir())
+
+
 def sync_folder(folder: Path) -> None:
     """Put the folder's list of names on the disk; Windows does that by itself."""
     if os.name == "nt":
