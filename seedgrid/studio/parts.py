@@ -21,7 +21,7 @@ from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.backend import Backend, Placement, Unwatched, Watch
 from seedgrid.diffusion.portable_trial import PortableTrial
 from seedgrid.diffusion.probe_results import ProbeReport
-from seedgrid.engine import UNBOUNDED, Bounds, Engine, Load, PainterState, Run, Warmth
+from seedgrid.engine import UNBOUNDED, Bounds, Engine
 from seedgrid.pictures import StudioPicture, read_entry
 from seedgrid.storage import starts
 from seedgrid.studio.options import AnyPicture, is_id
@@ -52,6 +52,9 @@ class Parts:
         runs_per_owner: How many runs each visitor of the page may have waiting or running.
         bounds: What strangers may ask for beside.
         on_lost: Called when the engine is lost for good: the process should end.
+
+    Attributes:
+        placement: Where pictures are computed unless a run says otherwise.
     """
 
     def __init__(
@@ -70,7 +73,7 @@ class Parts:
         self.library_folder = Path(library or default_library()).expanduser().absolute()
         starts.know(self.library_folder / STARTS)
         self._trials: dict[str, Future[PortableTrial]] = {}  # by model
-        self._placement = placement or Placement(device=device, previews=False)
+        self.placement = placement or Placement(device=device, previews=False)
         self._making = threading.RLock()
         self._backend = backend
         self._library: Library | None = None
@@ -140,7 +143,7 @@ class Parts:
             if self._engine is None:
                 self._engine = Engine(
                     self.backend,
-                    placement=self._placement,
+                    placement=self.placement,
                     runs_per_owner=self._runs_per_owner,
                     bounds=self._bounds,
                     on_lost=self._on_lost,
@@ -155,26 +158,6 @@ class Parts:
         """
         return self.backend.card(model or self.model)
 
-    @property
-    def placement(self) -> Placement:
-        """Where pictures are computed unless a run says otherwise."""
-        return self._placement
-
-    @property
-    def warmth(self) -> Warmth:
-        """How far `warm` has come."""
-        return self.engine.warmth
-
-    @property
-    def load(self) -> Load:
-        """What the engine has to do at this moment."""
-        return self.engine.load
-
-    @property
-    def painters(self) -> tuple[PainterState, ...]:
-        """Who paints, where a cluster does; empty where one process does."""
-        return self.engine.painters
-
     def warm(self) -> None:
         """Load the studio's model in the background, when no run waits.
 
@@ -182,10 +165,6 @@ class Parts:
             ModelError: As `card`.
         """
         self.engine.warm(self.model)
-
-    def run(self, run_id: str) -> Run | None:
-        """Return a run that goes on or that ended not long ago."""
-        return self.engine.run(run_id)
 
     def verify(
         self,
@@ -266,7 +245,7 @@ class Parts:
             going = self._trials.get(recipe.model.id)
             if going is None or going.done():  # Who asks again meanwhile waits for the same one.
                 going = self._trials[recipe.model.id] = self.engine.borrow(
-                    lambda backend: backend.try_portable(recipe, self._placement)
+                    lambda backend: backend.try_portable(recipe, self.placement)
                 )
             return going
 

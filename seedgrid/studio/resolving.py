@@ -132,7 +132,7 @@ class Resolving(Parts):
         card = self.card(request.model)
         if not turbo:
             return card
-        device = (placement or self._placement).device
+        device = (placement or self.placement).device
         return quicken(card, request, has_fast_bfloat16=has_fast_bfloat16(device))
 
 
