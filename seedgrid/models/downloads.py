@@ -200,7 +200,7 @@ class Downloads:
                 state = "stopped"
             except SeedGridError as error:
                 state, job.error = "failed", error
-            except Exception as error:
+            except Exception as error:  # The thread's edge: the next download goes on.
                 logger.exception("a download failed")
                 job.error = ModelError("download_failed", value=job.id, reason=type(error).__name__)
                 state = "failed"

@@ -23,7 +23,7 @@ from typing import Final
 from filelock import FileLock, Timeout
 
 from seedgrid.core.errors import ModelError, SeedGridError
-from seedgrid.models.hub import HubFile, HubModel, refused
+from seedgrid.models.hub import HubFile, HubModel, refused, translated
 from seedgrid.storage.cache import cache_folder
 from seedgrid.storage.files import nearest_folder
 
@@ -51,22 +51,17 @@ def fetch(model: HubModel, watch: Watch) -> None:
         ModelError: `download_room` before anything is fetched; `download_digest` when other bytes
             came than the hub says; `download_busy`; as `hub.refused`.
     """
-    with _alone(model.id):
+    with _alone(model.id), translated(model.id):
         blobs = repository_folder(model.id) / "blobs"
         check_room(model.id, blobs, _missing_bytes(model, blobs))
         there = sum(file.size for file in model.files if (blobs / file.digest).is_file())
         watch(there)
-        try:
-            blobs.mkdir(parents=True, exist_ok=True)
-            for file in model.files:
-                if not (blobs / file.digest).is_file():
-                    _fetch_file(model, file, blobs, _beyond(there, watch))
-                    there += file.size
-            _link(model)
-        except SeedGridError:
-            raise
-        except Exception as error:
-            raise refused(model.id, error) from error
+        blobs.mkdir(parents=True, exist_ok=True)
+        for file in model.files:
+            if not (blobs / file.digest).is_file():
+                _fetch_file(model, file, blobs, _beyond(there, watch))
+                there += file.size
+        _link(model)
 
 
 def _beyond(num_bytes: int, watch: Watch) -> Watch:
@@ -85,7 +80,7 @@ def fetch_configurations(model: HubModel, folder: Path) -> None:
     """
     aside = folder.with_name(f".{folder.name}{UNFINISHED}")
     small = [file for file in model.files if not file.name.endswith(".safetensors")]
-    with _alone(model.id):
+    with _alone(model.id), translated(model.id):
         shutil.rmtree(aside, ignore_errors=True)
         try:
             for file in small:
@@ -94,10 +89,6 @@ def fetch_configurations(model: HubModel, folder: Path) -> None:
                 _fetch_file(model, file, aside, lambda _: None)
                 (aside / file.digest).replace(place)
             aside.replace(folder)
-        except SeedGridError:
-            raise
-        except Exception as error:
-            raise refused(model.id, error) from error
         finally:
             shutil.rmtree(aside, ignore_errors=True)
 
@@ -171,11 +162,13 @@ def _fetch_file(model: HubModel, file: HubFile, blobs: Path, watch: Watch) -> No
         while (had := target.tell()) < file.size:
             try:
                 _append(model, file, target, watch)
-            except Exception as error:
+            except SeedGridError:
+                raise
+            except Exception as error:  # As in `translated`; who is offline may come back.
                 refusal = refused(model.id, error)
                 tries = _TRIES if target.tell() > had else tries - 1
-                if isinstance(error, SeedGridError) or refusal.code != "download_offline":
-                    raise
+                if refusal.code != "download_offline":
+                    raise refusal from error
                 if not tries:
                     raise refusal from error
                 time.sleep(_PAUSE_S)

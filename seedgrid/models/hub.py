@@ -9,10 +9,12 @@ nowhere else. Knows nothing of how files are fetched; `fetching.py` does.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
+import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -20,6 +22,8 @@ from typing import Any, Final
 from seedgrid.core.errors import ModelError, SeedGridError
 from seedgrid.core.names import is_hub_id, is_revision
 from seedgrid.models.files import INDEX, VARIANT, WITHOUT_WEIGHTS, components_of, family_of
+
+logger = logging.getLogger(__name__)
 
 DEFAULT_REVISION: Final = "main"
 
@@ -89,16 +93,11 @@ def ask(hub_id: str) -> HubModel:
         raise ModelError("model_name", value=hub_id[:80])
     from huggingface_hub import HfApi
 
-    try:
+    with translated(name):
         # Once: whoever is offline shall hear of it at once.
         info = HfApi().model_info(name, revision=revision, timeout=_ASK_S, files_metadata=True)
         there = {each.rfilename: each for each in info.siblings or ()}
         index = _read_index(name, str(info.sha), there.get(INDEX))
-    except SeedGridError:
-        raise
-    except Exception as error:
-        # Whatever library the hub's client speaks HTTP with, its errors are no types of ours.
-        raise refused(name, error) from error
     wanted = files_to_fetch(list(there), _folders(name, index, list(there)))
     files = (_file(name, there[each]) for each in wanted)
     return HubModel(
@@ -137,8 +136,24 @@ def host() -> str:
     return str(ENDPOINT)
 
 
+@contextlib.contextmanager
+def translated(hub_id: str) -> Iterator[None]:
+    """Turn whatever the hub's client raises in the block into one of our sentences.
+
+    Raises:
+        ModelError: As `refused` says.
+    """
+    try:
+        yield
+    except SeedGridError:
+        raise
+    except Exception as error:
+        # Whatever library the client speaks HTTP with, its errors are no types of ours.
+        raise refused(hub_id, error) from error
+
+
 def refused(hub_id: str, error: Exception) -> ModelError:
-    """Say what a refusal of the hub's client means."""
+    """Say what a refusal of the hub's client means; one that is unknown is logged."""
     from huggingface_hub import errors
 
     if isinstance(error, errors.GatedRepoError):
@@ -152,6 +167,7 @@ def refused(hub_id: str, error: Exception) -> ModelError:
         return ModelError("download_full", value=hub_id)
     if isinstance(error, errors.OfflineModeIsEnabled | OSError) or _is_connection(error):
         return ModelError("download_offline", value=hub_id, host=host())
+    logger.warning("the hub's client refused", exc_info=error)
     return ModelError("download_failed", value=hub_id, reason=reason)
 
 

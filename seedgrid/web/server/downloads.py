@@ -164,16 +164,23 @@ async def _one_by_one(
 def _exported(
     entries: Sequence[Entry], _file_work: FileWork, kept: ExitStack, *, kind: str
 ) -> Response:
-    """Write an export into a folder of its own, which goes when the answer has gone."""
-    folder = tempfile.TemporaryDirectory(prefix="seedgrid-export-", ignore_cleanup_errors=True)
-    path = Path(kept.enter_context(folder)) / f"seedgrid-{entries[0].id[:8]}.{kind}"
-    if kind == "zip":
-        write_bundle(entries, path)
-    elif kind == "py":
-        path.write_text(script(entries), encoding="utf-8")
-    else:
-        write_sheet(entries, path)
-    return FileResponse(path, filename=path.name, headers=HARMLESS)
+    def write(path: Path) -> None:
+        if kind == "zip":
+            write_bundle(entries, path)
+        elif kind == "py":
+            path.write_text(script(entries), encoding="utf-8")
+        else:
+            write_sheet(entries, path)
+
+    return written(f"seedgrid-{entries[0].id[:8]}.{kind}", write, kept)
+
+
+def written(name: str, write: Callable[[Path], None], kept: ExitStack) -> Response:
+    """Write a file into a folder of its own, which goes when the answer has gone."""
+    folder = tempfile.TemporaryDirectory(prefix="seedgrid-out-", ignore_cleanup_errors=True)
+    path = Path(kept.enter_context(folder)) / name
+    write(path)
+    return FileResponse(path, filename=name, headers=HARMLESS)
 
 
 def _status(error: SeedGridError) -> int:
