@@ -26,7 +26,7 @@ from seedgrid.models.dtypes import choose_dtype, likely_device_type, weights_byt
 from seedgrid.models.files import ModelFiles, read_header
 from seedgrid.models.own import is_own
 from seedgrid.models.registry import Model
-from seedgrid.storage.cache import recall, remember
+from seedgrid.storage.cache import recall, remember_one
 from seedgrid.storage.files import size_of
 
 Kind = Literal["bundled", "hub", "folder", "file"]
@@ -122,7 +122,7 @@ def describe(model: Model) -> Item:
 def keep_licence(hub_id: str, licence: str) -> None:
     """Remember what the hub said of a licence: the card itself is not downloaded."""
     if licence:
-        remember(_LICENCES, recall(_LICENCES) | {hub_id: licence})
+        remember_one(_LICENCES, hub_id, licence)
 
 
 def _with_files(item: Item, files: ModelFiles) -> Item:

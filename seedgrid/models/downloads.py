@@ -21,7 +21,7 @@ from seedgrid.core.errors import ModelError, RunCancelled, SeedGridError
 from seedgrid.models.catalogue import keep_licence
 from seedgrid.models.fetching import discard_unfinished, fetch, unfinished_bytes
 from seedgrid.models.hub import ask, read_name
-from seedgrid.storage.cache import recall, remember
+from seedgrid.storage.cache import recall, remember, remember_one
 
 logger = logging.getLogger(__name__)
 
@@ -215,7 +215,7 @@ class Downloads:
         model = ask(job.id)
         job.watch(0)
         job.total, job.state = model.num_bytes, "fetching"
-        remember(_UNFINISHED, recall(_UNFINISHED) | {job.id: job.total})
+        remember_one(_UNFINISHED, job.id, job.total)
         fetch(model, job.watch)
         _forget(job.id)
         keep_licence(model.id, model.licence)

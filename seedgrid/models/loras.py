@@ -19,7 +19,7 @@ from seedgrid.core.recipe import Lora
 from seedgrid.core.variables import models_folders
 from seedgrid.models.digests import file_digest
 from seedgrid.models.files import read_header
-from seedgrid.storage.cache import recall, remember
+from seedgrid.storage.cache import recall, remember_one
 
 SUFFIX: Final = ".safetensors"
 FOLDER: Final = "loras"
@@ -69,9 +69,8 @@ def take_lora(path: Path) -> LoraFile:
     if path.suffix != SUFFIX or not path.is_file():
         raise ModelError("lora_missing", value=path.name[:80])
     found = _checked(path)
-    places = recall(_PLACES)
-    known = [place for place in places.get(found.id, []) if place != str(path)]
-    remember(_PLACES, places | {found.id: [str(path), *known]})
+    known = [place for place in recall(_PLACES).get(found.id, []) if place != str(path)]
+    remember_one(_PLACES, found.id, [str(path), *known])
     return found
 
 

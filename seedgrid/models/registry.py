@@ -28,7 +28,7 @@ from seedgrid.models.hub import read_name
 from seedgrid.models.own import own_folder
 from seedgrid.models.single_file import configuration_source, read_single_file
 from seedgrid.storage.assets import assets_folder
-from seedgrid.storage.cache import recall, remember
+from seedgrid.storage.cache import recall, remember_one
 
 BUNDLED: Final = "bundled"
 
@@ -194,11 +194,9 @@ def _known_places(name: str) -> list[Path]:
 
 def _remember_place(model: Model) -> None:
     """Remember a folder, so that its name alone finds it again when a picture is verified."""
-    places = recall(_PLACES)
-    known = places.setdefault(model.id, [])
+    known = recall(_PLACES).get(model.id, [])
     if str(model.path) not in known:
-        known.append(str(model.path))
-        remember(_PLACES, places)
+        remember_one(_PLACES, model.id, [*known, str(model.path)])
 
 
 def _roots() -> list[Path]:
