@@ -9,7 +9,7 @@ import contextlib
 import json
 import os
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import platformdirs
 from pydantic import BaseModel, ValidationError
@@ -18,6 +18,9 @@ from seedgrid.core.errors import LibraryError
 from seedgrid.storage.files import make_folder, write_atomically
 
 Kind = TypeVar("Kind", bound=BaseModel)
+
+MAX_VALUES: Final = 200
+"""Of one name: all of them are read whenever one is asked for, and strangers may make more."""
 
 
 def cache_folder() -> Path:
@@ -58,8 +61,9 @@ def recall_values(name: str, kind: type[Kind]) -> list[Kind]:
 
 
 def remember_value(name: str, key: str, value: BaseModel) -> None:
-    """Keep a value under a name, by its key."""
-    remember_one(name, key, value.model_dump_json())
+    """Keep a value under a name, by its key; of very many those that came first are forgotten."""
+    known = recall(name) | {key: value.model_dump_json()}
+    remember(name, dict(list(known.items())[-MAX_VALUES:]))
 
 
 def _read(data: object, kind: type[Kind]) -> Kind | None:
