@@ -75,7 +75,7 @@ def test_a_card_of_works_alike_is_all_of_them(
     selected: Selected, studio: Studio, works: tuple[tuple[Entry, ...], ...]
 ) -> None:
     """What was painted twice is one card: both go, both get the tag, both come back."""
-    request = Request(prompt="a red fox", seeds=(0, 9), width=32, height=32, num_inference_steps=1)
+    request = Request(prompt="a red fox", seeds=(0, 9), width=64, height=64, num_inference_steps=1)
     again = studio.start_grid(request).result()
     twins = {entry.id for entry in (*works[0], *again)}
     card = next(work for work in studio.library.works().works if work.times == 2)

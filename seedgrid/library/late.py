@@ -20,7 +20,7 @@ from seedgrid.library.store import BUSY_TIMEOUT_S, Library
 from seedgrid.storage import starts
 
 _OPENING = threading.Lock()
-"""Alembic keeps its state in modules: no two threads may migrate at once."""
+"""One is made or forgotten at a time: no two threads make the same, none what just goes."""
 
 
 class LateLibrary(Library):

@@ -168,6 +168,6 @@ def _formats(files: ModelFiles) -> tuple[str, ...]:
     for path in files.files.values():
         if path.suffix == ".safetensors":
             for entry in read_header(path, path.name).values():
-                name = _FORMATS.get(entry.get("dtype"), "other")
-                counts[name] = counts.get(name, 0) + math.prod(entry.get("shape", ()))
+                name = _FORMATS.get(entry["dtype"], "other")
+                counts[name] = counts.get(name, 0) + math.prod(entry["shape"])
     return tuple(sorted(counts, key=lambda name: -counts[name]))
