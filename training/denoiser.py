@@ -119,13 +119,8 @@ class Worker:
     def __init__(
         self, rank: int, settings: Settings, model: Denoiser, seen: torch.Tensor, stop: torch.Tensor
     ) -> None:
-        self.rank, self.settings, self.model, self.seen, self.stop = (
-            rank,
-            settings,
-            model,
-            seen,
-            stop,
-        )
+        self.rank, self.settings, self.model = rank, settings, model
+        self.seen, self.stop = seen, stop
         self.device = next(model.parameters()).device
         self.alphas = make_scheduler().alphas_cumprod.to(self.device)
         entropy = [settings.seed, rank, int(seen)]
@@ -194,7 +189,8 @@ class Worker:
     def _average(self) -> None:
         decay = min(EMA_DECAY, (1 + self.optimizer.step_count) / (10 + self.optimizer.step_count))
         for name, value in self.model.state_dict().items():
-            self.ema[name].lerp_(value, 1 - decay) if value.is_floating_point() else None
+            if value.is_floating_point():
+                self.ema[name].lerp_(value, 1 - decay)
 
     def _log(self, means: np.ndarray, bar: tqdm) -> None:
         loss, terminal = (round(float(mean), 5) for mean in means)
