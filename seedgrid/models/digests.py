@@ -81,7 +81,7 @@ def _file_digests(paths: Sequence[Path], unknown: Set[str] = frozenset()) -> dic
         if state:
             new[state] = found[path]
     if new:
-        remember(_CACHE, known | new)
+        remember(_CACHE, recall(_CACHE) | new)  # Others remembered theirs while these were read.
     return found
 
 
