@@ -121,7 +121,7 @@ def judge(claim: Claim, pixels: Outcome, painted: Painted) -> Verdict:
         psnr_db=comparison.psnr_db if comparison else None,
         differing_pixels=comparison.differing_pixels if comparison else None,
         where=comparison.where if comparison else None,
-        reasons=(*reasons, *painted.reasons),
+        reasons=(*reasons, *_unverified(claim), *painted.reasons),
         pixels=pixels,
         passport=painted.passport,
         confirms=word == "identical" and claim.passport.digest == painted.passport.digest,
@@ -154,7 +154,17 @@ def _forgery(claim: Claim, pixels: Pixels, comparison: Comparison) -> tuple[Reas
             found.append(Reason("altered_but_reproduces"))
     if claim.shown_otherwise:
         found.append(Reason("shown_otherwise", what=", ".join(claim.shown_otherwise)))
+    if claim.told_otherwise:
+        found.append(Reason("told_otherwise"))
     return tuple(found)
+
+
+def _unverified(claim: Claim) -> tuple[Reason, ...]:
+    """Say what no picture can prove: what was typed, where a model's own words were painted."""
+    recipe = claim.recipe
+    if not recipe.typed_prompt:
+        return ()
+    return (Reason("typed_unverified", typed=recipe.typed_prompt, painted=recipe.prompt),)
 
 
 def _excused(
