@@ -45,7 +45,7 @@ with Studio(sys.argv[1], sys.argv[2]) as studio:
     else:
         studio.warm()
         studio.engine.borrow(lambda backend: None).result()
-        assert studio.engine.warmth.state == "ready"
+        assert studio.warmth.state == "ready"
 """
 
 _WAIT_S = 120.0

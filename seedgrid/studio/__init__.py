@@ -10,12 +10,14 @@ A studio is put together in four files, each on top of the next: `studio.py` wai
 model, engine and library. `options.py` says what may be asked.
 """
 
+from seedgrid.engine import PainterState
 from seedgrid.studio.options import AnyPicture, RunOptions, Seeds, Settings
 from seedgrid.studio.parts import default_library, default_model
 from seedgrid.studio.studio import Studio
 
 __all__ = [
     "AnyPicture",
+    "PainterState",
     "RunOptions",
     "Seeds",
     "Settings",

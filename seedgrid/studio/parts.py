@@ -21,7 +21,7 @@ from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.backend import Backend, Placement, Unwatched, Watch
 from seedgrid.diffusion.portable_trial import PortableTrial
 from seedgrid.diffusion.probe_results import ProbeReport
-from seedgrid.engine import UNBOUNDED, Bounds, Engine
+from seedgrid.engine import UNBOUNDED, Bounds, Engine, Load, PainterState, Run, Warmth
 from seedgrid.pictures import StudioPicture, read_entry
 from seedgrid.storage import starts
 from seedgrid.studio.options import AnyPicture, is_id
@@ -158,6 +158,21 @@ class Parts:
         """
         return self.backend.card(model or self.model)
 
+    @property
+    def warmth(self) -> Warmth:
+        """How far `warm` has come."""
+        return self.engine.warmth
+
+    @property
+    def load(self) -> Load:
+        """What the engine has to do at this moment."""
+        return self.engine.load
+
+    @property
+    def painters(self) -> tuple[PainterState, ...]:
+        """Who paints, where a cluster does; empty where one process does."""
+        return self.engine.painters
+
     def warm(self) -> None:
         """Load the studio's model in the background, when no run waits.
 
@@ -165,6 +180,10 @@ class Parts:
             ModelError: As `card`.
         """
         self.engine.warm(self.model)
+
+    def run(self, run_id: str) -> Run | None:
+        """Return a run that goes on or that ended not long ago."""
+        return self.engine.run(run_id)
 
     def verify(
         self,

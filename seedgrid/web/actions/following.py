@@ -83,7 +83,7 @@ class Following:
         epoch = here.state.epoch
         shown, rail = await to_thread.run_sync(lambda: (here.stage({}), here.rail()))
         has_waited = False
-        while (warmth := self._studio.engine.warmth).state == "loading":
+        while (warmth := self._studio.warmth).state == "loading":
             if not has_waited:
                 status = stage.say(epoch, "status_warming", model=warmth.model)
                 yield Progress(stage=shown, status=status, rail=rail)

@@ -144,7 +144,7 @@ class Handlers(Following):
     def on_stop(self, kept: object) -> None:
         """Ask this browser's run to stop; whoever follows it sees it end, and cannot end it."""
         state = read_page_state(kept)
-        run = self._studio.engine.run(state.run) if state.run else None
+        run = self._studio.run(state.run) if state.run else None
         if run is not None and run.owner == state.visitor:
             run.cancel()
 

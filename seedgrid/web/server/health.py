@@ -18,7 +18,7 @@ def health_route(studio: Studio) -> Route:
     """Return the address; 200 while the process can paint, 503 when its engine is lost."""
 
     def healthz(_: Request) -> Response:
-        load, warmth = studio.engine.load, studio.engine.warmth
+        load, warmth = studio.load, studio.warmth
         said = {
             "status": "lost" if load.is_lost else "ok",
             "version": seedgrid.__version__,

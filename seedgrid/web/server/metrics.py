@@ -15,8 +15,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from seedgrid.core.variables import is_on, is_public
-from seedgrid.engine import PainterState
-from seedgrid.studio import Studio
+from seedgrid.studio import PainterState, Studio
 from seedgrid.web.server.headers import UNCACHED
 
 _TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
@@ -41,7 +40,7 @@ def metrics_routes(studio: Studio) -> list[Route]:
 
 
 def _rows(studio: Studio) -> Iterator[Row]:
-    load, painters = studio.engine.load, studio.engine.painters
+    load, painters = studio.load, studio.painters
     yield "seedgrid_queue_runs", "gauge", "", load.num_waiting
     yield "seedgrid_queue_seconds", "gauge", "", load.left_s
     yield "seedgrid_workers", "gauge", "", len(painters)
@@ -68,8 +67,8 @@ def _lines(rows: Iterator[Row]) -> Iterator[str]:
 
 
 def _page(studio: Studio) -> str:
-    load = studio.engine.load
-    rows = "".join(map(_row, studio.engine.painters))
+    load = studio.load
+    rows = "".join(map(_row, studio.painters))
     none = "<p>Pictures are painted in this process; there is no cluster.</p>"
     heads = ("worker", "now", "batches", "pictures", "pictures a minute", "busy")
     head = "".join(f"<th align=left>{each}</th>" for each in heads)

@@ -68,7 +68,7 @@ class Snapshot:
         self._studio = studio
         self._lock = lock
         self._read: tuple[Entry, ...] | None = None
-        self.run = studio.engine.run(state.run) if state.run else None
+        self.run = studio.run(state.run) if state.run else None
         # Asked before the work is read: of a run that is done, what is read has every picture.
         self._was_done = self.run is not None and self.run.state == "done"
 
@@ -187,7 +187,7 @@ class Snapshot:
         parent = self.find(entry.lineage.parent_id)
         hint = None if entry.lineage.round_id == self.state.round else "card_parent"
         lock, model = self._lock.of(entry), self._card_of(entry.recipe)
-        is_spread = bool(self._studio.engine.painters)
+        is_spread = bool(self._studio.painters)
         return pictures.card(entry, parent, hint=hint, lock=lock, model=model, is_spread=is_spread)
 
     def _place(self, *, is_asked: bool) -> stages.Json:
@@ -241,7 +241,7 @@ class Snapshot:
         """Whether there will be news: of a run, or of a model that is loaded ahead of the first."""
         if self.run is not None:
             return not self.run.has_ended
-        return self._studio.engine.warmth.state in ("loading", "failed")
+        return self._studio.warmth.state in ("loading", "failed")
 
     def _status(self) -> stages.Json:
         """How the run ended that made what is on the stage; nothing of another one."""
