@@ -78,9 +78,10 @@ def write_png(file: BinaryIO, width: int, height: int, bands: Iterable[Image.Ima
 def is_sheet(path: Path) -> bool:
     """Tell whether a PNG file is a sheet: it has no recipe, and nobody should miss one."""
     try:
-        return png.read_texts(path).get("Software") == _SOFTWARE
+        texts = png.read_texts(path)
     except PictureError:
         return False
+    return texts.get("Software") == _SOFTWARE and png.CHUNK_KEY not in texts
 
 
 def _row(images: Iterable[Image.Image], size: tuple[int, int]) -> Image.Image:

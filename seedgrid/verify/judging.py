@@ -122,7 +122,7 @@ def judge(claim: Claim, pixels: Outcome, painted: Painted) -> Verdict:
         psnr_db=comparison.psnr_db if comparison else None,
         differing_pixels=comparison.differing_pixels if comparison else None,
         where=comparison.where if comparison else None,
-        reasons=(*reasons, *painted.reasons),
+        reasons=(*reasons, *_unverified(claim), *painted.reasons),
         pixels=pixels,
         passport=painted.passport,
         confirms=word == "identical" and claim.passport.digest == painted.passport.digest,
@@ -155,7 +155,17 @@ def _forgery(claim: Claim, pixels: Pixels, comparison: Comparison) -> tuple[Reas
             found.append(reason("altered_but_reproduces"))
     if claim.shown_otherwise:
         found.append(reason("shown_otherwise", what=", ".join(claim.shown_otherwise)))
+    if claim.told_otherwise:
+        found.append(reason("told_otherwise"))
     return tuple(found)
+
+
+def _unverified(claim: Claim) -> tuple[Reason, ...]:
+    """Say what no picture can prove: what was typed, where a model's own words were painted."""
+    recipe = claim.recipe
+    if not recipe.typed_prompt:
+        return ()
+    return (reason("typed_unverified", typed=recipe.typed_prompt, painted=recipe.prompt),)
 
 
 def _excused(
