@@ -74,9 +74,7 @@ def attention(
     values = on_grid(value, -2).reshape(-1, others, value.shape[-1])
     values = torch.nn.functional.pad(values, (0, 1), value=1.0)  # the last sum is that of shares
     added = _added(mask, is_causal, query, others)
-    result = torch.empty(
-        *left.shape[:2], value.shape[-1], dtype=torch.float32, device=query.device
-    )
+    result = torch.empty(*left.shape[:2], value.shape[-1], dtype=torch.float32, device=query.device)
     rows = min(length, max(1, _SCORES // others))
     heads = max(1, _SCORES // (rows * others)) if rows == length else 1
     for first in range(0, len(left), heads):
