@@ -20,10 +20,10 @@ from typing import Final
 from seedgrid.core.errors import RunCancelled, RunError, SeedGridError
 from seedgrid.core.speeds import Speeds
 from seedgrid.diffusion.backend import Backend, ManyPainters
-from seedgrid.engine.background import TaskThread
 from seedgrid.engine.fair_queue import FairQueue
 from seedgrid.engine.painting import Cells, Painter, Strays, pictures_of
 from seedgrid.engine.run import Run
+from seedgrid.engine.saving import Saver
 from seedgrid.engine.shared_run import SharedRun
 from seedgrid.engine.watchdog import Loss, Patience, Pulse, Watchdog
 
@@ -64,7 +64,7 @@ class PainterPool:
     ) -> None:
         self.gone = threading.Event()
         self.is_closing = False
-        self.saver = TaskThread("seedgrid-saver")
+        self.saver = Saver()
         self.queue = queue
         self.speeds = speeds
         self._backend = backend
@@ -214,7 +214,6 @@ class _Lane:
                 item.do(self._backend)
         finally:
             self._busy_s += time.monotonic() - start_s
-        wait_until_done(self._saving)  # Memory holds two batches of each painter at most.
         return True
 
     def _fits(self, run: Run) -> bool:
@@ -261,8 +260,8 @@ class _Lane:
             shared.misfit(self._name, cells)
             return
         pictures = pictures_of(run, cells, self._painter.paint_batch(run, cells))
-        wait_until_done(self._saving)
-        self._saving = self._painter.save(run, pictures, passport)
+        wait_until_done(self._saving)  # Memory holds two batches of each painter at most.
+        self._saving = [self._pool.saver.save(run, pictures, passport)]
         shared.saves(self._saving)
         self._num_batches += 1
         self._num_pictures += len(pictures)
