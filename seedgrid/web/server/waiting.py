@@ -141,6 +141,9 @@ class StepWatch:
         """Note which step is done, of how many."""
         self.stands_at = (number, total)
 
+    def tile(self, number: int, total: int) -> None:
+        """The steps are told; what comes after them is short beside painting it again."""
+
     def freed(self) -> None:
         """It begins anew; the steps say so."""
 
