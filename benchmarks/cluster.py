@@ -152,8 +152,9 @@ class _Sleeper(FakeBackend):
 
 def _noise(recipe: Recipe) -> Pixels:
     """Return a picture with flat fields."""
-    fields = np.random.Generator(np.random.PCG64(recipe.seed)).integers(0, 256, (16, 16, 3))
-    return np.kron(fields, np.ones((16, 16, 1))).astype(np.uint8)
+    generator = np.random.Generator(np.random.PCG64(recipe.seed))
+    fields = generator.integers(0, 256, (16, 16, 3), np.uint8)
+    return fields.repeat(recipe.height // 16, axis=0).repeat(recipe.width // 16, axis=1)
 
 
 class _Crowd(FakeBackend):
