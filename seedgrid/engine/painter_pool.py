@@ -38,7 +38,7 @@ class PainterState:
     """One painter, as the owner's page and the metrics show it.
 
     Attributes:
-        busy_s: How long it was given batches to paint, of `seen_s` since it joined.
+        busy_s: How long it was given batches to paint, this one too, of `seen_s` since it joined.
     """
 
     name: str
@@ -157,6 +157,7 @@ class _Lane:
         self._saving: list[Future[None]] = []
         self._num_batches = self._num_pictures = 0
         self._busy_s = 0.0
+        self._begun_s: float | None = None
         self._start_s = time.monotonic()
         self._thread = threading.Thread(target=self._work, name=f"seedgrid-{name}", daemon=True)
         self._thread.start()
@@ -164,13 +165,14 @@ class _Lane:
     @property
     def state(self) -> PainterState:
         """How it has done so far."""
+        now_s, begun_s = time.monotonic(), self._begun_s
         return PainterState(
             name=self._name,
             is_busy=self.pulse.task is not None,
             num_batches=self._num_batches,
             num_pictures=self._num_pictures,
-            busy_s=self._busy_s,
-            seen_s=time.monotonic() - self._start_s,
+            busy_s=self._busy_s + (0.0 if begun_s is None else now_s - begun_s),
+            seen_s=now_s - self._start_s,
         )
 
     @property
@@ -204,7 +206,7 @@ class _Lane:
         item = self._pool.queue.take(self._fits, lambda: self.is_over)
         if item is None:
             return False
-        start_s = time.monotonic()
+        start_s = self._begun_s = time.monotonic()
         try:
             if isinstance(item, Run):
                 self.pulse.begin(item)
@@ -213,6 +215,7 @@ class _Lane:
                 self.pulse.begin(item, extra_s=item.extra_s)
                 item.do(self._backend)
         finally:
+            self._begun_s = None
             self._busy_s += time.monotonic() - start_s
         return True
 
