@@ -116,7 +116,7 @@ def search_rows(
 ) -> Rows:
     """Return up to `limit` rows of `ENTRIES`; their prompts hold all the words.
 
-    Merged, one row stands for all with its recipe and pixels, and its `times` says how many.
+    Merged, one row stands for all with its recipe and pixels; `times_found` counts them.
     """
     columns = PICTURES.c
     statement = ENTRIES.where(columns.trashed == int(wanted.get("trashed", False)))
@@ -144,7 +144,7 @@ def search_rows(
 
 
 def _merged(statement: sa.Select[Any], wanted: Search) -> sa.Select[Any]:
-    """Leave out what an equal picture stands for that is found as well; say how many there are."""
+    """Leave out what an equal picture stands for that is found as well."""
     columns, other = PICTURES.c, PICTURES.alias()
     same = sa.and_(_same(other.c, columns), *_filters(wanted, other.c))
 
@@ -152,9 +152,23 @@ def _merged(statement: sa.Select[Any], wanted: Search) -> sa.Select[Any]:
         """A favourite goes before others, what can be seen before what is lost, then the newest."""
         return sa.tuple_(one.favourite, -one.lost, one.number)
 
-    is_better = sa.exists().where(same, rank(other.c) > rank(columns))
-    times = sa.select(sa.func.count()).select_from(other).where(same).scalar_subquery()
-    return statement.where(~is_better).add_columns(times.label("times"))
+    return statement.where(~sa.exists().where(same, rank(other.c) > rank(columns)))
+
+
+def times_found(
+    connection: sa.Connection, picture_ids: Sequence[str], wanted: Search
+) -> dict[str, int]:
+    """Return for how many found pictures each of these stands, itself among them, by id."""
+    one, other = PICTURES.alias(), PICTURES.alias()
+    same = sa.and_(_same(other.c, one.c), *_filters(wanted, other.c))
+    statement = (
+        sa.select(one.c.picture_id, sa.func.count())
+        .select_from(one.join(other, same))
+        .where(one.c.picture_id.in_(picture_ids))
+        .group_by(one.c.picture_id)
+    )
+    found = connection.execute(statement).tuples()
+    return dict(found.all())
 
 
 def _same(other: Columns, one: Columns) -> sa.ColumnElement[bool]:

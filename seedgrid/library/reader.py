@@ -175,8 +175,9 @@ class LibraryReader:
         """
         with self._storage.database.reads() as connection:
             rows = queries.search_rows(connection, text, wanted, limit, after, sort, merged=merged)
+            ids = [row["picture_id"] for row in rows]
+            times = queries.times_found(connection, ids, wanted) if merged else {}
         last = rows[-1]["number"] if len(rows) == limit else None
-        times = {row["picture_id"]: row["times"] for row in rows} if merged else {}
         return Page(entries=self._entries(rows), after=last, times=times)
 
     def equals(self, picture_id: str) -> tuple[Entry, ...]:
