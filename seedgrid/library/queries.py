@@ -162,13 +162,12 @@ def times_found(
     one, other = PICTURES.alias(), PICTURES.alias()
     same = sa.and_(_same(other.c, one.c), *_filters(wanted, other.c))
     statement = (
-        sa.select(one.c.picture_id, sa.func.count())
+        sa.select(one.c.picture_id, sa.func.count().label("times"))
         .select_from(one.join(other, same))
         .where(one.c.picture_id.in_(picture_ids))
         .group_by(one.c.picture_id)
     )
-    found = connection.execute(statement).tuples()
-    return dict(found.all())
+    return {row.picture_id: row.times for row in connection.execute(statement)}
 
 
 def _same(other: Columns, one: Columns) -> sa.ColumnElement[bool]:
