@@ -77,7 +77,7 @@ def test_a_picture_found_several_times_is_one_card(
     """A recipe painted three times filled the search with one picture; its card is all of them."""
     again = [
         studio.start_grid(
-            Request(prompt="a red fox", seeds=seeds, width=32, height=32, num_inference_steps=1)
+            Request(prompt="a red fox", seeds=seeds, width=64, height=64, num_inference_steps=1)
         ).result()
         for seeds in ((0, 1), (0, 2))
     ]
