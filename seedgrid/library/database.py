@@ -73,6 +73,11 @@ class Database:
         """
         self._mend, self._guard, self._file = mend, guard, _file_at(self.path)
 
+    @property
+    def is_gone(self) -> bool:
+        """Whether the file that was opened has been deleted or replaced."""
+        return self._file is not None and self._file != _file_at(self.path)
+
     @contextlib.contextmanager
     def made_anew(self) -> Iterator[None]:
         """Let this thread put another file in place of the database; the caller holds the guard."""

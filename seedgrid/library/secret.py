@@ -47,6 +47,16 @@ class Secret:
         """
         return _sealed(self._known() or self._made(), picture)
 
+    def follow(self, older: Secret) -> None:
+        """Go on with an older one's key where the file is gone, so that its seals stay good.
+
+        Raises:
+            LibraryError: The folder refuses.
+        """
+        with self._held():
+            if older._key and not self._known():
+                _write_private(self._path, older._key)
+
     def fits(self, entry: Entry, seal: str | None) -> bool:
         """Tell whether this library made that seal for that picture."""
         key = self._known()
