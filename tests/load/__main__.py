@@ -93,6 +93,8 @@ def tell(
     level = [each for each in samples if warm_s <= each.at_s <= seconds] or [samples[-1]]
     for moment, held in (("start", samples[0]), ("warm", level[0]), ("end", level[-1])):
         _say(f"{moment:6} {held.held}")
+    tenths = [level[round(n * (len(level) - 1) / 10)].held.memory_mb for n in range(11)]
+    _say(f"memory from warm-up to end: {' '.join(f'{each:.0f}' for each in tenths)} MB")
     grown = [_growth(level, name, limit) for name, limit in _MAX_GROWTH.items()]
     for what in ("open", "click", "generate", "picture", "thumb"):
         times = sorted(s for tally in tallies for s in tally.elapsed_s.get(what, ()))
