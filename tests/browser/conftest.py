@@ -23,7 +23,7 @@ from steps import SOON_MS, OpenPage
 DESKTOP = {"width": 1400, "height": 900}
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 NOBODY_ANSWERS = "Failed to load resource: net::ERR_"
-FLAGS = ("--no-sandbox", "--disable-dev-shm-usage")
+FLAGS = ("--no-sandbox", "--disable-dev-shm-usage", "--process-per-site")
 
 
 expect.set_options(timeout=SOON_MS)
@@ -79,9 +79,13 @@ def gate(shared_library: Path) -> Iterator[Gate]:
 
 
 @pytest.fixture(scope="session")
-def shared(browser: Browser) -> Iterator[BrowserContext]:
-    """A visitor who comes again and again: scripts need to be fetched and compiled only once."""
+def shared(browser: Browser, address: str) -> Iterator[BrowserContext]:
+    """A visitor who comes again and again: scripts need to be fetched and compiled only once.
+
+    They stay compiled as long as their process lives, which a tab that stays open keeps alive.
+    """
     context = browser.new_context(viewport=DESKTOP)
+    context.new_page().goto(f"{address}seedgrid/api")
     yield context
     context.close()
 
