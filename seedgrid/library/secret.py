@@ -55,7 +55,7 @@ class Secret:
         """
         with self._held():
             if older._key and not self._known():
-                _write_private(self._path, older._key)
+                self._write(older._key)
 
     def fits(self, entry: Entry, seal: str | None) -> bool:
         """Tell whether this library made that seal for that picture."""
@@ -73,10 +73,12 @@ class Secret:
     def _made(self) -> str:
         with self._held():
             if not self._known():
-                key = secrets.token_hex(_NUM_BYTES)
-                write_atomically(self._path, key.encode(), mode=_OWNER_ALONE)
-                self._key = key
+                self._write(secrets.token_hex(_NUM_BYTES))
         return self._key
+
+    def _write(self, key: str) -> None:
+        write_atomically(self._path, key.encode(), mode=_OWNER_ALONE)
+        self._key = key
 
 
 def _sealed(key: str, picture: Entry | Picture) -> str:
