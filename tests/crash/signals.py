@@ -30,7 +30,7 @@ from seedgrid.library import Library
 from tests.crash.journal import Promise, Promises
 from tests.load.visitor import Page, Visitor
 
-NUM_SEEDS = 4
+NUM_SEEDS = 12
 _STEPS, _STEP_S = 6, 0.05
 _STOPPING = "Stopping; what is finished is kept."
 _LONGEST_S = 1.5 * NUM_SEEDS / 4 * _STEPS * _STEP_S
