@@ -151,7 +151,7 @@ SeedGrid.openLibrary = ({ element, props, watch, search, open, trash, mark, empt
       class: "sg-item-remove",
       title: text(asked.trashed ? "library_restore" : "library_remove"),
       "aria-label": text(asked.trashed ? "library_restore" : "library_remove"),
-      onclick: () => change([item], named(item), !asked.trashed),
+      onclick: () => change([item], SeedGrid.named([item]), !asked.trashed),
     });
     remove.append(asked.trashed ? document.createTextNode("↺") : icon("close"));
     const caption = make("p", {}, make("bdi", { text: item.prompt }));
@@ -161,8 +161,6 @@ SeedGrid.openLibrary = ({ element, props, watch, search, open, trash, mark, empt
     caption.prepend(...tags); // in front: what is long is cut at its end
     return make("article", { class: "sg-item" }, opener, remove, caption);
   }
-
-  const named = (item) => (item.count ? { works: [item.work] } : { pictures: [item.id] });
 
   /** Throw away or take back, at once for the eye; the undo gives back all that went together. */
   function change(items, wanted, isTrashed) {

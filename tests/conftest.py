@@ -12,9 +12,12 @@ from hub import Hub
 from hypothesis import HealthCheck, settings
 from stores import MakeRecipes, MemoryStore
 
+from seedgrid.core.entry import Entry
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request, resolve
+from seedgrid.diffusion.backend import Placement
 from seedgrid.engine import Engine
+from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
 
 collect_ignore = ["gpu"]
@@ -45,6 +48,25 @@ def engine(backend: FakeBackend, store: MemoryStore) -> Iterator[Engine]:
     """An engine on the fake backend and the library in memory, closed afterwards."""
     with Engine(backend, store) as engine:
         yield engine
+
+
+@pytest.fixture
+def studio(tmp_path: Path) -> Iterator[Studio]:
+    """A studio on the fake backend with a library of its own, as a page has one."""
+    folder = tmp_path / "library"
+    with Studio(library=folder, backend=FakeBackend(), placement=Placement()) as studio:
+        yield studio
+
+
+@pytest.fixture
+def works(studio: Studio) -> tuple[tuple[Entry, ...], ...]:
+    """Three works of two pictures each in the studio's library, the last one the newest."""
+    return tuple(
+        studio.start_grid(
+            Request(prompt=prompt, seeds=(seed, 9), width=64, height=64, num_inference_steps=1)
+        ).result()
+        for seed, prompt in enumerate(("a red fox", "a blue house", "a red house"))
+    )
 
 
 @pytest.fixture
