@@ -41,6 +41,26 @@ window.SeedGrid = (() => {
   /** A text as its words alone, to look whether one holds another. */
   const bare = (said) => ` ${said.toLowerCase().split(/[^\p{L}\p{N}]+/u).join(" ").trim()} `;
 
+  /** A short list of texts that this browser keeps, the newest first; empty where it keeps none. */
+  function shortList(key, most) {
+    function recall() {
+      try {
+        const kept = JSON.parse(localStorage.getItem(key)) ?? [];
+        return Array.isArray(kept) ? kept.filter((each) => typeof each === "string") : [];
+      } catch {
+        return [];
+      }
+    }
+    function keep(texts) {
+      try {
+        localStorage.setItem(key, JSON.stringify(texts.slice(0, most)));
+      } catch {
+        // The texts are forgotten, and nothing else is lost.
+      }
+    }
+    return { recall, keep };
+  }
+
   /** Make an element; `text` becomes textContent, never HTML. */
   function make(tag, attributes = {}, ...children) {
     const node = document.createElement(tag);
@@ -213,5 +233,5 @@ window.SeedGrid = (() => {
     return key ? key.slice(prefix.length) : label;
   }
 
-  return { fields: config.fields, links: config.links, maxUploadMb: config.max_upload_mb, language, text, bare, make, icon, image, words, shows, tell, payload, follow, pictureUrl, thumbUrl, byId, allow, refresh, rove, pick, withPick, seen };
+  return { fields: config.fields, links: config.links, maxUploadMb: config.max_upload_mb, language, text, bare, shortList, make, icon, image, words, shows, tell, payload, follow, pictureUrl, thumbUrl, byId, allow, refresh, rove, pick, withPick, seen };
 })();

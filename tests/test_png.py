@@ -21,6 +21,7 @@ from seedgrid.core.errors import PictureError
 from seedgrid.core.picture import Picture
 from seedgrid.core.recipe import MAX_PROMPT_CHARACTERS, Passport
 from seedgrid.formats import png, png_chunks
+from seedgrid.formats.appearance import shown_otherwise
 from seedgrid.formats.parameters import parameters_text
 
 
@@ -245,7 +246,7 @@ def test_pixels_that_cannot_be_unpacked_are_told() -> None:
     head, *rest = png_chunks.split(saved("RGBA", (1, 2, 3, 4)))
     spoilt = [dataclasses.replace(one, data=one.data[::-1]) for one in rest]
     file = png_chunks.with_texts([head, *spoilt], [])
-    for read in (png.read_pixels, png.shown_otherwise):
+    for read in (png.read_pixels, shown_otherwise):
         with pytest.raises(PictureError, match="cannot be unpacked"):
             read(file)
 
@@ -308,7 +309,7 @@ USUAL_COLOURS = struct.pack(">8I", 31270, 32900, 64000, 33000, 30000, 60000, 150
 )
 def test_what_a_viewer_shows_otherwise_is_said(file: bytes, shown: tuple[str, ...]) -> None:
     """Chunks that many programs add and that change nothing are not held against a picture."""
-    assert png.shown_otherwise(file) == shown
+    assert shown_otherwise(file) == shown
 
 
 def test_a_picture_of_another_tool_has_no_recipe() -> None:

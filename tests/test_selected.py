@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.request import Request
-from seedgrid.diffusion.backend import Placement
 from seedgrid.library import Library
 from seedgrid.studio import Studio
-from seedgrid.testing.fake import FakeBackend
 from seedgrid.web.actions.selected import MAX_PICTURES, Selected
 from seedgrid.web.state.page_state import PageState
 from seedgrid.web.state.snapshot import Snapshots
@@ -23,26 +19,8 @@ ME = PageState(visitor="0" * 32).to_browser()
 
 
 @pytest.fixture
-def studio(tmp_path: Path) -> Iterator[Studio]:
-    folder = tmp_path / "library"
-    with Studio(library=folder, backend=FakeBackend(), placement=Placement()) as studio:
-        yield studio
-
-
-@pytest.fixture
 def selected(studio: Studio) -> Selected:
     return Selected(Snapshots(studio, OneLibrary(studio)))
-
-
-@pytest.fixture
-def works(studio: Studio) -> tuple[tuple[Entry, ...], ...]:
-    """Three works of two pictures each."""
-    return tuple(
-        studio.start_grid(
-            Request(prompt=prompt, seeds=(seed, 9), width=32, height=32, num_inference_steps=1)
-        ).result()
-        for seed, prompt in enumerate(("a red fox", "a blue house", "a red house"))
-    )
 
 
 def trash(selected: Selected, **asked: Any) -> list[str]:
@@ -97,7 +75,7 @@ def test_a_card_of_works_alike_is_all_of_them(
     selected: Selected, studio: Studio, works: tuple[tuple[Entry, ...], ...]
 ) -> None:
     """What was painted twice is one card: both go, both get the tag, both come back."""
-    request = Request(prompt="a red fox", seeds=(0, 9), width=32, height=32, num_inference_steps=1)
+    request = Request(prompt="a red fox", seeds=(0, 9), width=64, height=64, num_inference_steps=1)
     again = studio.start_grid(request).result()
     twins = {entry.id for entry in (*works[0], *again)}
     card = next(work for work in studio.library.works().works if work.times == 2)

@@ -12,6 +12,7 @@ from pictures import make_picture
 from seedgrid.core.errors import LibraryError
 from seedgrid.diffusion.backend import Placement
 from seedgrid.library import Library
+from seedgrid.storage import starts
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
 from seedgrid.web.actions.form import FormPayload
@@ -108,6 +109,26 @@ def test_the_library_of_a_visitor_who_stays_away_is_deleted(tmp_path: Path, cloc
     again = library.add(make_picture(seed=9))
     assert libraries.of("a" * 32).get(again.id) == again
     assert libraries.file_of(again.id) == again.path
+
+
+def test_what_pictures_begin_from_counts_and_goes_with_its_visitor(
+    tmp_path: Path, clock: Clock
+) -> None:
+    """A photograph without a recipe once lay in a visitor's folder for ever, and bound nobody."""
+    libraries = VisitorLibraries(tmp_path, away_s=60.0, max_bytes=100, clock=clock)
+    library = libraries.of(visitor(0))
+    pixels = make_picture().pixels
+    start = library.keep_start(pixels)
+    assert library.keep_start(pixels) == start
+    assert starts.place_of(start) is not None
+    with pytest.raises(LibraryError) as caught:
+        libraries.of(visitor(1)).keep_start(pixels)
+    assert caught.value.code == "visitors_full"
+    clock.now_s = 61.0
+    libraries.of(visitor(1))
+    assert not library.folder.exists()
+    assert starts.place_of(start) is None
+    assert library.starts not in starts.places()
 
 
 def test_who_only_looks_opens_no_library(tmp_path: Path) -> None:

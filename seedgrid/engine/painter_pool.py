@@ -128,7 +128,7 @@ class PainterPool:
         """Give those who joined a thread; let those go who left."""
         try:
             there = self._backend.painters()
-        except Exception:
+        except Exception:  # A cluster's client raises anything; this thread must live on.
             logger.exception("the painters cannot be asked for; those that are known go on")
             return
         for name, lane in tuple(self._lanes.items()):
@@ -193,7 +193,7 @@ class _Lane:
         try:
             while self._do_next():
                 pass
-        except Exception:
+        except Exception:  # The edge of the thread; the others paint on.
             logger.exception("worker %s is let go of after an error", self._name)
         finally:
             self._backend.close()
@@ -235,7 +235,7 @@ class _Lane:
             shared.abandon()
         except SeedGridError as error:
             self._bear(shared, cells, error)
-        except BaseException as error:
+        except BaseException as error:  # Whoever follows the run waits for its end.
             logger.exception("a run failed unexpectedly")
             reason = f"{type(error).__name__}: {error}"[:200]
             shared.fail(RunError("run_unexpected", reason=reason))

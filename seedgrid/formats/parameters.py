@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+from typing import Final
 
 from seedgrid.core.loras import write_tags
 from seedgrid.core.recipe import Recipe
+
+PARAMETERS_KEY: Final = "parameters"
+"""The name of the text in a PNG file."""
 
 
 def parameters_text(recipe: Recipe) -> str:

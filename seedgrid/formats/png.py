@@ -13,42 +13,22 @@ import io
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NoReturn
 
 import numpy as np
 from PIL import Image
 from pydantic import Field, ValidationError
-from pydantic_core import from_json
 
 from seedgrid.core.errors import PictureError
 from seedgrid.core.picture import Lineage, Picture, Pixels, pixels_sha256
-from seedgrid.core.recipe import Digest, Passport, Recipe, Value
+from seedgrid.core.recipe import Digest, Passport, Recipe, Value, first_reason
 from seedgrid.formats import png_chunks
-from seedgrid.formats.orientation import is_turned
-from seedgrid.formats.parameters import parameters_text
+from seedgrid.formats.parameters import PARAMETERS_KEY, parameters_text
 from seedgrid.formats.png_chunks import Chunk
 
 CHUNK_KEY: Final = "seedgrid"
-PARAMETERS_KEY: Final = "parameters"
 SEAL_KEY: Final = "seedgrid-seal"
 MAX_RECORD_CHARACTERS: Final = 256 * 1024
-
-_SHOWN_BY: Final = {
-    b"iCCP": "colours",
-    b"cICP": "colours",
-    b"gAMA": "colours",
-    b"cHRM": "colours",
-    b"acTL": "animation",
-}
-_DEEP: Final = 16
-# What says that colours are those of sRGB, as they are anyway: many programs add it when they save.
-_USUAL: Final = {
-    b"gAMA": (45455).to_bytes(4, "big"),
-    b"cHRM": b"".join(
-        number.to_bytes(4, "big")
-        for number in (31270, 32900, 64000, 33000, 30000, 60000, 15000, 6000)
-    ),
-}
 
 Source = Path | bytes
 """A file, or what is in it."""
@@ -177,43 +157,6 @@ def read_pixels(source: Source) -> Pixels:
         raise PictureError("picture_damaged", reason="its pixels cannot be unpacked") from error
 
 
-def shown_otherwise(source: Source) -> tuple[str, ...]:
-    """Say what makes a viewer show other colours than the pixels have; we write none of it.
-
-    Returns:
-        Some of `transparency`, `colours`, `rotation`, `animation`, `shape` (pixels that are not
-        square) and `finer colours` (16 bits, of which we read eight); nothing for an honest file.
-
-    Raises:
-        PictureError: The file is not there, damaged or too large.
-
-    Source:
-        https://www.w3.org/TR/png-3/#11Chunks
-    """
-    data = read_bytes(source)
-    chunks = png_chunks.split(data)
-    size = png_chunks.header(chunks)
-    kinds = {
-        _SHOWN_BY[chunk.kind]
-        for chunk in chunks
-        if chunk.kind in _SHOWN_BY and _USUAL.get(chunk.kind) != chunk.data
-    }
-    if size.bit_depth == _DEEP:
-        kinds.add("finer colours")
-    if any(chunk.kind == b"eXIf" and is_turned(chunk.data) for chunk in chunks):
-        kinds.add("rotation")
-    if any(chunk.kind == b"pHYs" and chunk.data[:4] != chunk.data[4:8] for chunk in chunks):
-        kinds.add("shape")
-    try:
-        with Image.open(io.BytesIO(data), formats=["PNG"]) as image:
-            if image.has_transparency_data:
-                lowest = np.array(image.convert("RGBA"))[..., 3].min()
-                kinds |= {"transparency"} if lowest < 255 else set()
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        raise PictureError("picture_damaged", reason="its pixels cannot be unpacked") from error
-    return tuple(sorted(kinds))
-
-
 def read_texts(source: Source) -> dict[str, str]:
     """Read the text chunks of any PNG file by key, within limits.
 
@@ -280,16 +223,23 @@ def _record(chunks: tuple[Chunk, ...]) -> _Record:
         raise PictureError("picture_text", value=CHUNK_KEY)
     try:
         record = _Record.model_validate_json(text)
-        # The passport keeps fields it does not know: NaN, which is no JSON, could hide there.
-        from_json(text, allow_inf_nan=False)
+        # What follows is valid for the line above, and yet not one record.
+        json.loads(text, object_pairs_hook=_once_each, parse_constant=_refuse_constant)
     except ValidationError as error:
-        raise PictureError("picture_record", reason=_first_reason(error)) from error
+        raise PictureError("picture_record", reason=first_reason(error, whole="record")) from error
     except ValueError as error:
-        raise PictureError("picture_record", reason="passport: not a number") from error
+        raise PictureError("picture_record", reason=str(error)) from error
     return record
 
 
-def _first_reason(error: ValidationError) -> str:
-    first: Any = error.errors(include_url=False, include_input=False)[0]
-    place = ".".join(str(part) for part in first["loc"])[:80] or "record"
-    return f"{place}: {first['msg'].lower()}"
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Refuse a name that stands twice: one reader takes the first, another the last."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name in it stands twice, so it says two things")
+    return found
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    """Refuse NaN, which is no JSON: the passport keeps fields that it does not know."""
+    raise ValueError(f"passport: {name} is not a number")

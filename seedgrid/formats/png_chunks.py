@@ -23,6 +23,7 @@ MAX_CHUNKS: Final = 10_000
 MAX_TEXT_BYTES: Final = 4 * 1024 * 1024
 MAX_ALL_TEXT_BYTES: Final = 16 * 1024 * 1024
 
+_CRITICAL_KINDS: Final = frozenset({b"IHDR", b"PLTE", b"IDAT", b"IEND"})
 _TEXT_KINDS: Final = frozenset({b"tEXt", b"zTXt", b"iTXt"})
 
 
@@ -86,10 +87,22 @@ def texts(chunks: Iterable[Chunk]) -> dict[str, str]:
     """Read the text chunks by key; of two with one key the first counts.
 
     Raises:
+        PictureError: As `all_texts`.
+    """
+    found: dict[str, str] = {}
+    for key, value in all_texts(chunks):
+        found.setdefault(key, value)
+    return found
+
+
+def all_texts(chunks: Iterable[Chunk]) -> list[tuple[str, str]]:
+    """Read the text chunks, in their order, with their keys.
+
+    Raises:
         PictureError: `picture_text` beyond 4 MB in one text or 16 MB in all, unpacked;
             `picture_damaged` for a text that cannot be unpacked.
     """
-    found: dict[str, str] = {}
+    found: list[tuple[str, str]] = []
     total = 0
     for chunk in chunks:
         if chunk.kind not in _TEXT_KINDS:
@@ -98,7 +111,7 @@ def texts(chunks: Iterable[Chunk]) -> dict[str, str]:
         total += len(value)
         if len(value) > MAX_TEXT_BYTES or total > MAX_ALL_TEXT_BYTES:
             raise PictureError("picture_text", value=key[:80])
-        found.setdefault(key, value.decode("latin-1" if chunk.kind != b"iTXt" else "utf-8"))
+        found.append((key, value.decode("latin-1" if chunk.kind != b"iTXt" else "utf-8")))
     return found
 
 
@@ -131,7 +144,7 @@ def with_texts(chunks: Iterable[Chunk], wanted: Sequence[Chunk]) -> bytes:
     keys = {_key(chunk) for chunk in wanted}
     first, *rest = chunks
     kept = [chunk for chunk in rest if chunk.kind not in _TEXT_KINDS or _key(chunk) not in keys]
-    return SIGNATURE + b"".join(_packed(chunk) for chunk in (first, *wanted, *kept))
+    return SIGNATURE + b"".join(packed(chunk) for chunk in (first, *wanted, *kept))
 
 
 def _chunk_at(png: bytes, position: int) -> Chunk:
@@ -156,6 +169,10 @@ def _check_order(chunks: list[Chunk]) -> None:
     kinds = [chunk.kind for chunk in chunks]
     if kinds[0] != b"IHDR" or kinds.count(b"IHDR") != 1 or b"IDAT" not in kinds:
         raise PictureError("picture_damaged", reason="its chunks are not those of a picture")
+    # A capital says that no picture can be shown without it; some readers pass over it.
+    if strange := {kind for kind in kinds if kind[:1].isupper()} - _CRITICAL_KINDS:
+        name = min(strange).decode("ascii")
+        raise PictureError("picture_damaged", reason=f"its chunk {name} is none of a PNG picture")
 
 
 def _text(chunk: Chunk) -> tuple[str, bytes]:
@@ -197,6 +214,7 @@ def _key(chunk: Chunk) -> bytes:
     return chunk.data.partition(b"\0")[0]
 
 
-def _packed(chunk: Chunk) -> bytes:
+def packed(chunk: Chunk) -> bytes:
+    """Return a chunk as it stands in a file."""
     check = zlib.crc32(chunk.data, zlib.crc32(chunk.kind))
     return struct.pack(">I", len(chunk.data)) + chunk.kind + chunk.data + struct.pack(">I", check)

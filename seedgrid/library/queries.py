@@ -258,11 +258,9 @@ def tag_rows(connection: sa.Connection) -> Rows:
     return connection.execute(statement).mappings().all()
 
 
-def rows_where(
-    connection: sa.Connection, condition: sa.ColumnElement[bool], *, limit: int | None = None
-) -> Rows:
+def rows_where(connection: sa.Connection, condition: sa.ColumnElement[bool]) -> Rows:
     """Return rows of `ENTRIES`, oldest first."""
-    statement = ENTRIES.where(condition).order_by(PICTURES.c.number).limit(limit)
+    statement = ENTRIES.where(condition).order_by(PICTURES.c.number)
     return connection.execute(statement).mappings().all()
 
 

@@ -17,7 +17,7 @@ from typing import Final, Self
 from seedgrid.core.checks import check_prompt
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError, LibraryError
-from seedgrid.core.picture import Lineage, Picture
+from seedgrid.core.picture import Lineage, Picture, Pixels
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.tags import changed_tags
 from seedgrid.formats import png
@@ -142,6 +142,17 @@ class Library(LibraryReader):
                 raise LibraryError("picture_lost", value=entry.id)
             files.append(self._storage.taken(png.rewrite(data, lineage=lineage)))
         return self._add(*files)
+
+    def keep_start(self, pixels: Pixels) -> str:
+        """Keep a picture to begin others from.
+
+        Returns:
+            The SHA-256 of its pixels.
+
+        Raises:
+            LibraryError: The folder refuses.
+        """
+        return starts.keep(self.starts, pixels)
 
     def confirm(self, picture_id: str) -> Entry:
         """Take a picture from elsewhere for true: verify painted it again here, bit for bit.

@@ -95,9 +95,9 @@ class Looking(Starting):
             recipes=[entry.recipe],
         )
 
-    def film_s(self, picture: AnyPicture, library: Library | None = None) -> float | None:
+    def film_s(self, picture: AnyPicture) -> float | None:
         """Say how long a film of a picture will take, by what was painted before; None at first."""
-        return self.engine.known_s([self.find(picture, library).recipe])
+        return self.engine.known_s([self.find(picture).recipe])
 
 
 def _paint(

@@ -8,6 +8,7 @@ from pathlib import Path
 from seedgrid.core.picture import Pixels, pixels_sha256
 from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.formats import png
+from seedgrid.formats.appearance import shown_otherwise, told_otherwise
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,6 +20,7 @@ class Claim:
         pixels: As they are now.
         pixels_sha256: As they were when the picture was made, as the file says.
         shown_otherwise: What makes a viewer show other colours than the pixels have.
+        told_otherwise: Whether the file names other words or another seed to other programs.
     """
 
     name: str
@@ -27,6 +29,7 @@ class Claim:
     recipe: Recipe
     passport: Passport
     shown_otherwise: tuple[str, ...] = ()
+    told_otherwise: bool = False
 
     @property
     def is_altered(self) -> bool:
@@ -48,7 +51,8 @@ def read_claim(path: Path) -> Claim:
         pixels_sha256=record.pixels_sha256,
         recipe=record.recipe,
         passport=record.passport,
-        shown_otherwise=png.shown_otherwise(data),
+        shown_otherwise=shown_otherwise(data),
+        told_otherwise=told_otherwise(data, record.recipe),
     )
 
 

@@ -26,7 +26,6 @@ from seedgrid.verify.reasons import (
     in_words,
     known_fields,
     passport_differences,
-    reason,
     unknown_fields,
 )
 
@@ -97,7 +96,7 @@ class Painted:
 
 def impossible(name: str, error: SeedGridError) -> Verdict:
     """Say that a claim could not be run, and why."""
-    why = (reason("impossible", error=str(error)),)
+    why = (Reason("impossible", error=str(error)),)
     return Verdict(name=name, verdict="impossible", reasons=why)
 
 
@@ -113,7 +112,7 @@ def judge(claim: Claim, pixels: Outcome, painted: Painted) -> Verdict:
             *(() if is_portable else passport_differences(claim.passport, painted.passport)),
             *reasons,
             *_place(comparison),
-            *([reason("fragile")] if painted.is_fragile else []),
+            *([Reason("fragile")] if painted.is_fragile else []),
         )
     return Verdict(
         name=claim.name,
@@ -122,7 +121,7 @@ def judge(claim: Claim, pixels: Outcome, painted: Painted) -> Verdict:
         psnr_db=comparison.psnr_db if comparison else None,
         differing_pixels=comparison.differing_pixels if comparison else None,
         where=comparison.where if comparison else None,
-        reasons=(*reasons, *painted.reasons),
+        reasons=(*reasons, *_unverified(claim), *painted.reasons),
         pixels=pixels,
         passport=painted.passport,
         confirms=word == "identical" and claim.passport.digest == painted.passport.digest,
@@ -133,16 +132,16 @@ def _word(
     claim: Claim, pixels: Pixels, comparison: Comparison | None, painted: Painted
 ) -> tuple[Word, tuple[Reason, ...]]:
     if comparison is None:
-        return "drifted", (reason("size"),)
+        return "drifted", (Reason("size"),)
     forgery = _forgery(claim, pixels, comparison)
     if forgery:
         return "altered", forgery
     if comparison.is_identical:
         return "identical", ()
     if claim.recipe.is_portable:
-        return "altered", (reason("portable_differs"),)
+        return "altered", (Reason("portable_differs"),)
     if painted.doubt:
-        return "drifted", (reason(painted.doubt),)
+        return "drifted", (Reason(painted.doubt),)
     return _excused(claim.passport, painted.passport, comparison)
 
 
@@ -150,12 +149,22 @@ def _forgery(claim: Claim, pixels: Pixels, comparison: Comparison) -> tuple[Reas
     """Say what in the file does not fit itself; no tolerance excuses that."""
     found = []
     if claim.is_altered:
-        found.append(reason("digest" if comparison.is_identical else "altered"))
+        found.append(Reason("digest" if comparison.is_identical else "altered"))
         if pixels_sha256(pixels) == claim.pixels_sha256:
-            found.append(reason("altered_but_reproduces"))
+            found.append(Reason("altered_but_reproduces"))
     if claim.shown_otherwise:
-        found.append(reason("shown_otherwise", what=", ".join(claim.shown_otherwise)))
+        found.append(Reason("shown_otherwise", what=", ".join(claim.shown_otherwise)))
+    if claim.told_otherwise:
+        found.append(Reason("told_otherwise"))
     return tuple(found)
+
+
+def _unverified(claim: Claim) -> tuple[Reason, ...]:
+    """Say what no picture can prove: what was typed, where a model's own words were painted."""
+    recipe = claim.recipe
+    if not recipe.typed_prompt:
+        return ()
+    return (Reason("typed_unverified", typed=recipe.typed_prompt, painted=recipe.prompt),)
 
 
 def _excused(
@@ -170,7 +179,7 @@ def _excused(
     explaining = rounding.explaining(pair for pair in differing if pair[0] in known)
     if explaining:
         is_rounding = rounding.is_rounding(comparison)
-        said = reason(
+        said = Reason(
             "close" if is_rounding else "unexplained",
             names=in_words(explaining),
             limit=rounding.MAX_DIFFERENCE,
@@ -180,12 +189,12 @@ def _excused(
     if rounding.of_weight(name for name, _ in differing):
         return "drifted", ()
     if unknown := rounding.of_weight(unknown_fields(then, now)):
-        return "drifted", (reason("passport_unknown", names=in_words(unknown)),)
-    return "altered", (reason("same_passport"),)
+        return "drifted", (Reason("passport_unknown", names=in_words(unknown)),)
+    return "altered", (Reason("same_passport"),)
 
 
 def _place(comparison: Comparison | None) -> Sequence[Reason]:
     if comparison is None or comparison.where is None:
         return ()
     where = asdict(comparison.where)
-    return (reason("where", pixels=comparison.differing_pixels, **where),)
+    return (Reason("where", pixels=comparison.differing_pixels, **where),)

@@ -6,7 +6,11 @@ in the trash. Plain values; knows no component and no handler.
 
 from __future__ import annotations
 
+import io
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from PIL import Image
 
 from seedgrid.core.card import ModelCard
 from seedgrid.core.entry import Entry
@@ -22,6 +26,20 @@ if TYPE_CHECKING:
     from seedgrid.library.queries import Work
 
 Json = dict[str, Any]
+
+
+def small_jpeg(path: Path, side_px: int, *, quality: int) -> bytes:
+    """A PNG file as a JPEG of no more than so many pixels along a side.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    with Image.open(path, formats=["PNG"]) as image:
+        small = image.convert("RGB")
+    small.thumbnail((side_px, side_px), Image.Resampling.LANCZOS)
+    target = io.BytesIO()
+    small.save(target, "JPEG", quality=quality)
+    return target.getvalue()
 
 
 def cell(entry: Entry) -> Json:

@@ -16,8 +16,8 @@ from starlette.routing import Route
 
 from seedgrid.core.variables import is_on, is_public
 from seedgrid.studio import PainterState, Studio
+from seedgrid.web.server.headers import UNCACHED
 
-_UNCACHED: Final = {"Cache-Control": "no-store"}
 _TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 Row = tuple[str, str, str, float]
@@ -31,10 +31,10 @@ def metrics_routes(studio: Studio) -> list[Route]:
 
     def metrics(_: Request) -> Response:
         text = "".join(_lines(_rows(studio)))
-        return PlainTextResponse(text, headers=_UNCACHED, media_type=_TYPE)
+        return PlainTextResponse(text, headers=UNCACHED, media_type=_TYPE)
 
     def page(_: Request) -> Response:
-        return HTMLResponse(_page(studio), headers=_UNCACHED)
+        return HTMLResponse(_page(studio), headers=UNCACHED)
 
     return [Route("/metrics", metrics), Route("/seedgrid/cluster", page)]
 

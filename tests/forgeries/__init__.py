@@ -1,0 +1,11 @@
+"""Forged and edited files in hundreds, each with the verdicts that are right.
+
+    python -m tests.forgeries [--pictures 4] [--only WORD] [--keep FOLDER]
+
+originals.py  an honest picture, and how a file is put together by hand
+pixels.py     what can be done to pixels
+files.py      what changes nothing around the pixels, and what is no PNG file any more
+looks.py      what makes somebody see or read something else
+records.py    what can be written into the recipe, the passport and the record
+cases.py      all of it, and which verdicts are right
+"""

@@ -1,0 +1,103 @@
+"""The forgeries as a command; see the package.
+
+Four pictures of the bundled model are painted, every file is forged and put into one folder, and
+`python -m seedgrid verify FOLDER --json` says what it thinks of each. A verdict that is not right,
+a file without one, and a sentence that cannot be read are wrong; then it ends with 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any, Final
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+
+
+def main() -> int:
+    """Forge, ask, and compare; return the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tests.forgeries")
+    parser.add_argument("--pictures", type=int, default=4, help="honest ones to forge")
+    parser.add_argument("--steps", type=int, default=3)
+    parser.add_argument("--model", help="the bundled one otherwise")
+    parser.add_argument("--only", default="", help="forgeries whose name holds this")
+    parser.add_argument("--keep", type=Path, help="where the files stay")
+    options = parser.parse_args()
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="seedgrid-forgeries-") as root:
+        folder = options.keep or Path(root) / "forgeries"
+        folder.mkdir(parents=True, exist_ok=True)
+        wanted = _forge(folder, options)
+        wrong = _compare(wanted, _asked(folder, Path(root) / "library"))
+    kinds = ", ".join(f"{count} {word}" for word, count in Counter(wanted_words(wanted)).items())
+    _say(f"{len(wanted)} files ({kinds}): {wrong} wrong, {time.monotonic() - started:.0f} s")
+    return 1 if wrong else 0
+
+
+def wanted_words(wanted: dict[str, tuple[str, frozenset[str]]]) -> list[str]:
+    """Return which verdict each file should have."""
+    return [" or ".join(sorted(words)) for _, words in wanted.values()]
+
+
+def _forge(folder: Path, options: argparse.Namespace) -> dict[str, tuple[str, frozenset[str]]]:
+    """Write the files; return name and wanted verdicts by the file's name."""
+    from tests.forgeries.cases import cases
+    from tests.forgeries.painted import Painter
+
+    painter = Painter(options.model)
+    originals = painter.originals(options.pictures, num_inference_steps=options.steps)
+    found = {}
+    for number, case in enumerate(cases(originals, painter.paint)):
+        if options.only in case.name:
+            name = f"{number:04}.png"
+            (folder / name).write_bytes(case.data)
+            found[name] = (case.name, case.wanted)
+    return found
+
+
+def _asked(folder: Path, library: Path) -> dict[str, dict[str, Any]]:
+    """Ask the command line; return its JSON lines by the file's name."""
+    command = [sys.executable, "-W", "ignore", "-m", "seedgrid", "verify", str(folder), "--json"]
+    done = subprocess.run(
+        [*command, "--library", str(library)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        env=os.environ | {"HF_HUB_OFFLINE": "1"},
+        check=False,
+    )
+    lines = [json.loads(line) for line in done.stdout.decode().splitlines()]
+    return {Path(line["path"]).name: line for line in lines}
+
+
+def _compare(
+    wanted: dict[str, tuple[str, frozenset[str]]], given: dict[str, dict[str, Any]]
+) -> int:
+    """Say for each file what was wanted and given; return how many are wrong."""
+    wrong = 0
+    for file, (name, words) in wanted.items():
+        line = given.get(file, {"verdict": "none", "reasons": []})
+        is_right = line["verdict"] in words and bool(
+            line["verdict"] == "identical" or line["reasons"]
+        )
+        wrong += not is_right
+        mark, reasons = "  " if is_right else "! ", "; ".join(line["reasons"])[:160]
+        said = f"{line['verdict']:<10} wanted {' or '.join(sorted(words)):<20}"
+        _say(f"{mark}{file} {said} {name}" + ("" if is_right else f"  [{reasons}]"))
+    return wrong
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
