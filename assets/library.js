@@ -157,7 +157,7 @@ SeedGrid.openLibrary = ({ element, props, watch, search, open, trash, mark, empt
       class: "sg-item-remove",
       title: text(asked.trashed ? "library_restore" : "library_remove"),
       "aria-label": text(asked.trashed ? "library_restore" : "library_remove"),
-      onclick: () => change([item], named(item), !asked.trashed),
+      onclick: () => change([item], SeedGrid.named([item]), !asked.trashed),
     });
     remove.append(asked.trashed ? document.createTextNode("↺") : icon("close"));
     const caption = make("p", {}, make("bdi", { text: item.prompt }));
@@ -167,8 +167,6 @@ SeedGrid.openLibrary = ({ element, props, watch, search, open, trash, mark, empt
     caption.prepend(...tags); // in front: what is long is cut at its end
     return make("article", { class: "sg-item" }, opener, remove, caption);
   }
-
-  const named = (item) => (item.count ? { works: [item.work] } : { pictures: [item.id] });
 
   /** A change in its turn; what it says is asked for only then. */
   async function tell(event, wanted) {

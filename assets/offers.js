@@ -55,6 +55,7 @@
     const { enlarges } = SeedGrid.placeNow();
     const around = byId("sg-around");
     around.querySelector(".sg-why")?.remove();
+    around.dataset.answered = ""; // Until then nobody knows, and a button that vanishes is worse than none.
     for (const id of ["sg-final", "sg-final-4"]) byId(id).toggleAttribute("hidden", !enlarges);
     if (!enlarges) around.append(make("p", { class: "sg-why sg-quiet", text: text("finals_none") }));
   }

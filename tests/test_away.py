@@ -201,6 +201,9 @@ class _Watch:
     def step(self, number: int, total: int, previews: object) -> None:
         pass
 
+    def tile(self, number: int, total: int) -> None:
+        pass
+
     def freed(self) -> None:
         pass
 

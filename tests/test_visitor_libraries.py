@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from following import follow
 from pictures import make_picture
+from sqlalchemy.sql.compiler import SQLCompiler
 
 from seedgrid.core.errors import LibraryError
 from seedgrid.diffusion.backend import Placement
@@ -157,16 +159,25 @@ def test_a_library_opens_with_its_first_picture_from_many_threads(tmp_path: Path
     assert all(libraries.file_of(entry.id) == entry.path for entry in entries)
 
 
-def test_idle_libraries_let_go_of_their_descriptors(tmp_path: Path, clock: Clock) -> None:
-    """At most so many stay open; the others open again when they are looked into."""
+def num_compiled() -> int:
+    gc.collect()
+    return sum(isinstance(each, SQLCompiler) for each in gc.get_objects())
+
+
+def test_idle_libraries_let_go_of_what_they_hold(tmp_path: Path, clock: Clock) -> None:
+    """At most so many stay open; the others open again when they are looked into.
+
+    Each also kept the thirty statements that it had compiled, 0.4 MB, for as long as the visitor.
+    """
     libraries = VisitorLibraries(tmp_path, max_open=2, clock=clock)
     entries = []
     for number in range(12):
         clock.now_s += 60.0
         entries.append(libraries.of(visitor(number)).add(make_picture(seed=number)))
         if number == 3:
-            before = num_descriptors()
+            before, compiled = num_descriptors(), num_compiled()
     assert num_descriptors() <= before
+    assert 0 < num_compiled() <= compiled
     assert libraries.of(visitor(0)).get(entries[0].id) == entries[0]
     libraries.of(visitor(0)).add(make_picture(seed=99))
 

@@ -47,6 +47,16 @@ class Secret:
         """
         return _sealed(self._known() or self._made(), picture)
 
+    def follow(self, older: Secret) -> None:
+        """Go on with an older one's key where the file is gone, so that its seals stay good.
+
+        Raises:
+            LibraryError: The folder refuses.
+        """
+        with self._held():
+            if older._key and not self._known():
+                self._write(older._key)
+
     def fits(self, entry: Entry, seal: str | None) -> bool:
         """Tell whether this library made that seal for that picture."""
         key = self._known()
@@ -63,10 +73,12 @@ class Secret:
     def _made(self) -> str:
         with self._held():
             if not self._known():
-                key = secrets.token_hex(_NUM_BYTES)
-                write_atomically(self._path, key.encode(), mode=_OWNER_ALONE)
-                self._key = key
+                self._write(secrets.token_hex(_NUM_BYTES))
         return self._key
+
+    def _write(self, key: str) -> None:
+        write_atomically(self._path, key.encode(), mode=_OWNER_ALONE)
+        self._key = key
 
 
 def _sealed(key: str, picture: Entry | Picture) -> str:

@@ -16,6 +16,7 @@ import secrets
 import shutil
 from collections.abc import Iterator
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -84,8 +85,8 @@ def make_folder(path: Path) -> None:
         LibraryError: As `write_atomically`.
     """
     with refusals(path):
-        missing = [folder for folder in (path, *path.parents) if not folder.exists()]
-        for folder in reversed(missing):
+        missing = takewhile(lambda folder: not folder.exists(), (path, *path.parents))
+        for folder in reversed(tuple(missing)):
             folder.mkdir(exist_ok=True)
             sync_folder(folder.parent)
         if not path.is_dir():

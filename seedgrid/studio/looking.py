@@ -136,6 +136,10 @@ class _Recorder:
             self.seen += previews()[:1]
         self._watch.step(number, total, previews)
 
+    def tile(self, number: int, total: int) -> None:
+        """Pass it on; a tile is no frame."""
+        self._watch.tile(number, total)
+
     def freed(self) -> None:
         """Begin anew."""
         self.seen = []

@@ -91,3 +91,16 @@ def test_what_is_thrown_away_right_after_an_undo_stays_thrown_away(page: Page) -
     undo.let_go()
     page.get_by_role("button", name="Trash", exact=True).click()
     expect(items).to_have_count(1)
+
+
+def test_the_card_is_that_of_the_last_pick(page: Page) -> None:
+    """The answer to an earlier pick, though it comes later, does not take the card back."""
+    first = generate(page)
+    early = Held(page, f'"id":"{first[0]}"')
+    cell(page, 0).click()
+    early.wait()
+    cell(page, 3).click()
+    expect(page.locator("#sg-picked .sg-facts")).to_be_visible()
+    early.let_go()
+    page.wait_for_timeout(300)  # long enough for a card that should not come
+    expect(page.locator("#sg-picked")).to_have_attribute("data-picture-id", first[3])

@@ -78,7 +78,7 @@ def run(crowd: Sequence[Visitor | Others], seconds: float, pid: int, folder: Pat
     samples = [Sample(0.0, 0, held_by(pid, folder))]
     while any(thread.is_alive() for thread in threads):
         time.sleep(1.0)
-        num_answers = sum(len(t) for v in crowd for t in v.tally.elapsed_s.copy().values())
+        num_answers = sum(each.num_requests for each in crowd)
         samples.append(Sample(time.monotonic() - start_s, num_answers, held_by(pid, folder)))
     return samples
 
@@ -93,6 +93,8 @@ def tell(
     level = [each for each in samples if warm_s <= each.at_s <= seconds] or [samples[-1]]
     for moment, held in (("start", samples[0]), ("warm", level[0]), ("end", level[-1])):
         _say(f"{moment:6} {held.held}")
+    tenths = [level[round(n * (len(level) - 1) / 10)].held.memory_mb for n in range(11)]
+    _say(f"memory from warm-up to end: {' '.join(f'{each:.0f}' for each in tenths)} MB")
     grown = [_growth(level, name, limit) for name, limit in _MAX_GROWTH.items()]
     for what in ("open", "click", "generate", "picture", "thumb"):
         times = sorted(s for tally in tallies for s in tally.elapsed_s.get(what, ()))
@@ -131,16 +133,19 @@ def tell(
 
 
 def _growth(level: Sequence[Sample], name: str, limit: float) -> bool:
-    """Print how a quantity rose by the line of least squares; whether that is flat."""
-    times = [each.at_s for each in level]
+    """Print how a quantity rose by the line of least squares; whether that is flat.
+
+    By what was asked, not by the clock: a busy machine answers less, and holds no less of it.
+    """
+    asked = [each.num_answers for each in level]
     values = [float(getattr(each.held, name)) for each in level]
-    if len(times) < 3:
+    num_asked = asked[-1] - asked[0]
+    if num_asked == 0:
         return True
-    slope = statistics.linear_regression(times, values).slope
-    passed_s = times[-1] - times[0]
-    is_flat = slope * passed_s <= limit
+    slope = statistics.linear_regression(asked, values).slope
+    is_flat = slope * num_asked <= limit
     word = "flat" if is_flat else f"NOT FLAT (more than {limit:g})"
-    risen = f"{slope * passed_s:+8.1f} in {passed_s:.0f} s ({slope * 60:+.2f} a minute)"
+    risen = f"{slope * num_asked:+8.1f} in {num_asked} requests ({slope * 1000:+.2f} in 1,000)"
     _say(f"{name:12} rises {risen}: {word}")
     return is_flat
 

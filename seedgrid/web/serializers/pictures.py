@@ -112,8 +112,8 @@ def no_picture() -> Json:
     return {"id": None}
 
 
-def item(entry: Entry, work: Work | None = None) -> Json:
-    """A picture in the library, or a work by its newest picture."""
+def item(entry: Entry, work: Work | None = None, *, times: int = 1) -> Json:
+    """A picture in the library, or a work by its newest picture; `times` of it are shown as one."""
     return thumb(entry) | {
         "work": entry.lineage.work_id,
         "prompt": entry.recipe.words,
@@ -123,7 +123,7 @@ def item(entry: Entry, work: Work | None = None) -> Json:
         "height": entry.recipe.height,
         "tags": list(entry.tags),
         "count": work.num_pictures if work else None,
-        "times": work.times if work else 1,
+        "times": work.times if work else times,
     }
 
 
