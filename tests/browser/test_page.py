@@ -367,3 +367,4 @@ def test_the_page_is_open_while_the_model_loads(
         page.click("#sg-generate")
         Gate(tmp_path / "library").open()
         wait_until_done(page)
+        page.close()  # before its server
