@@ -182,7 +182,8 @@ window.SeedGrid = (() => {
     for (const id of ["sg-begin", "sg-final", "sg-final-4"]) allow(id, isThere);
     const seen = stage?.cells?.filter((cell) => cell.state === "done" && !cell.lost) ?? [];
     const hasOthers = seen.some((cell) => cell.id !== card?.id);
-    allow("sg-compare", isThere && Boolean(card.parent || hasOthers));
+    // What a picture came from stands on the whole card, which Python sends after the stage's first word.
+    allow("sg-compare", isThere && !card.isEarly && Boolean(card.parent || hasOthers));
     allow("sg-zoom", seen.length > 0);
   }
 
@@ -198,12 +199,14 @@ window.SeedGrid = (() => {
     return true;
   }
 
-  /** The page state with what is picked right now: the ring on the stage, or else the card. */
-  function withPick(state) {
+  /** What is picked right now: the ring on the stage, or else the card. */
+  function pick() {
     const stage = SeedGrid.stageNow();
     const ringed = stage.cells[stage.picked];
-    return { ...state, picked: ringed?.id ?? SeedGrid.pickedNow()?.id ?? null };
+    return { picked: ringed?.id ?? SeedGrid.pickedNow()?.id ?? null };
   }
+
+  const withPick = (state) => ({ ...state, ...pick() });
 
   /** What the fields show right now, by name, as a payload to Python; only those that are there. */
   function seen(ids) {
@@ -230,5 +233,5 @@ window.SeedGrid = (() => {
     return key ? key.slice(prefix.length) : label;
   }
 
-  return { fields: config.fields, links: config.links, maxUploadMb: config.max_upload_mb, language, text, bare, shortList, make, icon, image, words, shows, tell, payload, follow, pictureUrl, thumbUrl, byId, allow, refresh, rove, withPick, seen };
+  return { fields: config.fields, links: config.links, maxUploadMb: config.max_upload_mb, language, text, bare, shortList, make, icon, image, words, shows, tell, payload, follow, pictureUrl, thumbUrl, byId, allow, refresh, rove, pick, withPick, seen };
 })();

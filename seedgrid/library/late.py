@@ -18,6 +18,7 @@ from seedgrid.library.reader import LibraryReader
 from seedgrid.library.storage import File, LibraryStorage
 from seedgrid.library.store import BUSY_TIMEOUT_S, Library
 from seedgrid.storage import starts
+from seedgrid.storage.files import size_of
 
 _OPENING = threading.Lock()
 """One is made or forgotten at a time: no two threads make the same, none what just goes."""
@@ -94,7 +95,7 @@ class LateLibrary(Library):
         file = self.starts / f"{pixels_sha256(pixels)}.png"
         is_new = not file.is_file()
         sha256 = super().keep_start(pixels)
-        self._on_add(self, (), file.stat().st_size if is_new else 0)
+        self._on_add(self, (), size_of(file) if is_new else 0)
         return sha256
 
     def _add(self, *files: File) -> tuple[Entry, ...]:

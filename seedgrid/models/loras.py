@@ -19,7 +19,7 @@ from seedgrid.core.recipe import Lora
 from seedgrid.core.variables import models_folders
 from seedgrid.models.digests import file_digest
 from seedgrid.models.files import read_header
-from seedgrid.storage.cache import recall, remember_one
+from seedgrid.storage.cache import recall_texts, remember_one
 
 SUFFIX: Final = ".safetensors"
 FOLDER: Final = "loras"
@@ -69,7 +69,7 @@ def take_lora(path: Path) -> LoraFile:
     if path.suffix != SUFFIX or not path.is_file():
         raise ModelError("lora_missing", value=path.name[:80])
     found = _checked(path)
-    known = [place for place in recall(_PLACES).get(found.id, []) if place != str(path)]
+    known = [place for place in recall_texts(_PLACES).get(found.id, []) if place != str(path)]
     remember_one(_PLACES, found.id, [str(path), *known])
     return found
 
@@ -94,7 +94,7 @@ def _known(name: str) -> list[Path]:
         return []
     folders = [place for root in models_folders() for place in (root / FOLDER, root)]
     file = name if name.endswith(SUFFIX) else f"{name}{SUFFIX}"
-    used = [Path(place) for place in recall(_PLACES).get(name.removesuffix(SUFFIX), [])]
+    used = [Path(place) for place in recall_texts(_PLACES).get(name.removesuffix(SUFFIX), [])]
     return used + [folder / file for folder in folders]
 
 

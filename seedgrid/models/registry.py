@@ -28,7 +28,7 @@ from seedgrid.models.hub import read_name
 from seedgrid.models.own import own_folder
 from seedgrid.models.single_file import configuration_source, read_single_file
 from seedgrid.storage.assets import assets_folder
-from seedgrid.storage.cache import recall, remember_one
+from seedgrid.storage.cache import recall_texts, remember_one
 
 BUNDLED: Final = "bundled"
 
@@ -139,7 +139,7 @@ def installed() -> tuple[Model, ...]:
     Those that are damaged are listed too; reading their `card` tells what is wrong.
     """
     folders = [path for root in _roots() if root.is_dir() for path in sorted(root.iterdir())]
-    folders += [Path(place) for places in recall(_PLACES).values() for place in places]
+    folders += [Path(place) for places in recall_texts(_PLACES).values() for place in places]
     folders += _hub_snapshots()
     models = {BUNDLED: find(BUNDLED)} if bundled_folder().is_dir() else {}
     for path in folders:
@@ -188,13 +188,13 @@ def _known_places(name: str) -> list[Path]:
     """Return where a local model of that name may lie; a name is one path segment."""
     if not is_folder_name(name):
         return []
-    places = [Path(place) for place in recall(_PLACES).get(name, [])]
+    places = [Path(place) for place in recall_texts(_PLACES).get(name, [])]
     return places + [root / name for root in _roots()]
 
 
 def _remember_place(model: Model) -> None:
     """Remember a folder, so that its name alone finds it again when a picture is verified."""
-    known = recall(_PLACES).get(model.id, [])
+    known = recall_texts(_PLACES).get(model.id, [])
     if str(model.path) not in known:
         remember_one(_PLACES, model.id, [*known, str(model.path)])
 

@@ -37,6 +37,15 @@ def recall(name: str) -> dict[str, Any]:
     return {}
 
 
+def recall_texts(name: str) -> dict[str, list[str]]:
+    """Return the lists of texts that were remembered under a name; anything else is left out."""
+    return {
+        key: [text for text in texts if isinstance(text, str)]
+        for key, texts in recall(name).items()
+        if isinstance(texts, list)
+    }
+
+
 def remember(name: str, data: dict[str, Any]) -> None:
     """Keep a dictionary of plain values under a name."""
     with contextlib.suppress(OSError, LibraryError):

@@ -115,9 +115,12 @@ def check_room(folder: Path, num_bytes: int) -> None:
 
 
 def size_of(path: Path) -> int:
-    """Return how many bytes a file has, or all files of a folder together."""
-    files = (each for each in path.rglob("*") if each.is_file()) if path.is_dir() else (path,)
-    return sum(each.stat().st_size for each in files)
+    """Return how many bytes a file has, or all files of a folder; what goes meanwhile has none."""
+    num_bytes = 0
+    for each in (path, *path.rglob("*")):
+        with contextlib.suppress(FileNotFoundError):
+            num_bytes += each.stat().st_size if each.is_file() else 0
+    return num_bytes
 
 
 def nearest_folder(path: Path) -> Path:

@@ -22,7 +22,7 @@ from steps import SOON_MS, OpenPage
 
 DESKTOP = {"width": 1400, "height": 900}
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-NOBODY_ANSWERS = "Failed to load resource: net::ERR_"
+NOT_ANSWERED = "Failed to load resource: "
 FLAGS = ("--no-sandbox", "--disable-dev-shm-usage", "--process-per-site")
 
 
@@ -147,14 +147,14 @@ def visit(
         path: What follows the address.
         troubles: Where what must not happen is written down.
         count: How many cells it will show.
-        loses_server: Whether the test takes its server away: the browser itself, not the page, then
-            writes into the console, at any later time, that nobody answered.
+        loses_server: Whether the test takes its server or its pictures away: the browser itself,
+            not the page, then writes into the console, at any later time, that nobody answered.
     """
     page = context.new_page()
     page.set_default_timeout(SOON_MS)
 
     def on_console(message: ConsoleMessage) -> None:
-        is_expected = loses_server and message.text.startswith(NOBODY_ANSWERS)
+        is_expected = loses_server and message.text.startswith(NOT_ANSWERED)
         if message.type == "error" and not is_expected:
             troubles.append(message.text)
 
@@ -164,6 +164,7 @@ def visit(
     page.goto(address + path)
     page.locator(f"#sg-stage [data-cell='{count - 1}']").wait_for()
     page.locator("#sg-stage[aria-busy]").wait_for()
+    page.locator("#sg-generate").wait_for()
     return page
 
 

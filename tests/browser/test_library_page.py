@@ -88,6 +88,7 @@ def test_a_large_library_keeps_the_page_small(open_page: OpenPage, tmp_path: Pat
         expect(page.locator(f"{ITEMS} [data-picture-id='{first}']")).to_have_count(0)
         page.evaluate("scrollTo(0, 0)")
         expect(page.locator(f"{ITEMS} [data-picture-id='{first}']")).to_have_count(1)
+        page.close()  # before its server
 
 
 def test_what_is_thrown_away_can_be_taken_back(page: Page) -> None:

@@ -30,7 +30,7 @@ from seedgrid.library import Library
 from tests.crash.journal import Promise, Promises
 from tests.load.visitor import Page, Visitor
 
-NUM_SEEDS = 4
+NUM_SEEDS = 12
 _STEPS, _STEP_S = 6, 0.05
 _STOPPING = "Stopping; what is finished is kept."
 _LONGEST_S = 1.5 * NUM_SEEDS / 4 * _STEPS * _STEP_S
@@ -89,6 +89,8 @@ def run(folder: Path, *, count: int, seed: int) -> list[str]:
         num_cut += len(painting.shown) < NUM_SEEDS
         broken += [f"stop {number}: {what}" for what in _broken(library, log, painting, promises)]
         before = painting
+        now = f"{number + 1}: {signal_number.name} after {after_s:.2f} s"
+        print(f"{now}, {len(painting.shown)} shown, {len(broken)} broken", flush=True)  # noqa: T201
     said = f"{count} signals with seed {seed}, {num_cut} cut a painting short"
     print(f"{said}, {len(broken)} broken promises")  # noqa: T201
     return broken

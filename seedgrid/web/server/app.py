@@ -49,6 +49,7 @@ from seedgrid.web.texts import page_languages, page_texts
 ASSETS: Final = assets_folder()
 SCRIPTS: Final = (
     "base.js",
+    "turns.js",
     "away.js",
     "place.js",
     "stream.js",

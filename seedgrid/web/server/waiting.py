@@ -147,6 +147,8 @@ async def steps_of(
     watch.when_stopped(future.cancel)
     told: tuple[int, int] | None = None
     waited = asyncio.wrap_future(future)
+    # Whoever asks the future hears of its error; asyncio would log that nobody asked this one.
+    waited.add_done_callback(lambda done: done.cancelled() or done.exception())
     try:
         while not waited.done():
             if told != watch.stands_at:
