@@ -45,10 +45,13 @@ def weights_of(model: Path) -> Path:
 def write_into(path: Path) -> None:
     """Change a quarter of the weights in place, and put the time of the writing back."""
     before = path.stat()
+    num_bytes = before.st_size // 16 * 4
     with path.open("r+b") as file:
-        for place in range(before.st_size * 3 // 4, before.st_size, 4):
-            file.seek(place)
-            file.write(b"\x3f")
+        file.seek(-num_bytes, os.SEEK_END)
+        numbers = bytearray(file.read())
+        numbers[3::4] = b"\x3d" * (num_bytes // 4)  # About as large as they were, none below zero.
+        file.seek(-num_bytes, os.SEEK_END)
+        file.write(numbers)
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
