@@ -11,6 +11,7 @@ import pytest
 import torch
 from leaks import LEAKS, WITHOUT_GUIDANCE
 from leaks_between import MORE_LEAKS
+from leaks_strange import STRANGE_LEAKS
 from painting import PLACEMENT, SilentWatch, one_thread, paint, recipes_for
 from pictures import FAMILIES
 
@@ -47,12 +48,15 @@ def probed(
 
 
 @pytest.mark.usefixtures("forgetful")
-@pytest.mark.parametrize("name", [*LEAKS, *MORE_LEAKS])
+@pytest.mark.parametrize(
+    "name",
+    [*LEAKS, *MORE_LEAKS, *(pytest.param(name, marks=pytest.mark.sweep) for name in STRANGE_LEAKS)],
+)
 def test_a_planted_leak_is_found(
     backend: DiffusersBackend, recipe: Recipe, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """However small, at one step, in one head, in any part: the lock is not said to hold."""
-    (LEAKS | MORE_LEAKS)[name](backend.load(recipe, PLACEMENT), monkeypatch)
+    (LEAKS | MORE_LEAKS | STRANGE_LEAKS)[name](backend.load(recipe, PLACEMENT), monkeypatch)
     report = probed(backend, recipe)
     assert not report.holds
     assert any(not check.holds for check in report.checks if check.lock_width == 4)
