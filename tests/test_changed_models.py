@@ -29,7 +29,8 @@ def backend() -> DiffusersBackend:
 @pytest.fixture
 def model(model_folder: Callable[[str], Path], tmp_path: Path) -> Path:
     """A copy that may be spoilt."""
-    return Path(shutil.copytree(model_folder("sd"), tmp_path / "soon other"))
+    # Places are remembered by name: each test has one of its own.
+    return Path(shutil.copytree(model_folder("sd"), tmp_path / f"soon other {tmp_path.name}"))
 
 
 @pytest.fixture
@@ -85,7 +86,7 @@ def verdict_on(studio: Studio, picture: StudioPicture) -> Verdict:
 CHANGES: dict[str, tuple[Callable[[Path], None], str]] = {
     "written into": (lambda model: write_into(weights_of(model)), "are not those that made this"),
     "replaced": (other_weights, "are not those that made this"),
-    "renamed": (another_name, "There is no model “soon other”"),
+    "renamed": (another_name, "There is no model “soon other"),
     "in more files": (in_more_files, "are not those that made this"),
 }
 
