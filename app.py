@@ -29,6 +29,7 @@ from seedgrid.web.launch import (
     launch_options,
     main,
     say,
+    serve,
     wait_until_stopped,
     warm,
 )
@@ -55,7 +56,7 @@ if "SPACE_ID" in os.environ:
     ).start()
     if __name__ == "__main__":
         options = launch_options(_answers, language=None, host=None)
-        demo.launch(prevent_thread_lock=True, **options)
+        serve(demo, **options)
         wait_until_stopped(demo, _answers.studio)
 elif __name__ == "__main__":
     logs.set_up()

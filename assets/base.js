@@ -41,6 +41,26 @@ window.SeedGrid = (() => {
   /** A text as its words alone, to look whether one holds another. */
   const bare = (said) => ` ${said.toLowerCase().split(/[^\p{L}\p{N}]+/u).join(" ").trim()} `;
 
+  /** A short list of texts that this browser keeps, the newest first; empty where it keeps none. */
+  function shortList(key, most) {
+    function recall() {
+      try {
+        const kept = JSON.parse(localStorage.getItem(key)) ?? [];
+        return Array.isArray(kept) ? kept.filter((each) => typeof each === "string") : [];
+      } catch {
+        return [];
+      }
+    }
+    function keep(texts) {
+      try {
+        localStorage.setItem(key, JSON.stringify(texts.slice(0, most)));
+      } catch {
+        // The texts are forgotten, and nothing else is lost.
+      }
+    }
+    return { recall, keep };
+  }
+
   /** Make an element; `text` becomes textContent, never HTML. */
   function make(tag, attributes = {}, ...children) {
     const node = document.createElement(tag);
@@ -162,7 +182,8 @@ window.SeedGrid = (() => {
     for (const id of ["sg-begin", "sg-final", "sg-final-4"]) allow(id, isThere);
     const seen = stage?.cells?.filter((cell) => cell.state === "done" && !cell.lost) ?? [];
     const hasOthers = seen.some((cell) => cell.id !== card?.id);
-    allow("sg-compare", isThere && Boolean(card.parent || hasOthers));
+    // What a picture came from stands on the whole card, which Python sends after the stage's first word.
+    allow("sg-compare", isThere && !card.isEarly && Boolean(card.parent || hasOthers));
     allow("sg-zoom", seen.length > 0);
   }
 
@@ -178,12 +199,14 @@ window.SeedGrid = (() => {
     return true;
   }
 
-  /** The page state with what is picked right now: the ring on the stage, or else the card. */
-  function withPick(state) {
+  /** What is picked right now: the ring on the stage, or else the card. */
+  function pick() {
     const stage = SeedGrid.stageNow();
     const ringed = stage.cells[stage.picked];
-    return { ...state, picked: ringed?.id ?? SeedGrid.pickedNow()?.id ?? null };
+    return { picked: ringed?.id ?? SeedGrid.pickedNow()?.id ?? null };
   }
+
+  const withPick = (state) => ({ ...state, ...pick() });
 
   /** What the fields show right now, by name, as a payload to Python; only those that are there. */
   function seen(ids) {
@@ -210,5 +233,5 @@ window.SeedGrid = (() => {
     return key ? key.slice(prefix.length) : label;
   }
 
-  return { fields: config.fields, links: config.links, maxUploadMb: config.max_upload_mb, language, text, bare, make, icon, image, words, shows, tell, payload, follow, pictureUrl, thumbUrl, byId, allow, refresh, rove, withPick, seen };
+  return { fields: config.fields, links: config.links, maxUploadMb: config.max_upload_mb, language, text, bare, shortList, make, icon, image, words, shows, tell, payload, follow, pictureUrl, thumbUrl, byId, allow, refresh, rove, pick, withPick, seen };
 })();

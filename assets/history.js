@@ -2,28 +2,15 @@
    and the list under the field can be searched, used and shortened. Nothing of it is sent anywhere. */
 (() => {
   const { make, text, byId, icon } = SeedGrid;
-  const KEY = "seedgrid-prompts";
-  const MOST = 100;
+  const prompts = SeedGrid.shortList("seedgrid-prompts", 100);
+  const { recall } = prompts;
   let at = -1; // how far back ArrowUp has gone; -1 is what was typed
   let typed = "";
   let isWriting = false;
   const input = () => byId("sg-prompt")?.querySelector("textarea, input");
 
-  function recall() {
-    try {
-      const kept = JSON.parse(localStorage.getItem(KEY)) ?? [];
-      return Array.isArray(kept) ? kept.filter((each) => typeof each === "string") : [];
-    } catch {
-      return [];
-    }
-  }
-
-  function keep(prompts) {
-    try {
-      localStorage.setItem(KEY, JSON.stringify(prompts.slice(0, MOST)));
-    } catch {
-      // A browser that keeps nothing forgets the prompts, and nothing else.
-    }
+  function keep(texts) {
+    prompts.keep(texts);
     draw();
   }
 

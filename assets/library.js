@@ -6,7 +6,8 @@ SeedGrid.openLibrary = ({ element, props, watch, search, open, trash, mark, empt
   let number = 0;
   let after = null;
   let isWaiting = false;
-  let changedAt = 0;
+  const line = SeedGrid.line();
+  let changing = 0; // changes without an answer
   let deletions = 0;
   const TAGS = 2; // so many stand under a picture
 
@@ -34,17 +35,14 @@ SeedGrid.openLibrary = ({ element, props, watch, search, open, trash, mark, empt
     hidden: "",
     text: text("library_empty_trash"),
     onclick: () => {
-      if (confirm(text("library_empty_sure"))) empty({});
+      if (confirm(text("library_empty_sure"))) line.comes().then(() => empty({}));
     },
   });
   const grid = SeedGrid.cardGrid(card);
   const selection = SeedGrid.selection({ shown: () => grid.items, isTrash: () => asked.trashed, change, mark: say });
   const nothing = make("p", { class: "sg-quiet sg-card-grid-empty", hidden: "" });
   const end = make("div", { class: "sg-card-grid-end" });
-  const undo = SeedGrid.undo((wanted) => {
-    changedAt = number;
-    trash({ ...wanted, trashed: false });
-  });
+  const undo = SeedGrid.undo((wanted) => tell(trash, () => ({ ...wanted(), trashed: false })));
   const tags = SeedGrid.tags((tag) => ((asked.tag = tag), ask()));
   const order = make("select", { class: "sg-pill sg-order", "aria-label": text("library_sort"), onchange: () => ((asked.sort = order.value), ask()) });
   for (const sort of ["newest", "oldest", "favourites", "words"]) order.append(make("option", { value: sort, text: text(`library_sort_${sort}`) }));
@@ -101,19 +99,27 @@ SeedGrid.openLibrary = ({ element, props, watch, search, open, trash, mark, empt
     number += 1;
     isWaiting = true;
     emptyTrash.hidden = !asked.trashed;
-    search({ ...asked, number, after: null });
+    find({ ...asked, number, after: null });
+  }
+
+  /** A search that another has followed before its turn came is not sent. */
+  async function find(wanted) {
+    await line.comes();
+    if (wanted.number === number) search(wanted);
+    else line.answered();
   }
 
   function askMore() {
     if (isWaiting || after === null) return;
     isWaiting = true;
-    search({ ...asked, number, after });
+    find({ ...asked, number, after });
   }
 
   function show(value) {
     if (value.tags) tags.show(value.tags);
     if (value.thrown) return undo.learn(value);
     if (value.number !== number) return;
+    if (changing > 0) return ask(); // it was found before what was changed since
     isWaiting = false;
     after = value.after;
     if (value.is_more) grid.append(value.items);
@@ -151,7 +157,7 @@ SeedGrid.openLibrary = ({ element, props, watch, search, open, trash, mark, empt
       class: "sg-item-remove",
       title: text(asked.trashed ? "library_restore" : "library_remove"),
       "aria-label": text(asked.trashed ? "library_restore" : "library_remove"),
-      onclick: () => change([item], named(item), !asked.trashed),
+      onclick: () => change([item], SeedGrid.named([item]), !asked.trashed),
     });
     remove.append(asked.trashed ? document.createTextNode("↺") : icon("close"));
     const caption = make("p", {}, make("bdi", { text: item.prompt }));
@@ -162,18 +168,22 @@ SeedGrid.openLibrary = ({ element, props, watch, search, open, trash, mark, empt
     return make("article", { class: "sg-item" }, opener, remove, caption);
   }
 
-  const named = (item) => (item.count ? { works: [item.work] } : { pictures: [item.id] });
+  /** A change in its turn; what it says is asked for only then. */
+  async function tell(event, wanted) {
+    changing += 1;
+    await line.comes();
+    event(wanted());
+  }
 
   /** Throw away or take back, at once for the eye; the undo gives back all that went together. */
   function change(items, wanted, isTrashed) {
     const question = number;
-    changedAt = number;
-    deletions += 1;
-    trash({ ...wanted, trashed: isTrashed, number: deletions });
+    const deletion = (deletions += 1);
+    tell(trash, () => ({ ...wanted, trashed: isTrashed, number: deletion }));
     const places = items.map((item) => [item, grid.remove(item)]).reverse();
     nothing.hidden = grid.size > 0;
     if (!isTrashed) return;
-    undo.offer(deletions, items.length, () => {
+    undo.offer(deletion, items.length, () => {
       if (question !== number) return;
       for (const [item, at] of places) if (at >= 0) grid.insert(item, at);
       nothing.hidden = true;
@@ -182,17 +192,19 @@ SeedGrid.openLibrary = ({ element, props, watch, search, open, trash, mark, empt
 
   /** Mark items, at once for the eye. */
   function say(items, wanted, ...changed) {
-    changedAt = number;
-    mark(wanted);
+    tell(mark, () => wanted);
     items.forEach((item, at) => grid.redraw(item, changed[at] ?? changed[0]));
   }
 
   addEventListener("scroll", () => isNear(end) && askMore(), { passive: true });
   SeedGrid.askLibrary = ask;
-  /** After a change: ask again if it failed, or if something else was asked for in between. */
+  /** A change has its answer: ask again if it failed. */
   SeedGrid.checkLibrary = (status) => {
-    if (status?.kind === "error" || changedAt !== number) SeedGrid.askLibrary();
+    changing -= 1;
+    line.answered();
+    if (status?.kind === "error") ask();
   };
+  SeedGrid.libraryAnswered = line.answered;
   element.replaceChildren(head, more, tags.node, selection.bar, grid.node, nothing, end, undo.node);
   element.classList.add("sg-opened");
   SeedGrid.follow(props, watch, show);

@@ -3,27 +3,9 @@
    keeps them), then the model's. What was typed since, or chosen, stays. */
 (() => {
   const { bare, byId, make, text } = SeedGrid;
-  const KEY = "seedgrid-variations";
-  const MOST = 40;
+  const { recall, keep } = SeedGrid.shortList("seedgrid-variations", 40);
   const inputs = () => [1, 2, 3, 4].map((number) => byId(`sg-vary-${number}`)?.querySelector("textarea, input"));
   const says = (suffix) => bare(suffix).trim() !== "";
-
-  function recall() {
-    try {
-      const kept = JSON.parse(localStorage.getItem(KEY)) ?? [];
-      return Array.isArray(kept) ? kept.filter((each) => typeof each === "string") : [];
-    } catch {
-      return [];
-    }
-  }
-
-  function keep(suffixes) {
-    try {
-      localStorage.setItem(KEY, JSON.stringify(suffixes.slice(0, MOST)));
-    } catch {
-      // A browser that keeps nothing is offered the model's words.
-    }
-  }
 
   /** A line such as "guidance 3" is no word to offer for another picture. */
   const settings = new Set(["lora", ...SeedGrid.fields].flatMap((name) => [name, name.replace(/s$/, "")]));
@@ -73,6 +55,7 @@
     const { enlarges } = SeedGrid.placeNow();
     const around = byId("sg-around");
     around.querySelector(".sg-why")?.remove();
+    around.dataset.answered = ""; // Until then nobody knows, and a button that vanishes is worse than none.
     for (const id of ["sg-final", "sg-final-4"]) byId(id).toggleAttribute("hidden", !enlarges);
     if (!enlarges) around.append(make("p", { class: "sg-why sg-quiet", text: text("finals_none") }));
   }

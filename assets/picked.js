@@ -108,7 +108,14 @@ SeedGrid.picked = ({ element, props, watch, favourite, note }) => {
     const cell = SeedGrid.stageNow().cells.find((each) => each.id === event.detail);
     if (cell) show({ ...cell, pieces: [["same", cell.prompt]], isEarly: true });
   });
+  /** A card that Python sends after another picture was picked, or none: a hand was quicker. */
+  function isLate({ id }) {
+    const { cells, picked } = SeedGrid.stageNow();
+    const ringed = cells?.[picked]?.id;
+    return ringed ? id !== ringed : Boolean(cells?.some((cell) => cell.id && cell.id === id));
+  }
+
   SeedGrid.pickedNow = () => now;
   SeedGrid.shows.picked = show;
-  SeedGrid.follow(props, watch, show);
+  SeedGrid.follow(props, watch, (value) => isLate(value) || show(value));
 };

@@ -62,13 +62,14 @@
     return `${location.pathname}${query ? `?${query}` : ""}`;
   }
 
-  /** What the server is asked when the page opens: this tab's own place, or that of the address. */
+  /** What the server is asked when the page opens: this tab's own place, or that of the address; as
+      `turn` takes it. */
   SeedGrid.arriving = (state) => {
     const tab = recall(TAB);
     const place = addressed();
     const isOurs = tab && (place ? [tab.round, tab.picked].includes(place) : !link());
     if (isOurs) fill(records[keyOf(tab.round)]?.now);
-    return [isOurs ? { ...state, ...tab } : state, JSON.stringify({ place, link: link() })];
+    return [isOurs ? { ...state, ...tab } : state, {}, JSON.stringify({ place, link: link() })];
   };
 
   addEventListener("popstate", () => {
@@ -84,6 +85,7 @@
     const lost = isFirst && !value.round ? recall(TAB)?.round : null;
     record();
     current = value;
+    SeedGrid.stands(value);
     if (value.asked) sent(before, value);
     else fill((records[keyOf(lost ?? value.round)] ?? records[keyOf(value.round)])?.now ?? value.fields);
     const { work, round, picked, run } = value;

@@ -51,7 +51,8 @@ SeedGrid.rail = ({ element, props, watch, go }) => {
   }
 
   function item(round, current) {
-    const name = round.name.words ?? text(round.name.key, round.name.data);
+    const plain = round.name.words ?? text(round.name.key, round.name.data);
+    const name = round.name.nth ? `${plain} ${round.name.nth}` : plain;
     const button = make("button", {
       type: "button",
       class: "sg-round",

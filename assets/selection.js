@@ -1,5 +1,13 @@
 /* Selecting several pictures or works in the library: to mark, compare, download or throw them away.
    Shift takes all between two clicks; Esc ends it. */
+
+/** Cards of the library, as Python is told of them: works, pictures, and those that stand for equal ones. */
+SeedGrid.named = (items) => ({
+  works: items.filter((item) => item.count).map((item) => item.work),
+  pictures: items.filter((item) => !item.count && item.times === 1).map((item) => item.id),
+  equals: items.filter((item) => !item.count && item.times > 1).map((item) => item.id),
+});
+
 SeedGrid.selection = ({ shown, isTrash, change, mark }) => {
   const { make, text } = SeedGrid;
   const MOST = 200;
@@ -26,15 +34,8 @@ SeedGrid.selection = ({ shown, isTrash, change, mark }) => {
   const items = () => [...chosen.values()];
   const areLoved = () => chosen.size > 0 && items().every((item) => item.favourite);
 
-  /** Works and pictures, as Python is told of them. */
-  function named() {
-    const works = items().filter((item) => item.count);
-    const pictures = items().filter((item) => !item.count);
-    return { works: works.map((item) => item.work), pictures: pictures.map((item) => item.id) };
-  }
-
   function throwAway() {
-    change(items(), named(), !isTrash());
+    change(items(), SeedGrid.named(items()), !isTrash());
     turn(false);
     pill.focus();
   }
@@ -51,7 +52,7 @@ SeedGrid.selection = ({ shown, isTrash, change, mark }) => {
   function retag({ add = [], remove = [] }) {
     const after = (item) => [...item.tags.filter((tag) => !remove.includes(tag)), ...add.filter((tag) => !item.tags.includes(tag))];
     const changes = items().map((item) => ({ tags: after(item) }));
-    mark(items(), { ...named(), add, remove }, ...changes);
+    mark(items(), { ...SeedGrid.named(items()), add, remove }, ...changes);
     items().forEach((item, at) => Object.assign(item, changes[at]));
     say();
   }

@@ -5,24 +5,28 @@ SeedGrid.undo = (restore) => {
   const AT_ONCE = 2000;
   const node = make("div", { class: "sg-undo", role: "status", hidden: "" });
   let timer = 0;
-  let last = null; // the newest deletion: its number, and the ids that went, once they are known
-  let awaited = null; // the number of one that is taken back before its answer has come
+  let last = null; // the newest deletion
+  const thrown = {}; // the ids that went with each deletion, by its number
 
   function hide() {
     node.hidden = true;
     last = null;
   }
 
+  /** The pictures are known when it comes to their restoring: the deletion's answer is before it. */
   function takeBack() {
-    const { number, ids, putBack } = last;
+    const { number, putBack } = last;
     hide();
-    if (ids === null) awaited = number;
-    else send(ids);
+    send(() => thrown[number] ?? []);
     putBack();
   }
 
-  function send(ids) {
-    for (let at = 0; at < ids.length; at += AT_ONCE) restore({ pictures: ids.slice(at, at + AT_ONCE) });
+  function send(idsOf) {
+    restore(() => {
+      const ids = idsOf();
+      if (ids.length > AT_ONCE) send(() => ids.slice(AT_ONCE));
+      return { pictures: ids.slice(0, AT_ONCE) };
+    });
   }
 
   /** Hide it after a while, but not from under a pointer or the focus. */
@@ -35,7 +39,7 @@ SeedGrid.undo = (restore) => {
     node,
     /** Offer to take back what was just thrown away. */
     offer(number, count, putBack) {
-      last = { number, ids: null, putBack };
+      last = { number, putBack };
       node.replaceChildren(
         make("span", { text: text("library_removed", { number: count }) }),
         make("button", { type: "button", text: text("library_undo"), onclick: takeBack }),
@@ -44,11 +48,9 @@ SeedGrid.undo = (restore) => {
       wait();
     },
     /** Learn which pictures a deletion threw away. */
-    learn({ number, thrown }) {
-      if (awaited === number) return void ((awaited = null), send(thrown));
-      if (last?.number !== number) return;
-      last.ids = thrown;
-      node.querySelector("span").textContent = text("library_removed", { number: thrown.length });
+    learn({ number, thrown: ids }) {
+      thrown[number] = ids;
+      if (last?.number === number) node.querySelector("span").textContent = text("library_removed", { number: ids.length });
     },
   };
 };

@@ -46,26 +46,30 @@ class Matcher:
         if self.work > MAX_WORK:
             raise TooMuchError
 
-    def _sequence(self, nodes: list[Node], at: int) -> Iterator[int]:
-        if not nodes:
+    def _sequence(self, nodes: list[Node], at: int, first: int = 0) -> Iterator[int]:
+        """Go through the ends of these nodes, from the first of them that is asked for."""
+        while first < len(nodes) and (one := self._one[id(nodes[first])]) is not None:
+            self._count()
+            if at == len(self._text) or not one.match(self._text[at]):
+                return
+            at, first = at + 1, first + 1
+        if first == len(nodes):
             yield at
             return
-        for middle in self._node(nodes[0], at):
-            yield from self._sequence(nodes[1:], middle)
+        for middle in self._node(nodes[first], at):
+            yield from self._sequence(nodes, middle, first + 1)
 
     def _node(self, node: Node, at: int) -> Iterator[int]:
+        """Go through the ends of a node that is more than one character."""
         kind, value = node
         self._count()
-        if (one := self._one.get(id(node))) is not None:
-            if at < len(self._text) and one.match(self._text[at]):
-                yield at + 1
-        elif kind in (op.MAX_REPEAT, op.POSSESSIVE_REPEAT, op.MIN_REPEAT):
+        if kind in (op.MAX_REPEAT, op.POSSESSIVE_REPEAT, op.MIN_REPEAT):
             yield from self._repeat(kind, *value, at)
         elif kind is op.SUBPATTERN:
-            yield from self._sequence(list(value[3]), at)
+            yield from self._sequence(value[3].data, at)
         elif kind is op.BRANCH:
             for choice in value[1]:
-                yield from self._sequence(list(choice), at)
+                yield from self._sequence(choice.data, at)
         elif kind is op.AT:
             yield from self._place(value, at)
         elif kind in (op.ASSERT, op.ASSERT_NOT):
@@ -74,8 +78,30 @@ class Matcher:
             raise NotImplementedError(kind)
 
     def _repeat(self, kind: Any, low: int, high: int, body: Any, at: int) -> Iterator[int]:
-        ends = self._ends(kind, low, high, list(body), at)
+        one = self._one[id(body.data[0])] if len(body.data) == 1 else None
+        if one is not None:
+            ends = self._ends_of_one(kind, low, high, one, at)
+        else:
+            ends = self._ends(kind, low, high, body.data, at)
         yield from islice(ends, 1) if kind is op.POSSESSIVE_REPEAT else ends
+
+    def _ends_of_one(
+        self, kind: Any, low: int, high: int, one: re.Pattern[str], at: int
+    ) -> Iterator[int]:
+        """Go through the ends of a repeat of one character, as `_ends` does, without a stack."""
+        end = at
+        while end - at < high:
+            if kind is op.MIN_REPEAT and end - at >= low:
+                yield end
+            self._count()
+            if end == len(self._text) or not one.match(self._text[end]):
+                break
+            end += 1
+        else:
+            if kind is op.MIN_REPEAT and end - at >= low:
+                yield end
+        if kind is not op.MIN_REPEAT:
+            yield from range(end, at + low - 1, -1)
 
     def _ends(self, kind: Any, low: int, high: int, body: list[Node], at: int) -> Iterator[int]:
         """Go through the ends of a repeat, the longest first but for a lazy one."""
@@ -114,7 +140,7 @@ class Matcher:
 
     def _look(self, kind: Any, direction: int, body: Any, at: int) -> Iterator[int]:
         start = at if direction > 0 else at - body.getwidth()[0]
-        found = start >= 0 and next(self._sequence(list(body), start), None) is not None
+        found = start >= 0 and next(self._sequence(body.data, start), None) is not None
         if found == (kind is op.ASSERT):
             yield at
 

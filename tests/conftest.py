@@ -12,9 +12,12 @@ from hub import Hub
 from hypothesis import HealthCheck, settings
 from stores import MakeRecipes, MemoryStore
 
+from seedgrid.core.entry import Entry
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request, resolve
+from seedgrid.diffusion.backend import Placement
 from seedgrid.engine import Engine
+from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
 
 collect_ignore = ["gpu"]
@@ -45,6 +48,25 @@ def engine(backend: FakeBackend, store: MemoryStore) -> Iterator[Engine]:
     """An engine on the fake backend and the library in memory, closed afterwards."""
     with Engine(backend, store) as engine:
         yield engine
+
+
+@pytest.fixture
+def studio(tmp_path: Path) -> Iterator[Studio]:
+    """A studio on the fake backend with a library of its own, as a page has one."""
+    folder = tmp_path / "library"
+    with Studio(library=folder, backend=FakeBackend(), placement=Placement()) as studio:
+        yield studio
+
+
+@pytest.fixture
+def works(studio: Studio) -> tuple[tuple[Entry, ...], ...]:
+    """Three works of two pictures each in the studio's library, the last one the newest."""
+    return tuple(
+        studio.start_grid(
+            Request(prompt=prompt, seeds=(seed, 9), width=64, height=64, num_inference_steps=1)
+        ).result()
+        for seed, prompt in enumerate(("a red fox", "a blue house", "a red house"))
+    )
 
 
 @pytest.fixture
@@ -155,8 +177,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Let the browser's tests come last: Playwright keeps an event loop in the main thread.
 
     While that runs, nobody else there can start one; and the quick tests tell more the sooner.
+    Long files come before short ones, so that no process is left alone with a long one at the end.
     """
-    items.sort(key=lambda item: "browser" in item.path.parts)
+    size = {path: path.stat().st_size for path in {item.path for item in items}}
+    items.sort(key=lambda item: ("browser" in item.path.parts, -size[item.path], item.path))
 
 
 def pytest_collection_finish() -> None:

@@ -31,12 +31,15 @@ class SilentWatch:
         self.previews: list[tuple[Pixels, ...]] = []
         self.noises: list[tuple[Pixels, ...]] = []
         self.num_freed = 0
+        self.tiles: list[tuple[int, int]] = []
         self._stop_after = stop_after
         self._with_previews = with_previews
 
     @property
     def cancelled(self) -> bool:
-        return self._stop_after is not None and len(self.steps) >= self._stop_after
+        return (
+            self._stop_after is not None and len(self.steps) + len(self.tiles) >= self._stop_after
+        )
 
     def noise(self, previews: Callable[[], tuple[Pixels, ...]]) -> None:
         if self._with_previews:
@@ -46,6 +49,9 @@ class SilentWatch:
         self.steps.append((number, total))
         if self._with_previews:
             self.previews.append(previews())
+
+    def tile(self, number: int, total: int) -> None:
+        self.tiles.append((number, total))
 
     def freed(self) -> None:
         self.num_freed += 1

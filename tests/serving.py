@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
+from far_network import far
 
 ROOT = Path(__file__).parent.parent
 _HANGS_S = 45.0
@@ -92,10 +93,11 @@ def serve_process(
     What it says after its start is written into `log`.
     """
     environment = os.environ | ({"SEEDGRID_PUBLIC": "1", **public} if public is not None else {})
+    latency_s = float(os.environ.get("SEEDGRID_TEST_LATENCY_S", "0"))
     command = [sys.executable, "-W", "ignore", __file__]
     command += [str(library), str(step_delay_s), "real" if real else "fake"]
     command.append("held" if load_held else "at once")
-    command.append(str(port))
+    command.append("0" if latency_s else str(port))
     with subprocess.Popen(
         command, cwd=ROOT, stderr=subprocess.PIPE, text=True, env=environment
     ) as process:
@@ -112,7 +114,13 @@ def serve_process(
             rest = process.stderr if log is None else _copied(process.stderr, log)
             drain = threading.Thread(target=lines.extend, args=(rest,), daemon=True)
             drain.start()
-            yield line.removeprefix("SeedGrid is at ").strip(), process.pid
+            address = line.removeprefix("SeedGrid is at ").strip()
+            if not latency_s:
+                yield address, process.pid
+                return
+            near = httpx.URL(address)
+            with far(near.port or 80, latency_s, port) as far_port:
+                yield str(near.copy_with(port=far_port)), process.pid
         finally:
             process.terminate()
             process.wait()
@@ -183,6 +191,7 @@ def _main(library: str, step_delay_s: str, kind: str, load: str, port: str) -> N
         def paint(
             self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
         ) -> tuple[Pixels, ...]:
+            self.calls.clear()  # Nobody looks at them here, and a soak is long.
             self.faults.append(Fault(step=2) if "broken" in recipes[0].prompt else None)
             if "dies" in recipes[0].prompt:
                 raise SystemExit(recipes[0].prompt)

@@ -48,11 +48,15 @@ for package in sys.argv[3:]:
 
 @pytest.fixture(scope="module")
 def painted(
-    model_folder: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest,
+    model_folder: Callable[[str], Path],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> dict[tuple[str, ...], object]:
     """Four pictures, twice, and a probe: by what was deleted from a copy of the package."""
     packages: dict[tuple[str, ...], Path] = {}
-    for names in ((), *((name,) for name in NAMES), NAMES):
+    here = [item for item in request.session.items if item.path == request.path]
+    asked = [item.callspec.params["names"] for item in here if hasattr(item, "callspec")]
+    for names in ((), *asked):
         packages[names] = tmp_path_factory.mktemp("package")
         skipped = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / "seedgrid", packages[names] / "seedgrid", ignore=skipped)
@@ -73,7 +77,11 @@ def test_every_file_is_on_the_list() -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork on Windows")
-@pytest.mark.parametrize("names", [*((name,) for name in NAMES), NAMES], ids=" ".join)
+@pytest.mark.parametrize(
+    "names",
+    [*(pytest.param((name,), marks=pytest.mark.sweep) for name in NAMES), NAMES],
+    ids=" ".join,
+)
 def test_each_can_be_deleted(
     names: tuple[str, ...], painted: dict[tuple[str, ...], object]
 ) -> None:

@@ -8,7 +8,7 @@ import json
 import pickle
 import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import pytest
@@ -201,6 +201,9 @@ class _Watch:
     def step(self, number: int, total: int, previews: object) -> None:
         pass
 
+    def tile(self, number: int, total: int) -> None:
+        pass
+
     def freed(self) -> None:
         pass
 
@@ -279,8 +282,9 @@ class Forking:
         pass
 
 backend = AwayBackend(Forking(), DeferredBackend())
-request = Request(prompt="a red fox", seeds=(0, 1, 2, 3), num_inference_steps=2)
-recipes = resolve(request, backend.card(None))
+size = {"width": 64, "height": 64}
+request = Request(prompt="a red fox", seeds=(0, 1, 2, 3), num_inference_steps=2, **size)
+recipes = resolve(request, backend.card(sys.argv[1]))
 placement = Placement(threads=2, previews=False)
 passport = backend.prepare(recipes[0], placement)
 away = [pixels_sha256(each) for each in backend.paint(recipes, placement, Unwatched())]
@@ -292,10 +296,12 @@ print(json.dumps([away == here, same, len(set(away))]))
 """
 
 
-def test_a_fork_without_torch_in_the_parent_gives_the_very_bits() -> None:
+def test_a_fork_without_torch_in_the_parent_gives_the_very_bits(
+    model_folder: Callable[[str], Path],
+) -> None:
     """As on ZeroGPU: the parent never touches torch, and the child's passport is the picture's."""
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", FORKING],
+        [sys.executable, "-W", "ignore", "-c", FORKING, model_folder("sd")],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from benchmarks import cluster
 from benchmarks.__main__ import _table
 from benchmarks.__main__ import main as benchmark
 from benchmarks.contest import Contest, Outcome, Side, Times, measure, run
@@ -128,3 +129,11 @@ def test_an_unknown_benchmark_is_told(capsys: pytest.CaptureFixture[str]) -> Non
     """`seedgrid bench --model X` exits 2 with the names there are."""
     assert main(["bench", "--model", "huge"]) == 2
     assert "bundled-256" in capsys.readouterr().err
+
+
+def test_a_crowd_that_sleeps_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All pictures of the matrix are saved, each batch is counted once."""
+    monkeypatch.setattr(cluster, "_BATCH_S", 0.01)
+    crowd = cluster.measure_crowd(num_workers=3, num_cells=24)
+    assert crowd.num_saved == 24
+    assert crowd.busy == pytest.approx(6 * 0.01 / (3 * crowd.elapsed_s))

@@ -228,12 +228,18 @@ def renamed_pickle(path: Path) -> None:
     path.write_bytes(b"\x80\x04\x95\x10\x00\x00\x00\x00\x00\x00\x00cos\nsystem\n.")
 
 
+def shapeless(path: Path) -> None:
+    header = b'{"a": {"dtype": [], "shape": ["x"], "data_offsets": [0, 0]}}'
+    path.write_bytes(struct.pack("<Q", len(header)) + header)
+
+
 def remove(path: Path) -> None:
     path.unlink()
 
 
 @pytest.mark.parametrize(
-    "damage", [truncate, empty, lfs_pointer, huge_header, deep_header, renamed_pickle, remove]
+    "damage",
+    [truncate, empty, lfs_pointer, huge_header, deep_header, shapeless, renamed_pickle, remove],
 )
 def test_damaged_weights_are_refused(folder: Path, damage: Callable[[Path], None]) -> None:
     """A cut download, a placeholder or a disguised file is found before it is loaded."""
@@ -248,6 +254,14 @@ def test_damaged_weights_are_refused(folder: Path, damage: Callable[[Path], None
 def test_damaged_configurations_are_refused(folder: Path, name: str, text: str) -> None:
     """Bad JSON is an error with the file's name, not a stack trace."""
     (folder / name).write_text(text)
+    assert code_of(folder) == "model_damaged"
+
+
+@pytest.mark.parametrize("shards", ["[]", '{"a": 3}'])
+def test_a_damaged_list_of_shards_is_refused(folder: Path, shards: str) -> None:
+    """So is the list of the files that big weights are in."""
+    name = "diffusion_pytorch_model.safetensors.index.json"
+    (folder / "unet" / name).write_text(f'{{"weight_map": {shards}}}')
     assert code_of(folder) == "model_damaged"
 
 

@@ -80,6 +80,17 @@ def test_settings_are_variables_and_data_is_on_the_volume() -> None:
     assert steps("EXPOSE")[-1].text == ours["SEEDGRID_PORT"]
 
 
+def test_compose_sets_only_variables_of_the_table() -> None:
+    """And asks for the very Ray of pyproject.toml."""
+    text = (ROOT / "compose.yaml").read_text()
+    ours = set(re.findall(r"^\s+(SEEDGRID_\w+):", text, re.MULTILINE))
+    assert ours
+    assert ours <= {variable.name for variable in VARIABLES}
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    (ray,) = extras["optional-dependencies"]["ray"]
+    assert f'PACKAGES: "{ray}"' in text
+
+
 def test_the_extra_is_the_one_of_the_package() -> None:
     """The image asks for the agents' tools by the very range of pyproject.toml."""
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from painting import paint, plain_call, recipes_for
+from sweeping import rest_swept
 
 from seedgrid.diffusion.accel.decoding import Accelerator
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
@@ -104,7 +105,10 @@ def test_the_vae_is_as_before_afterwards() -> None:
     assert vae.decode(latents_of(4)).sample.shape == (4, 3, 4, 4)
 
 
-@pytest.mark.parametrize("family", ["sd", "sdxl", "sd3", "flux", "pixart-sigma", "sana"])
+@pytest.mark.parametrize(
+    "family",
+    rest_swept(["sd", "sdxl", "sd3", "flux", "pixart-sigma", "sana"], ["sd", "flux", "sana"]),
+)
 def test_pictures_are_those_of_plain_diffusers(
     family: str, model_folder: Callable[[str], Path]
 ) -> None:

@@ -515,6 +515,26 @@ def test_attention_and_memory_format_are_honoured(
         assert np.abs(pictures - plain).max() <= 2
 
 
+def test_tiles_are_told_of_and_stopped_between(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Decoding a large final once took minutes after its last step, deaf and dumb."""
+    recipe = recipes_for(backend, model_folder("sd"), ("a fox",), lock_width=1, width=96)[0]
+    placement = Placement(threads=1, vae_tiling=True)
+    vae = backend.load(recipe, placement).vae
+    monkeypatch.setattr(vae, "tile_latent_min_size", 8)
+    monkeypatch.setattr(vae, "tile_sample_min_size", 64)
+    watch = SilentWatch()
+    backend.paint([recipe], placement, watch)
+    total = len(watch.tiles)
+    assert total > 1
+    assert watch.tiles == [(number, total) for number in range(1, total + 1)]
+    stopped = SilentWatch(stop_after=len(watch.steps) + 1)
+    with pytest.raises(RunCancelled):
+        backend.paint([recipe], placement, stopped)
+    assert stopped.tiles == [(1, total)]
+
+
 def test_one_thread_is_one_thread(
     backend: DiffusersBackend, model_folder: Callable[[str], Path]
 ) -> None:

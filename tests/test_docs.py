@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +24,18 @@ def _blocks(language: str) -> list[str]:
 
 
 @pytest.mark.usefixtures("library_folder")
+@pytest.mark.parametrize("model", ["small", pytest.param("bundled", marks=pytest.mark.sweep)])
 def test_the_python_lines_of_the_readme_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    model_folder: Callable[[str], Path],
+    monkeypatch: pytest.MonkeyPatch,
+    model: str,
 ) -> None:
-    """The four lines make a grid, refine a picture, and save one, on the bundled model."""
+    """The four lines make a grid, refine a picture, and save one."""
     (code,) = _blocks("python")
     monkeypatch.chdir(tmp_path)
+    if model == "small":
+        monkeypatch.setenv("SEEDGRID_MODEL", str(model_folder("sd")))
     names: dict[str, Any] = {}
     exec(code, names)  # noqa: S102 (our README's)
     names["studio"].close()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -122,3 +125,45 @@ def test_what_was_decoded_one_by_one_is_verified_so(
             for entry in entries
         ]
         assert {found.verdict for found in verify(claims, studio.backend)} == {"identical"}
+
+
+STARVED = """
+import json, resource
+from pathlib import Path
+import torch
+from seedgrid.diffusion.memory import is_memory_error
+
+def starved(spare, size):
+    data = int(Path("/proc/self/status").read_text().split("VmData:")[1].split()[0]) * 1024
+    layer, x = torch.nn.Conv2d(64, 64, 3), torch.ones(1, 64, size, size)
+    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    resource.setrlimit(resource.RLIMIT_DATA, (data + spare, hard))
+    try:
+        layer(x)
+    except (MemoryError, RuntimeError) as error:
+        return [str(error), is_memory_error(error)]
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
+
+torch.set_num_threads(1)
+with torch.no_grad():
+    torch.nn.Conv2d(64, 64, 3)(torch.ones(1, 64, 64, 64))
+    found = [starved(0, 150 + 7 * n) for n in range(4)]
+    found += [starved(spare * 1024**2, 400) for spare in (10, 20, 30)]
+print(json.dumps([each for each in found if each]))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_DATA counts so on Linux only")
+def test_whatever_torch_says_without_memory_is_understood() -> None:
+    """A real limit on a process: oneDNN "could not create a primitive", which was a refusal."""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", STARVED],
+        cwd=Path(__file__).parent.parent,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found = json.loads(done.stdout)
+    assert found
+    assert [said for said, is_understood in found if not is_understood] == []

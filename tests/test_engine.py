@@ -33,9 +33,10 @@ from seedgrid.core.picture import Picture, Pixels
 from seedgrid.core.plan import plan_grid
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request, resolve
-from seedgrid.diffusion.backend import Placement, Watch
+from seedgrid.diffusion.backend import Outcome, Placement, Watch
 from seedgrid.engine import Engine, Run
 from seedgrid.testing.fake import FakeBackend, Fault
+from seedgrid.web.serializers.stage import status_of
 
 ROOT = Path(__file__).parent.parent
 SOON_S = 120.0
@@ -144,6 +145,35 @@ def test_replaced_steps_are_forgotten(engine: Engine, make_recipes: MakeRecipes)
     run.result(SOON_S)
     assert not {"Noise", "Step"} & set(kinds(run))
     assert len(run.next_events(0)[0]) < 12
+
+
+def test_tiles_are_told_beside_the_last_preview(
+    store: MemoryStore, make_recipes: MakeRecipes
+) -> None:
+    """While large pictures are decoded the page says so, and still shows what came of the steps."""
+
+    class Tiled(FakeBackend):
+        def paint(
+            self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
+        ) -> tuple[Outcome, ...]:
+            pictures = super().paint(recipes, placement, watch)
+            for number in (1, 2, 3):
+                watch.tile(number, 3)
+            return pictures
+
+    store.may_save.clear()
+    with Engine(Tiled(), store) as engine:
+        run = engine.submit(plan_grid(make_recipes()), owner="me")
+        told, since = run.next_events(0)
+        while not any(isinstance(event, Step) and event.tile == 3 for event in told):
+            told, since = run.next_events(since, SOON_S)
+            assert told
+        (step,) = [event for event in run.next_events(0)[0] if isinstance(event, Step)]
+        assert (step.tile, step.num_tiles, len(step.previews)) == (3, 3, 4)
+        status = status_of(0, step, run)
+        assert (status["key"], status["data"]) == ("status_tile", {"number": 3, "total": 3})
+        store.may_save.set()
+        run.result(SOON_S)
 
 
 def test_polling_goes_on_where_it_stopped(engine: Engine, make_recipes: MakeRecipes) -> None:

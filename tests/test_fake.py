@@ -35,6 +35,9 @@ class Watcher:
     def noise(self, previews: Callable[[], tuple[Pixels, ...]]) -> None:
         self.noise_previews = previews()
 
+    def tile(self, number: int, total: int) -> None:
+        pass
+
     def freed(self) -> None:
         """The fake backend needs no memory."""
 

@@ -228,7 +228,7 @@ def test_rounds_are_named_by_what_was_changed(handlers: Handlers) -> None:
     here = place | {"picked": first}
     for vary in ((", artsy", ", neon"), ("guidance 3",), ("guidance 3",)):
         follow(handlers, handlers.on_refine(RoundPayload(vary=vary), here))
-    for weight in (SUBTLE, STRONG):
+    for weight in (SUBTLE, SUBTLE, STRONG):
         news = follow(handlers, handlers.on_variations(weight, RoundPayload(), here))[-1]
     names = [each["name"] for each in news.rail["rounds"]]
     assert names == [
@@ -238,6 +238,7 @@ def test_rounds_are_named_by_what_was_changed(handlers: Handlers) -> None:
         {"words": "guidance 3"},
         {"key": "rail_again"},
         {"key": "rail_subtle"},
+        {"key": "rail_subtle", "nth": 2},
         {"key": "rail_strong"},
     ]
     neighbour = news.stage["cells"][1]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from PIL.PngImagePlugin import PngInfo
 from seedgrid.core.entry import Entry
 from seedgrid.core.recipe import NoiseShare
 from seedgrid.core.request import Request, resolve
-from seedgrid.diffusion.backend import Placement
 from seedgrid.formats.links import link_query, read_link
 from seedgrid.storage import starts
 from seedgrid.studio import Studio
@@ -30,27 +28,8 @@ ME = PageState(visitor="0" * 32).to_browser()
 
 
 @pytest.fixture
-def studio(tmp_path: Path) -> Iterator[Studio]:
-    folder = tmp_path / "library"
-    with Studio(library=folder, backend=FakeBackend(), placement=Placement()) as studio:
-        yield studio
-
-
-@pytest.fixture
 def actions(studio: Studio) -> LibraryActions:
     return LibraryActions(studio, Snapshots(studio, OneLibrary(studio)))
-
-
-@pytest.fixture
-def works(studio: Studio) -> tuple[tuple[Entry, ...], ...]:
-    """Three works of two pictures each, the last one the newest."""
-    prompts = ("a red fox", "a blue house", "a red house")
-    return tuple(
-        studio.start_grid(
-            Request(prompt=prompt, seeds=(seed, 9), width=64, height=64, num_inference_steps=1)
-        ).result()
-        for seed, prompt in enumerate(prompts)
-    )
 
 
 def ask(actions: LibraryActions, **query: Any) -> dict[str, Any]:

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 from pictures import make_picture
 
-from seedgrid.library import Library
+from seedgrid.library import Library, objects
+from seedgrid.library.objects import Objects
+from seedgrid.library.storage import LibraryStorage
 from seedgrid.web.state.visitor_libraries import VisitorLibraries
 
 ROOT = Path(__file__).parent.parent
@@ -73,6 +75,44 @@ def test_a_folder_that_is_deleted_while_open_is_made_again(tmp_path: Path, has_r
         assert [entry.id for entry in library.search().entries] == [kept.id]
 
 
+@pytest.mark.parametrize(
+    ("owner", "moment"),
+    [
+        (Objects, "open_session"),
+        (Objects, "read"),
+        (objects, "write_atomically"),
+        (LibraryStorage, "_insert"),
+        (LibraryStorage, "_heal_twins"),
+    ],
+)
+def test_a_folder_that_is_deleted_while_it_is_written_is_made_again(
+    tmp_path: Path, owner: object, moment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run once ended there with a sentence, and its pictures were gone; now they are saved again.
+
+    The folder really goes, in the very moment before a step of saving.
+    """
+    folder = tmp_path / "art"
+    true, left = getattr(owner, moment), [1]
+
+    def deleting(*args: object, **named: object) -> object:
+        if left:
+            left.pop()
+            folder.rename(tmp_path / "gone")  # At once: another thread writes into it.
+            shutil.rmtree(tmp_path / "gone", ignore_errors=True)
+        return true(*args, **named)
+
+    with Library(folder) as library:
+        library.add(make_picture(seed=1))
+        monkeypatch.setattr(owner, moment, deleting)
+        kept = library.add_together([make_picture(seed=2), make_picture(seed=3)])
+        assert not left
+        assert {entry.id for entry in library.search().entries} == {entry.id for entry in kept}
+        assert all(entry.path.is_file() for entry in kept)
+        assert all(entry.checked for entry in library.search().entries)
+        assert library.check().is_clean
+
+
 def lose(folder: Path) -> None:
     shutil.rmtree(folder)
 
@@ -109,7 +149,9 @@ def test_two_that_have_it_open_agree_on_what_was_made_again(tmp_path: Path) -> N
 OPEN_MANY = """
 import sys, threading
 from pathlib import Path
-from seedgrid.library import Library
+from seedgrid.library import Library, objects
+from seedgrid.library.objects import Objects
+from seedgrid.library.storage import LibraryStorage
 start = threading.Barrier(8)
 errors = []
 def open_one(number):

@@ -17,6 +17,7 @@ import torch
 from painting import PLACEMENT, one_thread
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
+from sweeping import rest_swept
 
 from seedgrid.core.errors import InputError
 from seedgrid.core.loras import read_tags, write_tags
@@ -90,7 +91,7 @@ def plain_call(folder: Path, prompts: Sequence[str], files: Sequence[tuple[Path,
         return pipe(list(prompts), generator=generators, **SMALL).images
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", rest_swept(NAMES, ["sd", "flux"]))
 def test_pictures_with_loras_equal_the_plain_call(
     tmp_path: Path,
     model_folder: Callable[[str], Path],

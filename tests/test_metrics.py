@@ -26,6 +26,7 @@ def test_workers_and_queue_are_told(tmp_path: Path) -> None:
     assert 'seedgrid_worker_pictures_total{worker="a\\"<b>"} 4\n' in text
     assert "seedgrid_queue_runs 0\n" in text
     assert "<td>a&quot;&lt;b&gt;</td>" in page
+    assert "Nothing waits or goes on." in page
 
 
 def test_a_public_page_shows_neither(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import nbformat
@@ -16,11 +17,20 @@ ROOT = Path(__file__).parent.parent
 SLOW_S = 240
 
 
+@pytest.mark.parametrize(
+    ("model", "width"), [("sd", 64), pytest.param("bundled", 256, marks=pytest.mark.sweep)]
+)
 def test_the_notebook_shows_grids_and_pictures(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    model_folder: Callable[[str], Path],
+    monkeypatch: pytest.MonkeyPatch,
+    model: str,
+    width: int,
 ) -> None:
     """Two rounds are wider than a picture, since they have labels; a picture is its own file."""
     monkeypatch.setenv("SEEDGRID_LIBRARY", str(tmp_path / "library"))
+    named = model if model == "bundled" else str(model_folder(model))
+    monkeypatch.setenv("SEEDGRID_MODEL", named)
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]))
     notebook = nbformat.read(ROOT / "notebooks" / "seedgrid.ipynb", as_version=4)
@@ -35,7 +45,7 @@ def test_the_notebook_shows_grids_and_pictures(
     ]
     widths = [picture.width for picture in shown]
     assert len(shown) == 3
-    assert widths[0] == widths[1] > 2 * widths[2] == 2 * 256
+    assert widths[0] == widths[1] > 2 * widths[2] == 2 * width
     assert shown[2].text.keys() >= {"seedgrid", "parameters"}
     assert outputs[-1]["text/plain"] == "True"
 

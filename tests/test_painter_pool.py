@@ -150,6 +150,17 @@ def test_stop_frees_all_painters(make_recipes: MakeRecipes) -> None:
         assert [prompt for prompt, _ in gate.begun] == ["stopped"] * 2 + ["next"] * 2
 
 
+def test_a_painter_is_busy_before_its_first_batch_is_done(make_recipes: MakeRecipes) -> None:
+    """The owner's page once said "paints" beside "0 %" while a new worker loaded its model."""
+    gate = Gate()
+    with Engine(Several(a=HeldBackend(gate.may_go)), MemoryStore()) as engine:
+        engine.submit(plan_grid(make_recipes()), owner="me")
+        gate.wait_for(1)
+        (state,) = engine.painters
+        assert (state.is_busy, state.num_batches) == (True, 0)
+        assert 0 < state.busy_s <= state.seen_s
+
+
 def test_closing_ends_every_run(make_recipes: MakeRecipes) -> None:
     """Those that wait, those that are painted, and those without a painter."""
     gate = Gate()

@@ -11,7 +11,7 @@ import torch
 from seedgrid.diffusion.portable import contraction, portable, windows, winograd
 from seedgrid.diffusion.portable.cases import numbers
 from seedgrid.diffusion.portable.grids import anchor, largest
-from seedgrid.diffusion.portable.weights import WeightCache, make_ready
+from seedgrid.diffusion.portable.weights import WeightCache, compact, make_ready
 from seedgrid.diffusion.portable.windows import Maps, Windows
 
 
@@ -40,6 +40,30 @@ def test_winograds_way_and_windows_give_the_same_bits(monkeypatch: pytest.Monkey
     by_winograd = convolved(maps, weights)
     monkeypatch.setattr(winograd, "MIN_CHANNELS", 10**6)
     assert torch.equal(convolved(maps, weights), by_winograd)
+
+
+@pytest.mark.parametrize("tile_bytes", [1, 1 << 30])
+@pytest.mark.parametrize("size", [(2, 4), (12, 6)])
+def test_winograds_tiles_of_any_size_give_the_same_bits(
+    size: tuple[int, int], tile_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a map is cut, and how many squares a tile has at least, changes the speed only."""
+    maps, weights = numbers(3, 48, *size, seed=9), quiet(50, 48, 3, 3)
+    monkeypatch.setattr(winograd, "_MIN_SQUARES", 1)
+    monkeypatch.setattr(windows, "TILE_BYTES", tile_bytes)
+    in_tiles = convolved(maps, weights)
+    monkeypatch.setattr(winograd, "MIN_CHANNELS", 10**6)
+    assert torch.equal(convolved(maps, weights), in_tiles)
+
+
+def test_large_weights_are_kept_in_half_the_memory_where_that_holds_them_exactly() -> None:
+    """Numbers on a grid and their sums have few bits; those that have more stay as they are."""
+    matrix = make_ready(numbers(1, 800, 700, 1)).matrix
+    short = compact(matrix)
+    assert short.dtype == torch.float32
+    assert torch.equal(short.to(torch.float64), matrix)
+    assert compact(matrix / 3).dtype == torch.float64
+    assert compact(matrix * 2.0**-150).dtype == torch.float64
 
 
 def test_winograds_way_is_not_taken_where_nothing_proves_it_exact() -> None:

@@ -14,6 +14,7 @@ from leaks_between import MORE_LEAKS
 from leaks_strange import STRANGE_LEAKS
 from painting import PLACEMENT, SilentWatch, one_thread, paint, recipes_for
 from pictures import FAMILIES
+from sweeping import first_of_each_place, rest_swept
 
 from seedgrid.core.errors import RunCancelled
 from seedgrid.core.recipe import Recipe
@@ -23,6 +24,8 @@ from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.diffusion.poison import KINDS, Batch
 from seedgrid.diffusion.probe_results import ProbeReport, lock_notice, recall_report
 from seedgrid.studio import Studio
+
+ALL_LEAKS = LEAKS | MORE_LEAKS | STRANGE_LEAKS
 
 
 @pytest.fixture(scope="module")
@@ -48,15 +51,12 @@ def probed(
 
 
 @pytest.mark.usefixtures("forgetful")
-@pytest.mark.parametrize(
-    "name",
-    [*LEAKS, *MORE_LEAKS, *(pytest.param(name, marks=pytest.mark.sweep) for name in STRANGE_LEAKS)],
-)
+@pytest.mark.parametrize("name", rest_swept(ALL_LEAKS, first_of_each_place(ALL_LEAKS, 2)))
 def test_a_planted_leak_is_found(
     backend: DiffusersBackend, recipe: Recipe, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """However small, at one step, in one head, in any part: the lock is not said to hold."""
-    (LEAKS | MORE_LEAKS | STRANGE_LEAKS)[name](backend.load(recipe, PLACEMENT), monkeypatch)
+    ALL_LEAKS[name](backend.load(recipe, PLACEMENT), monkeypatch)
     report = probed(backend, recipe)
     assert not report.holds
     assert any(not check.holds for check in report.checks if check.lock_width == 4)

@@ -104,6 +104,7 @@ def test_a_plain_diffusers_script_makes_the_same_bits(
         assert made == recorded
 
 
+@pytest.mark.sweep
 def test_one_picture_alone_has_the_bits_of_the_grid(
     workflow: dict[str, list[dict[str, str]]], tmp_path: Path
 ) -> None:

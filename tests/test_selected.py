@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.request import Request
-from seedgrid.diffusion.backend import Placement
 from seedgrid.library import Library
 from seedgrid.studio import Studio
-from seedgrid.testing.fake import FakeBackend
 from seedgrid.web.actions.selected import MAX_PICTURES, Selected
 from seedgrid.web.state.page_state import PageState
 from seedgrid.web.state.snapshot import Snapshots
@@ -23,26 +19,8 @@ ME = PageState(visitor="0" * 32).to_browser()
 
 
 @pytest.fixture
-def studio(tmp_path: Path) -> Iterator[Studio]:
-    folder = tmp_path / "library"
-    with Studio(library=folder, backend=FakeBackend(), placement=Placement()) as studio:
-        yield studio
-
-
-@pytest.fixture
 def selected(studio: Studio) -> Selected:
     return Selected(Snapshots(studio, OneLibrary(studio)))
-
-
-@pytest.fixture
-def works(studio: Studio) -> tuple[tuple[Entry, ...], ...]:
-    """Three works of two pictures each."""
-    return tuple(
-        studio.start_grid(
-            Request(prompt=prompt, seeds=(seed, 9), width=32, height=32, num_inference_steps=1)
-        ).result()
-        for seed, prompt in enumerate(("a red fox", "a blue house", "a red house"))
-    )
 
 
 def trash(selected: Selected, **asked: Any) -> list[str]:
@@ -93,11 +71,45 @@ def test_favourites_are_marked_together(
     assert not studio.library.search(favourite=True).entries
 
 
+def test_a_picture_found_several_times_is_one_card(
+    selected: Selected, studio: Studio, works: tuple[tuple[Entry, ...], ...]
+) -> None:
+    """A recipe painted three times filled the search with one picture; its card is all of them."""
+    again = [
+        studio.start_grid(
+            Request(prompt="a red fox", seeds=seeds, width=64, height=64, num_inference_steps=1)
+        ).result()
+        for seeds in ((0, 1), (0, 2))
+    ]
+    same = [works[0][0], again[0][0], again[1][0]]
+    others = {works[0][1].id, again[0][1].id, again[1][1].id}
+
+    def found(**wanted: Any) -> dict[str, int]:
+        page = studio.library.search("fox", merged=True, **wanted)
+        assert {entry.id for entry in page.entries} == set(page.times)
+        return dict(page.times)
+
+    assert found() == {same[2].id: 3} | dict.fromkeys(others, 1)
+    first = studio.library.search("fox", merged=True, limit=2)
+    second = studio.library.search("fox", merged=True, limit=2, after=first.after)
+    assert {**first.times, **second.times} == found()
+    selected.on_mark({"pictures": [same[1].id], "favourite": True}, ME)
+    assert found(favourite=True) == {same[1].id: 1}
+    assert found()[same[1].id] == 3  # the favourite stands for the rest
+    went = trash(selected, equals=[same[1].id], trashed=True)
+    assert set(went) == {entry.id for entry in same}
+    assert found() == dict.fromkeys(others, 1)
+    assert found(trashed=True) == {same[1].id: 3}
+    trash(selected, equals=[same[1].id], trashed=False)
+    assert found()[same[1].id] == 3
+    assert selected.on_trash({"equals": ["f" * 32], "trashed": True}, ME).status is not None
+
+
 def test_a_card_of_works_alike_is_all_of_them(
     selected: Selected, studio: Studio, works: tuple[tuple[Entry, ...], ...]
 ) -> None:
     """What was painted twice is one card: both go, both get the tag, both come back."""
-    request = Request(prompt="a red fox", seeds=(0, 9), width=32, height=32, num_inference_steps=1)
+    request = Request(prompt="a red fox", seeds=(0, 9), width=64, height=64, num_inference_steps=1)
     again = studio.start_grid(request).result()
     twins = {entry.id for entry in (*works[0], *again)}
     card = next(work for work in studio.library.works().works if work.times == 2)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,9 +10,7 @@ from following import follow
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.request import Request
-from seedgrid.diffusion.backend import Placement
 from seedgrid.studio import Studio
-from seedgrid.testing.fake import FakeBackend
 from seedgrid.web.actions.checks import Checks
 from seedgrid.web.actions.form import RoundPayload
 from seedgrid.web.actions.library import LibraryActions
@@ -23,12 +19,6 @@ from seedgrid.web.server.file_work import FileWork
 from seedgrid.web.state.page_state import PageState
 from seedgrid.web.state.snapshot import Snapshots
 from seedgrid.web.state.visitor_libraries import OneLibrary
-
-
-@pytest.fixture
-def studio(tmp_path: Path) -> Iterator[Studio]:
-    with Studio(library=tmp_path, backend=FakeBackend(), placement=Placement()) as studio:
-        yield studio
 
 
 @pytest.fixture

@@ -6,18 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seedgrid.core.errors import InputError
-from seedgrid.core.prompts import GUIDE_PROMPT, GUIDE_SUFFIXES, Piece, compare_words, vary
+from seedgrid.core.prompts import GUIDE_PROMPT, GUIDE_SUFFIXES, Piece, append, compare_words
 
 
 def test_the_guides_example() -> None:
     """The four prompts of the Diffusers guide, letter by letter."""
-    assert vary(GUIDE_PROMPT, GUIDE_SUFFIXES) == (
+    assert [append(GUIDE_PROMPT, suffix) for suffix in GUIDE_SUFFIXES] == [
         "Labrador in the style of Vermeer, highly realistic",
         "Labrador in the style of Vermeer, artsy",
         "Labrador in the style of Vermeer, trending",
         "Labrador in the style of Vermeer, colorful",
-    )
+    ]
 
 
 @pytest.mark.parametrize(
@@ -32,15 +31,7 @@ def test_the_guides_example() -> None:
 )
 def test_suffixes_are_glued_as_one_writes(suffix: str, prompt: str) -> None:
     """Punctuation joins without a space, words with one."""
-    assert vary("a fox ", [suffix]) == (prompt,)
-
-
-def test_blank_suffixes_are_left_out() -> None:
-    """An empty field makes no picture; if all are empty, that is told."""
-    assert vary("a fox", ["", ", artsy", " , "]) == ("a fox, artsy",)
-    with pytest.raises(InputError) as caught:
-        vary("a fox", ["", ","])
-    assert caught.value.code == "variations_empty"
+    assert append("a fox ", suffix) == prompt
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,16 @@
-"""Where a training stands, in one file: weights, averages, the optimizer's state and counts."""
+"""Where a training stands, in one file, and how it went, a line of a log each now and then."""
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
 import torch
 from safetensors.torch import save_file
+
+from training.places import work_dir
 
 Tensors = Mapping[str, torch.Tensor]
 
@@ -22,6 +26,14 @@ def save_checkpoint(
     unfinished = path.with_suffix(".tmp")
     save_file({k: v.detach().cpu().contiguous().clone() for k, v in tensors.items()}, unfinished)
     unfinished.replace(path)
+
+
+def note(name: str, **figures: float) -> dict[str, float]:
+    """Write figures and the time into the log of a training, and return them."""
+    entry = figures | {"time": round(time.time())}
+    with (work_dir() / f"{name}.log.jsonl").open("a") as log:
+        log.write(json.dumps(entry) + "\n")
+    return entry
 
 
 def part(stored: Tensors, name: str) -> dict[str, torch.Tensor]:

@@ -6,7 +6,6 @@ of the denoiser (`repairs.py`), most latents are theirs, and the decoder learns 
 
 from __future__ import annotations
 
-import json
 import shutil
 import signal
 import time
@@ -20,9 +19,9 @@ from safetensors.torch import load_file
 from tqdm import tqdm
 
 from training.autoencoder import build_autoencoder
-from training.checkpoints import part, save_checkpoint
+from training.checkpoints import note, part, save_checkpoint
 from training.dataset import Shard, draw_many, latent_map
-from training.optimizer import MuonAdam, matrix_names
+from training.optimizer import MuonAdam, matrix_names, rate_share
 from training.places import work_dir
 from training.repairs import load_repairs
 from training.scenes import draw
@@ -174,9 +173,9 @@ class DecoderTraining:
             made = self.model(latents)
         loss = picture_loss(made.float(), wanted)
         loss.backward()
-        left = max(0.0, 1 - step / self.settings.steps)
-        rate = min(1.0, (step + 1) / 50) * max(0.02, min(1.0, left / self.settings.cooldown))
-        self.optimizer.step(self.settings.learning_rate * rate, weight_decay=0.0)
+        left = 1 - step / self.settings.steps
+        share = rate_share(step, left, warm_steps=50, cooldown=self.settings.cooldown)
+        self.optimizer.step(self.settings.learning_rate * share, weight_decay=0.0)
         decay = min(EMA_DECAY, (1 + step) / (10 + step))
         with torch.no_grad():
             for name, value in self.model.state_dict().items():
@@ -186,14 +185,7 @@ class DecoderTraining:
     def _log(self, losses: list[tuple[float, float]], bar: tqdm) -> None:
         loss, decibels = (round(float(v), 4) for v in np.mean(losses, axis=0))
         bar.set_postfix(loss=loss, psnr=decibels)
-        entry = {
-            "step": self.optimizer.step_count,
-            "loss": loss,
-            "psnr": decibels,
-            "time": round(time.time()),
-        }
-        with (work_dir() / "decoder.log.jsonl").open("a") as log:
-            log.write(json.dumps(entry) + "\n")
+        note("decoder", step=self.optimizer.step_count, loss=loss, psnr=decibels)
 
     def save(self) -> None:
         """Write where the training stands."""

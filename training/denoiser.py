@@ -7,7 +7,6 @@ on a GPU one process works with larger batches. SIGTERM saves and stops; the nex
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import time
@@ -22,11 +21,11 @@ from safetensors.torch import load_file
 from tqdm import tqdm
 
 from training.batches import LESSONS, Batches
-from training.checkpoints import part, save_checkpoint
+from training.checkpoints import note, part, save_checkpoint
 from training.composition import NUM_NORMALS
 from training.coupling import write_normals
 from training.networks import Denoiser, initialise, make_scheduler
-from training.optimizer import MuonAdam, matrix_names
+from training.optimizer import MuonAdam, matrix_names, rate_share
 from training.places import work_dir
 from training.reading import carry_numbers, freeze_reading, teach_places, teach_reading
 from training.tokenizer import tokenizer
@@ -79,17 +78,6 @@ def load_ema() -> Denoiser:
     return model.eval()
 
 
-def learning_rate(settings: Settings, pictures: int, steps: int, elapsed_min: float) -> float:
-    """Warm-up, constant, then linearly to a fiftieth over the last part of pictures or minutes."""
-    used = max(pictures / settings.pictures, elapsed_min / settings.minutes)
-    left = max(0.0, 1.0 - used)
-    return (
-        settings.learning_rate
-        * min(1.0, (steps + 1) / 60)
-        * max(0.02, min(1.0, left / settings.cooldown))
-    )
-
-
 def velocity_loss(
     model: Denoiser,
     batch: tuple[torch.Tensor, ...],
@@ -131,13 +119,8 @@ class Worker:
     def __init__(
         self, rank: int, settings: Settings, model: Denoiser, seen: torch.Tensor, stop: torch.Tensor
     ) -> None:
-        self.rank, self.settings, self.model, self.seen, self.stop = (
-            rank,
-            settings,
-            model,
-            seen,
-            stop,
-        )
+        self.rank, self.settings, self.model = rank, settings, model
+        self.seen, self.stop = seen, stop
         self.device = next(model.parameters()).device
         self.alphas = make_scheduler().alphas_cumprod.to(self.device)
         entropy = [settings.seed, rank, int(seen)]
@@ -193,7 +176,9 @@ class Worker:
             self.model, batch, self.alphas, self.generator, self._share()
         )
         loss.backward()
-        self.optimizer.step(learning_rate(settings, int(self.seen), steps, elapsed_min))
+        used = max(int(self.seen) / settings.pictures, elapsed_min / settings.minutes)
+        share = rate_share(steps, 1 - used, warm_steps=60, cooldown=settings.cooldown)
+        self.optimizer.step(settings.learning_rate * share)
         self.seen += settings.batch_size
         return float(loss.detach()), float(terminal)
 
@@ -204,19 +189,13 @@ class Worker:
     def _average(self) -> None:
         decay = min(EMA_DECAY, (1 + self.optimizer.step_count) / (10 + self.optimizer.step_count))
         for name, value in self.model.state_dict().items():
-            self.ema[name].lerp_(value, 1 - decay) if value.is_floating_point() else None
+            if value.is_floating_point():
+                self.ema[name].lerp_(value, 1 - decay)
 
     def _log(self, means: np.ndarray, bar: tqdm) -> None:
         loss, terminal = (round(float(mean), 5) for mean in means)
         bar.set_postfix(loss=loss, terminal=terminal)
-        entry = {
-            "pictures": int(self.seen),
-            "loss": loss,
-            "terminal": terminal,
-            "time": round(time.time()),
-        }
-        with (work_dir() / "denoiser.log.jsonl").open("a") as log:
-            log.write(json.dumps(entry) + "\n")
+        note("denoiser", pictures=int(self.seen), loss=loss, terminal=terminal)
 
     def save(self) -> None:
         """Write where the training stands."""

@@ -82,6 +82,18 @@ class MuonAdam:
         parameter.addcdiv_(momentum / (1 - 0.9**self.step_count), debiased, value=-rate)
 
 
+def rate_share(step: int, left: float, *, warm_steps: int, cooldown: float) -> float:
+    """The share of the learning rate at a step: warm-up, constant, then linearly to a fiftieth.
+
+    Args:
+        step: From 0.
+        left: The part of the whole training that is still to come.
+        warm_steps: How many steps the warm-up takes.
+        cooldown: Over what last part of the training the rate falls.
+    """
+    return min(1.0, (step + 1) / warm_steps) * max(0.02, min(1.0, left / cooldown))
+
+
 def matrix_names(model: torch.nn.Module) -> set[str]:
     """Which parameters Muon takes: hidden matrices and kernels, not embeddings or the ends."""
     ends = ("embedding", "conv_in", "conv_out", "positional")

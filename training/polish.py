@@ -7,7 +7,6 @@ and stops. Pictures are drawn as they are needed; none is seen twice.
 
 from __future__ import annotations
 
-import json
 import signal
 import time
 from collections.abc import Iterator
@@ -25,12 +24,12 @@ from safetensors.torch import load_file
 
 from training import denoiser
 from training.batches import CAPTION_DROPOUT
-from training.checkpoints import part, save_checkpoint
+from training.checkpoints import note, part, save_checkpoint
 from training.coupling import write_normals
 from training.dataset import draw_many, latent_map
 from training.latents import LatentMap
 from training.networks import Denoiser, make_scheduler
-from training.optimizer import MuonAdam, matrix_names
+from training.optimizer import MuonAdam, matrix_names, rate_share
 from training.places import work_dir
 from training.reading import is_sharpened, sharpen_reading
 from training.rollout import learn_from_rollout, sampler_steps
@@ -128,7 +127,7 @@ class Polishing:
                 used = max(self.seen / settings.pictures, elapsed_min / settings.minutes)
                 if used >= 1 or self.stop:
                     break
-                errors.append(self._step(*batch, self._rate(1 - used)))
+                errors.append(self._step(*batch, left=1 - used))
                 if len(errors) == LOG_EVERY:
                     self._log(errors)
                     errors = []
@@ -137,18 +136,13 @@ class Polishing:
                     saved_at = time.monotonic()
         self.save()
 
-    def _rate(self, left: float) -> float:
-        warm = min(1.0, (self.optimizer.step_count + 1) / 60)
-        return (
-            self.settings.learning_rate * warm * max(0.02, min(1.0, left / self.settings.cooldown))
-        )
-
     def _step(
         self,
         latents: NDArray[np.float32],
         normals: NDArray[np.float32],
         captions: list[str],
-        rate: float,
+        *,
+        left: float,
     ) -> tuple[float, ...]:
         device, step = self.settings.device, self.optimizer.step_count
         rng = np.random.default_rng([self.settings.seed, step, 2])
@@ -163,7 +157,8 @@ class Polishing:
             sampler_steps(self.scheduler, self._times(rng)),
             self.channel_weights,
         )
-        self.optimizer.step(rate)
+        share = rate_share(step, left, warm_steps=60, cooldown=self.settings.cooldown)
+        self.optimizer.step(self.settings.learning_rate * share)
         self.seen += len(latents)
         return self._decibels(errors[0]), self._decibels(errors[-1])
 
@@ -182,15 +177,9 @@ class Polishing:
 
     def _log(self, errors: list[tuple[float, ...]]) -> None:
         first, last = (round(float(value), 3) for value in np.mean(errors, axis=0))
-        entry = {
-            "pictures": self.seen,
-            "first_step_db": first,
-            "last_step_db": last,
-            "time": round(time.time()),
-        }
-        print(entry, flush=True)
-        with (work_dir() / "polish.log.jsonl").open("a") as log:
-            log.write(json.dumps(entry) + "\n")
+        print(
+            note("polish", pictures=self.seen, first_step_db=first, last_step_db=last), flush=True
+        )
 
     def save(self) -> None:
         """Write where the polishing stands."""

@@ -17,6 +17,7 @@ import seedgrid
 from seedgrid.cli import options
 from seedgrid.cli.output import complain, say, say_json, say_table
 from seedgrid.diffusion.backend import Placement
+from seedgrid.storage.files import nearest_folder
 from seedgrid.studio import Studio, default_library, default_model
 
 _LIBRARIES: Final = ("torch", "diffusers", "transformers", "accelerate", "gradio", "pillow")
@@ -41,7 +42,8 @@ def doctor(
     report["model"] = model or default_model()
     folder = library or default_library()
     report["library"] = str(folder)
-    report["library_free_gb"] = _free_gb(str(folder))
+    there = nearest_folder(folder.absolute())
+    report["library_free_gb"] = round(shutil.disk_usage(there).free / 1e9, 1)
     report |= _test_one_picture(model, device)
     if json:
         say_json(report)
@@ -96,13 +98,6 @@ def _version(name: str) -> str:
         return version(name)
     except PackageNotFoundError:
         return "not installed"
-
-
-def _free_gb(folder: str) -> float | None:
-    """Return how much room there is where the folder is or would be made."""
-    while not os.path.isdir(folder):  # noqa: PTH112 (a path that may be made of anything)
-        folder = os.path.dirname(folder)  # noqa: PTH120
-    return round(shutil.disk_usage(folder).free / 1e9, 1)
 
 
 def _portable_self_test() -> str:

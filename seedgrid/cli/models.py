@@ -63,9 +63,8 @@ def _download(manager: ModelManager, hub_id: str) -> None:
                 line.show(now.num_bytes, now.total)
                 if not now.goes_on:
                     break
-        except BaseException:
-            manager.stop(hub_id)
-            raise
+        finally:
+            manager.stop(hub_id)  # One that has ended is not touched.
     if now.error is not None:
         raise now.error
 

@@ -1,7 +1,7 @@
 """What a setting may be: texts become values, and values are checked against the model's card.
 
-Each refusal is an `InputError` at its field, with the value and what to do. The table of fields
-(fields.py) says which of these functions belongs to which setting.
+Every function here raises an `InputError` at its field, with the value and what to do. The table of
+fields (fields.py) says which of them belongs to which setting.
 
     >>> parse_size("512x768")
     (512, 768)
@@ -36,28 +36,19 @@ _SHOWN: Final = 40
 
 
 def check_prompt(text: str, *, field: str) -> str:
-    """Return the text if a recipe can hold it; line ends become newlines, nothing else changes.
-
-    Raises:
-        InputError: `prompt_long` or `prompt_characters`.
-    """
+    """Return the text if a recipe can hold it; line ends become newlines, nothing else changes."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if len(text) > MAX_PROMPT_CHARACTERS:
         raise InputError("prompt_long", field=field, value=len(text), limit=MAX_PROMPT_CHARACTERS)
     for character in text:
-        if (character < " " and character not in "\n\t") or character == "\x7f":
-            raise InputError("prompt_characters", field=field, value=f"U+{ord(character):04X}")
-        if "\ud800" <= character <= "\udfff":
+        is_control = (character < " " and character not in "\n\t") or character == "\x7f"
+        if is_control or "\ud800" <= character <= "\udfff":
             raise InputError("prompt_characters", field=field, value=f"U+{ord(character):04X}")
     return text
 
 
 def parse_size(text: str) -> tuple[int, int]:
-    """Read a size as people write it: `512x768` is 512 wide and 768 high, `512` is a square.
-
-    Raises:
-        InputError: `size_text`.
-    """
+    """Read a size as people write it: `512x768` is 512 wide and 768 high, `512` is a square."""
     parts = text.lower().replace("×", "x").replace(" ", "").split("x")
     is_size = len(parts) <= 2 and all(part.isascii() and part.isdigit() for part in parts)
     if len(text) > _SHOWN or not is_size:
@@ -67,11 +58,7 @@ def parse_size(text: str) -> tuple[int, int]:
 
 
 def parse_steps(text: str) -> int:
-    """Read a number of steps.
-
-    Raises:
-        InputError: `steps_range`.
-    """
+    """Read a number of steps."""
     text = text.strip()
     if not (len(text) < 10 and text.isascii() and text.removeprefix("-").isdigit()):
         raise InputError("steps_range", field="steps", value=text[:_SHOWN], limit=MAX_STEPS)
@@ -79,26 +66,12 @@ def parse_steps(text: str) -> int:
 
 
 def parse_guidance(text: str) -> float:
-    """Read a guidance, with a point or a comma.
-
-    Raises:
-        InputError: `guidance_range`.
-    """
-    shown = text.strip()[:_SHOWN]
-    try:
-        if len(text) > _MAX_NUMBER_CHARACTERS:
-            raise ValueError("too long")  # noqa: TRY301 (one sentence for whatever is no number)
-        return float(text.strip().replace(",", "."))
-    except ValueError as error:
-        raise InputError("guidance_range", field="guidance", value=shown) from error
+    """Read a guidance, with a point or a comma."""
+    return _decimal("guidance", text)
 
 
 def parse_start(text: str) -> str:
-    """Read the id of a picture, or the digest of its pixels: hexadecimal digits.
-
-    Raises:
-        InputError: `start_unknown`.
-    """
+    """Read the id of a picture, or the digest of its pixels: hexadecimal digits."""
     text = text.strip().lower()
     if not text or len(text) > _DIGEST_DIGITS or set(text) - set("0123456789abcdef"):
         raise InputError("start_unknown", field="start", value=text[:_SHOWN])
@@ -106,11 +79,7 @@ def parse_start(text: str) -> str:
 
 
 def check_start(start: str | None, card: ModelCard) -> str:
-    """Return the digest of the pixels to begin from; empty for none.
-
-    Raises:
-        InputError: `start_family` or `start_unknown`.
-    """
+    """Return the digest of the pixels to begin from; empty for none."""
     if not start:
         return ""
     if not card.has_start:
@@ -121,24 +90,12 @@ def check_start(start: str | None, card: ModelCard) -> str:
 
 
 def parse_strength(text: str) -> float:
-    """Read a strength, with a point or a comma.
-
-    Raises:
-        InputError: `strength_range`.
-    """
-    try:
-        return float(text.strip()[:_MAX_NUMBER_CHARACTERS].replace(",", "."))
-    except ValueError as error:
-        shown = text.strip()[:_SHOWN]
-        raise InputError("strength_range", field="strength", value=shown) from error
+    """Read a strength, with a point or a comma."""
+    return _decimal("strength", text)
 
 
 def check_strength(strength: float | None, _: ModelCard) -> float:
-    """Return how much of the start the noise takes away.
-
-    Raises:
-        InputError: `strength_range`.
-    """
+    """Return how much of the start the noise takes away."""
     strength = DEFAULT_STRENGTH if strength is None else strength
     if not math.isfinite(strength) or not MIN_STRENGTH <= strength <= 1:
         raise InputError("strength_range", field="strength", value=strength)
@@ -146,11 +103,7 @@ def check_strength(strength: float | None, _: ModelCard) -> float:
 
 
 def check_steps_run(num_inference_steps: int, strength: float) -> None:
-    """Make sure that a start leaves a step to be run.
-
-    Raises:
-        InputError: `strength_small`.
-    """
+    """Make sure that a start leaves a step to be run."""
     if int(num_inference_steps * strength) < 1:
         raise InputError(
             "strength_small", field="strength", value=strength, steps=num_inference_steps
@@ -158,22 +111,14 @@ def check_steps_run(num_inference_steps: int, strength: float) -> None:
 
 
 def parse_lock_width(text: str) -> int:
-    """Read a lock width.
-
-    Raises:
-        InputError: `width_range`.
-    """
+    """Read a lock width."""
     if text.strip() not in map(str, LOCK_WIDTHS):
         raise InputError("width_range", field="width", value=text.strip()[:_SHOWN])
     return int(text)
 
 
 def check_words(text: str, card: ModelCard) -> str:
-    """Return the prompt that a model is given; one without words gets none.
-
-    Raises:
-        InputError: `prompt_empty`, or as `check_prompt`.
-    """
+    """Return the prompt that a model is given; one without words gets none."""
     if not card.has_prompt:
         return ""
     if not text.strip():
@@ -182,32 +127,20 @@ def check_words(text: str, card: ModelCard) -> str:
 
 
 def check_negative(text: str, card: ModelCard) -> str:
-    """Return the negative prompt that a model is given; one that has no use for it gets none.
-
-    Raises:
-        InputError: As `check_prompt`.
-    """
+    """Return the negative prompt that a model is given; one that has no use for it gets none."""
     negative = check_prompt(text, field="negative") if card.has_prompt else ""
     return negative if card.has_negative_prompt else ""
 
 
 def check_weights(wanted: bool, card: ModelCard) -> bool:
-    """Tell whether brackets weigh words.
-
-    Raises:
-        InputError: `weights_family` where a model reads its words in another way.
-    """
+    """Tell whether brackets weigh words."""
     if wanted and not card.has_weights:
         raise InputError("weights_family", field="weights", value=card.ref.id)
     return bool(wanted)
 
 
 def check_size(size: tuple[int | None, int | None], card: ModelCard) -> tuple[int, int]:
-    """Return width and height in pixels.
-
-    Raises:
-        InputError: `size_fixed`, `size_range` or `size_multiple`.
-    """
+    """Return width and height in pixels."""
     width = card.width if size[0] is None else size[0]
     height = card.height if size[1] is None else size[1]
     shown = f"{width}x{height}"
@@ -224,11 +157,7 @@ def check_size(size: tuple[int | None, int | None], card: ModelCard) -> tuple[in
 
 
 def check_steps(steps: int | None, card: ModelCard) -> int:
-    """Return the number of steps.
-
-    Raises:
-        InputError: `steps_range`.
-    """
+    """Return the number of steps."""
     steps = card.num_inference_steps if steps is None else steps
     limit = min(MAX_STEPS, card.max_steps)
     if not _is_whole(steps) or not 1 <= steps <= limit:
@@ -237,11 +166,7 @@ def check_steps(steps: int | None, card: ModelCard) -> int:
 
 
 def check_guidance(guidance: float | None, card: ModelCard) -> float:
-    """Return the guidance.
-
-    Raises:
-        InputError: `guidance_range`.
-    """
+    """Return the guidance."""
     guidance = card.guidance_scale if guidance is None else guidance
     if not math.isfinite(guidance) or not 0 <= guidance <= MAX_GUIDANCE:
         raise InputError("guidance_range", field="guidance", value=guidance)
@@ -249,11 +174,7 @@ def check_guidance(guidance: float | None, card: ModelCard) -> float:
 
 
 def check_scheduler(scheduler: str | None, card: ModelCard) -> str:
-    """Return the scheduler's name as the card writes it.
-
-    Raises:
-        InputError: `scheduler_unknown`.
-    """
+    """Return the scheduler's name as the card writes it."""
     wanted = scheduler or card.scheduler
     names = {_spelled(name): name for name in card.schedulers}
     if _spelled(wanted) not in names:
@@ -268,29 +189,17 @@ def _spelled(name: str) -> str:
 
 
 def check_dtype(dtype: str | None, card: ModelCard) -> str:
-    """Return the number format.
-
-    Raises:
-        InputError: `dtype_unknown`.
-    """
+    """Return the number format."""
     return _one_of("dtype", dtype or card.dtype, get_args(DType))
 
 
 def check_determinism(level: str | None, _: ModelCard) -> str:
-    """Return the level of determinism.
-
-    Raises:
-        InputError: `determinism_unknown`.
-    """
+    """Return the level of determinism."""
     return _one_of("determinism", level or DEFAULT_DETERMINISM, get_args(Determinism))
 
 
 def check_lock_width(width: int | None, card: ModelCard) -> int:
-    """Return the lock width.
-
-    Raises:
-        InputError: `width_range`.
-    """
+    """Return the lock width."""
     width = card.lock_width if width is None else width
     if not _is_whole(width) or width not in LOCK_WIDTHS:
         raise InputError("width_range", field="width", value=width)
@@ -306,6 +215,15 @@ def check_kept_width(width: int | None) -> dict[str, int]:
     if not _is_whole(width) or width in LOCK_WIDTHS or not 1 <= width <= MAX_LOCK_WIDTH:
         return {}
     return {"lock_width": width}
+
+
+def _decimal(name: str, text: str) -> float:
+    try:
+        # A number that is cut short is another one: what is too long is none.
+        return float(text.strip().replace(",", ".") if len(text) <= _MAX_NUMBER_CHARACTERS else "")
+    except ValueError as error:
+        shown = text.strip()[:_SHOWN]
+        raise InputError(f"{name}_range", field=name, value=shown) from error
 
 
 def _is_whole(value: object) -> TypeGuard[int]:

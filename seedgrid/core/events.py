@@ -56,12 +56,16 @@ class Step:
     Attributes:
         number: From 1 to `total`.
         previews: One small RGB picture a cell, or empty when nobody asked.
+        tile: After the last step, where pictures are decoded in tiles: which one it is now, from 1.
+        num_tiles: How many there are; 0 before, and where pictures are decoded whole.
     """
 
     cells: tuple[int, ...]
     number: int
     total: int
     previews: tuple[Pixels, ...] = field(default=(), repr=False)
+    tile: int = 0
+    num_tiles: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

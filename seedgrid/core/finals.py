@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final
+
+import psutil
 
 from seedgrid.core.card import ModelCard
 from seedgrid.core.checks import check_size, check_start, check_strength
@@ -23,7 +24,6 @@ SCALES: Final = (2, 4)
 STRENGTHS: Final = (0.2, 0.3, 0.4, 0.5)
 """Less keeps more of the enlarged picture, more paints more detail of its own."""
 
-_MEMORY: Final = Path("/proc/meminfo")
 _SHARE: Final = 0.5
 """Of the free memory; what needs more is decoded in tiles."""
 
@@ -72,8 +72,7 @@ def finals(
 
 def needs_tiles(recipe: Recipe, card: ModelCard) -> bool:
     """Tell whether decoding a picture in one piece would take too much of the free memory."""
-    free = free_bytes()
-    return free is not None and decoding_bytes(recipe, card) > _SHARE * free
+    return decoding_bytes(recipe, card) > _SHARE * free_bytes()
 
 
 def decoding_bytes(recipe: Recipe, card: ModelCard) -> int:
@@ -81,11 +80,6 @@ def decoding_bytes(recipe: Recipe, card: ModelCard) -> int:
     return recipe.width * recipe.height * card.decoding_bytes
 
 
-def free_bytes() -> int | None:
-    """Return how much memory this machine has left; None where it does not say."""
-    if not _MEMORY.is_file():
-        return None
-    lines = (line.split() for line in _MEMORY.read_text().splitlines())
-    found = {line[0]: int(line[1]) for line in lines if len(line) > 1 and line[1].isdigit()}
-    kilobytes = found.get("MemAvailable:")
-    return None if kilobytes is None else kilobytes * 1024
+def free_bytes() -> int:
+    """Return how much memory this machine has left."""
+    return int(psutil.virtual_memory().available)

@@ -7,6 +7,9 @@ The English sentence is in `errors.MESSAGES`, other languages translate the code
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 from seedgrid.core.errors import MESSAGES, plain_data
 
 
@@ -14,19 +17,22 @@ class Notice:
     """A sentence by its code.
 
     Attributes:
-        code: A key of `MESSAGES`.
+        sentences: In English, by code.
+        code: A key of them.
         data: What the sentence is filled with.
     """
+
+    sentences: ClassVar[Mapping[str, str]] = MESSAGES
 
     def __init__(self, code: str, **data: object) -> None:
         self.code = code
         self.data = plain_data(data)
 
     def __str__(self) -> str:
-        return MESSAGES[self.code].format(**self.data)
+        return self.sentences[self.code].format(**self.data)
 
     def __repr__(self) -> str:
-        return f"Notice({self.code}: {self})"
+        return f"{type(self).__name__}({self.code}: {self})"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Notice) and (self.code, self.data) == (other.code, other.data)

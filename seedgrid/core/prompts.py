@@ -2,8 +2,8 @@
 
 Knows nothing of seeds or models: text in, text out.
 
-    >>> vary("a red fox", [", artsy", "a blue fox"])
-    ('a red fox, artsy', 'a red fox a blue fox')
+    >>> append("a red fox", ", artsy"), append("a red fox", "at night")
+    ('a red fox, artsy', 'a red fox at night')
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, takewhile
 from typing import Final, Literal
-
-from seedgrid.core.errors import InputError
 
 GUIDE_PROMPT: Final = "Labrador in the style of Vermeer"
 """The example of the Diffusers guide on deterministic batch generation."""
@@ -37,26 +35,6 @@ FURTHER_SUFFIXES: Final = (
 
 MAX_COMPARISONS: Final = 100_000
 """Of one word with another; where more would be needed, the words between are all another."""
-
-
-def vary(prompt: str, suffixes: Sequence[str]) -> tuple[str, ...]:
-    """Append each suffix to the prompt, as the guide does.
-
-    Args:
-        prompt: The base prompt.
-        suffixes: Added as they are when they start with punctuation, after a space otherwise.
-            Blank ones are left out.
-
-    Returns:
-        One prompt for each suffix that says something.
-
-    Raises:
-        InputError: `variations_empty` when none does.
-    """
-    wanted = [suffix for suffix in suffixes if says_something(suffix)]
-    if not wanted:
-        raise InputError("variations_empty", field="vary")
-    return tuple(append(prompt, suffix) for suffix in wanted)
 
 
 def says_something(suffix: str) -> bool:

@@ -173,7 +173,10 @@ class Recipe(Value):
         Raises:
             InputError: `recipe_invalid` when the result is no recipe.
         """
-        return read_recipe(json.dumps(self.model_dump(mode="json") | _plain(changes)))
+        try:
+            return Recipe.model_validate(dict(self) | changes)
+        except ValidationError as error:
+            raise _invalid(error) from error
 
     def __repr__(self) -> str:
         words = self.words if len(self.words) <= 40 else self.words[:39] + "…"
@@ -245,20 +248,16 @@ def read_recipe(text: str | bytes) -> Recipe:
     try:
         return Recipe.model_validate_json(text)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(str(part) for part in first["loc"]) or "recipe"
-        reason = f"{place}: {first['msg'].lower()}"
-        raise InputError("recipe_invalid", field="recipe", reason=reason) from error
+        raise _invalid(error) from error
 
 
-def _plain(changes: dict[str, object]) -> dict[str, object]:
-    """Turn values among the changes into what JSON can hold."""
-    return {name: _plain_value(value) for name, value in changes.items()}
+def first_reason(error: ValidationError, *, whole: str) -> str:
+    """Say what is wrong first, and where: in the `whole`, where no part of it is named."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    place = ".".join(str(part) for part in first["loc"])[:80] or whole
+    return f"{place}: {first['msg'].lower()}"
 
 
-def _plain_value(value: object) -> object:
-    if isinstance(value, BaseModel):
-        return value.model_dump(mode="json")
-    if isinstance(value, tuple | list):
-        return [_plain_value(item) for item in value]
-    return value
+def _invalid(error: ValidationError) -> InputError:
+    reason = first_reason(error, whole="recipe")
+    return InputError("recipe_invalid", field="recipe", reason=reason)

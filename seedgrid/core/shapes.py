@@ -56,12 +56,12 @@ def _fitted(ratio: tuple[int, int], card: ModelCard) -> tuple[int, int]:
     """Return the size of a ratio with about as many pixels as the model's own."""
     unit = math.sqrt(card.width * card.height / (ratio[0] * ratio[1]))
     unit = min(unit, MAX_SIZE_PX / max(ratio))
-    width, height = (_rounded(side * unit, card.size_multiple) for side in ratio)
+    width, height = (rounded_side(side * unit, card.size_multiple) for side in ratio)
     return width, height
 
 
-def _rounded(side: float, multiple: int) -> int:
-    """Return the next side that the model takes, within what a recipe may have."""
+def rounded_side(side: float, multiple: int) -> int:
+    """Return the next side that a model takes, within what a recipe may have."""
     low = math.ceil(MIN_SIZE_PX / multiple)
     return min(max(round(side / multiple), low), MAX_SIZE_PX // multiple) * multiple
 

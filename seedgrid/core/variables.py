@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from seedgrid.core.errors import InputError
@@ -248,6 +249,12 @@ def allowed_models() -> frozenset[str] | None:
     """Return the models that the owner of a public page allows; None where nobody says."""
     named = os.environ.get("SEEDGRID_ALLOWED_MODELS", "")
     return frozenset(name.strip() for name in named.split(",") if name.strip()) or None
+
+
+def models_folders() -> tuple[Path, ...]:
+    """Return the folders with models and LoRAs that were named."""
+    named = os.environ.get("SEEDGRID_MODELS", "").split(os.pathsep)
+    return tuple(Path(folder) for folder in named if folder)
 
 
 def is_zero_gpu() -> bool:

@@ -68,14 +68,6 @@ def plain_words(prompt: str) -> str:
     return "".join(text for text, _ in read_weights(prompt))
 
 
-def has_weights(prompt: str) -> bool:
-    """Tell whether a prompt would be another one with weights than without."""
-    try:
-        return read_weights(prompt) != (((prompt, 1.0),) if prompt else ())
-    except InputError:
-        return True
-
-
 def _told(said: str, sign: str) -> tuple[str, float]:
     """Return what stands in a bracket, and what it counts."""
     number = _NUMBER.search(said[-24:]) if sign == ")" else None

@@ -90,6 +90,15 @@ class Watch(Protocol):
         """
         ...
 
+    def tile(self, number: int, total: int) -> None:
+        """Tell that, after the last step, tile `number` of `total` of the pictures is decoded now.
+
+        Args:
+            number: From 1.
+            total: The tiles of a picture; nothing is told of pictures that are decoded whole.
+        """
+        ...
+
     def freed(self) -> None:
         """Tell that memory was full: all else was given back, and the batch begins anew."""
         ...
@@ -104,6 +113,9 @@ class Unwatched:
         """Do nothing."""
 
     def step(self, number: int, total: int, previews: PreviewMaker) -> None:
+        """Do nothing."""
+
+    def tile(self, number: int, total: int) -> None:
         """Do nothing."""
 
     def freed(self) -> None:

@@ -90,14 +90,7 @@ class DiffusersBackend:
         )
 
     def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport:
-        """Tell whether the lock holds for recipes like this one, here; remembered by passport.
-
-        Raises:
-            RunCancelled: `watch.cancelled` became true.
-            RunError: A batch could not be computed.
-            ModelError: As `prepare`.
-            DeviceError: As `prepare`.
-        """
+        """Tell whether the lock holds for recipes like this one, here; remembered by passport."""
         passport = self.prepare(recipe, placement)
         report = recall_report(recipe, passport)
         if report is None:
@@ -110,28 +103,20 @@ class DiffusersBackend:
         return report
 
     def try_portable(self, recipe: Recipe, placement: Placement) -> PortableTrial:
-        """Return what a trial found of portable arithmetic where a recipe would be painted.
-
-        It takes some seconds and is remembered by passport.
-
-        Raises:
-            ModelError: As `prepare`.
-            DeviceError: As `prepare`.
-        """
+        """Return what a trial found of portable arithmetic where a recipe would be painted."""
         with _scope(recipe, placement):
             return try_portable(self._pipelines.get(recipe, placement).device, placement)
 
     def rehash(self, ref: ModelRef) -> None:
-        """Compare every byte of a model's weights with what a recipe names.
-
-        Raises:
-            ModelError: `model_changed`.
-        """
+        """Compare every byte of a model's weights with what a recipe names."""
         registry.rehash(ref)
 
     def close(self) -> None:
         """Let go of models and memory."""
-        self._let_go()
+        self._pipelines.clear()
+        self._accelerators = make_accelerators()
+        gc.collect()
+        empty_cache()
 
     def renewed(self) -> DiffusersBackend:
         """Return another one with a model of its own."""
@@ -169,13 +154,7 @@ class DiffusersBackend:
         self, work: Callable[[], Result], recipe: Recipe, placement: Placement, watch: Watch
     ) -> Result:
         device = str(pick_device(placement.device))
-        return within_memory(work, self._let_go, watch.freed, recipe, device)
-
-    def _let_go(self) -> None:
-        self._pipelines.clear()
-        self._accelerators = make_accelerators()
-        gc.collect()
-        empty_cache()
+        return within_memory(work, self.close, watch.freed, recipe, device)
 
     def _run_probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport:
         with _scope(recipe, placement):

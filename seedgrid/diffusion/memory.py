@@ -22,12 +22,21 @@ Result = TypeVar("Result")
 _SAID: Final = ("can't allocate memory", "not enough memory", "out of memory")
 """By torch's allocators, as plain RuntimeErrors, on Linux and macOS, Windows, and some devices."""
 
+_ONEDNN: Final = frozenset({"could not create a primitive", "could not execute a primitive"})
+"""All that oneDNN says when memory for its code or its work is refused, seen under a real limit.
+
+What it does not support it says otherwise: no primitive *descriptor*.
+"""
+
 
 def is_memory_error(error: BaseException) -> bool:
     """Tell whether an error means that memory was full, whoever raised it."""
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
         return True
-    return isinstance(error, RuntimeError) and any(words in str(error) for words in _SAID)
+    said = str(error)
+    return isinstance(error, RuntimeError) and (
+        said.strip() in _ONEDNN or any(words in said for words in _SAID)
+    )
 
 
 def within_memory(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import zip_longest
 from typing import Any
 
 import torch
@@ -33,8 +34,7 @@ def mixed_noise(pipeline: Any, cells: Sequence[Recipe]) -> Iterator[None]:
     Raises:
         InputError: `noise_mix_unsupported`: this release of diffusers draws its noise another way.
     """
-    depth = max(len(cell.noise_mix) for cell in cells)
-    if depth == 0:
+    if not any(cell.noise_mix for cell in cells):
         yield
         return
     original = getattr(pipeline, "prepare_latents", None)
@@ -44,12 +44,12 @@ def mixed_noise(pipeline: Any, cells: Sequence[Recipe]) -> Iterator[None]:
     def prepare_latents(*args: Any, **kwargs: Any) -> Any:
         drawn = original(*args, **kwargs)
         given = inspect.signature(original).bind(*args, **kwargs)
-        for turn in range(depth):
-            shares = [cell.noise_mix[turn : turn + 1] for cell in cells]
-            seeds = [share[0].seed if share else 0 for share in shares]
+        # Of every cell its first share, then its second: None where a cell has no more.
+        for shares in zip_longest(*(cell.noise_mix for cell in cells)):
+            seeds = [share.seed if share else 0 for share in shares]
             given.arguments["generator"] = fresh_generators(seeds)
             other = original(*given.args, **given.kwargs)
-            drawn = _mix_rows(drawn, other, [share[0].weight if share else 0.0 for share in shares])
+            drawn = _mix_rows(drawn, other, [share.weight if share else 0.0 for share in shares])
         return drawn
 
     with replaced(pipeline, "prepare_latents", prepare_latents):

@@ -115,8 +115,7 @@ class Loaded:
 class PipelineCache:
     """The pipelines that are loaded, the most recently used last."""
 
-    def __init__(self, size: int = MAX_LOADED) -> None:
-        self._size = size
+    def __init__(self) -> None:
         self._loaded: OrderedDict[tuple[object, ...], Loaded] = OrderedDict()
 
     def has(self, recipe: Recipe, placement: Placement) -> bool:
@@ -134,7 +133,7 @@ class PipelineCache:
         if key in self._loaded and self._loaded[key].has_changed:
             del self._loaded[key]
         if key not in self._loaded:
-            while len(self._loaded) >= self._size:
+            while len(self._loaded) >= MAX_LOADED:
                 self._loaded.popitem(last=False)
                 empty_cache()
             self._loaded[key] = _load(recipe, placement)

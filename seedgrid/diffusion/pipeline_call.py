@@ -27,6 +27,7 @@ from seedgrid.diffusion.memory import is_memory_error
 from seedgrid.diffusion.noise_mix import mixed_noise
 from seedgrid.diffusion.pipeline_cache import Loaded
 from seedgrid.diffusion.step_callbacks import follow
+from seedgrid.diffusion.tiles import tiles_told
 from seedgrid.diffusion.word_weights import weighted_words
 from seedgrid.models.schedulers import make_scheduler
 from seedgrid.storage import starts
@@ -162,6 +163,7 @@ def _plain_call(
         with (
             mixed_noise(pipeline, cells),
             weighted_words(pipeline, cells),
+            tiles_told(pipeline, watch),
             around(pipeline),
         ):
             output = pipeline(

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Annotated, Final
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from seedgrid.core.recipe import Passport, Value
-from seedgrid.storage.cache import recall, remember
+from seedgrid.storage.cache import recall_value, remember_value
 
 _CACHE: Final = "portable"
 
@@ -30,15 +30,9 @@ class PortableTrial(Value):
 
 def recall_trial(passport: Passport) -> PortableTrial | None:
     """Return what an earlier trial found under this passport, if there was one."""
-    data = recall(_CACHE).get(passport.digest)
-    if not isinstance(data, str):
-        return None
-    try:
-        return PortableTrial.model_validate_json(data)
-    except ValidationError:  # Of another release: as good as none.
-        return None
+    return recall_value(_CACHE, passport.digest, PortableTrial)
 
 
 def keep_trial(passport: Passport, trial: PortableTrial) -> None:
     """Remember what a trial found."""
-    remember(_CACHE, recall(_CACHE) | {passport.digest: trial.model_dump_json()})
+    remember_value(_CACHE, passport.digest, trial)

@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 from typing import Annotated, Final
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from seedgrid.core.notices import Notice
 from seedgrid.core.recipe import Passport, Recipe, Value
-from seedgrid.storage.cache import recall, remember
+from seedgrid.storage.cache import recall, recall_value, recall_values, remember_one, remember_value
 
 _CACHE: Final = "probes"
 _WIDTHS: Final = "widths"
@@ -74,13 +74,8 @@ class ProbeReport(Value):
 
 def recall_report(recipe: Recipe, passport: Passport) -> ProbeReport | None:
     """Return what an earlier probe found for recipes like this under this passport, if any did."""
-    data = recall(_CACHE).get(_key(recipe, passport))
-    if not isinstance(data, str):
-        return None
-    try:
-        return ProbeReport.model_validate_json(data).model_copy(update={"remembered": True})
-    except ValidationError:  # Of another release: as good as none.
-        return None
+    found = recall_value(_CACHE, _key(recipe, passport), ProbeReport)
+    return found and found.model_copy(update={"remembered": True})
 
 
 def newest_report(model: str) -> ProbeReport | None:
@@ -89,20 +84,13 @@ def newest_report(model: str) -> ProbeReport | None:
     Args:
         model: As recipes call it.
     """
-    newest: ProbeReport | None = None
-    for data in recall(_CACHE).values():
-        try:
-            report = ProbeReport.model_validate_json(data)
-        except ValidationError:  # Of another release: as good as none.
-            continue
-        if report.model == model and (newest is None or report.tested_at > newest.tested_at):
-            newest = report
-    return newest
+    own = (each for each in recall_values(_CACHE, ProbeReport) if each.model == model)
+    return max(own, key=lambda each: each.tested_at, default=None)
 
 
 def keep_report(recipe: Recipe, passport: Passport, report: ProbeReport) -> None:
     """Remember what a probe found."""
-    remember(_CACHE, recall(_CACHE) | {_key(recipe, passport): report.model_dump_json()})
+    remember_value(_CACHE, _key(recipe, passport), report)
 
 
 def lock_notice(recipe: Recipe, passport: Passport) -> Notice | None:
@@ -134,11 +122,8 @@ def advise(recipe: Recipe, report: ProbeReport) -> None:
     if report.holds:
         return
     model = f"{recipe.model.weights_sha256}|{recipe.dtype}"
-    widths = recall(_WIDTHS)
-    known = widths.get(model)
-    width = max(report.tested_width, 1)
-    least = min(width, known) if isinstance(known, int) else width
-    remember(_WIDTHS, widths | {model: least})
+    least = advised_width(recipe.model.weights_sha256, recipe.dtype, max(report.tested_width, 1))
+    remember_one(_WIDTHS, model, least)
 
 
 def advised_width(weights_sha256: str, dtype: str, width: int) -> int:

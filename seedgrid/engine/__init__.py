@@ -6,9 +6,9 @@
             ...
 
 Knows nothing of screens, prompts or files. `engine.py` is the door, `run.py` what watchers hold,
-`fair_queue.py` who is next, `worker.py` the thread that paints, `painter_pool.py` several,
-`painting.py` how one run is painted, `saving.py` what the thread beside it does, `watchdog.py` who
-notices when one does not come back.
+`event_log.py` what they hear, `fair_queue.py` who is next, `worker.py` the thread that paints,
+`painter_pool.py` several, `painting.py` how one run is painted, `saving.py` what the thread beside
+it does, `watchdog.py` who notices when one does not come back.
 """
 
 from seedgrid.engine.admission import UNBOUNDED, Bounds, Load

@@ -6,6 +6,7 @@ import queue
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from functools import partial
 from typing import TypeVar
 
 Result = TypeVar("Result")
@@ -26,14 +27,7 @@ class TaskThread:
     def submit(self, task: Callable[[], Result]) -> Future[Result]:
         """Do this after everything submitted before; what it returns or raises is the future's."""
         future: Future[Result] = Future()
-
-        def settle() -> None:
-            try:
-                future.set_result(task())
-            except BaseException as error:  # noqa: BLE001 (the thread's edge: it is raised by the future)
-                future.set_exception(error)
-
-        self._tasks.put(settle)
+        self._tasks.put(partial(settle, future, task))
         return future
 
     def close(self) -> None:
@@ -44,3 +38,11 @@ class TaskThread:
     def _work(self) -> None:
         while (task := self._tasks.get()) is not None:
             task()
+
+
+def settle(future: Future[Result], task: Callable[[], Result]) -> None:
+    """Do something, and let a future say what came of it."""
+    try:
+        future.set_result(task())
+    except BaseException as error:  # noqa: BLE001 (the thread's edge: it is raised by the future)
+        future.set_exception(error)

@@ -66,6 +66,9 @@ class _Turns(Generic[Item]):
                 return item
         return None
 
+    def has_any(self, fits: Callable[[Item], bool]) -> bool:
+        return any(fits(item) for items in self._by_owner.values() for item in items)
+
     def has(self, item: Item) -> bool:
         return item in self._by_owner.get(item.owner, ())
 
@@ -96,11 +99,25 @@ def _any(_: object) -> bool:
     return True
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Waiter:
+    """Somebody who waits in `take`.
+
+    Attributes:
+        fits: Which runs may wake it; an errand always may.
+        woken: Waits on the queue's own lock.
+    """
+
+    fits: Callable[[Run], bool]
+    woken: threading.Condition
+
+
 class FairQueue:
     """Runs and errands. All methods may be called from any thread."""
 
     def __init__(self) -> None:
-        self._changed = threading.Condition()
+        self._guard = threading.RLock()
+        self._waiters: list[_Waiter] = []  # Who has waited longest comes first.
         self._runs: _Turns[Run] = _Turns()
         self._errands: _Turns[Errand] = _Turns()
         self._positions: dict[str, int] = {}
@@ -121,7 +138,7 @@ class FairQueue:
 
         It is told of no position: it does not wait.
         """
-        with self._changed:
+        with self._guard:
             if self._runs.has(run):
                 return True
             self._shared.add(run.id)
@@ -140,17 +157,35 @@ class FairQueue:
             fits: Whether whoever asks may paint a run; it is passed over otherwise.
             is_over: None is returned as soon as this is true; looked at when `nudge` is called.
         """
-        with self._changed:
+        waiter = _Waiter(fits=fits, woken=threading.Condition(self._guard))
+        with self._guard:
             while not (self._closed or is_over()):
-                if item := self._take(fits):
+                item = self._take(fits)
+                # What was for us alone when we were woken may be for somebody else by now.
+                self._wake_one()
+                if item:
                     return item
-                self._changed.wait()
+                self._waiters.append(waiter)
+                waiter.woken.wait()
+            self._wake_one()
             return None
 
     def nudge(self) -> None:
         """Have everybody who waits in `take` look again."""
-        with self._changed:
-            self._changed.notify_all()
+        with self._guard:
+            self._wake(*self._waiters)
+
+    def _wake_one(self) -> None:
+        """Wake one of those for whom there is something: a hundred would run for one batch."""
+        for waiter in self._waiters:
+            if self._errands or self._runs.has_any(waiter.fits):
+                self._wake(waiter)
+                return
+
+    def _wake(self, *waiters: _Waiter) -> None:
+        for waiter in waiters:
+            self._waiters.remove(waiter)
+            waiter.woken.notify()
 
     def _take(self, fits: Callable[[Run], bool]) -> Run | Errand | None:
         if self._errands and self._owes_an_errand:
@@ -167,12 +202,12 @@ class FairQueue:
 
     def others_wait(self, run: Run) -> bool:
         """Tell whether anybody but a run's owner waits for a turn, or an errand does."""
-        with self._changed:
+        with self._guard:
             return bool(self._errands) or self._runs.others_than(run.owner)
 
     def remove(self, run: Run) -> bool:
         """Take a run out of the queue; False when it does not wait there (any more)."""
-        with self._changed:
+        with self._guard:
             is_there = self._runs.remove(run)
             if is_there:
                 self._shared.discard(run.id)
@@ -182,21 +217,21 @@ class FairQueue:
 
     def close(self) -> tuple[Run, ...]:
         """Take nothing more and give nothing more; return the runs that were waiting."""
-        with self._changed:
+        with self._guard:
             waiting = self._runs.in_order()
             self._closed = True
             self._runs.clear()
             self._errands.clear()
-            self._changed.notify_all()
+            self._wake(*self._waiters)
             return waiting
 
     def _wait(self, put: Callable[[Item], None], item: Item) -> bool:
-        with self._changed:
+        with self._guard:
             if self._closed:
                 return False
             put(item)
             self._tell_positions()
-            self._changed.notify_all()
+            self._wake_one()
             return True
 
     def _tell_positions(self) -> None:

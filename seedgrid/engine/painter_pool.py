@@ -20,10 +20,10 @@ from typing import Final
 from seedgrid.core.errors import RunCancelled, RunError, SeedGridError
 from seedgrid.core.speeds import Speeds
 from seedgrid.diffusion.backend import Backend, ManyPainters
-from seedgrid.engine.background import TaskThread
 from seedgrid.engine.fair_queue import FairQueue
 from seedgrid.engine.painting import Cells, Painter, Strays, pictures_of
 from seedgrid.engine.run import Run
+from seedgrid.engine.saving import Saver
 from seedgrid.engine.shared_run import SharedRun
 from seedgrid.engine.watchdog import Loss, Patience, Pulse, Watchdog
 
@@ -38,7 +38,7 @@ class PainterState:
     """One painter, as the owner's page and the metrics show it.
 
     Attributes:
-        busy_s: How long it was given batches to paint, of `seen_s` since it joined.
+        busy_s: How long it was given batches to paint, this one too, of `seen_s` since it joined.
     """
 
     name: str
@@ -64,7 +64,7 @@ class PainterPool:
     ) -> None:
         self.gone = threading.Event()
         self.is_closing = False
-        self.saver = TaskThread("seedgrid-saver")
+        self.saver = Saver()
         self.queue = queue
         self.speeds = speeds
         self._backend = backend
@@ -128,7 +128,7 @@ class PainterPool:
         """Give those who joined a thread; let those go who left."""
         try:
             there = self._backend.painters()
-        except Exception:
+        except Exception:  # A cluster's client raises anything; this thread must live on.
             logger.exception("the painters cannot be asked for; those that are known go on")
             return
         for name, lane in tuple(self._lanes.items()):
@@ -157,6 +157,7 @@ class _Lane:
         self._saving: list[Future[None]] = []
         self._num_batches = self._num_pictures = 0
         self._busy_s = 0.0
+        self._begun_s: float | None = None
         self._start_s = time.monotonic()
         self._thread = threading.Thread(target=self._work, name=f"seedgrid-{name}", daemon=True)
         self._thread.start()
@@ -164,13 +165,14 @@ class _Lane:
     @property
     def state(self) -> PainterState:
         """How it has done so far."""
+        now_s, begun_s = time.monotonic(), self._begun_s
         return PainterState(
             name=self._name,
             is_busy=self.pulse.task is not None,
             num_batches=self._num_batches,
             num_pictures=self._num_pictures,
-            busy_s=self._busy_s,
-            seen_s=time.monotonic() - self._start_s,
+            busy_s=self._busy_s + (0.0 if begun_s is None else now_s - begun_s),
+            seen_s=now_s - self._start_s,
         )
 
     @property
@@ -193,7 +195,7 @@ class _Lane:
         try:
             while self._do_next():
                 pass
-        except Exception:
+        except Exception:  # The edge of the thread; the others paint on.
             logger.exception("worker %s is let go of after an error", self._name)
         finally:
             self._backend.close()
@@ -204,7 +206,7 @@ class _Lane:
         item = self._pool.queue.take(self._fits, lambda: self.is_over)
         if item is None:
             return False
-        start_s = time.monotonic()
+        start_s = self._begun_s = time.monotonic()
         try:
             if isinstance(item, Run):
                 self.pulse.begin(item)
@@ -213,8 +215,8 @@ class _Lane:
                 self.pulse.begin(item, extra_s=item.extra_s)
                 item.do(self._backend)
         finally:
+            self._begun_s = None
             self._busy_s += time.monotonic() - start_s
-        wait_until_done(self._saving)  # Memory holds two batches of each painter at most.
         return True
 
     def _fits(self, run: Run) -> bool:
@@ -235,7 +237,7 @@ class _Lane:
             shared.abandon()
         except SeedGridError as error:
             self._bear(shared, cells, error)
-        except BaseException as error:
+        except BaseException as error:  # Whoever follows the run waits for its end.
             logger.exception("a run failed unexpectedly")
             reason = f"{type(error).__name__}: {error}"[:200]
             shared.fail(RunError("run_unexpected", reason=reason))
@@ -261,8 +263,8 @@ class _Lane:
             shared.misfit(self._name, cells)
             return
         pictures = pictures_of(run, cells, self._painter.paint_batch(run, cells))
-        wait_until_done(self._saving)
-        self._saving = self._painter.save(run, pictures, passport)
+        wait_until_done(self._saving)  # Memory holds two batches of each painter at most.
+        self._saving = [self._pool.saver.save(run, pictures, passport)]
         shared.saves(self._saving)
         self._num_batches += 1
         self._num_pictures += len(pictures)

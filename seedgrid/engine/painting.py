@@ -10,6 +10,7 @@ import time
 from collections.abc import Generator, Sequence
 from concurrent.futures import Future
 from functools import partial
+from typing import Final
 
 import numpy as np
 
@@ -20,12 +21,14 @@ from seedgrid.core.plan import Job
 from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.core.speeds import Speeds
 from seedgrid.diffusion.backend import Backend, Outcome
-from seedgrid.engine.background import TaskThread
 from seedgrid.engine.easing import easier_ways
 from seedgrid.engine.run import Run
-from seedgrid.engine.saving import SAVED_TOGETHER, save, save_again, wait_for
+from seedgrid.engine.saving import Saver, save_again, wait_for
 from seedgrid.engine.watchdog import Pulse
 from seedgrid.engine.watching import BatchWatch
+
+_COPIED_TOGETHER: Final = 4
+"""So many remembered pictures are kept again, and shown, at a time."""
 
 Cells = tuple[int, ...]
 
@@ -50,7 +53,7 @@ class Painter:
     """Paints runs with a backend, which only the calling thread touches."""
 
     def __init__(
-        self, backend: Backend, saver: TaskThread, pulse: Pulse, speeds: Speeds, strays: Strays
+        self, backend: Backend, saver: Saver, pulse: Pulse, speeds: Speeds, strays: Strays
     ) -> None:
         self._backend = backend
         self._saver = saver
@@ -83,7 +86,7 @@ class Painter:
                         continue
                     unknown = unknown[len(batch) :]
                     has_painted = True
-                    before, saving = saving, self.save(run, painted, passport)
+                    before, saving = saving, [self._saver.save(run, painted, passport)]
                     wait_for(before)  # Memory holds two batches at most.
         finally:
             wait_for(saving)
@@ -118,8 +121,8 @@ class Painter:
         known = [
             (cell, found[recipe_id]) for cell, recipe_id in wanted.items() if recipe_id in found
         ]
-        for start in range(0, len(known), SAVED_TOGETHER):
-            some = known[start : start + SAVED_TOGETHER]
+        for start in range(0, len(known), _COPIED_TOGETHER):
+            some = known[start : start + _COPIED_TOGETHER]
             saving.append(self._saver.submit(partial(save_again, run, some)))
         return tuple(cell for cell, recipe_id in wanted.items() if recipe_id not in found)
 
@@ -138,17 +141,6 @@ class Painter:
             # A thread that came back meanwhile put its own switches in place of this batch's.
             if num_back == self._strays.num_back:
                 return pictures
-
-    def save(
-        self, run: Run, painted: Sequence[tuple[int, Pixels]], passport: Passport
-    ) -> list[Future[None]]:
-        """Have pictures saved, on the saver's thread."""
-        return [
-            self._saver.submit(
-                partial(save, run, painted[start : start + SAVED_TOGETHER], passport)
-            )
-            for start in range(0, len(painted), SAVED_TOGETHER)
-        ]
 
 
 def ease(run: Run, cells: Cells, error: RunError) -> None:

@@ -11,7 +11,6 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import copy_context
 from dataclasses import replace
-from itertools import takewhile
 from typing import Literal
 
 from seedgrid.core.entry import Entry
@@ -24,15 +23,13 @@ from seedgrid.core.events import (
     Failed,
     Finished,
     Missed,
-    Noise,
     Queued,
-    Started,
-    Step,
 )
 from seedgrid.core.notices import Notice
 from seedgrid.core.picture import new_id
 from seedgrid.core.plan import Job
 from seedgrid.diffusion.backend import Placement
+from seedgrid.engine.event_log import EventLog
 from seedgrid.engine.store import Store
 
 State = Literal["queued", "running", "done", "cancelled", "failed"]
@@ -81,11 +78,7 @@ class Run:
         self._on_cancel = on_cancel
         self._cancelled = threading.Event()
         self._changed = threading.Condition()
-        self._log: dict[int, Event] = {}  # by number, rising, with gaps
-        self._fleeting: dict[
-            tuple[int, ...], int
-        ] = {}  # the newest preview of these cells; (): Queued
-        self._next_number = 0
+        self._log = EventLog()
         self._finished: dict[int, Entry] = {}
         self._listeners: list[Callable[[], None]] = []
         self._state: State = "queued"
@@ -143,13 +136,13 @@ class Run:
     def end(self) -> Event | None:
         """The last event, when the run has ended."""
         with self._changed:
-            return self._log[self._next_number - 1] if self.has_ended else None
+            return self._log.last if self.has_ended else None
 
     def wait_for(self, *kinds: type[Event], timeout_s: float) -> None:
         """Wait until there is an event of one of these kinds, or the run has ended."""
 
         def is_there() -> bool:
-            return self.has_ended or any(isinstance(event, kinds) for event in self._log.values())
+            return self.has_ended or any(isinstance(event, kinds) for event in self._log.events)
 
         with self._changed:
             self._changed.wait_for(is_there, timeout_s)
@@ -192,10 +185,10 @@ class Run:
             The events, none after the timeout or the end, and the number for the next call.
         """
         with self._changed:
-            self._changed.wait_for(lambda: self._next_number > since or self.has_ended, timeout_s)
-            newest_first = takewhile(lambda number: number >= since, reversed(self._log))
-            events = [self._log[number] for number in newest_first]
-            return tuple(reversed(events)), self._next_number
+            self._changed.wait_for(
+                lambda: self._log.next_number > since or self.has_ended, timeout_s
+            )
+            return self._log.since(since), self._log.next_number
 
     def result(self, timeout_s: float | None = None) -> tuple[Entry, ...]:
         """Wait for the end and return the pictures in the order of their cells.
@@ -207,7 +200,7 @@ class Run:
         with self._changed:
             if not self._changed.wait_for(lambda: self.has_ended, timeout_s):
                 raise TimeoutError(f"not done after {timeout_s} s: {self}")
-            end = self._log[self._next_number - 1]
+            end = self._log.last
         if isinstance(end, Failed):
             raise end.error
         if isinstance(end, Cancelled):
@@ -266,43 +259,16 @@ class Run:
     def _note(self, event: Event) -> None:
         if self.has_ended:
             raise RuntimeError(f"{event} after the end of {self}")
-        self._forget_what_is_replaced_by(event)
-        self._log[self._next_number] = event
-        self._next_number += 1
+        self._log.note(event)
         self._state = _state_after(event)
         if isinstance(event, Finished):
             self._finished[event.cell] = event.entry
         if isinstance(event, Eased):
             self.notices = (*self.notices, event.notice)
 
-    def _forget_what_is_replaced_by(self, event: Event) -> None:
-        """Keep the log short: previews are large, and only the newest of some cells is of use."""
-        match event:
-            case Queued():
-                self._forget(lambda other, _: not other)
-                self._fleeting[()] = self._next_number
-            case Noise(cells=cells) | Step(cells=cells):
-                self._forget(lambda other, _: other == cells)
-                self._fleeting[cells] = self._next_number
-            case Started(cells=cells):
-                self._forget(
-                    lambda other, last: _is_last_step(last) or not set(cells).isdisjoint(other)
-                )
-            case Done() | Cancelled() | Failed():
-                self._forget(lambda other, _: bool(other))
-
-    def _forget(self, is_old: Callable[[tuple[int, ...], Event], bool]) -> None:
-        old = [cells for cells, at in self._fleeting.items() if is_old(cells, self._log[at])]
-        for cells in old:
-            del self._log[self._fleeting.pop(cells)]
-
     def _told(self) -> tuple[Event, ...]:
         with self._changed:
-            return tuple(self._log.values())
-
-
-def _is_last_step(event: Event) -> bool:
-    return isinstance(event, Step) and event.number == event.total
+            return self._log.events
 
 
 def _state_after(event: Event) -> State:

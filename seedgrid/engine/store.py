@@ -40,11 +40,3 @@ class Store(Protocol):
     def remembered(self, recipe_ids: Sequence[str], passport_digest: str) -> Mapping[str, Entry]:
         """Return pictures of these recipes that were computed under this passport, by recipe id."""
         ...
-
-    def get(self, picture_id: str) -> Entry:
-        """Return a picture by its own id.
-
-        Raises:
-            InputError: There is none.
-        """
-        ...

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from seedgrid.core.errors import RunCancelled
 from seedgrid.core.events import Eased, Noise, Step
 from seedgrid.core.notices import Notice
@@ -20,6 +22,7 @@ class BatchWatch:
         self._cells = cells
         self._pulse = pulse
         self._has_previews = has_previews
+        self._last = Step(cells=cells, number=0, total=0)
 
     @property
     def cancelled(self) -> bool:
@@ -36,7 +39,14 @@ class BatchWatch:
         """Announce a step."""
         self._live()
         shown = previews() if self._has_previews else ()
-        self._run.announce(Step(cells=self._cells, number=number, total=total, previews=shown))
+        self._last = Step(cells=self._cells, number=number, total=total, previews=shown)
+        self._run.announce(self._last)
+
+    def tile(self, number: int, total: int) -> None:
+        """Announce the last step once more, with the tile that is decoded now."""
+        self._live()
+        if self._last.number:
+            self._run.announce(replace(self._last, tile=number, num_tiles=total))
 
     def freed(self) -> None:
         """Announce that the batch begins anew, with all memory that can be had."""

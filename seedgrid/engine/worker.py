@@ -18,10 +18,10 @@ from seedgrid.core.errors import RunCancelled, RunError, SeedGridError
 from seedgrid.core.events import Cancelled, Done, Event, Failed
 from seedgrid.core.speeds import Speeds
 from seedgrid.diffusion.backend import Backend
-from seedgrid.engine.background import TaskThread
 from seedgrid.engine.fair_queue import Errand, FairQueue
 from seedgrid.engine.painting import Batches, Painter, Strays
 from seedgrid.engine.run import Run
+from seedgrid.engine.saving import Saver
 from seedgrid.engine.watchdog import Pulse
 
 logger = logging.getLogger(__name__)
@@ -73,7 +73,7 @@ class Worker:
         self._guard = threading.Lock()
         self._has_ended = False
         self._begun: dict[str, _Turn] = {}  # runs that wait between two batches, by id
-        self._saver = TaskThread("seedgrid-saver")
+        self._saver = Saver()
         self._painter = Painter(backend, self._saver, self.pulse, speeds, self._strays)
         self._thread = threading.Thread(target=self._work, name="seedgrid-worker", daemon=True)
         self._thread.start()

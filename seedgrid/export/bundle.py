@@ -15,13 +15,11 @@ import seedgrid
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import LibraryError, ModelError
 from seedgrid.core.plain import json_text
+from seedgrid.export.pictures import DATE
 from seedgrid.export.script import needs_model_path, requirements, script, starts_of
 from seedgrid.models import registry
 from seedgrid.models.loras import recorded_lora
 from seedgrid.storage.files import open_atomically
-
-# A fixed date makes equal bundles equal files.
-_DATE: Final = (2026, 1, 1, 0, 0, 0)
 
 _README: Final = """\
 {count} pictures made with SeedGrid {version}.
@@ -127,17 +125,19 @@ def _readme(entries: Sequence[Entry], *, has_model: bool) -> str:
     )
 
 
-def _write(bundle: zipfile.ZipFile, name: str, data: bytes, *, packed: bool = True) -> None:
-    member = zipfile.ZipInfo(name, _DATE)
+def _member(name: str) -> zipfile.ZipInfo:
+    member = zipfile.ZipInfo(name, DATE)
     member.external_attr = 0o644 << 16
+    return member
+
+
+def _write(bundle: zipfile.ZipFile, name: str, data: bytes, *, packed: bool = True) -> None:
     method = zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED
-    bundle.writestr(member, data, compress_type=method)
+    bundle.writestr(_member(name), data, compress_type=method)
 
 
 def _copy(bundle: zipfile.ZipFile, name: str, source: Path) -> None:
-    member = zipfile.ZipInfo(name, _DATE)
-    member.external_attr = 0o644 << 16
-    with source.open("rb") as file, bundle.open(member, "w", force_zip64=True) as target:
+    with source.open("rb") as file, bundle.open(_member(name), "w", force_zip64=True) as target:
         shutil.copyfileobj(file, target)
 
 

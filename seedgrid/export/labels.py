@@ -150,39 +150,39 @@ def _bands(block: Block, columns: int, width: int) -> list[Band]:
 
 def _draw_heading(lines: Sequence[str], size: tuple[int, int]) -> Image.Image:
     image = Image.new("RGB", size, PAPER)
-    pencil = ImageDraw.Draw(image)
-    for number, line in enumerate(lines):
-        write(pencil, (_MARGIN, number * HEADING_LINE), line, HEADING_PX)
+    write(image, (_MARGIN, 0), lines, HEADING_PX, HEADING_LINE)
     return image
 
 
 def _draw_row(cells: Sequence[Cell], size: tuple[int, int]) -> Image.Image:
     image = Image.new("RGB", size, PAPER)
     for index, cell in enumerate(cells):
-        _draw_cell(image, cell, _MARGIN + index * (CELL_PX + _GAP))
+        left = _MARGIN + index * (CELL_PX + _GAP)
+        is_there = draw_picture(image, cell, left, CELL_PX)
+        caption = cell.caption if is_there else f"{cell.caption} (missing)"
+        lines = wrap(caption, TEXT_PX, CELL_PX, _CAPTION_LINES)
+        write(image, (left, CELL_PX + 2), lines, TEXT_PX, LINE)
     return image
 
 
-def _draw_cell(image: Image.Image, cell: Cell, left: int) -> None:
+def draw_picture(image: Image.Image, cell: Cell, left: int, side_px: int) -> bool:
+    """Draw a cell's picture at the top of a row, in the middle of a square; False if it is lost."""
     pencil = ImageDraw.Draw(image)
-    frame = (left, 0, left + CELL_PX - 1, CELL_PX - 1)
+    frame = (left, 0, left + side_px - 1, side_px - 1)
     picture = cell.open()
-    caption = cell.caption
     if picture is None:
-        caption += " (missing)"
         pencil.rectangle(frame, outline=FAINT)
     else:
-        small = fitted(picture)
-        image.paste(small, (left + (CELL_PX - small.width) // 2, (CELL_PX - small.height) // 2))
+        small = fitted(picture, side_px)
+        image.paste(small, (left + (side_px - small.width) // 2, (side_px - small.height) // 2))
     if cell.chosen:
-        pencil.rectangle(frame, outline=CHOSEN, width=4)
-    for number, line in enumerate(wrap(caption, TEXT_PX, CELL_PX, _CAPTION_LINES)):
-        write(pencil, (left, CELL_PX + 2 + number * LINE), line, TEXT_PX)
+        pencil.rectangle(frame, outline=CHOSEN, width=max(2, side_px // 50))
+    return picture is not None
 
 
-def fitted(image: Image.Image, size_px: int = CELL_PX) -> Image.Image:
+def fitted(image: Image.Image, side_px: int) -> Image.Image:
     """Return an image so large that its longer side has this size; RGB."""
-    scale = size_px / max(image.size)
+    scale = side_px / max(image.size)
     size = tuple(max(1, round(side * scale)) for side in image.size)
     return image.convert("RGB").resize((size[0], size[1]), Image.Resampling.LANCZOS)
 
@@ -219,9 +219,14 @@ def _fitting(text: str, font: Font, width_px: int) -> int:
     return low
 
 
-def write(pencil: ImageDraw.ImageDraw, place: tuple[int, int], text: str, size_px: int) -> None:
-    """Write one line, in a font that has its letters, from its left upper corner."""
-    pencil.text(place, text, font=_font(text, size_px), fill=INK)
+def write(
+    image: Image.Image, place: tuple[int, int], lines: Sequence[str], size_px: int, line_px: int
+) -> None:
+    """Write lines from their left upper corner, each in a font that has its letters."""
+    pencil, (left, top) = ImageDraw.Draw(image), place
+    for number, line in enumerate(lines):
+        font = _font(line, size_px)
+        pencil.text((left, top + number * line_px), line, font=font, fill=INK)
 
 
 def _font(text: str, size_px: int) -> Font:

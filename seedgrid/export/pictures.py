@@ -15,8 +15,8 @@ from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError
 from seedgrid.core.filenames import picture_filename, unlike_each_other
 
-# A fixed date makes equal archives equal files.
-_DATE: Final = (2026, 1, 1, 0, 0, 0)
+DATE: Final = (2026, 1, 1, 0, 0, 0)
+"""Of all members: a fixed one makes equal archives equal files."""
 _PIECE_BYTES: Final = 1024**2
 
 
@@ -44,7 +44,7 @@ def packed_pictures(entries: Sequence[Entry]) -> Iterator[bytes]:
 
 
 def _member(archive: zipfile.ZipFile, made: _Made, name: str, entry: Entry) -> Iterator[bytes]:
-    member = zipfile.ZipInfo(name, _DATE)
+    member = zipfile.ZipInfo(name, DATE)
     member.compress_type = zipfile.ZIP_DEFLATED
     with entry.path.open("rb") as file, archive.open(member, "w") as target:
         while piece := file.read(_PIECE_BYTES):

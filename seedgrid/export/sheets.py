@@ -12,7 +12,7 @@ import io
 import math
 import struct
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -20,10 +20,10 @@ from typing import BinaryIO, Final
 from PIL import Image
 
 from seedgrid.core.errors import PictureError
-from seedgrid.formats import png
+from seedgrid.formats import png, png_chunks
+from seedgrid.formats.png_chunks import Chunk
 
 _SOFTWARE: Final = "SeedGrid sheet"
-_SIGNATURE: Final = b"\x89PNG\r\n\x1a\n"
 _COMPRESS_LEVEL: Final = 1
 
 
@@ -64,15 +64,19 @@ def write_png(file: BinaryIO, width: int, height: int, bands: Iterable[Image.Ima
         height: Of all bands together.
         bands: RGB, each `width` wide, from the top.
     """
-    file.write(_SIGNATURE)
-    _chunk(file, b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
-    _chunk(file, b"tEXt", b"Software\0" + _SOFTWARE.encode("latin-1"))
+
+    def write(kind: bytes, data: bytes) -> None:
+        file.write(png_chunks.packed(Chunk(kind=kind, data=data)))
+
+    file.write(png_chunks.SIGNATURE)
+    write(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
+    write(b"tEXt", b"Software\0" + _SOFTWARE.encode("latin-1"))
     packer = zlib.compressobj(_COMPRESS_LEVEL)
     for band in bands:
-        if packed := packer.compress(_with_filters(band)):
-            _chunk(file, b"IDAT", packed)
-    _chunk(file, b"IDAT", packer.flush())
-    _chunk(file, b"IEND", b"")
+        if data := packer.compress(_with_filters(band)):
+            write(b"IDAT", data)
+    write(b"IDAT", packer.flush())
+    write(b"IEND", b"")
 
 
 def is_sheet(path: Path) -> bool:
@@ -94,13 +98,4 @@ def _row(images: Iterable[Image.Image], size: tuple[int, int]) -> Image.Image:
 def _with_filters(band: Image.Image) -> bytes:
     """Return the rows of a band as PNG has them: each behind the number of its filter, none."""
     data, stride = band.tobytes(), 3 * band.width
-    rows: Iterator[bytes] = (data[at : at + stride] for at in range(0, len(data), stride))
-    with io.BytesIO() as filtered:
-        for row in rows:
-            filtered.write(b"\0" + row)
-        return filtered.getvalue()
-
-
-def _chunk(file: BinaryIO, kind: bytes, data: bytes) -> None:
-    file.write(struct.pack(">I", len(data)) + kind + data)
-    file.write(struct.pack(">I", zlib.crc32(kind + data)))
+    return b"".join(b"\0" + data[at : at + stride] for at in range(0, len(data), stride))

@@ -21,7 +21,7 @@ from seedgrid.core.errors import InputError
 from seedgrid.core.plain import one_line
 from seedgrid.export import sheets
 from seedgrid.export.contact_sheets import cell_of, rounds_of
-from seedgrid.export.labels import CHOSEN, FAINT, PAPER, Band, Cell, fitted, wrap, write
+from seedgrid.export.labels import CHOSEN, PAPER, Band, Cell, draw_picture, wrap, write
 from seedgrid.storage.files import open_atomically
 
 _SIZES_PX: Final = (176, 144, 112, 80, 56, 40, 28)
@@ -134,8 +134,10 @@ def draw_tree(entries: Sequence[Entry]) -> tuple[int, list[Band]]:
     lines = wrap(title, _TITLE_PX, width - 2 * _MARGIN, _TITLE_LINES)
     height = _MARGIN + len(lines) * _TITLE_LINE + _GAP
     bands = [Band(height=height, draw=partial(_draw_title, lines, (width, height)))]
-    layers = [_of_depth(places, depth) for depth in range(_depth(places) + 1)]
-    for layer, below in zip(layers, [*layers[1:], {}], strict=True):
+    layers: dict[int, list[_Place]] = {}
+    for place in sorted(places, key=lambda each: each.depth):
+        layers.setdefault(place.depth, []).append(place)
+    for layer, below in zip(layers.values(), [*list(layers.values())[1:], []], strict=True):
         bands += _layer_bands(places, layer, below, size, width)
     return width, bands
 
@@ -178,14 +180,6 @@ def _walk(parents: Sequence[tuple[int, int] | None]) -> Iterator[tuple[int, int]
         waiting += [(child, depth + 1) for child in reversed(children.get(number, []))]
 
 
-def _of_depth(places: Sequence[_Place], depth: int) -> dict[int, _Place]:
-    return {number: place for number, place in enumerate(places) if place.depth == depth}
-
-
-def _depth(places: Sequence[_Place]) -> int:
-    return max(place.depth for place in places)
-
-
 def _fitting(places: Sequence[_Place]) -> _Size:
     """Return the largest size at which the whole is no larger than can be looked at."""
     for size in map(_Size, _SIZES_PX):
@@ -208,19 +202,18 @@ def _height(places: Sequence[_Place], size: _Size) -> int:
 
 def _layer_bands(
     places: Sequence[_Place],
-    layer: dict[int, _Place],
-    below: dict[int, _Place],
+    layer: Sequence[_Place],
+    below: Sequence[_Place],
     size: _Size,
     width: int,
 ) -> list[Band]:
     """What rounds of one depth look like, and the lines to those below."""
-    num_rows = max(place.num_rows for place in layer.values())
     bands = [
-        Band(height=size.row, draw=partial(_draw_row, list(layer.values()), row, size, width))
-        for row in range(num_rows)
+        Band(height=size.row, draw=partial(_draw_row, layer, row, size, width))
+        for row in range(max(place.num_rows for place in layer))
     ]
     links = []
-    for place in below.values():
+    for place in below:
         number, cell = place.parent or (0, 0)
         above = places[number]
         start = size.left(above, cell % above.across) + size.cell // 2
@@ -232,9 +225,7 @@ def _layer_bands(
 
 def _draw_title(lines: Sequence[str], size: tuple[int, int]) -> Image.Image:
     image = Image.new("RGB", size, PAPER)
-    pencil = ImageDraw.Draw(image)
-    for number, line in enumerate(lines):
-        write(pencil, (_MARGIN, _MARGIN + number * _TITLE_LINE), line, _TITLE_PX)
+    write(image, (_MARGIN, _MARGIN), lines, _TITLE_PX, _TITLE_LINE)
     return image
 
 
@@ -243,25 +234,12 @@ def _draw_row(places: Sequence[_Place], row: int, size: _Size, width: int) -> Im
     for place in places:
         cells = place.cells[row * place.across : (row + 1) * place.across]
         for column, cell in enumerate(cells):
-            _draw_cell(image, cell, size.left(place, column), size)
+            left = size.left(place, column)
+            draw_picture(image, cell, left, size.cell)
+            if size.caption:
+                lines = wrap(cell.caption, _CAPTION_PX, size.cell, _CAPTION_LINES)
+                write(image, (left, size.cell + 4), lines, _CAPTION_PX, _CAPTION_LINE)
     return image
-
-
-def _draw_cell(image: Image.Image, cell: Cell, left: int, size: _Size) -> None:
-    pencil = ImageDraw.Draw(image)
-    picture = cell.open()
-    frame = (left, 0, left + size.cell - 1, size.cell - 1)
-    if picture is None:
-        pencil.rectangle(frame, outline=FAINT)
-    else:
-        small = fitted(picture, size.cell)
-        middle = ((size.cell - small.width) // 2, (size.cell - small.height) // 2)
-        image.paste(small, (left + middle[0], middle[1]))
-    if cell.chosen:
-        pencil.rectangle(frame, outline=CHOSEN, width=max(2, size.cell // 40))
-    if size.caption:
-        for number, line in enumerate(wrap(cell.caption, _CAPTION_PX, size.cell, _CAPTION_LINES)):
-            write(pencil, (left, size.cell + 4 + number * _CAPTION_LINE), line, _CAPTION_PX)
 
 
 def _draw_links(links: Sequence[tuple[int, int]], size: tuple[int, int]) -> Image.Image:

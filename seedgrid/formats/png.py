@@ -21,7 +21,7 @@ from pydantic import Field, ValidationError
 
 from seedgrid.core.errors import PictureError
 from seedgrid.core.picture import Lineage, Picture, Pixels, pixels_sha256
-from seedgrid.core.recipe import Digest, Passport, Recipe, Value
+from seedgrid.core.recipe import Digest, Passport, Recipe, Value, first_reason
 from seedgrid.formats import png_chunks
 from seedgrid.formats.parameters import PARAMETERS_KEY, parameters_text
 from seedgrid.formats.png_chunks import Chunk
@@ -226,7 +226,7 @@ def _record(chunks: tuple[Chunk, ...]) -> _Record:
         # What follows is valid for the line above, and yet not one record.
         json.loads(text, object_pairs_hook=_once_each, parse_constant=_refuse_constant)
     except ValidationError as error:
-        raise PictureError("picture_record", reason=_first_reason(error)) from error
+        raise PictureError("picture_record", reason=first_reason(error, whole="record")) from error
     except ValueError as error:
         raise PictureError("picture_record", reason=str(error)) from error
     return record
@@ -243,9 +243,3 @@ def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _refuse_constant(name: str) -> NoReturn:
     """Refuse NaN, which is no JSON: the passport keeps fields that it does not know."""
     raise ValueError(f"passport: {name} is not a number")
-
-
-def _first_reason(error: ValidationError) -> str:
-    first: Any = error.errors(include_url=False, include_input=False)[0]
-    place = ".".join(str(part) for part in first["loc"])[:80] or "record"
-    return f"{place}: {first['msg'].lower()}"

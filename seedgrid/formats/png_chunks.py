@@ -144,7 +144,7 @@ def with_texts(chunks: Iterable[Chunk], wanted: Sequence[Chunk]) -> bytes:
     keys = {_key(chunk) for chunk in wanted}
     first, *rest = chunks
     kept = [chunk for chunk in rest if chunk.kind not in _TEXT_KINDS or _key(chunk) not in keys]
-    return SIGNATURE + b"".join(_packed(chunk) for chunk in (first, *wanted, *kept))
+    return SIGNATURE + b"".join(packed(chunk) for chunk in (first, *wanted, *kept))
 
 
 def _chunk_at(png: bytes, position: int) -> Chunk:
@@ -214,6 +214,7 @@ def _key(chunk: Chunk) -> bytes:
     return chunk.data.partition(b"\0")[0]
 
 
-def _packed(chunk: Chunk) -> bytes:
+def packed(chunk: Chunk) -> bytes:
+    """Return a chunk as it stands in a file."""
     check = zlib.crc32(chunk.data, zlib.crc32(chunk.kind))
     return struct.pack(">I", len(chunk.data)) + chunk.kind + chunk.data + struct.pack(">I", check)

@@ -14,7 +14,7 @@ __all__ = ["Library"]
 
 
 def __getattr__(name: str) -> type[Library]:
-    # `events` needs only `library.entry`: the database's import is paid by those who open one.
+    # The database's import is paid by those who open a library, not by all who import this room.
     if name == "Library":
         from seedgrid.library.store import Library
 

@@ -11,15 +11,17 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from seedgrid.core.entry import Entry
-from seedgrid.core.picture import Lineage, Picture
+from seedgrid.core.picture import Lineage, Picture, Pixels, pixels_sha256
 from seedgrid.core.recipe import Recipe
 from seedgrid.formats import png
 from seedgrid.library.reader import LibraryReader
 from seedgrid.library.storage import File, LibraryStorage
 from seedgrid.library.store import BUSY_TIMEOUT_S, Library
+from seedgrid.storage import starts
+from seedgrid.storage.files import size_of
 
 _OPENING = threading.Lock()
-"""Alembic keeps its state in modules: no two threads may migrate at once."""
+"""One is made or forgotten at a time: no two threads make the same, none what just goes."""
 
 
 class LateLibrary(Library):
@@ -29,7 +31,7 @@ class LateLibrary(Library):
         folder: Made with the first picture.
         empty: Answers until then; never written to.
         on_open: Called before it is made; what it raises keeps it from being made.
-        on_add: Told of every picture that was added, and of the bytes of its file.
+        on_add: Told of every picture that was added, and of the bytes that came in.
     """
 
     def __init__(
@@ -68,6 +70,7 @@ class LateLibrary(Library):
         """Begin anew: its folder is about to be deleted."""
         with _OPENING:
             self.close()
+            starts.forget(self.starts)
             self._storage, self._just_added, self._is_made = self._empty._storage, {}, False
 
     def add_together(self, pictures: Sequence[Picture]) -> tuple[Entry, ...]:
@@ -85,6 +88,15 @@ class LateLibrary(Library):
         """Keep the same pixels at other places, as `Library` does."""
         self._make()
         return super().add_again(*copies)
+
+    def keep_start(self, pixels: Pixels) -> str:
+        """Keep a picture to begin others from, as `Library` does; it counts as what it takes."""
+        self._make()
+        file = self.starts / f"{pixels_sha256(pixels)}.png"
+        is_new = not file.is_file()
+        sha256 = super().keep_start(pixels)
+        self._on_add(self, (), size_of(file) if is_new else 0)
+        return sha256
 
     def _add(self, *files: File) -> tuple[Entry, ...]:
         entries = super()._add(*files)

@@ -7,7 +7,6 @@ what is there is moved aside and the rows are made again from the PNG files.
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 from typing import Any
 
 import sqlalchemy as sa
@@ -146,24 +145,17 @@ def _rows_of_files(
     """Read every PNG file; write recipes and passports; return the rows, oldest first."""
     rows: dict[str, dict[str, Any]] = {}
     for file_sha256 in storage.objects.names():
-        data = storage.objects.read(file_sha256)
+        data = storage.objects.read(file_sha256) or b""
         try:
-            entry = storage.entry_of(file_sha256, data or b"")
-            said = marks.get(entry.id, Marks())
-            entry = storage.entry_of(file_sha256, data or b"", said) if said.seal else entry
+            entry = storage.entry_of(file_sha256, data)
+            if said := marks.get(entry.id):
+                entry = storage.entry_of(file_sha256, data, said)
         except PictureError:
             _log.warning("%s is damaged: see `python -m seedgrid library check`", file_sha256)
             continue
-        if said.deleted or entry.id in rows:
+        if entry.id in rows or (said is not None and said.deleted):
             continue
         tables.insert_values(connection, entry)
         storage.insert_seals(connection, entry)
-        marked = replace(
-            entry,
-            favourite=said.favourite,
-            note=said.note,
-            trashed=said.trashed,
-            tags=said.tags,
-        )
-        rows[entry.id] = tables.row_of(marked)
+        rows[entry.id] = tables.row_of(entry)
     return sorted(rows.values(), key=lambda row: (row["created_at"], row["cell"]))

@@ -6,16 +6,18 @@ what the first does.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypedDict
 
 import sqlalchemy as sa
+from sqlalchemy.sql.base import ReadOnlyColumnCollection
 
 from seedgrid.core.entry import Entry
 from seedgrid.library.tables import ENTRIES, PICTURES, SEALS, written_tags
 
 Rows = Sequence[sa.RowMapping]
+Columns = ReadOnlyColumnCollection[str, sa.Column[Any]]
 
 Sort = Literal["newest", "oldest", "favourites", "words"]
 """In which order many pictures or works come; favourites and words begin with the newest, too."""
@@ -43,10 +45,12 @@ class Page:
 
     Attributes:
         after: Where the next page goes on; None at the end.
+        times: Of pictures that stand for several equal ones, how many, by id.
     """
 
     entries: tuple[Entry, ...]
     after: int | None = None
+    times: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,10 +111,17 @@ def search_rows(
     limit: int,
     after: int | None,
     sort: Sort = "newest",
+    *,
+    merged: bool = False,
 ) -> Rows:
-    """Return up to `limit` rows of `ENTRIES`; their prompts hold all the words."""
+    """Return up to `limit` rows of `ENTRIES`; their prompts hold all the words.
+
+    Merged, one row stands for all with its recipe and pixels; `times_found` counts them.
+    """
     columns = PICTURES.c
     statement = ENTRIES.where(columns.trashed == int(wanted.get("trashed", False)))
+    if merged:
+        statement = _merged(statement, wanted)
     number: sa.ColumnElement[Any] = columns.number
     words = text.split()
     long_words = [word for word in words if len(word) >= _PIECE]
@@ -123,7 +134,7 @@ def search_rows(
     for word in words:
         if len(word) < _PIECE:
             statement = statement.where(columns.prompt.icontains(word, autoescape=True))
-    statement = statement.where(*_filters(wanted))
+    statement = statement.where(*_filters(wanted, columns))
     keys = {"favourites": columns.favourite, "words": columns.prompt.collate("NOCASE")}
     order = _Order(number, sort, keys.get(sort))
     if after is not None:
@@ -132,8 +143,50 @@ def search_rows(
     return connection.execute(statement.order_by(*order.by).limit(limit)).mappings().all()
 
 
-def _filters(wanted: Search) -> list[sa.ColumnElement[bool]]:
-    columns = PICTURES.c
+def _merged(statement: sa.Select[Any], wanted: Search) -> sa.Select[Any]:
+    """Leave out what an equal picture stands for that is found as well."""
+    columns, other = PICTURES.c, PICTURES.alias()
+    same = sa.and_(_same(other.c, columns), *_filters(wanted, other.c))
+
+    def rank(one: Columns) -> sa.ColumnElement[Any]:
+        """A favourite goes before others, what can be seen before what is lost, then the newest."""
+        return sa.tuple_(one.favourite, -one.lost, one.number)
+
+    return statement.where(~sa.exists().where(same, rank(other.c) > rank(columns)))
+
+
+def times_found(
+    connection: sa.Connection, picture_ids: Sequence[str], wanted: Search
+) -> dict[str, int]:
+    """Return for how many found pictures each of these stands, itself among them, by id."""
+    one, other = PICTURES.alias(), PICTURES.alias()
+    same = sa.and_(_same(other.c, one.c), *_filters(wanted, other.c))
+    statement = (
+        sa.select(one.c.picture_id, sa.func.count().label("times"))
+        .select_from(one.join(other, same))
+        .where(one.c.picture_id.in_(picture_ids))
+        .group_by(one.c.picture_id)
+    )
+    return {row.picture_id: row.times for row in connection.execute(statement)}
+
+
+def _same(other: Columns, one: Columns) -> sa.ColumnElement[bool]:
+    """Match pictures of the same recipe and the same pixels, both in the trash or both not."""
+    return sa.and_(
+        other.recipe_id == one.recipe_id,
+        other.pixels_sha256 == one.pixels_sha256,
+        other.trashed == one.trashed,
+    )
+
+
+def equal_rows(connection: sa.Connection, picture_id: str) -> Rows:
+    """Return the rows of a picture and of all that are equal to it, oldest first."""
+    one = PICTURES.alias()
+    same = sa.exists().where(one.c.picture_id == picture_id, _same(PICTURES.c, one.c))
+    return rows_where(connection, same)
+
+
+def _filters(wanted: Search, columns: Columns) -> list[sa.ColumnElement[bool]]:
     filters: list[sa.ColumnElement[bool]] = []
     for column in (columns.model, columns.seed, columns.favourite):
         value = wanted.get(column.name)
@@ -258,11 +311,9 @@ def tag_rows(connection: sa.Connection) -> Rows:
     return connection.execute(statement).mappings().all()
 
 
-def rows_where(
-    connection: sa.Connection, condition: sa.ColumnElement[bool], *, limit: int | None = None
-) -> Rows:
+def rows_where(connection: sa.Connection, condition: sa.ColumnElement[bool]) -> Rows:
     """Return rows of `ENTRIES`, oldest first."""
-    statement = ENTRIES.where(condition).order_by(PICTURES.c.number).limit(limit)
+    statement = ENTRIES.where(condition).order_by(PICTURES.c.number)
     return connection.execute(statement).mappings().all()
 
 

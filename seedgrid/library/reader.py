@@ -158,6 +158,7 @@ class LibraryReader:
         limit: int = 50,
         after: int | None = None,
         sort: Sort = "newest",
+        merged: bool = False,
         **wanted: Unpack[Search],
     ) -> Page:
         """Return the pictures that fit, newest first; what is left open does not matter.
@@ -169,12 +170,27 @@ class LibraryReader:
             limit: The most pictures of one page.
             after: `Page.after` of the page before.
             sort: Another order.
+            merged: One picture stands for all with its recipe and pixels; `Page.times` counts them.
             **wanted: See `Search`.
         """
         with self._storage.database.reads() as connection:
-            rows = queries.search_rows(connection, text, wanted, limit, after, sort)
+            rows = queries.search_rows(connection, text, wanted, limit, after, sort, merged=merged)
+            ids = [row["picture_id"] for row in rows]
+            times = queries.times_found(connection, ids, wanted) if merged else {}
         last = rows[-1]["number"] if len(rows) == limit else None
-        return Page(entries=self._entries(rows), after=last)
+        return Page(entries=self._entries(rows), after=last, times=times)
+
+    def equals(self, picture_id: str) -> tuple[Entry, ...]:
+        """Return a picture and all with its recipe and pixels; those in the trash only if it is.
+
+        Raises:
+            InputError: `picture_unknown`.
+        """
+        with self._storage.database.reads() as connection:
+            rows = queries.equal_rows(connection, picture_id)
+        if not rows:
+            raise InputError("picture_unknown", field="picture", value=picture_id[:80])
+        return self._entries(rows)
 
     def _entries_where(self, condition: sa.ColumnElement[bool]) -> tuple[Entry, ...]:
         with self._storage.database.reads() as connection:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import hmac
-import os
 import re
 import secrets
 from collections.abc import Callable
@@ -20,10 +19,11 @@ from typing import Final
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.picture import Picture
-from seedgrid.storage.files import refusals, sync_folder
+from seedgrid.storage.files import write_atomically
 
 _KEY: Final = re.compile(r"[0-9a-f]{64}")
 _NUM_BYTES: Final = 32
+_OWNER_ALONE: Final = 0o600
 
 
 class Secret:
@@ -47,6 +47,16 @@ class Secret:
         """
         return _sealed(self._known() or self._made(), picture)
 
+    def follow(self, older: Secret) -> None:
+        """Go on with an older one's key where the file is gone, so that its seals stay good.
+
+        Raises:
+            LibraryError: The folder refuses.
+        """
+        with self._held():
+            if older._key and not self._known():
+                self._write(older._key)
+
     def fits(self, entry: Entry, seal: str | None) -> bool:
         """Tell whether this library made that seal for that picture."""
         key = self._known()
@@ -63,25 +73,14 @@ class Secret:
     def _made(self) -> str:
         with self._held():
             if not self._known():
-                key = secrets.token_hex(_NUM_BYTES)
-                _write_private(self._path, key)
-                self._key = key
+                self._write(secrets.token_hex(_NUM_BYTES))
         return self._key
+
+    def _write(self, key: str) -> None:
+        write_atomically(self._path, key.encode(), mode=_OWNER_ALONE)
+        self._key = key
 
 
 def _sealed(key: str, picture: Entry | Picture) -> str:
     text = f"{picture.recipe.id}|{picture.passport.digest}|{picture.pixels_sha256}"
     return hmac.new(bytes.fromhex(key), text.encode(), "sha256").hexdigest()
-
-
-def _write_private(path: Path, text: str) -> None:
-    """Write a file that its owner alone may read, whole or not at all."""
-    temporary = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
-    with refusals(path):
-        descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-        with os.fdopen(descriptor, "w", encoding="ascii") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-        sync_folder(path.parent)

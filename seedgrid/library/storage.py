@@ -66,8 +66,17 @@ class LibraryStorage:
         return Secret(self.folder / "library.secret", self.lock.held)
 
     def forget_secret(self) -> None:
-        """Read it anew when it is needed: its file may be another one."""
-        vars(self).pop("secret", None)
+        """Read it anew: its file may be another one, or gone; then it is written again."""
+        older = vars(self).pop("secret", None)
+        if older is not None:
+            self.secret.follow(older)
+
+    def was_deleted(self, error: LibraryError) -> bool:
+        """Tell whether an error came of a folder that somebody deleted meanwhile.
+
+        Then the same may be written again; after a failed fsync a second one may mean nothing.
+        """
+        return isinstance(error.__cause__, FileNotFoundError) or self.database.is_gone
 
     def read(self, row: sa.RowMapping) -> Entry:
         """Turn a row of `ENTRIES` into an entry.

@@ -17,7 +17,7 @@ from typing import Final, Self
 from seedgrid.core.checks import check_prompt
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError, LibraryError
-from seedgrid.core.picture import Lineage, Picture
+from seedgrid.core.picture import Lineage, Picture, Pixels
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.tags import changed_tags
 from seedgrid.formats import png
@@ -34,6 +34,8 @@ from seedgrid.storage.files import check_room, make_folder
 BUSY_TIMEOUT_S: Final = 30.0
 
 _NUM_RECENT: Final = 64
+_NUM_TRIES: Final = 4
+"""Whoever deletes a folder may still be at it when it is made again."""
 _BESIDE_PIXELS: Final = 16 * 1024
 """Bytes of a picture's recipe and row; packed pixels are never more than unpacked ones."""
 
@@ -142,6 +144,17 @@ class Library(LibraryReader):
                 raise LibraryError("picture_lost", value=entry.id)
             files.append(self._storage.taken(png.rewrite(data, lineage=lineage)))
         return self._add(*files)
+
+    def keep_start(self, pixels: Pixels) -> str:
+        """Keep a picture to begin others from.
+
+        Returns:
+            The SHA-256 of its pixels.
+
+        Raises:
+            LibraryError: The folder refuses.
+        """
+        return starts.keep(self.starts, pixels)
 
     def confirm(self, picture_id: str) -> Entry:
         """Take a picture from elsewhere for true: verify painted it again here, bit for bit.
@@ -268,14 +281,23 @@ class Library(LibraryReader):
 
     def _add(self, *files: File) -> tuple[Entry, ...]:
         with self._traced():
-            try:
-                entries = self._storage.add(*files)
-            except DamagedRowError as error:
-                self._mend_picture(str(error))
-                entries = self._storage.add(*files)
+            entries = self._kept(files)
         recent = {**self._just_added, **{entry.id: entry.path for entry in entries}}
         self._just_added = dict(list(recent.items())[-_NUM_RECENT:])
         return entries
+
+    def _kept(self, files: Sequence[File], num_tries: int = _NUM_TRIES) -> tuple[Entry, ...]:
+        """Keep files, again where a row was damaged or the folder was deleted meanwhile."""
+        try:
+            return self._storage.add(*files)
+        except DamagedRowError as error:
+            if num_tries == 1:
+                raise
+            self._mend_picture(str(error))
+        except LibraryError as error:
+            if num_tries == 1 or not self._storage.was_deleted(error):
+                raise
+        return self._kept(files, num_tries - 1)
 
     def _change(self, picture_ids: Sequence[str], **marks: MarkValue) -> tuple[Entry, ...]:
         return self._change_each(picture_ids, lambda _: marks)

@@ -159,7 +159,7 @@ def _keep_start(library: Library, name: str, data: bytes, sha256: str) -> Taken:
     pixels = starts.read_picture(data)
     if pixels_sha256(pixels) != sha256:
         raise PictureError("start_missing", value=sha256[:12])
-    return Taken(name=name, start=starts.keep(library.starts, pixels))
+    return Taken(name=name, start=library.keep_start(pixels))
 
 
 def _take_bundle(library: Library, path: Path) -> Iterator[Taken]:

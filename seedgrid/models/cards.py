@@ -99,7 +99,7 @@ def make_card(ref: ModelRef, files: ModelFiles) -> ModelCard:
         guidance_scale=family.guidance_scale,
         scheduler=schedulers.own_name(family, own),
         schedulers=schedulers.names_for(family.sampling),
-        dtype=choose_dtype(likely_device_type(), files.num_parameters).dtype,
+        dtype=choose_dtype(likely_device_type(), files.num_parameters),
         decoding_bytes=family.decoding_bytes(configs),
         has_start=bool(family.from_start),
         has_weights=family.has_weights,

@@ -22,11 +22,12 @@ from pydantic import BaseModel, ConfigDict
 from seedgrid.core.errors import ModelError
 from seedgrid.models import registry
 from seedgrid.models.digests import known_digest
-from seedgrid.models.dtypes import choose_dtype, likely_device_type
+from seedgrid.models.dtypes import choose_dtype, likely_device_type, weights_bytes
 from seedgrid.models.files import ModelFiles, read_header
 from seedgrid.models.own import is_own
 from seedgrid.models.registry import Model
-from seedgrid.storage.cache import recall, remember
+from seedgrid.storage.cache import recall, remember_one
+from seedgrid.storage.files import size_of
 
 Kind = Literal["bundled", "hub", "folder", "file"]
 
@@ -108,7 +109,7 @@ def describe(model: Model) -> Item:
         revision=model.revision,
         kind=_kind(model),
         path=model.path,
-        num_bytes=_num_bytes(model.path),
+        num_bytes=size_of(model.path),
         licence=_licence(model),
         deletable=is_own(model.path) or _kind(model) == "hub",
     )
@@ -121,7 +122,7 @@ def describe(model: Model) -> Item:
 def keep_licence(hub_id: str, licence: str) -> None:
     """Remember what the hub said of a licence: the card itself is not downloaded."""
     if licence:
-        remember(_LICENCES, recall(_LICENCES) | {hub_id: licence})
+        remember_one(_LICENCES, hub_id, licence)
 
 
 def _with_files(item: Item, files: ModelFiles) -> Item:
@@ -129,8 +130,8 @@ def _with_files(item: Item, files: ModelFiles) -> Item:
         width, height = files.family.size(files.configs)
     except (KeyError, TypeError) as error:
         raise ModelError("model_damaged", value=item.id, file="config.json") from error
-    dtype = choose_dtype(likely_device_type(), files.num_parameters).dtype
-    weights = files.num_parameters * (4 if dtype == "float32" else 2)
+    dtype = choose_dtype(likely_device_type(), files.num_parameters)
+    weights = weights_bytes(files.num_parameters, dtype)
     decoding = width * height * files.family.decoding_bytes(files.configs)
     return replace(
         item,
@@ -151,11 +152,6 @@ def _kind(model: Model) -> Kind:
     return "folder" if model.path.is_dir() else "file"
 
 
-def _num_bytes(path: Path) -> int:
-    files = (each for each in path.rglob("*") if each.is_file()) if path.is_dir() else iter([path])
-    return sum(each.stat().st_size for each in files)
-
-
 def _licence(model: Model) -> str:
     card = model.path / "README.md"
     if model.path.is_dir() and card.is_file():
@@ -172,6 +168,6 @@ def _formats(files: ModelFiles) -> tuple[str, ...]:
     for path in files.files.values():
         if path.suffix == ".safetensors":
             for entry in read_header(path, path.name).values():
-                name = _FORMATS.get(entry.get("dtype"), "other")
-                counts[name] = counts.get(name, 0) + math.prod(entry.get("shape", ()))
+                name = _FORMATS.get(entry["dtype"], "other")
+                counts[name] = counts.get(name, 0) + math.prod(entry["shape"])
     return tuple(sorted(counts, key=lambda name: -counts[name]))

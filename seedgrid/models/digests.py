@@ -10,9 +10,9 @@ Knows nothing of what a model is: files in, a digest out. No torch needed.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from seedgrid.storage.cache import recall, remember
 
@@ -39,15 +39,10 @@ def files_digest(files: Mapping[str, Path], *, anew: bool = False) -> str:
     Raises:
         OSError: A file cannot be read.
     """
-    known = recall(_CACHE)
-    if anew:
-        states = {_state(path) for path in files.values()}
-        known = {state: value for state, value in known.items() if state not in states - _read}
-        _read.update(states)
-    count = len(known)
-    lines = [f"{_file_digest(path, known)}  {name}\n" for name, path in sorted(files.items())]
-    if len(known) > count:
-        remember(_CACHE, known)
+    states = {_state(path) for path in files.values()} if anew else set()
+    digests = _file_digests(list(files.values()), unknown=states - _read)
+    _read.update(states)
+    lines = [f"{digests[path]}  {name}\n" for name, path in sorted(files.items())]
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
@@ -68,12 +63,7 @@ def file_digest(path: Path) -> str:
     Raises:
         OSError: It cannot be read.
     """
-    known = recall(_CACHE)
-    count = len(known)
-    found = _file_digest(path, known)
-    if len(known) > count:
-        remember(_CACHE, known)
-    return found
+    return _file_digests([path])[path]
 
 
 def states(files: Mapping[str, Path]) -> tuple[str, ...]:
@@ -85,15 +75,23 @@ def states(files: Mapping[str, Path]) -> tuple[str, ...]:
     return tuple(_state_or_gone(path) for _, path in sorted(files.items()))
 
 
-def _file_digest(path: Path, known: dict[str, Any]) -> str:
-    """Return a file's digest, from `known` when it is in the state of then."""
-    if _is_small(path):
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    key = _state(path)
-    if key not in known:
+def _file_digests(paths: Sequence[Path], unknown: Set[str] = frozenset()) -> dict[Path, str]:
+    """Return the digests of files, as they are remembered unless their state is `unknown`."""
+    known = recall(_CACHE)
+    found: dict[Path, str] = {}
+    new: dict[str, str] = {}
+    for path in paths:
+        state = "" if _is_small(path) else _state(path)
+        if state in known and state not in unknown:
+            found[path] = str(known[state])
+            continue
         with path.open("rb") as file:
-            known[key] = hashlib.file_digest(file, "sha256").hexdigest()
-    return str(known[key])
+            found[path] = hashlib.file_digest(file, "sha256").hexdigest()
+        if state:
+            new[state] = found[path]
+    if new:
+        remember(_CACHE, recall(_CACHE) | new)  # Others remembered theirs while these were read.
+    return found
 
 
 def _is_small(path: Path) -> bool:

@@ -21,7 +21,7 @@ from seedgrid.core.errors import ModelError, RunCancelled, SeedGridError
 from seedgrid.models.catalogue import keep_licence
 from seedgrid.models.fetching import discard_unfinished, fetch, unfinished_bytes
 from seedgrid.models.hub import ask, read_name
-from seedgrid.storage.cache import recall, remember
+from seedgrid.storage.cache import recall, remember, remember_one
 
 logger = logging.getLogger(__name__)
 
@@ -200,7 +200,7 @@ class Downloads:
                 state = "stopped"
             except SeedGridError as error:
                 state, job.error = "failed", error
-            except Exception as error:
+            except Exception as error:  # The thread's edge: the next download goes on.
                 logger.exception("a download failed")
                 job.error = ModelError("download_failed", value=job.id, reason=type(error).__name__)
                 state = "failed"
@@ -215,7 +215,7 @@ class Downloads:
         model = ask(job.id)
         job.watch(0)
         job.total, job.state = model.num_bytes, "fetching"
-        remember(_UNFINISHED, recall(_UNFINISHED) | {job.id: job.total})
+        remember_one(_UNFINISHED, job.id, job.total)
         fetch(model, job.watch)
         _forget(job.id)
         keep_licence(model.id, model.licence)

@@ -23,8 +23,9 @@ from typing import Final
 from filelock import FileLock, Timeout
 
 from seedgrid.core.errors import ModelError, SeedGridError
-from seedgrid.models.hub import HubFile, HubModel, refused
+from seedgrid.models.hub import HubFile, HubModel, refused, translated
 from seedgrid.storage.cache import cache_folder
+from seedgrid.storage.files import nearest_folder
 
 UNFINISHED: Final = ".seedgrid.incomplete"
 RESERVE_BYTES: Final = 500_000_000
@@ -50,22 +51,17 @@ def fetch(model: HubModel, watch: Watch) -> None:
         ModelError: `download_room` before anything is fetched; `download_digest` when other bytes
             came than the hub says; `download_busy`; as `hub.refused`.
     """
-    with _alone(model.id):
+    with _alone(model.id), translated(model.id):
         blobs = repository_folder(model.id) / "blobs"
-        _check_room(model, blobs)
+        check_room(model.id, blobs, _missing_bytes(model, blobs))
         there = sum(file.size for file in model.files if (blobs / file.digest).is_file())
         watch(there)
-        try:
-            blobs.mkdir(parents=True, exist_ok=True)
-            for file in model.files:
-                if not (blobs / file.digest).is_file():
-                    _fetch_file(model, file, blobs, _beyond(there, watch))
-                    there += file.size
-            _link(model)
-        except SeedGridError:
-            raise
-        except Exception as error:
-            raise refused(model.id, error) from error
+        blobs.mkdir(parents=True, exist_ok=True)
+        for file in model.files:
+            if not (blobs / file.digest).is_file():
+                _fetch_file(model, file, blobs, _beyond(there, watch))
+                there += file.size
+        _link(model)
 
 
 def _beyond(num_bytes: int, watch: Watch) -> Watch:
@@ -84,7 +80,7 @@ def fetch_configurations(model: HubModel, folder: Path) -> None:
     """
     aside = folder.with_name(f".{folder.name}{UNFINISHED}")
     small = [file for file in model.files if not file.name.endswith(".safetensors")]
-    with _alone(model.id):
+    with _alone(model.id), translated(model.id):
         shutil.rmtree(aside, ignore_errors=True)
         try:
             for file in small:
@@ -93,19 +89,20 @@ def fetch_configurations(model: HubModel, folder: Path) -> None:
                 _fetch_file(model, file, aside, lambda _: None)
                 (aside / file.digest).replace(place)
             aside.replace(folder)
-        except SeedGridError:
-            raise
-        except Exception as error:
-            raise refused(model.id, error) from error
         finally:
             shutil.rmtree(aside, ignore_errors=True)
 
 
+def hub_cache() -> Path:
+    """Return the folder in which the hub's client keeps what it fetched."""
+    from huggingface_hub import constants
+
+    return Path(constants.HF_HUB_CACHE)
+
+
 def repository_folder(hub_id: str) -> Path:
     """Return where the hub's cache keeps a model."""
-    from huggingface_hub.constants import HF_HUB_CACHE
-
-    return Path(HF_HUB_CACHE) / f"models--{hub_id.replace('/', '--')}"
+    return hub_cache() / f"models--{hub_id.replace('/', '--')}"
 
 
 def unfinished_bytes(hub_id: str) -> int:
@@ -136,21 +133,25 @@ def _alone(hub_id: str) -> Iterator[None]:
         lock.release()
 
 
-def _check_room(model: HubModel, blobs: Path) -> None:
+def check_room(model: str, folder: Path, wanted: int) -> None:
+    """Make sure that so many bytes of a model find room where they will lie.
+
+    Raises:
+        ModelError: `download_room`.
+    """
+    there = nearest_folder(folder)
+    free = shutil.disk_usage(there).free
+    if wanted and wanted + RESERVE_BYTES > free:
+        sizes = {"wanted": f"{wanted / 1e9:.1f}", "free": f"{free / 1e9:.1f}"}
+        raise ModelError("download_room", value=model, folder=there, **sizes)
+
+
+def _missing_bytes(model: HubModel, blobs: Path) -> int:
+    """Return what is still to be fetched."""
     missing = [file for file in model.files if not (blobs / file.digest).is_file()]
     partly = [blobs / f"{file.digest}{UNFINISHED}" for file in missing]
     had = sum(path.stat().st_size for path in partly if path.is_file())
-    wanted = sum(file.size for file in missing) - had
-    folder = next(path for path in (blobs, *blobs.parents) if path.is_dir())
-    free = shutil.disk_usage(folder).free
-    if wanted and wanted + RESERVE_BYTES > free:
-        raise ModelError(
-            "download_room",
-            value=model.id,
-            wanted=f"{wanted / 1e9:.1f}",
-            free=f"{free / 1e9:.1f}",
-            folder=folder,
-        )
+    return sum(file.size for file in missing) - had
 
 
 def _fetch_file(model: HubModel, file: HubFile, blobs: Path, watch: Watch) -> None:
@@ -161,11 +162,13 @@ def _fetch_file(model: HubModel, file: HubFile, blobs: Path, watch: Watch) -> No
         while (had := target.tell()) < file.size:
             try:
                 _append(model, file, target, watch)
-            except Exception as error:
+            except SeedGridError:
+                raise
+            except Exception as error:  # As in `translated`; who is offline may come back.
                 refusal = refused(model.id, error)
                 tries = _TRIES if target.tell() > had else tries - 1
-                if isinstance(error, SeedGridError) or refusal.code != "download_offline":
-                    raise
+                if refusal.code != "download_offline":
+                    raise refusal from error
                 if not tries:
                     raise refusal from error
                 time.sleep(_PAUSE_S)

@@ -29,7 +29,7 @@ INDEX: Final = "model_index.json"
 _MAX_HEADER_BYTES: Final = 100_000_000
 # `stable_diffusion` and the like are diffusers' own modules; anything else would be foreign code.
 _LIBRARIES: Final = frozenset({"diffusers", "transformers", "stable_diffusion"})
-_WITHOUT_WEIGHTS: Final = re.compile(r"Tokenizer|Scheduler|Processor|FeatureExtractor")
+WITHOUT_WEIGHTS: Final = re.compile(r"Tokenizer|Scheduler|Processor|FeatureExtractor")
 _DIGESTED_SUFFIXES: Final = (".json", ".txt", ".model", ".safetensors")
 VARIANT: Final = re.compile(r"\.(fp16|bf16|fp32|non_ema)(?:[.-])")
 
@@ -81,7 +81,7 @@ def read_folder(folder: Path, *, needs_weights: bool = True) -> ModelFiles:
     index = _read_json(index_file, folder)
     family = family_of(index, folder)
     components = components_of(index, folder)
-    weighted = [name for name, cls in components.items() if not _WITHOUT_WEIGHTS.search(cls)]
+    weighted = [name for name, cls in components.items() if not WITHOUT_WEIGHTS.search(cls)]
     variant = _common_variant(folder, weighted)
     files = {INDEX: index_file}
     num_parameters = 0
@@ -138,7 +138,7 @@ def read_header(path: Path, shown: str) -> dict[str, Any]:
                 raise ModelError("model_damaged", value=shown, file=path.name)
             header = json.loads(file.read(length))
         header.pop("__metadata__", None)
-        end = max((entry["data_offsets"][1] for entry in header.values()), default=0)
+        end = max((_end_of(entry) for entry in header.values()), default=0)
     except (
         OSError,
         struct.error,
@@ -154,9 +154,19 @@ def read_header(path: Path, shown: str) -> dict[str, Any]:
     return dict(header)
 
 
+def _end_of(entry: dict[str, Any]) -> int:
+    """Check what a header says of one tensor, and return where its values end."""
+    start, end = entry["data_offsets"]
+    if not isinstance(entry["dtype"], str) or not all(
+        type(number) is int and number >= 0 for number in (start, end, *entry["shape"])
+    ):
+        raise ValueError(entry)
+    return int(end)
+
+
 def count_parameters(header: dict[str, Any]) -> int:
     """Return the number of values in all tensors of a safetensors header."""
-    return sum(math.prod(entry.get("shape", ())) for entry in header.values())
+    return sum(math.prod(entry["shape"]) for entry in header.values())
 
 
 def _read_json(path: Path, folder: Path) -> dict[str, Any]:
@@ -240,8 +250,10 @@ def _check_weights(folder: Path, name: str, found: list[Path]) -> int:
             raise ModelError("model_pickle", value=folder.name, file=f"{name}/{pickles[0]}")
         raise ModelError("model_damaged", value=folder.name, file=f"{name}/*.safetensors")
     for index in (path for path in found if path.name.endswith(".safetensors.index.json")):
-        shards = set(_read_json(index, folder).get("weight_map", {}).values())
-        missing = shards - {path.name for path in weights}
+        shards = _read_json(index, folder).get("weight_map", {})
+        if not isinstance(shards, dict):
+            raise ModelError("model_damaged", value=folder.name, file=f"{name}/{index.name}")
+        missing = {str(shard) for shard in shards.values()} - {path.name for path in weights}
         if missing:
             raise ModelError("model_damaged", value=folder.name, file=f"{name}/{min(missing)}")
     return sum(count_parameters(read_header(path, folder.name)) for path in weights)

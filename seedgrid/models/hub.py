@@ -9,22 +9,25 @@ nowhere else. Knows nothing of how files are fetched; `fetching.py` does.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
+import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from seedgrid.core.errors import ModelError, SeedGridError
 from seedgrid.core.names import is_hub_id, is_revision
-from seedgrid.models.files import INDEX, VARIANT, components_of, family_of
+from seedgrid.models.files import INDEX, VARIANT, WITHOUT_WEIGHTS, components_of, family_of
+
+logger = logging.getLogger(__name__)
 
 DEFAULT_REVISION: Final = "main"
 
 _WANTED: Final = re.compile(r"([a-z][a-z0-9_]*)/[\w.-]+\.(?:json|txt|model|safetensors)")
-_NO_WEIGHTS: Final = re.compile(r"Tokenizer|Scheduler|Processor|FeatureExtractor")
 _ASK_S: Final = 20.0
 """How long the hub may take to say what a model consists of."""
 _MAX_INDEX_BYTES: Final = 1_000_000
@@ -90,16 +93,11 @@ def ask(hub_id: str) -> HubModel:
         raise ModelError("model_name", value=hub_id[:80])
     from huggingface_hub import HfApi
 
-    try:
+    with translated(name):
         # Once: whoever is offline shall hear of it at once.
         info = HfApi().model_info(name, revision=revision, timeout=_ASK_S, files_metadata=True)
         there = {each.rfilename: each for each in info.siblings or ()}
         index = _read_index(name, str(info.sha), there.get(INDEX))
-    except SeedGridError:
-        raise
-    except Exception as error:
-        # Whatever library the hub's client speaks HTTP with, its errors are no types of ours.
-        raise refused(name, error) from error
     wanted = files_to_fetch(list(there), _folders(name, index, list(there)))
     files = (_file(name, there[each]) for each in wanted)
     return HubModel(
@@ -138,8 +136,24 @@ def host() -> str:
     return str(ENDPOINT)
 
 
+@contextlib.contextmanager
+def translated(hub_id: str) -> Iterator[None]:
+    """Turn whatever the hub's client raises in the block into one of our sentences.
+
+    Raises:
+        ModelError: As `refused` says.
+    """
+    try:
+        yield
+    except SeedGridError:
+        raise
+    except Exception as error:
+        # Whatever library the client speaks HTTP with, its errors are no types of ours.
+        raise refused(hub_id, error) from error
+
+
 def refused(hub_id: str, error: Exception) -> ModelError:
-    """Say what a refusal of the hub's client means."""
+    """Say what a refusal of the hub's client means; one that is unknown is logged."""
     from huggingface_hub import errors
 
     if isinstance(error, errors.GatedRepoError):
@@ -153,6 +167,7 @@ def refused(hub_id: str, error: Exception) -> ModelError:
         return ModelError("download_full", value=hub_id)
     if isinstance(error, errors.OfflineModeIsEnabled | OSError) or _is_connection(error):
         return ModelError("download_offline", value=hub_id, host=host())
+    logger.warning("the hub's client refused", exc_info=error)
     return ModelError("download_failed", value=hub_id, reason=reason)
 
 
@@ -194,7 +209,7 @@ def _folders(hub_id: str, index: dict[str, Any], names: Sequence[str]) -> list[s
     for folder, class_name in components.items():
         own = [name for name in names if name.startswith(f"{folder}/")]
         is_safe = any(name.endswith(".safetensors") for name in own)
-        if own and not is_safe and not _NO_WEIGHTS.search(class_name):
+        if own and not is_safe and not WITHOUT_WEIGHTS.search(class_name):
             raise ModelError("model_pickle", value=hub_id, file=f"{folder}/")
     return list(components)
 

@@ -9,7 +9,6 @@ not fit a model is found out when it is loaded. Needs no torch.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -17,9 +16,10 @@ from typing import Final
 from seedgrid.core.errors import InputError, ModelError
 from seedgrid.core.names import is_folder_name
 from seedgrid.core.recipe import Lora
+from seedgrid.core.variables import models_folders
 from seedgrid.models.digests import file_digest
 from seedgrid.models.files import read_header
-from seedgrid.storage.cache import recall, remember
+from seedgrid.storage.cache import recall_texts, remember_one
 
 SUFFIX: Final = ".safetensors"
 FOLDER: Final = "loras"
@@ -69,9 +69,8 @@ def take_lora(path: Path) -> LoraFile:
     if path.suffix != SUFFIX or not path.is_file():
         raise ModelError("lora_missing", value=path.name[:80])
     found = _checked(path)
-    places = recall(_PLACES)
-    known = [place for place in places.get(found.id, []) if place != str(path)]
-    remember(_PLACES, places | {found.id: [str(path), *known]})
+    known = [place for place in recall_texts(_PLACES).get(found.id, []) if place != str(path)]
+    remember_one(_PLACES, found.id, [str(path), *known])
     return found
 
 
@@ -93,10 +92,9 @@ def recorded_lora(lora: Lora) -> Path:
 def _known(name: str) -> list[Path]:
     if not is_folder_name(name):
         return []
-    roots = [Path(part) for part in os.environ.get("SEEDGRID_MODELS", "").split(os.pathsep) if part]
-    folders = [place for root in roots for place in (root / FOLDER, root)]
+    folders = [place for root in models_folders() for place in (root / FOLDER, root)]
     file = name if name.endswith(SUFFIX) else f"{name}{SUFFIX}"
-    used = [Path(place) for place in recall(_PLACES).get(name.removesuffix(SUFFIX), [])]
+    used = [Path(place) for place in recall_texts(_PLACES).get(name.removesuffix(SUFFIX), [])]
     return used + [folder / file for folder in folders]
 
 

@@ -14,7 +14,7 @@ import psutil
 
 from seedgrid.core.errors import ModelError
 from seedgrid.core.recipe import DType
-from seedgrid.models.dtypes import likely_device_type
+from seedgrid.models.dtypes import likely_device_type, weights_bytes
 
 _SHARE: Final = 0.9
 """Of the memory, what a model may take: the system needs some, too."""
@@ -39,7 +39,7 @@ def check_room(model: str, num_parameters: int, dtype: DType) -> None:
     Raises:
         ModelError: `model_memory`.
     """
-    wanted = num_parameters * (4 if dtype == "float32" else 2)
+    wanted = weights_bytes(num_parameters, dtype)
     own = int(psutil.virtual_memory().total + psutil.swap_memory().total)
     if wanted > own:
         sizes = {"wanted": f"{wanted / 1e9:.1f}", "own": f"{own / 1e9:.1f}"}

@@ -21,7 +21,7 @@ from seedgrid.core.errors import ModelError
 from seedgrid.core.names import is_folder_name
 from seedgrid.models.fetching import discard_unfinished, repository_folder
 from seedgrid.models.single_file import configuration_source
-from seedgrid.storage.files import make_folder
+from seedgrid.storage.files import make_folder, size_of
 
 SUFFIX: Final = ".safetensors"
 
@@ -109,11 +109,10 @@ def delete(hub_id: str, path: Path) -> int:
 
 
 def _delete_own(path: Path) -> int:
+    freed = size_of(path)
     if path.is_dir():
-        freed = sum(each.stat().st_size for each in path.rglob("*") if each.is_file())
         shutil.rmtree(path)
         return freed
-    freed = path.stat().st_size
     path.unlink()
     beside = path.with_suffix("")
     return freed + (_delete_own(beside) if beside.is_dir() else 0)

@@ -20,14 +20,15 @@ from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import ModelError
 from seedgrid.core.names import is_folder_name, is_hub_id, is_revision
 from seedgrid.core.recipe import ModelRef
+from seedgrid.core.variables import models_folders
 from seedgrid.models.cards import make_card
-from seedgrid.models.fetching import repository_folder
+from seedgrid.models.fetching import hub_cache, repository_folder
 from seedgrid.models.files import INDEX, PICKLE_SUFFIXES, ModelFiles, read_folder
 from seedgrid.models.hub import read_name
 from seedgrid.models.own import own_folder
 from seedgrid.models.single_file import configuration_source, read_single_file
 from seedgrid.storage.assets import assets_folder
-from seedgrid.storage.cache import recall, remember
+from seedgrid.storage.cache import recall_texts, remember_one
 
 BUNDLED: Final = "bundled"
 
@@ -138,7 +139,7 @@ def installed() -> tuple[Model, ...]:
     Those that are damaged are listed too; reading their `card` tells what is wrong.
     """
     folders = [path for root in _roots() if root.is_dir() for path in sorted(root.iterdir())]
-    folders += [Path(place) for places in recall(_PLACES).values() for place in places]
+    folders += [Path(place) for places in recall_texts(_PLACES).values() for place in places]
     folders += _hub_snapshots()
     models = {BUNDLED: find(BUNDLED)} if bundled_folder().is_dir() else {}
     for path in folders:
@@ -187,22 +188,19 @@ def _known_places(name: str) -> list[Path]:
     """Return where a local model of that name may lie; a name is one path segment."""
     if not is_folder_name(name):
         return []
-    places = [Path(place) for place in recall(_PLACES).get(name, [])]
+    places = [Path(place) for place in recall_texts(_PLACES).get(name, [])]
     return places + [root / name for root in _roots()]
 
 
 def _remember_place(model: Model) -> None:
     """Remember a folder, so that its name alone finds it again when a picture is verified."""
-    places = recall(_PLACES)
-    known = places.setdefault(model.id, [])
+    known = recall_texts(_PLACES).get(model.id, [])
     if str(model.path) not in known:
-        known.append(str(model.path))
-        remember(_PLACES, places)
+        remember_one(_PLACES, model.id, [*known, str(model.path)])
 
 
 def _roots() -> list[Path]:
-    named = os.environ.get("SEEDGRID_MODELS", "").split(os.pathsep)
-    return [*(Path(part) for part in named if part), own_folder()]
+    return [*models_folders(), own_folder()]
 
 
 def find_in_hub_cache(hub_id: str, revision: str | None) -> Model:
@@ -222,7 +220,7 @@ def find_in_hub_cache(hub_id: str, revision: str | None) -> Model:
     # `snapshot_download` without the network wants every file of a repository, also those that
     # nobody loads; what a model is made of, its index says.
     try:
-        index = try_to_load_from_cache(hub_id, INDEX, revision=revision, cache_dir=_hub_cache())
+        index = try_to_load_from_cache(hub_id, INDEX, revision=revision, cache_dir=hub_cache())
     except HFValidationError as error:
         raise ModelError("model_not_downloaded", value=hub_id) from error
     if isinstance(index, str):
@@ -234,15 +232,9 @@ def find_in_hub_cache(hub_id: str, revision: str | None) -> Model:
     return Model(id=hub_id, revision=fetched[-1].name, path=fetched[-1])
 
 
-def _hub_cache() -> Path:
-    from huggingface_hub import constants
-
-    return Path(constants.HF_HUB_CACHE)
-
-
 def _hub_snapshots() -> list[Path]:
     """Return the newest snapshot of each model in the hub's cache."""
-    repositories = sorted(_hub_cache().glob("models--*"))
+    repositories = sorted(hub_cache().glob("models--*"))
     return [path for each in repositories for path in _snapshots(each)[-1:]]
 
 

@@ -7,37 +7,19 @@ the Hugging Face cache. The family is read off the names of the tensors.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from seedgrid.core.errors import ModelError
 from seedgrid.models.files import ModelFiles, count_parameters, read_folder, read_header
 
-
-@dataclass(frozen=True, kw_only=True)
-class Signature:
-    """How a family is recognised, and where its configurations can be had.
-
-    Attributes:
-        tensor: The beginning of a name that only this family's files hold.
-        hub_id: Of the repository with its configurations.
-    """
-
-    tensor: str
-    hub_id: str
-
-
-_SIGNATURES: Final = (
-    Signature(tensor="conditioner.embedders.1.", hub_id="stabilityai/stable-diffusion-xl-base-1.0"),
-    Signature(
-        tensor="cond_stage_model.transformer.", hub_id="stable-diffusion-v1-5/stable-diffusion-v1-5"
-    ),
-    Signature(
-        tensor="model.diffusion_model.joint_blocks.",
-        hub_id="stabilityai/stable-diffusion-3-medium-diffusers",
-    ),
-)
+_CONFIGURATIONS: Final = {
+    "conditioner.embedders.1.": "stabilityai/stable-diffusion-xl-base-1.0",
+    "cond_stage_model.transformer.": "stable-diffusion-v1-5/stable-diffusion-v1-5",
+    "model.diffusion_model.joint_blocks.": "stabilityai/stable-diffusion-3-medium-diffusers",
+}
+"""Where a family's configurations can be had, by how a tensor begins that only its files hold."""
 
 
 def configuration_source(path: Path) -> str | Path:
@@ -50,9 +32,9 @@ def configuration_source(path: Path) -> str | Path:
     beside = path.with_suffix("")
     if (beside / "model_index.json").is_file():
         return beside
-    for signature in _SIGNATURES:
-        if any(name.startswith(signature.tensor) for name in header):
-            return signature.hub_id
+    for tensor, hub_id in _CONFIGURATIONS.items():
+        if any(name.startswith(tensor) for name in header):
+            return hub_id
     raise ModelError("model_unrecognised", value=path.name)
 
 

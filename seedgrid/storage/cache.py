@@ -9,12 +9,18 @@ import contextlib
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, TypeVar
 
 import platformdirs
+from pydantic import BaseModel, ValidationError
 
 from seedgrid.core.errors import LibraryError
 from seedgrid.storage.files import make_folder, write_atomically
+
+Kind = TypeVar("Kind", bound=BaseModel)
+
+MAX_VALUES: Final = 200
+"""Of one name: all of them are read whenever one is asked for, and strangers may make more."""
 
 
 def cache_folder() -> Path:
@@ -31,8 +37,46 @@ def recall(name: str) -> dict[str, Any]:
     return {}
 
 
+def recall_texts(name: str) -> dict[str, list[str]]:
+    """Return the lists of texts that were remembered under a name; anything else is left out."""
+    return {
+        key: [text for text in texts if isinstance(text, str)]
+        for key, texts in recall(name).items()
+        if isinstance(texts, list)
+    }
+
+
 def remember(name: str, data: dict[str, Any]) -> None:
     """Keep a dictionary of plain values under a name."""
     with contextlib.suppress(OSError, LibraryError):
         make_folder(cache_folder())
         write_atomically(cache_folder() / f"{name}.json", json.dumps(data).encode())
+
+
+def remember_one(name: str, key: str, value: object) -> None:
+    """Keep one more plain value under a name, by its key."""
+    remember(name, recall(name) | {key: value})
+
+
+def recall_value(name: str, key: str, kind: type[Kind]) -> Kind | None:
+    """Return a value that `remember_value` kept, if it did; of another release it is none."""
+    return _read(recall(name).get(key), kind)
+
+
+def recall_values(name: str, kind: type[Kind]) -> list[Kind]:
+    """Return all values that `remember_value` kept under a name, but those of other releases."""
+    found = (_read(data, kind) for data in recall(name).values())
+    return [value for value in found if value is not None]
+
+
+def remember_value(name: str, key: str, value: BaseModel) -> None:
+    """Keep a value under a name, by its key; of very many those that came first are forgotten."""
+    known = recall(name) | {key: value.model_dump_json()}
+    remember(name, dict(list(known.items())[-MAX_VALUES:]))
+
+
+def _read(data: object, kind: type[Kind]) -> Kind | None:
+    try:
+        return kind.model_validate_json(data) if isinstance(data, str) else None
+    except ValidationError:
+        return None

@@ -15,6 +15,8 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterator
+from functools import partial
+from itertools import takewhile
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -30,7 +32,9 @@ _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 _FORBIDDEN: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 
 
-def write_atomically(path: Path, data: bytes, *, temporary_folder: Path | None = None) -> None:
+def write_atomically(
+    path: Path, data: bytes, *, temporary_folder: Path | None = None, mode: int = 0o666
+) -> None:
     """Write a file; when this returns it is on the disk, whole, under its name.
 
     Args:
@@ -38,17 +42,22 @@ def write_atomically(path: Path, data: bytes, *, temporary_folder: Path | None =
         data: The whole content.
         temporary_folder: Where the unfinished file lies, on the same file system; beside `path`
             by default. A killed process leaves at most one file there.
+        mode: Who may read and write it, as far as the process's own mask lets them.
 
     Raises:
         LibraryError: `disk_full`, `folder_read_only` or `folder_refuses`; nothing is left behind.
     """
-    with open_atomically(path, temporary_folder=temporary_folder) as file:
+    with open_atomically(path, temporary_folder=temporary_folder, mode=mode) as file:
         file.write(data)
 
 
 @contextlib.contextmanager
-def open_atomically(path: Path, *, temporary_folder: Path | None = None) -> Iterator[BinaryIO]:
+def open_atomically(
+    path: Path, *, temporary_folder: Path | None = None, mode: int = 0o666
+) -> Iterator[BinaryIO]:
     """Open a file to write piece by piece; it gets its name when the block ends, or never.
+
+    See `write_atomically` for what it is told.
 
     Raises:
         LibraryError: `disk_full`, `folder_read_only` or `folder_refuses`; nothing is left behind.
@@ -57,7 +66,7 @@ def open_atomically(path: Path, *, temporary_folder: Path | None = None) -> Iter
     temporary = (temporary_folder or path.parent) / name
     with refusals(path):
         try:
-            with temporary.open("x+b") as file:
+            with open(temporary, "x+b", opener=partial(os.open, mode=mode)) as file:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
@@ -76,8 +85,8 @@ def make_folder(path: Path) -> None:
         LibraryError: As `write_atomically`.
     """
     with refusals(path):
-        missing = [folder for folder in (path, *path.parents) if not folder.exists()]
-        for folder in reversed(missing):
+        missing = takewhile(lambda folder: not folder.exists(), (path, *path.parents))
+        for folder in reversed(tuple(missing)):
             folder.mkdir(exist_ok=True)
             sync_folder(folder.parent)
         if not path.is_dir():
@@ -103,6 +112,20 @@ def check_room(folder: Path, num_bytes: int) -> None:
         raise LibraryError(
             "disk_low", value=str(folder), wanted=wanted, free=f"{free / 1e6:.1f} MB"
         )
+
+
+def size_of(path: Path) -> int:
+    """Return how many bytes a file has, or all files of a folder; what goes meanwhile has none."""
+    num_bytes = 0
+    for each in (path, *path.rglob("*")):
+        with contextlib.suppress(FileNotFoundError):
+            num_bytes += each.stat().st_size if each.is_file() else 0
+    return num_bytes
+
+
+def nearest_folder(path: Path) -> Path:
+    """Return a folder, or the one that is there of those in which it would be made."""
+    return next(folder for folder in (path, *path.parents) if folder.is_dir())
 
 
 def sync_folder(folder: Path) -> None:

@@ -28,17 +28,24 @@ MAX_SIDE_PX: Final = 2048
 _MAX_PIXELS: Final = 100_000_000
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 _FORMATS: Final = ("PNG", "JPEG", "WEBP")
-_places: list[Path] = []
+_places: tuple[Path, ...] = ()
 
 
 def know(*folders: Path) -> None:
     """Look into these folders too from now on; they need not be there yet."""
-    _places.extend(folder for folder in folders if folder not in _places)
+    global _places
+    _places = tuple(dict.fromkeys((*_places, *folders)))
+
+
+def forget(folder: Path) -> None:
+    """Look no more into a folder; it is about to be deleted."""
+    global _places
+    _places = tuple(place for place in _places if place != folder)
 
 
 def places() -> tuple[Path, ...]:
     """Return the folders that this process looks into."""
-    return tuple(_places)
+    return _places
 
 
 def place_of(sha256: str) -> Path | None:

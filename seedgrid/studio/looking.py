@@ -95,9 +95,9 @@ class Looking(Starting):
             recipes=[entry.recipe],
         )
 
-    def film_s(self, picture: AnyPicture, library: Library | None = None) -> float | None:
+    def film_s(self, picture: AnyPicture) -> float | None:
         """Say how long a film of a picture will take, by what was painted before; None at first."""
-        return self.engine.known_s([self.find(picture, library).recipe])
+        return self.engine.known_s([self.find(picture).recipe])
 
 
 def _paint(
@@ -135,6 +135,10 @@ class _Recorder:
         if number % every == 0 or number == total:
             self.seen += previews()[:1]
         self._watch.step(number, total, previews)
+
+    def tile(self, number: int, total: int) -> None:
+        """Pass it on; a tile is no frame."""
+        self._watch.tile(number, total)
 
     def freed(self) -> None:
         """Begin anew."""

@@ -81,8 +81,8 @@ class ModelManager:
 
     def downloads(self) -> tuple[Progress, ...]:
         """Return what is fetched, was fetched by this process, or broke off."""
-        now = {each.id: each for each in self._downloads.now()}
-        return (*({each.id: each for each in self._downloads.unfinished()} | now).values(),)
+        known = (*self._downloads.unfinished(), *self._downloads.now())
+        return tuple({each.id: each for each in known}.values())
 
     def wait(self, hub_id: str, timeout_s: float | None = None) -> Progress:
         """Wait until a download ends in one way or another, or until time is up."""

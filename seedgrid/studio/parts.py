@@ -52,6 +52,9 @@ class Parts:
         runs_per_owner: How many runs each visitor of the page may have waiting or running.
         bounds: What strangers may ask for beside.
         on_lost: Called when the engine is lost for good: the process should end.
+
+    Attributes:
+        placement: Where pictures are computed unless a run says otherwise.
     """
 
     def __init__(
@@ -70,7 +73,7 @@ class Parts:
         self.library_folder = Path(library or default_library()).expanduser().absolute()
         starts.know(self.library_folder / STARTS)
         self._trials: dict[str, Future[PortableTrial]] = {}  # by model
-        self._placement = placement or Placement(device=device, previews=False)
+        self.placement = placement or Placement(device=device, previews=False)
         self._making = threading.RLock()
         self._backend = backend
         self._library: Library | None = None
@@ -140,7 +143,7 @@ class Parts:
             if self._engine is None:
                 self._engine = Engine(
                     self.backend,
-                    placement=self._placement,
+                    placement=self.placement,
                     runs_per_owner=self._runs_per_owner,
                     bounds=self._bounds,
                     on_lost=self._on_lost,
@@ -154,11 +157,6 @@ class Parts:
             ModelError: The model is not there, is damaged, or is not safe to load.
         """
         return self.backend.card(model or self.model)
-
-    @property
-    def placement(self) -> Placement:
-        """Where pictures are computed unless a run says otherwise."""
-        return self._placement
 
     @property
     def warmth(self) -> Warmth:
@@ -266,7 +264,7 @@ class Parts:
             going = self._trials.get(recipe.model.id)
             if going is None or going.done():  # Who asks again meanwhile waits for the same one.
                 going = self._trials[recipe.model.id] = self.engine.borrow(
-                    lambda backend: backend.try_portable(recipe, self._placement)
+                    lambda backend: backend.try_portable(recipe, self.placement)
                 )
             return going
 

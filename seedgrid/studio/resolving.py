@@ -95,7 +95,7 @@ class Resolving(Parts):
             pixels = starts.read_picture(png.read_bytes(Path(picture).expanduser()))
         else:
             pixels = png.read_pixels(self.find(picture, library).path)
-        return starts.keep((library or self.library).starts, pixels)
+        return (library or self.library).keep_start(pixels)
 
     def take_loras(self, named: Sequence[str]) -> tuple[Lora, ...]:
         """Return LoRAs as recipes hold them; their files are known by their names from now on.
@@ -124,7 +124,7 @@ class Resolving(Parts):
         if starts.place_of(start) is None:
             entry = (library or self.library).find(start)
             pixels = png.read_pixels(entry.path)
-            start = starts.keep((library or self.library).starts, pixels)
+            start = (library or self.library).keep_start(pixels)
         return replace(request, start=start)
 
     def _card_for(self, request: Request, turbo: bool, placement: Placement | None) -> ModelCard:
@@ -132,7 +132,7 @@ class Resolving(Parts):
         card = self.card(request.model)
         if not turbo:
             return card
-        device = (placement or self._placement).device
+        device = (placement or self.placement).device
         return quicken(card, request, has_fast_bfloat16=has_fast_bfloat16(device))
 
 

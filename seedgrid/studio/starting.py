@@ -109,7 +109,7 @@ class Starting(Resolving):
         if needs_tiles(recipes[0], card):
             wanted = f"{decoding_bytes(recipes[0], card) / 1e9:.1f}"
             notices = (Notice("final_tiles", value=wanted),)
-            placement = options.get("placement") or self._placement
+            placement = options.get("placement") or self.placement
             options["placement"] = replace(placement, vae_tiling=True)
         jobs = plan_refine(self._joined(picture, parent, options), recipes)
         return self._submit(jobs, notices, options)

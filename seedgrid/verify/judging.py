@@ -26,7 +26,6 @@ from seedgrid.verify.reasons import (
     in_words,
     known_fields,
     passport_differences,
-    reason,
     unknown_fields,
 )
 
@@ -97,7 +96,7 @@ class Painted:
 
 def impossible(name: str, error: SeedGridError) -> Verdict:
     """Say that a claim could not be run, and why."""
-    why = (reason("impossible", error=str(error)),)
+    why = (Reason("impossible", error=str(error)),)
     return Verdict(name=name, verdict="impossible", reasons=why)
 
 
@@ -113,7 +112,7 @@ def judge(claim: Claim, pixels: Outcome, painted: Painted) -> Verdict:
             *(() if is_portable else passport_differences(claim.passport, painted.passport)),
             *reasons,
             *_place(comparison),
-            *([reason("fragile")] if painted.is_fragile else []),
+            *([Reason("fragile")] if painted.is_fragile else []),
         )
     return Verdict(
         name=claim.name,
@@ -133,16 +132,16 @@ def _word(
     claim: Claim, pixels: Pixels, comparison: Comparison | None, painted: Painted
 ) -> tuple[Word, tuple[Reason, ...]]:
     if comparison is None:
-        return "drifted", (reason("size"),)
+        return "drifted", (Reason("size"),)
     forgery = _forgery(claim, pixels, comparison)
     if forgery:
         return "altered", forgery
     if comparison.is_identical:
         return "identical", ()
     if claim.recipe.is_portable:
-        return "altered", (reason("portable_differs"),)
+        return "altered", (Reason("portable_differs"),)
     if painted.doubt:
-        return "drifted", (reason(painted.doubt),)
+        return "drifted", (Reason(painted.doubt),)
     return _excused(claim.passport, painted.passport, comparison)
 
 
@@ -150,13 +149,13 @@ def _forgery(claim: Claim, pixels: Pixels, comparison: Comparison) -> tuple[Reas
     """Say what in the file does not fit itself; no tolerance excuses that."""
     found = []
     if claim.is_altered:
-        found.append(reason("digest" if comparison.is_identical else "altered"))
+        found.append(Reason("digest" if comparison.is_identical else "altered"))
         if pixels_sha256(pixels) == claim.pixels_sha256:
-            found.append(reason("altered_but_reproduces"))
+            found.append(Reason("altered_but_reproduces"))
     if claim.shown_otherwise:
-        found.append(reason("shown_otherwise", what=", ".join(claim.shown_otherwise)))
+        found.append(Reason("shown_otherwise", what=", ".join(claim.shown_otherwise)))
     if claim.told_otherwise:
-        found.append(reason("told_otherwise"))
+        found.append(Reason("told_otherwise"))
     return tuple(found)
 
 
@@ -165,7 +164,7 @@ def _unverified(claim: Claim) -> tuple[Reason, ...]:
     recipe = claim.recipe
     if not recipe.typed_prompt:
         return ()
-    return (reason("typed_unverified", typed=recipe.typed_prompt, painted=recipe.prompt),)
+    return (Reason("typed_unverified", typed=recipe.typed_prompt, painted=recipe.prompt),)
 
 
 def _excused(
@@ -180,7 +179,7 @@ def _excused(
     explaining = rounding.explaining(pair for pair in differing if pair[0] in known)
     if explaining:
         is_rounding = rounding.is_rounding(comparison)
-        said = reason(
+        said = Reason(
             "close" if is_rounding else "unexplained",
             names=in_words(explaining),
             limit=rounding.MAX_DIFFERENCE,
@@ -190,12 +189,12 @@ def _excused(
     if rounding.of_weight(name for name, _ in differing):
         return "drifted", ()
     if unknown := rounding.of_weight(unknown_fields(then, now)):
-        return "drifted", (reason("passport_unknown", names=in_words(unknown)),)
-    return "altered", (reason("same_passport"),)
+        return "drifted", (Reason("passport_unknown", names=in_words(unknown)),)
+    return "altered", (Reason("same_passport"),)
 
 
 def _place(comparison: Comparison | None) -> Sequence[Reason]:
     if comparison is None or comparison.where is None:
         return ()
     where = asdict(comparison.where)
-    return (reason("where", pixels=comparison.differing_pixels, **where),)
+    return (Reason("where", pixels=comparison.differing_pixels, **where),)

@@ -6,10 +6,9 @@ Other languages translate the code, as they do for errors.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
-from seedgrid.core.errors import plain_data
+from seedgrid.core.notices import Notice
 from seedgrid.core.recipe import Passport
 from seedgrid.diffusion import instruction_limits
 from seedgrid.locales import english
@@ -27,30 +26,15 @@ FIELD_NAMES: Final[dict[str, str]] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class Reason:
-    """One thing to say.
+class Reason(Notice):
+    """One thing to say."""
 
-    Attributes:
-        code: A key of `REASONS`.
-        data: What the sentence is filled with.
-    """
-
-    code: str
-    data: dict[str, Any] = field(default_factory=dict)
+    sentences = REASONS
 
     @property
     def is_difference(self) -> bool:
         """Whether it tells how then and now differ."""
         return self.code in {"passport_field", "passport_missing"}
-
-    def __str__(self) -> str:
-        return REASONS[self.code].format(**self.data)
-
-
-def reason(code: str, **data: Any) -> Reason:  # noqa: ANN401 (what a sentence is filled with)
-    """Make a reason."""
-    return Reason(code=code, data=plain_data(data))
 
 
 def passport_differences(then: Passport, now: Passport) -> tuple[Reason, ...]:
@@ -60,10 +44,10 @@ def passport_differences(then: Passport, now: Passport) -> tuple[Reason, ...]:
         Nothing when they are equal as far as the older one says; one reason when it is empty.
     """
     if then == Passport():
-        return (reason("passport_missing"),)
+        return (Reason("passport_missing"),)
     before, after = _flat(then), _flat_now(now)
     return tuple(
-        reason("passport_field", name=_in_words(name), then=value, now=after.get(name, "unknown"))
+        Reason("passport_field", name=_in_words(name), then=value, now=after.get(name, "unknown"))
         for name, value in before.items()
         if after.get(name) != value
     )

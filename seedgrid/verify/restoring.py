@@ -10,7 +10,7 @@ from typing import Final
 
 from seedgrid.core.recipe import Passport
 from seedgrid.diffusion import instruction_limits
-from seedgrid.verify.reasons import Reason, reason
+from seedgrid.verify.reasons import Reason
 
 _CAPABILITIES: Final = ("DEFAULT", "AVX2", "AVX512")
 # What makes a newer processor compute as an older one did, as far as its libraries can be told.
@@ -53,12 +53,12 @@ def limits_of(then: Passport, now: Passport) -> Limits:
         return Limits(environment=None, reasons=(_cannot(then),))
     what = ", ".join(f"{name}={value}" for name, value in sorted(limits.items()))
     return Limits(
-        environment=limits, reasons=(reason("restored", what=what or "no instruction limits"),)
+        environment=limits, reasons=(Reason("restored", what=what or "no instruction limits"),)
     )
 
 
 def _cannot(then: Passport) -> Reason:
-    return reason("not_restored", what=f"CPU instructions {then.cpu_capability}")
+    return Reason("not_restored", what=f"CPU instructions {then.cpu_capability}")
 
 
 def _rank(passport: Passport) -> int:

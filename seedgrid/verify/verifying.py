@@ -19,7 +19,7 @@ from seedgrid.diffusion.placement import placement_of
 from seedgrid.diffusion.worker.spawn import paint_in_child
 from seedgrid.verify.claim import Claim, read_claim
 from seedgrid.verify.judging import Painted, Verdict, impossible, judge
-from seedgrid.verify.reasons import Reason, passport_changes, reason
+from seedgrid.verify.reasons import Reason, passport_changes
 from seedgrid.verify.restoring import limits_of
 
 logger = logging.getLogger(__name__)
@@ -162,7 +162,7 @@ def _restored(
         for name in ("offload", "vae_slicing", "vae_tiling", "channels_last", "attention")
         if getattr(placement, name) != getattr(Placement(), name)
     ]
-    return [reason("restored", what=", ".join(what))] if what else []
+    return [Reason("restored", what=", ".join(what))] if what else []
 
 
 def _is_fragile(backend: Backend, recipe: Recipe) -> bool:

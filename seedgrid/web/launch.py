@@ -47,6 +47,7 @@ with quickly():
     from seedgrid.web.page import Answers, build_app, make_answers, make_i18n
     from seedgrid.web.server import app
     from seedgrid.web.server.file_work import FileWorkBounds
+    from seedgrid.web.server.sessions import NUM_KEPT, keep_no_sessions
     from seedgrid.web.server.uploads import UploadBounds
     from seedgrid.web.state.visitor_libraries import VisitorLibraries
 
@@ -105,10 +106,16 @@ def main(
         if port and free != port:
             say(f"Port {port} is in use, taking {free}.")
         options = launch_options(answers, language=language, host=host)
-        demo.launch(server_name=host, server_port=free, prevent_thread_lock=True, **options)
+        serve(demo, server_name=host, server_port=free, **options)
         say(f"SeedGrid is at {demo.local_url}")
         threading.Thread(target=warm, args=(studio,), name="seedgrid-warm", daemon=True).start()
         wait_until_stopped(demo, studio)
+
+
+def serve(demo: gr.Blocks, **options: Any) -> None:  # noqa: ANN401 (as `Blocks.launch` has them)
+    """Serve a page in the background, with what `launch_options` says and more."""
+    demo.launch(prevent_thread_lock=True, state_session_capacity=NUM_KEPT, **options)
+    keep_no_sessions(demo)
 
 
 def wait_until_stopped(demo: gr.Blocks, studio: Studio) -> None:

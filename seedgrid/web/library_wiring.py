@@ -23,7 +23,9 @@ from seedgrid.web.server.uploads import taken_in
 from seedgrid.web.state.page_state import read_page_state
 from seedgrid.web.wiring import PRIVATE, Updates, address_of, or_skip, said, show_page, updates
 
-_ASK_AGAIN_JS: Final = "() => SeedGrid.askLibrary?.()"
+_FOUND_JS: Final = "() => SeedGrid.libraryAnswered?.()"
+_EMPTIED_JS: Final = "() => { SeedGrid.libraryAnswered?.(); SeedGrid.askLibrary?.(); }"
+_DROP_JS: Final = "(state, files) => SeedGrid.turn(state, {}, files)"
 _CHECK_JS: Final = "(status) => SeedGrid.checkLibrary?.(status)"
 
 
@@ -56,11 +58,12 @@ def _wire_pictures(view: View, actions: LibraryActions) -> None:
     def on_note(kept: object, event: gr.EventData) -> object:
         return _problem(actions.on_note(said(event, "id"), said(event, "note"), kept), kept)
 
-    view.library.search(on_search, view.state, [view.status, view.library], **PRIVATE)
+    found = view.library.search(on_search, view.state, [view.status, view.library], **PRIVATE)
+    found.then(None, js=_FOUND_JS, api_visibility="private")
     show_page(view, view.library.open, on_open)
     show_page(view, view.stage.example, on_example)
     emptied = view.library.empty(on_empty, view.state, view.status, **PRIVATE)
-    emptied.then(None, js=_ASK_AGAIN_JS, api_visibility="private")
+    emptied.then(None, js=_EMPTIED_JS, api_visibility="private")
 
     def on_folder(kept: object, event: gr.EventData, request: gr.Request) -> object:
         host = request.client.host if request.client else ""
@@ -100,7 +103,7 @@ def _wire_drop(view: View, actions: LibraryActions, file_work: FileWork) -> None
         fields = begun if filled.request is None else write_fields(filled.request)
         return *updates(replace(update, status=status, fields=fields)), None
 
-    show_page(view, view.drop.upload, on_drop, view.drop, also=[view.drop])
+    show_page(view, view.drop.upload, on_drop, view.drop, also=[view.drop], js=_DROP_JS)
 
 
 def _outcome(outcome: Outcome) -> Updates:

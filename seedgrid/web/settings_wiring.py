@@ -18,8 +18,7 @@ from seedgrid.web.actions.form import read_form, read_round
 from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.components.layout import View
 from seedgrid.web.serializers import stage
-from seedgrid.web.serializers.shapes import shapes_of
-from seedgrid.web.state.model_options import Offer, offered_words
+from seedgrid.web.state.model_options import Offer, offered_words, shapes_of
 from seedgrid.web.state.page_state import read_page_state
 from seedgrid.web.texts import choose_language, say, word
 from seedgrid.web.wiring import PRIVATE, QUEUED, Updates, said, updates

@@ -37,7 +37,10 @@ PRIVATE: Final[dict[str, Any]] = {
 QUEUED: Final = PRIVATE | {"queue": True}
 """For answers that come in pieces."""
 
-_ARRIVING_JS: Final = "(state) => SeedGrid.arriving(state)"
+# A browser's questions in turns: each begins where the answer before it led (assets/turns.js).
+_TURN_JS: Final = "(state) => SeedGrid.turn(state)"
+_ARRIVING_JS: Final = "(state) => SeedGrid.turn(...SeedGrid.arriving(state))"
+_ANSWERED_JS: Final = "() => SeedGrid.answered()"
 # The pick is the browser's: what is ringed when the button is pressed is what is refined.
 _PICK_JS: Final = "(state) => [SeedGrid.withPick(state)]"
 
@@ -77,23 +80,20 @@ def _wire_rounds(view: View, handlers: Handlers, demo: gr.Blocks) -> None:
 
     show = partial(show_page, view)
     placed = {row.name: view.settings[row.name] for row in ON_PAGE if row.belongs == "placement"}
-    generate = partial(
-        gr.on,
-        [view.bar.generate.click, view.bar.prompt.submit, view.bar.seeds.submit],
-        js=_fields_js(fields_by_name(view), width="sg-width"),
-    )
-    refine = partial(view.card.refine.click, js=_fields_js(placed | {"vary": view.card.vary}))
-    show(partial(demo.load, js=_ARRIVING_JS), on_load, view.payload)
+    sent = [view.bar.generate.click, view.bar.prompt.submit, view.bar.seeds.submit]
+    fields_js = _fields_js(fields_by_name(view), width="sg-width")
+    refine_js = _fields_js(placed | {"vary": view.card.vary})
+    show(demo.load, on_load, view.payload, js=_ARRIVING_JS)
     show(view.payload.arrive, on_arrive)
-    show(generate, on_generate, view.payload)
-    show(refine, of_pick(handlers.on_refine), view.payload)
+    show(partial(gr.on, sent), on_generate, view.payload, js=fields_js)
+    show(view.card.refine.click, of_pick(handlers.on_refine), view.payload, js=refine_js)
     for button, start in (
         (view.card.subtle, partial(handlers.on_variations, SUBTLE)),
         (view.card.strong, partial(handlers.on_variations, STRONG)),
         (view.card.double, partial(handlers.on_final, 2)),
         (view.card.fourfold, partial(handlers.on_final, 4)),
     ):
-        show(partial(button.click, js=_fields_js(placed)), of_pick(start), view.payload)
+        show(button.click, of_pick(start), view.payload, js=_fields_js(placed))
     show(view.back.click, on_back)
     show(view.rail.go, on_go)
     show(view.again.click, on_again)
@@ -105,8 +105,12 @@ def show_page(
     handler: Callable[..., Updates | Awaitable[Updates]],
     *inputs: object,
     also: Sequence[object] = (),
+    js: str = _TURN_JS,
 ) -> None:
     """Show the page that a handler answers with; the stage then follows its run.
+
+    A browser asks one such question at a time: of two that overlap, the second would begin at a
+    place that the first has left, and the answer that comes last would win.
 
     Args:
         view: The components.
@@ -114,9 +118,11 @@ def show_page(
         handler: Answers with values for page state and payload, and for `also`.
         *inputs: What it is told beside the page state.
         also: More components that it fills.
+        js: Takes the turn, and says what the handler is told.
     """
     shown = [view.state, view.payload, *also]
-    trigger(handler, [view.state, *inputs], shown, **PRIVATE)
+    answered = trigger(handler, [view.state, *inputs], shown, js=js, **PRIVATE)
+    answered.then(None, js=_ANSWERED_JS, api_visibility="private")  # after a failure too
 
 
 def _wire_card(view: View, handlers: Handlers, checks: Checks) -> None:
@@ -191,7 +197,7 @@ def _fields_js(
         name: [each.elem_id for each in found] if isinstance(found, Sequence) else found.elem_id
         for name, found in components.items()
     } | hidden
-    return f"(state) => [SeedGrid.withPick(state), SeedGrid.seen({json.dumps(ids)})]"
+    return f"(state) => SeedGrid.turn(state, SeedGrid.pick(), SeedGrid.seen({json.dumps(ids)}))"
 
 
 def fields_by_name(view: View) -> dict[str, gr.Component]:

@@ -22,8 +22,8 @@ from steps import SOON_MS, OpenPage
 
 DESKTOP = {"width": 1400, "height": 900}
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-NOBODY_ANSWERS = "Failed to load resource: net::ERR_"
-FLAGS = ("--no-sandbox", "--disable-dev-shm-usage")
+NOT_ANSWERED = "Failed to load resource: "
+FLAGS = ("--no-sandbox", "--disable-dev-shm-usage", "--process-per-site")
 
 
 expect.set_options(timeout=SOON_MS)
@@ -79,9 +79,13 @@ def gate(shared_library: Path) -> Iterator[Gate]:
 
 
 @pytest.fixture(scope="session")
-def shared(browser: Browser) -> Iterator[BrowserContext]:
-    """A visitor who comes again and again: scripts need to be fetched and compiled only once."""
+def shared(browser: Browser, address: str) -> Iterator[BrowserContext]:
+    """A visitor who comes again and again: scripts need to be fetched and compiled only once.
+
+    They stay compiled as long as their process lives, which a tab that stays open keeps alive.
+    """
     context = browser.new_context(viewport=DESKTOP)
+    context.new_page().goto(f"{address}seedgrid/api")
     yield context
     context.close()
 
@@ -143,14 +147,14 @@ def visit(
         path: What follows the address.
         troubles: Where what must not happen is written down.
         count: How many cells it will show.
-        loses_server: Whether the test takes its server away: the browser itself, not the page, then
-            writes into the console, at any later time, that nobody answered.
+        loses_server: Whether the test takes its server or its pictures away: the browser itself,
+            not the page, then writes into the console, at any later time, that nobody answered.
     """
     page = context.new_page()
     page.set_default_timeout(SOON_MS)
 
     def on_console(message: ConsoleMessage) -> None:
-        is_expected = loses_server and message.text.startswith(NOBODY_ANSWERS)
+        is_expected = loses_server and message.text.startswith(NOT_ANSWERED)
         if message.type == "error" and not is_expected:
             troubles.append(message.text)
 
@@ -160,6 +164,7 @@ def visit(
     page.goto(address + path)
     page.locator(f"#sg-stage [data-cell='{count - 1}']").wait_for()
     page.locator("#sg-stage[aria-busy]").wait_for()
+    page.locator("#sg-generate").wait_for()
     return page
 
 

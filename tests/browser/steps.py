@@ -44,8 +44,11 @@ def wait_until_done(page: Page, count: int = 4) -> None:
 def wait_for_new_round(page: Page, before: list[str], count: int = 4) -> None:
     """Wait until the stage shows so many other pictures than before, all finished."""
     page.wait_for_function(
-        """before => [...document.querySelectorAll("#sg-stage [data-cell]")].every(
-            (cell) => cell.dataset.state === "done" && !before.includes(cell.dataset.pictureId))""",
+        """before => {
+            const isNew = ({dataset}) =>
+                dataset.state === "done" && !before.includes(dataset.pictureId);
+            const cells = [...document.querySelectorAll("#sg-stage [data-cell]")];
+            return cells.length > 0 && cells.every(isNew); }""",
         arg=before,
     )
     wait_until_done(page, count)
@@ -68,7 +71,13 @@ def open_experts(page: Page) -> None:
     expect(page.locator("#sg-expert")).to_be_visible()
 
 
+def wait_until_open(page: Page) -> None:
+    """Wait until the server has said where the page is: before that the stage shows nothing yet."""
+    page.wait_for_function("() => SeedGrid.placeNow().epoch >= 0")
+
+
 def generate(page: Page) -> list[str]:
+    wait_until_open(page)
     before = ids(page)
     page.click("#sg-generate")
     wait_for_new_round(page, before)
@@ -76,6 +85,7 @@ def generate(page: Page) -> list[str]:
 
 
 def refine(page: Page, index: int) -> list[str]:
+    wait_until_open(page)
     before = ids(page)
     cell(page, index).click()
     page.click("#sg-refine")

@@ -17,7 +17,7 @@ def test_a_folder_that_refuses_is_made_again_or_another_one_is_taken(
     """On the page, by a click or a name; then everything goes on."""
     folder = tmp_path / "library"
     with serve(folder) as address:
-        page = open_page(at=address)
+        page = open_page(at=address, loses_server=True)
         generate(page)
         shutil.rmtree(folder)
         folder.write_text("in the way")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Self
 
 import numpy as np
+import pytest
 from playwright.sync_api import Page, expect
 from serving import Gate, serve, serve_process
 from steps import (
@@ -155,6 +156,7 @@ def generate_elsewhere(page: Page) -> None:
     generate(page)
 
 
+@pytest.mark.sweep
 def test_ten_random_moments(open_page: OpenPage, tmp_path: Path) -> None:
     """In any order, a restart of the server too: pictures and words are those of the place."""
     chance = np.random.default_rng(7)

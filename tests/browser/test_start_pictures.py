@@ -8,6 +8,17 @@ from PIL import Image
 from playwright.sync_api import Page, expect
 from steps import cell, generate, ids, wait_for_new_round
 
+EARLY = """
+window.sgEarly = 0;
+document.addEventListener("sg-filled", () => { window.sgFilled = true; });
+(function look() {
+  if (window.sgFilled) return;
+  window.sgEarly += Number(Boolean(document.querySelector("#sg-final")?.offsetParent));
+  requestAnimationFrame(look);
+})();
+"""
+"""Counts the frames in which a large final is offered before the server said that it can be."""
+
 
 def test_a_dropped_photograph_begins_the_next_grid(page: Page, tmp_path: Path) -> None:
     """It stands beside the prompt until one lets go of it; so does a picked picture."""
@@ -28,7 +39,11 @@ def test_a_dropped_photograph_begins_the_next_grid(page: Page, tmp_path: Path) -
 
 
 def test_four_large_finals_of_the_pick(page: Page) -> None:
-    """Four strengths in the four cells, twice as wide, below the pick in the tree."""
+    """Four strengths in the four cells, twice as wide; offered once the model is known to."""
+    page.add_init_script(EARLY)
+    page.reload()
+    expect(page.locator("#sg-final")).to_be_visible()
+    assert page.evaluate("sgEarly") == 0
     before = generate(page)
     cell(page, 2).click()
     page.click("#sg-final")

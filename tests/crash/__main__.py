@@ -8,15 +8,15 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.crash import kills, sweep
+from tests.crash import kills, signals, sweep
 
 
 def main() -> int:
     """Run one of the tests; 1 when a promise is broken."""
     parser = argparse.ArgumentParser(prog="python -m tests.crash")
-    parser.add_argument("test", choices=["kills", "sweep"])
-    parser.add_argument("--count", type=int, default=300, help="how many kills")
-    parser.add_argument("--seed", type=int, default=0, help="of the moments of the kills")
+    parser.add_argument("test", choices=["kills", "signals", "sweep"])
+    parser.add_argument("--count", type=int, default=300, help="how many kills or signals")
+    parser.add_argument("--seed", type=int, default=0, help="of their moments")
     parser.add_argument("--writers", type=int, default=1, help="processes on one library")
     parser.add_argument("--every", type=int, default=1, help="take every n-th fault of the sweep")
     parser.add_argument("--start", type=int, default=0, help="the first fault of the sweep")
@@ -31,6 +31,8 @@ def main() -> int:
             broken = kills.run(
                 folder, count=options.count, seed=options.seed, writers=options.writers
             )
+        elif options.test == "signals":
+            broken = signals.run(folder, count=options.count, seed=options.seed)
         else:
             broken = sweep.run(
                 folder,

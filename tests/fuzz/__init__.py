@@ -7,5 +7,5 @@ python -m tests.fuzz control                a reader with faults: all must be fo
 
 Found is: any error that is not an `InputError`, a crash, more than 1 s of the processor, more than
 256 MB. Each is written to a file `found-…` and can be replayed. With atheris installed,
-`--atheris` lets coverage lead instead of outcomes.
+`--atheris` lets coverage lead instead of outcomes (`pip install atheris`; wheels for Linux).
 """

@@ -22,7 +22,7 @@ from tests.fuzz.targets import REFUSED, Target
 MAX_SECONDS: Final = 1.0
 MAX_BYTES: Final = 256 * 1024**2
 
-_MAX_LENGTH: Final = 200_000
+MAX_LENGTH: Final = 200_000
 _MAX_CORPUS: Final = 400
 _PIECES: Final = (
     b"\0",
@@ -124,7 +124,7 @@ def changed(chance: random.Random, corpus: list[bytes], target: Target) -> bytes
     data = bytearray(chance.choice(corpus))
     for _ in range(chance.choice((1, 1, 2, 4, 8))):
         _change(chance, data, corpus)
-    whole = bytes(data[:_MAX_LENGTH])
+    whole = bytes(data[:MAX_LENGTH])
     if chance.random() < 0.8:
         with contextlib.suppress(ValueError, IndexError):
             whole = target.mend(whole)

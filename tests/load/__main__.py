@@ -78,7 +78,7 @@ def run(crowd: Sequence[Visitor | Others], seconds: float, pid: int, folder: Pat
     samples = [Sample(0.0, 0, held_by(pid, folder))]
     while any(thread.is_alive() for thread in threads):
         time.sleep(1.0)
-        num_answers = sum(len(t) for v in crowd for t in v.tally.elapsed_s.copy().values())
+        num_answers = sum(each.num_requests for each in crowd)
         samples.append(Sample(time.monotonic() - start_s, num_answers, held_by(pid, folder)))
     return samples
 
@@ -93,7 +93,12 @@ def tell(
     level = [each for each in samples if warm_s <= each.at_s <= seconds] or [samples[-1]]
     for moment, held in (("start", samples[0]), ("warm", level[0]), ("end", level[-1])):
         _say(f"{moment:6} {held.held}")
-    grown = [_growth(level, name, limit) for name, limit in _MAX_GROWTH.items()]
+    floor = _floor(level)
+    _say(f"lowest memory by tenths: {' '.join(f'{each.held.memory_mb:.0f}' for each in floor)} MB")
+    grown = [
+        _growth(floor if name == "memory_mb" else level, name, limit)
+        for name, limit in _MAX_GROWTH.items()
+    ]
     for what in ("open", "click", "generate", "picture", "thumb"):
         times = sorted(s for tally in tallies for s in tally.elapsed_s.get(what, ()))
         if times:
@@ -130,17 +135,30 @@ def tell(
     return 1 if mixed or errors or not all(grown) else 0
 
 
+def _floor(level: Sequence[Sample]) -> list[Sample]:
+    """Of each tenth the moment with the least memory: a large picture comes and goes in a second.
+
+    Two of 64 megapixels in work are a gigabyte, and would draw any line anywhere.
+    """
+    ends = [round(n * len(level) / 10) for n in range(11)]
+    pieces = [level[start:end] for start, end in pairwise(ends) if start < end]
+    return [min(piece, key=lambda each: each.held.memory_mb) for piece in pieces]
+
+
 def _growth(level: Sequence[Sample], name: str, limit: float) -> bool:
-    """Print how a quantity rose by the line of least squares; whether that is flat."""
-    times = [each.at_s for each in level]
+    """Print how a quantity rose by the line of least squares; whether that is flat.
+
+    By what was asked, not by the clock: a busy machine answers less, and holds no less of it.
+    """
+    asked = [each.num_answers for each in level]
     values = [float(getattr(each.held, name)) for each in level]
-    if len(times) < 3:
+    num_asked = asked[-1] - asked[0]
+    if num_asked == 0:
         return True
-    slope = statistics.linear_regression(times, values).slope
-    passed_s = times[-1] - times[0]
-    is_flat = slope * passed_s <= limit
+    slope = statistics.linear_regression(asked, values).slope
+    is_flat = slope * num_asked <= limit
     word = "flat" if is_flat else f"NOT FLAT (more than {limit:g})"
-    risen = f"{slope * passed_s:+8.1f} in {passed_s:.0f} s ({slope * 60:+.2f} a minute)"
+    risen = f"{slope * num_asked:+8.1f} in {num_asked} requests ({slope * 1000:+.2f} in 1,000)"
     _say(f"{name:12} rises {risen}: {word}")
     return is_flat
 

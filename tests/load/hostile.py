@@ -40,12 +40,18 @@ class Hostile:
         self._client = httpx.Client(base_url=address, timeout=_PATIENCE_S)
         self._open: list[socket.socket] = []
 
+    @property
+    def num_requests(self) -> int:
+        """How much was tried so far."""
+        return self.done.total()
+
     def live(self, until_s: float) -> None:
         """Do one rude thing after the other until this time."""
         kinds = [
             *(self._forged, self._oversized, self._backtracking, self._broken_upload),
             *(self._abandoned, self._slow_reader, self._left_open, self._nested, self._many_ids),
             *(self._verify_flood, self._odd_paths, self._huge_picture, self._bad_zip),
+            *(self._unheard, self._new_sessions),
         ]
         while time.monotonic() < until_s:
             kind = self._random.choice(kinds)
@@ -179,6 +185,18 @@ class Hostile:
             body = {"fn_index": number, "data": [self._state() | {"picked": "0" * 32}]}
             body["session_hash"] = secrets.token_hex(5)
             self._judge(self._client.post("/gradio_api/queue/join", json=body), "verify")
+
+    def _unheard(self) -> None:
+        """Have one session told much, and listen to nothing of it."""
+        number, session = self._page.number("sg-verify", "click"), secrets.token_hex(5)
+        body = {"fn_index": number, "data": [self._state()], "session_hash": session}
+        for _ in range(20):
+            self._judge(self._client.post("/gradio_api/queue/join", json=body), "unheard")
+
+    def _new_sessions(self) -> None:
+        """Leave as much as one request may hold with each of many sessions."""
+        for _ in range(3):
+            self._event("sg-stop", "click", [self._state() | {"round": "x" * 1_900_000}])
 
     def _odd_paths(self) -> None:
         for path in (

@@ -38,6 +38,11 @@ class BadLuck:
         self._folder = folder
         self._has_hung = False
 
+    @property
+    def num_requests(self) -> int:
+        """How much was tried so far."""
+        return self.done.total()
+
     def live(self, until_s: float) -> None:
         """Let one thing after the other go wrong until this time."""
         while time.monotonic() < until_s:

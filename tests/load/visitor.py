@@ -71,6 +71,11 @@ class Visitor:
         self._state: dict[str, Any] = {}
         self._pictures: list[str] = []
 
+    @property
+    def num_requests(self) -> int:
+        """How much was answered so far."""
+        return sum(len(times) for times in self.tally.elapsed_s.copy().values())
+
     def live(self, until_s: float) -> None:
         """Do one thing after the other until this time; what goes wrong is noted."""
         self._try(self._open)

@@ -21,7 +21,7 @@ from typing import Any, Final
 import torch
 
 from seedgrid.diffusion.patch import replaced
-from seedgrid.storage.cache import recall, remember
+from seedgrid.storage.cache import recall, remember_one
 
 Decode = Callable[..., Any]
 
@@ -69,7 +69,7 @@ class Accelerator:
         pictures: torch.Tensor = decode(latents)[0]
         if key not in self._found:
             self._found[key] = torch.equal(_two_by_two(latents, decode), pictures)
-            remember(_CACHE, recall(_CACHE) | {key: self._found[key]})
+            remember_one(_CACHE, key, self._found[key])
         return pictures
 
 

@@ -35,9 +35,8 @@ class Accelerator:
 
     is_probed = False  # The probe wants every row computed.
 
-    def __init__(self, max_bytes: int = MAX_KEPT_BYTES) -> None:
+    def __init__(self) -> None:
         self._rows: OrderedDict[str, _Row] = OrderedDict()
-        self._max_bytes = max_bytes
         self._num_bytes = 0
 
     @contextmanager
@@ -75,7 +74,7 @@ class Accelerator:
         row = _Row(value=value, num_bytes=_num_bytes(value))
         self._rows[key] = row
         self._num_bytes += row.num_bytes
-        while self._num_bytes > self._max_bytes:
+        while self._num_bytes > MAX_KEPT_BYTES:
             _, oldest = self._rows.popitem(last=False)
             self._num_bytes -= oldest.num_bytes
 

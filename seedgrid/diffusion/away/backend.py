@@ -162,6 +162,10 @@ def _tell(watch: Watch | None, kind: str, said: Sequence[object]) -> None:
     if kind == "freed":
         watch.freed()
         return
+    if kind == "tile":
+        number, total = map(int, map(str, said))
+        watch.tile(number, total)
+        return
     *numbers, shown = said
     previews = partial(_as_pixels, shown)
     if kind == "noise":

@@ -6,7 +6,7 @@ loaded in the process that ran it.
     for kind, *said in compute(text, paint=True): ...
 
     ("passport", its JSON)                  loaded, and under which passport it computes
-    ("noise", previews), ("step", number, total, previews)
+    ("noise", previews), ("step", number, total, previews), ("tile", number, total)
     ("pictures", outcomes, elapsed_s)       the end: arrays, or (code, data) for what gave none
     ("failed", class, code, data)           the end, in place of pictures
 """
@@ -105,6 +105,9 @@ class _Teller:
 
     def step(self, number: int, total: int, previews: PreviewMaker) -> None:
         self._news.put(("step", number, total, previews()))
+
+    def tile(self, number: int, total: int) -> None:
+        self._news.put(("tile", number, total))
 
     def freed(self) -> None:
         self._news.put(("freed",))

@@ -54,14 +54,14 @@ def polynomial(x: torch.Tensor, coefficients: tuple[float, ...]) -> torch.Tensor
     return total.add_(coefficients[-1])
 
 
-def exp_(x: torch.Tensor, factor: float = _LOG2_E) -> torch.Tensor:
-    """Return e**x, or 2**(x * factor); between 2**-126 and 2**126. Overwrites its argument.
+def exp(x: torch.Tensor, factor: float = _LOG2_E) -> torch.Tensor:
+    """Return e**x, or 2**(x * factor); between 2**-126 and 2**126.
 
     Args:
         x: float32, contiguous.
         factor: A float32 number.
     """
-    t = x.mul_(factor).clamp_(-126.0, 126.0)
+    t = (x * factor).clamp_(-126.0, 126.0)
     whole = t.round()
     t.sub_(whole)
     value = polynomial(t, _EXP2)
@@ -73,7 +73,7 @@ def exp_(x: torch.Tensor, factor: float = _LOG2_E) -> torch.Tensor:
 
 def _growth(x: torch.Tensor, factor: float) -> torch.Tensor:
     """Return 1 + 2**(x * factor)."""
-    return exp_(x.clone(), factor).add_(1.0)
+    return exp(x, factor).add_(1.0)
 
 
 def silu(x: torch.Tensor) -> torch.Tensor:
@@ -98,7 +98,7 @@ def gelu(x: torch.Tensor) -> torch.Tensor:
 def gelu_tanh(x: torch.Tensor) -> torch.Tensor:
     """Return GELU's approximation by the hyperbolic tangent: x / (1 + e**-2z)."""
     z = (x * x).mul_(x).mul_(_TANH_CUBE).add_(x).mul_(_TANH_SCALE)
-    return x / exp_(z, -_LOG2_E).add_(1.0)
+    return x / _growth(z, -_LOG2_E)
 
 
 def in_pieces(function: Function, x: torch.Tensor) -> torch.Tensor:

@@ -30,7 +30,7 @@ def shares(scores: torch.Tensor, step_anchor: float) -> torch.Tensor:
     """
     greatest = scores.amax(-1, keepdim=True)
     greatest = torch.where(greatest == -math.inf, 0.0, greatest)
-    grown = activations.exp_(scores.sub_(greatest))
+    grown = activations.exp(scores.sub_(greatest))
     return rounded(grown, step_anchor).to(torch.float64)
 
 
@@ -72,10 +72,9 @@ def attention(
     left = on_grid(scaled, -1).reshape(-1, length, query.shape[-1])
     right = on_grid(key, -1).transpose(-1, -2).reshape(-1, key.shape[-1], others)
     values = on_grid(value, -2).reshape(-1, others, value.shape[-1])
+    values = torch.nn.functional.pad(values, (0, 1), value=1.0)  # the last sum is that of shares
     added = _added(mask, is_causal, query, others)
-    result = torch.empty(
-        *left.shape[:2], values.shape[-1], dtype=torch.float32, device=query.device
-    )
+    result = torch.empty(*left.shape[:2], value.shape[-1], dtype=torch.float32, device=query.device)
     rows = min(length, max(1, _SCORES // others))
     heads = max(1, _SCORES // (rows * others)) if rows == length else 1
     for first in range(0, len(left), heads):
@@ -87,8 +86,8 @@ def attention(
                 scores += added[some, part]
             parts = shares(scores, _SHARE_ANCHOR)
             sums = exact_product(parts, values[some])
-            result[some, part] = _divided(sums, parts.sum(-1, keepdim=True))
-    return result.view(*query.shape[:-1], values.shape[-1])
+            result[some, part] = _divided(sums[..., :-1], sums[..., -1:])
+    return result.view(*query.shape[:-1], value.shape[-1])
 
 
 def _added(

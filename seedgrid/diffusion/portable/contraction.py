@@ -11,13 +11,13 @@ one has a grid of its own, so a result never depends on its neighbours in the ba
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
 from seedgrid.diffusion.portable import winograd
 from seedgrid.diffusion.portable.grids import MAX_TERMS, anchor, largest, rounded
-from seedgrid.diffusion.portable.weights import CACHE, Ready, make_ready
+from seedgrid.diffusion.portable.weights import CACHE, Ready, compact, make_ready
 from seedgrid.diffusion.portable.windows import Maps, Windows, convolve
 
 _ROWS_BYTES = 1 << 21
@@ -56,14 +56,19 @@ def linear(
         weights: float32, shape (outputs, inputs).
         bias: float32, shape (outputs,).
     """
-    ready = CACHE.get(weights, lambda: make_ready(weights.detach()[None, :, :, None]))
+    ready = CACHE.get(weights, lambda: _make_rows(weights.detach()))
     rows = inputs.reshape(-1, inputs.shape[-1])
     result = torch.empty(len(rows), len(weights), dtype=torch.float32, device=rows.device)
-    across = ready.matrix[0, :, :, 0].t()
+    across = ready.matrix[0, :, :, 0].to(torch.float64).t()
     for part in _blocks(rows):
         numbers = on_grid(rows[part] * ready.balance, -1)
         result[part] = exact_product(numbers, across)
     return add_bias(result, bias).view(*inputs.shape[:-1], len(weights))
+
+
+def _make_rows(weights: torch.Tensor) -> Ready:
+    ready = make_ready(weights[None, :, :, None])
+    return replace(ready, matrix=compact(ready.matrix))
 
 
 def add_bias(sums: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
@@ -108,9 +113,9 @@ def convolution(
     kernel = CACHE.get(weights, lambda: _make_kernel(weights.detach(), groups))
     maps = _on_grids(inputs.contiguous(), kernel.balance)
     if not kernel.is_transformed:
-        return convolve(maps, kernel.matrix, bias, windows)
+        return convolve(maps, kernel.matrix.to(torch.float64), bias, windows)
     if winograd.serves(maps, windows):
-        return winograd.convolve(maps, kernel.matrix, bias)
+        return winograd.convolve(maps, kernel.matrix.to(torch.float64), bias)
     plain = _plain_kernel(make_ready(_grouped(weights.detach(), groups)))
     return convolve(maps, plain, bias, windows)
 
@@ -121,8 +126,8 @@ class _Kernel:
 
     Attributes:
         balance: As of `Ready`.
-        matrix: float64, the balance multiplied back in: (groups, outputs, inputs, taps), or
-            Winograd's (16, outputs, inputs).
+        matrix: `compact`, the balance multiplied back in: (groups, outputs, inputs, taps), or
+            Winograd's (16, inputs, outputs).
         is_transformed: Which of both.
     """
 
@@ -135,8 +140,10 @@ def _make_kernel(weights: torch.Tensor, groups: int) -> _Kernel:
     ready = make_ready(_grouped(weights, groups))
     transformed = winograd.transformed_weights(ready, (weights.shape[2], weights.shape[3]))
     if transformed is None:
-        return _Kernel(balance=ready.balance, matrix=_plain_kernel(ready), is_transformed=False)
-    return _Kernel(balance=ready.balance, matrix=transformed * ready.balance, is_transformed=True)
+        plain = compact(_plain_kernel(ready))
+        return _Kernel(balance=ready.balance, matrix=plain, is_transformed=False)
+    matrix = compact(transformed * ready.balance[0, :, None])
+    return _Kernel(balance=ready.balance, matrix=matrix, is_transformed=True)
 
 
 def _grouped(weights: torch.Tensor, groups: int) -> torch.Tensor:
@@ -150,8 +157,7 @@ def _plain_kernel(ready: Ready) -> torch.Tensor:
 def _on_grids(inputs: torch.Tensor, balance: torch.Tensor) -> Maps:
     """Give each sample's groups of channels one grid, measured in what they contribute."""
     groups, depth = balance.shape
-    low, high = inputs.view(len(inputs), groups, depth, -1).aminmax(dim=3, keepdim=True)
+    channels = inputs.view(len(inputs), groups, depth, -1)
     contribution = balance.view(1, groups, depth, 1)
-    contributed = torch.maximum(high, low.neg_()) * contribution
-    anchors = anchor(largest(contributed, 2)) / contribution
+    anchors = anchor(largest(largest(channels, 3) * contribution, 2)) / contribution
     return Maps(numbers=inputs, anchors=anchors.view(len(inputs), -1, 1, 1))

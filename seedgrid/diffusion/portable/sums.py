@@ -47,7 +47,8 @@ def moments(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         rows: float32, shape (m, n).
     """
     count = float(rows.shape[1])
-    terms = rows.to(torch.float64)
-    squares = folded(terms * terms)
-    mean = folded(terms) / count
-    return mean, (squares / count - mean * mean).clamp_min_(0.0)
+    terms = torch.empty(2, *rows.shape, dtype=torch.float64, device=rows.device)
+    terms[0] = rows
+    torch.mul(terms[0], terms[0], out=terms[1])
+    mean, square = folded(terms) / count
+    return mean, (square - mean * mean).clamp_min_(0.0)

@@ -91,16 +91,18 @@ class Maps:
         return part
 
 
-def tiles(shape: torch.Size, bytes_a_row: int) -> Iterator[Tile]:
+def tiles(shape: torch.Size, bytes_a_row: int, least_bytes: int = 0) -> Iterator[Tile]:
     """Cut a result into tiles of about `TILE_BYTES`.
 
     Args:
         shape: (n, outputs, height, width).
         bytes_a_row: What the windows of one row of one sample take.
+        least_bytes: Of a tile; more than `TILE_BYTES` where weights should be read less often.
     """
     samples, _, height, _ = shape
-    rows = min(height, max(1, TILE_BYTES // bytes_a_row))
-    together = max(1, TILE_BYTES // (bytes_a_row * rows)) if rows == height else 1
+    tile_bytes = max(TILE_BYTES, least_bytes)
+    rows = min(height, max(1, tile_bytes // bytes_a_row))
+    together = max(1, tile_bytes // (bytes_a_row * rows)) if rows == height else 1
     for first in range(0, samples, together):
         for top in range(0, height, rows):
             some = slice(first, min(first + together, samples))

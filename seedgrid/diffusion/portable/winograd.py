@@ -17,8 +17,11 @@ import torch
 from seedgrid.diffusion.portable.weights import Ready
 from seedgrid.diffusion.portable.windows import Maps, Windows, shifts, tiles
 
-MIN_CHANNELS: Final = 96
+MIN_CHANNELS: Final = 48
 """With fewer, the transforms cost more than the products that they save."""
+
+_MIN_SQUARES: Final = 128
+"""In a tile: the weights, which are larger than the cache, are read once for all of them."""
 
 _EXACT: Final = 2.0**53
 _INPUT_BOUND: Final = 2.0**21  # four numbers of at most 2**19 steps
@@ -34,7 +37,7 @@ def transformed_weights(ready: Ready, kernel: tuple[int, int]) -> torch.Tensor |
         kernel: Height and width.
 
     Returns:
-        float64, shape (16, outputs, inputs), divided by the balance as `ready` is.
+        float64, shape (16, inputs, outputs), divided by the balance as `ready` is.
     """
     groups, outputs, depth, _ = ready.matrix.shape
     if kernel != (3, 3) or groups != 1 or min(outputs, depth) < MIN_CHANNELS:
@@ -42,8 +45,9 @@ def transformed_weights(ready: Ready, kernel: tuple[int, int]) -> torch.Tensor |
     transform = torch.tensor(_WEIGHT_TRANSFORM, dtype=torch.float64, device=ready.matrix.device)
     taps = ready.matrix.view(outputs, depth, 3, 3)
     # Every product is by 0, 1 or a half, and the sums are of few bits: exact, in any order.
-    whole = torch.einsum("ik,ockl,jl->ijoc", transform, taps, transform).reshape(16, outputs, depth)
-    quarter_steps = whole.abs().sum((0, 2)) / (ready.steps[0] / 4)
+    whole = torch.einsum("ik,ockl,jl->ijco", transform, taps, transform)
+    whole = whole.reshape(16, depth, outputs)
+    quarter_steps = whole.abs().sum((0, 1)) / (ready.steps[0] / 4)
     return whole if bool((quarter_steps * _INPUT_BOUND < _EXACT).all()) else None
 
 
@@ -55,54 +59,59 @@ def serves(maps: Maps, windows: Windows) -> bool:
 def convolve(maps: Maps, weights: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
     """Convolve exactly, round once, add the bias.
 
+    Channels run fastest in all that is between, so every step is over long rows of memory.
+
     Args:
         maps: Shape (n, c, h, w), h and w even; their border is of zeros.
         weights: float64, of `transformed_weights`, with the balance multiplied back in.
         bias: float32, shape (outputs,).
     """
     samples, depth, height, width = maps.numbers.shape
-    outputs, shift = weights.shape[1], shifts(bias)
+    outputs, shift = weights.shape[2], shifts(bias)
     result = torch.empty((samples, outputs, height, width), device=maps.numbers.device)
     shape = torch.Size((samples, outputs, height // 2, width // 2))
-    for tile in tiles(shape, 8 * 16 * depth * width // 2):
+    square_bytes = 8 * 16 * depth
+    for tile in tiles(shape, square_bytes * width // 2, square_bytes * _MIN_SQUARES):
         top = 2 * tile.top
         part = maps.part(tile.samples, top, 2 * tile.rows + 2, _SAME.padding)
-        sums = weights @ _transformed(part.transpose(0, 1)).view(16, depth, -1)
-        sums = sums.view(4, 4, outputs, len(part), tile.rows, width // 2)
+        squares = _transformed(part)
+        sums = (squares.view(16, -1, depth) @ weights).view(*squares.shape[:-1], outputs)
         whole = result[tile.samples, :, top : top + 2 * tile.rows]
-        place = whole.transpose(0, 1)
+        place = whole.permute(0, 2, 3, 1)
         for down, line in enumerate(_combined(sums)):
             for across, values in enumerate(_combined(line)):
-                place[..., down::2, across::2] = values
+                place[:, down::2, across::2] = values
         whole.add_(shift)
     return result
 
 
-def _transformed(inputs: torch.Tensor) -> torch.Tensor:
-    """Return float64 (4, 4, c, n, rows, columns): whole steps that float32 still holds exactly."""
-    depth, samples, height, width = inputs.shape
-    result = torch.empty(
-        (4, 4, depth, samples, height // 2 - 1, width // 2 - 1),
-        dtype=torch.float64,
-        device=inputs.device,
-    )
-    for down, line in enumerate(_differences(inputs, 2)):
-        for across, values in enumerate(_differences(line, 3)):
-            result[down, across] = values
-    return result
+def _transformed(part: torch.Tensor) -> torch.Tensor:
+    """Return float64 (4, 4, n, rows, columns, c) of float32 (n, c, height, width)."""
+    moved = part.permute(0, 2, 3, 1)
+    whole = moved.to(torch.float64, memory_format=torch.contiguous_format)
+    samples, height, width, depth = whole.shape
+    rows, columns = height // 2 - 1, width // 2 - 1
+    lines = whole.new_empty(4, samples, rows, width, depth)
+    _write_differences(whole, 1, lines)
+    squares = whole.new_empty(4, 4, samples, rows, columns, depth)
+    _write_differences(lines, 3, squares.transpose(0, 1))
+    return squares
 
 
-def _differences(x: torch.Tensor, dim: int) -> tuple[torch.Tensor, ...]:
-    """Combine every second number and its three followers along a dimension."""
+def _write_differences(x: torch.Tensor, dim: int, places: torch.Tensor) -> None:
+    """Combine every second number and its three followers along a dimension, in four ways."""
     count = x.shape[dim] // 2 - 1
     first, second, third, fourth = (
         x.narrow(dim, start, 2 * count - 1)[(slice(None),) * dim + (slice(None, None, 2),)]
         for start in range(4)
     )
-    return first - third, second + third, third - second, second - fourth
+    torch.sub(first, third, out=places[0])
+    torch.add(second, third, out=places[1])
+    torch.sub(third, second, out=places[2])
+    torch.sub(second, fourth, out=places[3])
 
 
 def _combined(sums: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Combine four numbers to two along the first dimension."""
+    """Combine four numbers to two along the first dimension; overwrites them."""
     first, second, third, fourth = sums
-    return (first + second).add_(third), (second - third).sub_(fourth)
+    return first.add_(second).add_(third), second.sub_(third).sub_(fourth)

@@ -18,9 +18,10 @@ from seedgrid.core.fields import FIELDS, field
 from seedgrid.core.loras import MAX_LORAS
 from seedgrid.core.mixes import MAX_SHARES
 from seedgrid.core.notices import Notice
-from seedgrid.core.recipe import MAX_PROMPT_CHARACTERS, MAX_SIZE_PX, MIN_SIZE_PX, NoiseShare
+from seedgrid.core.recipe import MAX_PROMPT_CHARACTERS, NoiseShare
 from seedgrid.core.request import Request
 from seedgrid.core.seeds import MAX_SEED
+from seedgrid.core.shapes import rounded_side
 from seedgrid.formats.importers.samplers import OUR_NAMES
 
 _NO_TEXT: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
@@ -128,7 +129,9 @@ def fit(imported: Imported, card: ModelCard) -> Imported:
         reasons.append(Notice("import_weights", tool=imported.tool))
         request = replace(request, weights=False)
     width, height = request.width or card.width, request.height or card.height
-    fitting = _fitting_size(width, height, card)
+    fitting = (rounded_side(width, card.size_multiple), rounded_side(height, card.size_multiple))
+    if card.fixed_size:
+        fitting = (card.width, card.height)
     if fitting != (width, height):
         shown = f"{fitting[0]}x{fitting[1]}"
         reasons.append(Notice("import_size", value=f"{width}x{height}", instead=shown))
@@ -138,16 +141,6 @@ def fit(imported: Imported, card: ModelCard) -> Imported:
         reasons.append(Notice("import_number", name="steps", value=steps, instead=card.max_steps))
         request = replace(request, num_inference_steps=card.max_steps)
     return replace(imported, request=request, reasons=tuple(reasons))
-
-
-def _fitting_size(width: int, height: int, card: ModelCard) -> tuple[int, int]:
-    if card.fixed_size:
-        return card.width, card.height
-    step = card.size_multiple
-    low = math.ceil(max(MIN_SIZE_PX, step) / step) * step
-    high = MAX_SIZE_PX // step * step
-    sides = [min(max(round(side / step) * step, low), high) for side in (width, height)]
-    return sides[0], sides[1]
 
 
 class _Checker:

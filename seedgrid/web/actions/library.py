@@ -263,10 +263,11 @@ def _pictures(library: Library, query: Query) -> stage.Json:
         trashed=query.trashed,
         tag=query.tag or None,
         sort=query.sort,
+        merged=True,
         limit=PAGE_SIZE,
         after=query.after,
     )
-    items = [pictures.item(entry) for entry in page.entries]
+    items = [pictures.item(entry, times=page.times.get(entry.id, 1)) for entry in page.entries]
     return _answer(library, query, items, page.after)
 
 

@@ -1,7 +1,8 @@
 """What is done to several pictures of the library at once: mark, throw away, take back.
 
-A card of the library is a picture or a whole work, which stands for all works alike; both are
-named, and what is done to a work is done to each of its pictures. Knows no component.
+A card of the library is a picture, which may stand for all that are equal to it, or a whole work,
+which stands for all works alike. Each is named so, and what is done to it is done to all that it
+stands for. Knows no component.
 """
 
 from __future__ import annotations
@@ -40,10 +41,15 @@ Tags = Annotated[
 
 
 class Chosen(Value):
-    """Pictures, and whole works, by their ids."""
+    """Pictures, and whole works, by their ids.
+
+    Attributes:
+        equals: Pictures that stand for all with their recipe and pixels.
+    """
 
     works: WorkIds = ()
     pictures: PictureIds = ()
+    equals: WorkIds = ()
 
 
 class Throw(Chosen):
@@ -128,7 +134,7 @@ class Selected:
 
 
 def _named(library: Library, chosen: Chosen) -> Sequence[Entry]:
-    """Return the pictures that are named, and those of the works and all alike, each once.
+    """Return the pictures that are named, and all that they and the works stand for, each once.
 
     Raises:
         InputError: `picture_unknown`.
@@ -136,6 +142,7 @@ def _named(library: Library, chosen: Chosen) -> Sequence[Entry]:
     """
     works = {alike: None for work in chosen.works for alike in library.alike(work)}
     found = {entry.id: entry for work in works for entry in library.work(work)}
+    found |= {entry.id: entry for one in chosen.equals for entry in library.equals(one)}
     for picture_id in chosen.pictures:
         if picture_id not in found:
             found[picture_id] = library.get(picture_id)

@@ -6,7 +6,11 @@ in the trash. Plain values; knows no component and no handler.
 
 from __future__ import annotations
 
+import io
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from PIL import Image
 
 from seedgrid.core.card import ModelCard
 from seedgrid.core.entry import Entry
@@ -22,6 +26,20 @@ if TYPE_CHECKING:
     from seedgrid.library.queries import Work
 
 Json = dict[str, Any]
+
+
+def small_jpeg(path: Path, side_px: int, *, quality: int) -> bytes:
+    """A PNG file as a JPEG of no more than so many pixels along a side.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    with Image.open(path, formats=["PNG"]) as image:
+        small = image.convert("RGB")
+    small.thumbnail((side_px, side_px), Image.Resampling.LANCZOS)
+    target = io.BytesIO()
+    small.save(target, "JPEG", quality=quality)
+    return target.getvalue()
 
 
 def cell(entry: Entry) -> Json:
@@ -94,8 +112,8 @@ def no_picture() -> Json:
     return {"id": None}
 
 
-def item(entry: Entry, work: Work | None = None) -> Json:
-    """A picture in the library, or a work by its newest picture."""
+def item(entry: Entry, work: Work | None = None, *, times: int = 1) -> Json:
+    """A picture in the library, or a work by its newest picture; `times` of it are shown as one."""
     return thumb(entry) | {
         "work": entry.lineage.work_id,
         "prompt": entry.recipe.words,
@@ -105,7 +123,7 @@ def item(entry: Entry, work: Work | None = None) -> Json:
         "height": entry.recipe.height,
         "tags": list(entry.tags),
         "count": work.num_pictures if work else None,
-        "times": work.times if work else 1,
+        "times": work.times if work else times,
     }
 
 

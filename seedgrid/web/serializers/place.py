@@ -41,7 +41,7 @@ def place(
         ringed: The picture that is picked on the stage.
         is_asked: Whether the browser's fields have just asked for it: they stay as they are.
     """
-    here = state.model_dump(mode="json", include={"epoch", "work", "round", "picked", "run"})
+    here = state.to_browser()
     said = {"fields": fields, "address": ringed or state.round, "asked": is_asked}
     return (
         here

@@ -5,6 +5,7 @@ Pure functions from rounds to plain values; knows no component and no handler.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -59,18 +60,25 @@ def rail(
 
 
 def _named(shown: Sequence[Json], changed: dict[str, list[Change]]) -> list[Json]:
-    """Return the rounds with their names and changes: those of one parent tell themselves apart."""
+    """Return the rounds with their names and changes: those of one parent tell themselves apart.
+
+    Where a name says no more than that of a round before, `nth` counts: "Subtle 2".
+    """
     siblings: dict[str, list[tuple[str | None, list[str]]]] = {}
+    called: Counter[str] = Counter()
     named = []
     for each in shown:
         changes = [change for _, change in changed[each["id"]] if change]
-        name = {"key": "rail_seeds"}
+        name: Json = {"key": "rail_seeds"}
         if each["parent"]:
             kin, picture = siblings.setdefault(each["parent"], []), each["from"]
             before = [tried for of, tried in kin if of == picture]
             beside = [tried for of, tried in kin if of != picture]
             name = round_name(changed[each["id"]], before, beside)
             kin.append((picture, changes))
+            called[called_so := f"{each['parent']} {name}"] += 1
+            if called[called_so] > 1:
+                name |= {"nth": called[called_so]}
         named.append(each | {"name": name, "changes": changes})
     return named
 

@@ -6,16 +6,12 @@ shown a picture can ask for it. Knows nothing of components.
 
 from __future__ import annotations
 
-import hashlib
-import html
-import io
 import json
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from PIL import Image
 from starlette.datastructures import Headers
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
@@ -29,11 +25,12 @@ from seedgrid.core.fields import IN_LINKS, ON_PAGE
 from seedgrid.storage import starts
 from seedgrid.storage.assets import assets_folder
 from seedgrid.studio import Studio
+from seedgrid.web.serializers import pictures
 from seedgrid.web.server.downloads import download_routes
 from seedgrid.web.server.file_work import FileWork
-from seedgrid.web.server.headers import SPACE_FRAMES, SecurityHeaders
+from seedgrid.web.server.headers import FOREVER, HARMLESS, SPACE_FRAMES, SecurityHeaders
 from seedgrid.web.server.health import health_route
-from seedgrid.web.server.later import ADDRESS, later_route, later_version
+from seedgrid.web.server.later import ADDRESS, asset_address, later_route, later_version
 from seedgrid.web.server.limits import BoundedBody
 from seedgrid.web.server.looking import looking_routes
 from seedgrid.web.server.mcp_tools import mcp_routes
@@ -52,6 +49,7 @@ from seedgrid.web.texts import page_languages, page_texts
 ASSETS: Final = assets_folder()
 SCRIPTS: Final = (
     "base.js",
+    "turns.js",
     "away.js",
     "place.js",
     "stream.js",
@@ -82,13 +80,8 @@ _THUMB_PX: Final = 192
 _OPENING_PX: Final = 256
 _THUMB_QUALITY: Final = 80
 _IN_ONE_PIECE: Final = 1_000_000
-_FOREVER: Final = {"Cache-Control": "private, max-age=31536000, immutable"}
 MAX_FILE_MB: Final = 64
 """What one file may have that is dropped on the page; it says so before anything is sent."""
-_HARMLESS: Final = {
-    "X-Content-Type-Options": "nosniff",
-    "Content-Security-Policy": "default-src 'none'",
-}
 _TYPES: Final = {
     ".js": "text/javascript",
     ".css": "text/css",
@@ -115,7 +108,7 @@ def routes(
 
     def picture(request: Request) -> Response:
         path = file_of(request.path_params["id"])
-        headers = _FOREVER | _HARMLESS
+        headers = FOREVER | HARMLESS
         try:
             # In one piece: a FileResponse goes to another thread and back for every 64 KB. But
             # who asks for a large one and does not read it would have us keep it.
@@ -132,21 +125,21 @@ def routes(
         )
         if data is None:
             return _no_picture()
-        return Response(data, media_type="image/jpeg", headers=_FOREVER | _HARMLESS)
+        return Response(data, media_type="image/jpeg", headers=FOREVER | HARMLESS)
 
     def opening(request: Request) -> Response:
         files, number = opening_files(), request.path_params["number"]
         if not 1 <= number <= len(files):
             return _no_picture()
         data = _thumb(files[number - 1], _OPENING_PX)
-        return Response(data, media_type="image/jpeg", headers=_HARMLESS)
+        return Response(data, media_type="image/jpeg", headers=HARMLESS)
 
     def asset(request: Request) -> Response:
         path = ASSETS / request.path_params["name"]
         kind = _TYPES.get(path.suffix)
         if kind is None or not path.is_file() or ASSETS not in path.resolve().parents:
             return PlainTextResponse("there is no such file", status_code=404)
-        return FileResponse(path, media_type=kind, headers=_FOREVER)
+        return FileResponse(path, media_type=kind, headers=FOREVER)
 
     return [
         Route("/seedgrid/follow", follow_route(follow), methods=["POST"]),
@@ -216,13 +209,13 @@ def page_head(language: str | None) -> str:
         "later": f"{ADDRESS}?v={later_version()}",
     }
     words = json.dumps(config, ensure_ascii=False).replace("<", "\\u003c")
-    links = [f'<link rel="stylesheet" href="{_address(name)}">' for name in _STYLES]
-    scripts = [f'<script src="{_address(name)}"></script>' for name in SCRIPTS]
+    links = [f'<link rel="stylesheet" href="{asset_address(name)}">' for name in _STYLES]
+    scripts = [f'<script src="{asset_address(name)}"></script>' for name in SCRIPTS]
     return "\n".join(
         [
             '<meta charset="utf-8">',
             '<meta name="color-scheme" content="light dark">',
-            f'<link rel="icon" type="image/svg+xml" href="{_address("icon.svg")}">',
+            f'<link rel="icon" type="image/svg+xml" href="{asset_address("icon.svg")}">',
             *links,
             f"<script>window.SeedGridConfig = {words};</script>",
             *scripts,
@@ -275,17 +268,6 @@ def _thumb_of(path: Path | None) -> bytes | None:
 
 
 @lru_cache(maxsize=4096)
-def _thumb(path: Path, size_px: int = _THUMB_PX) -> bytes:
-    """A small JPEG of a picture, made once: a file is named by the digest of its content."""
-    with Image.open(path, formats=["PNG"]) as image:
-        small = image.convert("RGB")
-    small.thumbnail((size_px, size_px), Image.Resampling.LANCZOS)
-    target = io.BytesIO()
-    small.save(target, "JPEG", quality=_THUMB_QUALITY)
-    return target.getvalue()
-
-
-def _address(name: str) -> str:
-    """The address of an asset; it changes with the content, so that it may be cached for ever."""
-    digest = hashlib.sha256((ASSETS / name).read_bytes()).hexdigest()[:12]
-    return f"seedgrid/assets/{html.escape(name)}?v={digest}"
+def _thumb(path: Path, side_px: int = _THUMB_PX) -> bytes:
+    """A thumbnail, made once: a file is named by the digest of its content."""
+    return pictures.small_jpeg(path, side_px, quality=_THUMB_QUALITY)

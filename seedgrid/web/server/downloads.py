@@ -24,6 +24,7 @@ from seedgrid.export.contact_sheets import write_sheet
 from seedgrid.export.pictures import packed_pictures
 from seedgrid.export.script import script
 from seedgrid.web.server.file_work import FileWork, Holding
+from seedgrid.web.server.headers import HARMLESS
 from seedgrid.web.server.waiting import network_of
 from seedgrid.web.state.visitor_libraries import Libraries
 
@@ -33,10 +34,6 @@ SCOPES: Final = ("round", "work")
 EXPORTS: Final = ("png", "pdf", "zip", "py")
 
 _ALL_OF: Final = "*"
-_HARMLESS: Final = {
-    "X-Content-Type-Options": "nosniff",
-    "Content-Security-Policy": "default-src 'none'",
-}
 
 
 def download_routes(libraries: Libraries, file_work: FileWork) -> list[Route]:
@@ -150,7 +147,7 @@ def _archive(
     pieces = packed_pictures(entries)
     first = next(pieces)
     filename = f"seedgrid-{name}-{entries[0].id[:8]}.zip"
-    headers = _HARMLESS | {"Content-Disposition": f'attachment; filename="{filename}"'}
+    headers = HARMLESS | {"Content-Disposition": f'attachment; filename="{filename}"'}
     body = _one_by_one(first, pieces, file_work)
     return StreamingResponse(body, media_type="application/zip", headers=headers)
 
@@ -167,16 +164,23 @@ async def _one_by_one(
 def _exported(
     entries: Sequence[Entry], _file_work: FileWork, kept: ExitStack, *, kind: str
 ) -> Response:
-    """Write an export into a folder of its own, which goes when the answer has gone."""
-    folder = tempfile.TemporaryDirectory(prefix="seedgrid-export-", ignore_cleanup_errors=True)
-    path = Path(kept.enter_context(folder)) / f"seedgrid-{entries[0].id[:8]}.{kind}"
-    if kind == "zip":
-        write_bundle(entries, path)
-    elif kind == "py":
-        path.write_text(script(entries), encoding="utf-8")
-    else:
-        write_sheet(entries, path)
-    return FileResponse(path, filename=path.name, headers=_HARMLESS)
+    def write(path: Path) -> None:
+        if kind == "zip":
+            write_bundle(entries, path)
+        elif kind == "py":
+            path.write_text(script(entries), encoding="utf-8")
+        else:
+            write_sheet(entries, path)
+
+    return written(f"seedgrid-{entries[0].id[:8]}.{kind}", write, kept)
+
+
+def written(name: str, write: Callable[[Path], None], kept: ExitStack) -> Response:
+    """Write a file into a folder of its own, which goes when the answer has gone."""
+    folder = tempfile.TemporaryDirectory(prefix="seedgrid-out-", ignore_cleanup_errors=True)
+    path = Path(kept.enter_context(folder)) / name
+    write(path)
+    return FileResponse(path, filename=name, headers=HARMLESS)
 
 
 def _status(error: SeedGridError) -> int:

@@ -31,6 +31,15 @@ CLOSED: Final = (
 )
 """What Gradio serves for other programs than this one."""
 
+FOREVER: Final = {"Cache-Control": "private, max-age=31536000, immutable"}
+"""Of what has its content, or 128 random bits, in its address."""
+UNCACHED: Final = {"Cache-Control": "no-store"}
+HARMLESS: Final = {
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "default-src 'none'",
+}
+"""Of files: whatever is in one, it runs nothing and shows nothing else."""
+
 SPACE_FRAMES: Final = "https://huggingface.co https://*.hf.space"
 _NOTHING: Final = "default-src 'none'; frame-ancestors 'none'"
 

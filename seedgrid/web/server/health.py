@@ -5,16 +5,13 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 import seedgrid
 from seedgrid.studio import Studio
-
-_UNCACHED: Final = {"Cache-Control": "no-store"}
+from seedgrid.web.server.headers import UNCACHED
 
 
 def health_route(studio: Studio) -> Route:
@@ -29,6 +26,6 @@ def health_route(studio: Studio) -> Route:
             "model": {"name": studio.card().ref.id, "state": warmth.state},
             "queue": {"waiting": load.num_waiting, "left_s": round(load.left_s, 1)},
         }
-        return JSONResponse(said, status_code=503 if load.is_lost else 200, headers=_UNCACHED)
+        return JSONResponse(said, status_code=503 if load.is_lost else 200, headers=UNCACHED)
 
     return Route("/healthz", healthz)

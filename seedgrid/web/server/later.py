@@ -15,6 +15,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from seedgrid.storage.assets import assets_folder
+from seedgrid.web.server.headers import FOREVER
 from seedgrid.web.texts import later_texts
 
 SCRIPTS: Final = (
@@ -29,13 +30,12 @@ SCRIPTS: Final = (
 """In this order; files in `assets/`."""
 MODELS_STYLE: Final = "models.css"
 ADDRESS: Final = "seedgrid/assets/later.js"
-_FOREVER: Final = {"Cache-Control": "private, max-age=31536000, immutable"}
 
 
 def later_script() -> bytes:
     """Return the words and the scripts, in one."""
     words = json.dumps(later_texts(), ensure_ascii=False)
-    style = json.dumps({"models_style": _address(MODELS_STYLE)})
+    style = json.dumps({"models_style": asset_address(MODELS_STYLE)})
     scripts = [(assets_folder() / name).read_text("utf-8") for name in SCRIPTS]
     told = f"Object.assign(SeedGridConfig.texts, {words});Object.assign(SeedGridConfig, {style});"
     return "\n".join([told, *scripts]).encode()
@@ -46,7 +46,8 @@ def later_version() -> str:
     return hashlib.sha256(later_script()).hexdigest()[:12]
 
 
-def _address(name: str) -> str:
+def asset_address(name: str) -> str:
+    """Return where a file of `assets/` is; it changes with the content."""
     digest = hashlib.sha256((assets_folder() / name).read_bytes()).hexdigest()[:12]
     return f"seedgrid/assets/{name}?v={digest}"
 
@@ -55,6 +56,6 @@ def later_route() -> Route:
     """Return its address; it stands before the one of all other assets."""
 
     def later(_: Request) -> Response:
-        return Response(later_script(), media_type="text/javascript", headers=_FOREVER)
+        return Response(later_script(), media_type="text/javascript", headers=FOREVER)
 
     return Route(f"/{ADDRESS}", later)

@@ -66,12 +66,18 @@ def route_path(scope: Scope) -> str:
     return path.removeprefix(root) if path.startswith(f"{root}/") else path
 
 
-def _refusal(headers: Headers, limit: int | None) -> PlainTextResponse | None:
-    length = headers.get("content-length", "0" if limit else "")
+def body_length(headers: Headers, *, default: str = "") -> int | None:
+    """Return how long a request says that its body is; None where it does not say."""
+    length = headers.get("content-length", default)
     is_number = length.isascii() and length.isdigit() and len(length) < 20
-    if "transfer-encoding" in headers or not is_number:
+    return int(length) if is_number and "transfer-encoding" not in headers else None
+
+
+def _refusal(headers: Headers, limit: int | None) -> PlainTextResponse | None:
+    length = body_length(headers, default="0" if limit else "")
+    if length is None:
         return PlainTextResponse("say how long the request is", status_code=411)
-    if limit is not None and int(length) > limit:
+    if limit is not None and length > limit:
         return _too_much(f"more than {limit:,} bytes")
     return None
 

@@ -5,19 +5,16 @@ An id is 128 random bits: only who was shown a picture can ask for it, as for th
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import CancelledError
 from contextlib import ExitStack, aclosing
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from anyio import to_thread
 from pydantic import ValidationError
-from starlette.background import BackgroundTask
 from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from seedgrid.core.errors import SeedGridError
@@ -27,8 +24,8 @@ from seedgrid.export.film import SUFFIXES, write_film
 from seedgrid.export.tree_picture import write_tree
 from seedgrid.studio import Studio
 from seedgrid.web.serializers import pictures
-from seedgrid.web.server.downloads import answered
-from seedgrid.web.server.file_work import FileWork
+from seedgrid.web.server.downloads import answered, written
+from seedgrid.web.server.file_work import FileWork, Holding
 from seedgrid.web.server.waiting import StepWatch, asker, steps_of
 from seedgrid.web.state.visitor_libraries import Libraries
 
@@ -36,7 +33,6 @@ if TYPE_CHECKING:
     from seedgrid.core.entry import Entry
 
 MAX_PICTURES: Final = 1000
-_HARMLESS: Final = {"Content-Security-Policy": "default-src 'none'"}
 
 
 class FilmAsked(Value):
@@ -114,9 +110,10 @@ async def _filmed(studio: Studio, entry: Entry, kind: str, request: Request) -> 
     except SeedGridError as error:
         return JSONResponse({"key": f"error_{error.code}", "data": error.data}, status_code=409)
     name = f"seedgrid-film-{entry.id[:8]}.{kind}"
-    answer = await to_thread.run_sync(lambda: _written(name, lambda path: write_film(film, path)))
-    answer.headers["X-SeedGrid-Same"] = str(film.is_same).lower()
-    return answer
+    with ExitStack() as kept:
+        answer = await to_thread.run_sync(written, name, partial(write_film, film), kept)
+        answer.headers["X-SeedGrid-Same"] = str(film.is_same).lower()
+        return Holding(answer, kept.pop_all())
 
 
 def _one(libraries: Libraries, picture_id: str) -> Entry | None:
@@ -124,26 +121,8 @@ def _one(libraries: Libraries, picture_id: str) -> Entry | None:
     return found[0] if found else None
 
 
-def _written(name: str, write: Callable[[Path], None]) -> Response:
-    """Write a file into a folder of its own, which goes when the answer has gone."""
-    folder = Path(tempfile.mkdtemp(prefix="seedgrid-look-"))
-    try:
-        write(folder / name)
-    except SeedGridError as error:
-        shutil.rmtree(folder, ignore_errors=True)
-        return PlainTextResponse(str(error), status_code=409)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-    gone = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)
-    return FileResponse(folder / name, filename=name, headers=_HARMLESS, background=gone)
-
-
 def _drawn(entries: Sequence[Entry], _file_work: FileWork, kept: ExitStack) -> Response:
-    folder = tempfile.TemporaryDirectory(prefix="seedgrid-tree-", ignore_cleanup_errors=True)
-    path = Path(kept.enter_context(folder)) / f"seedgrid-tree-{entries[0].id[:8]}.png"
-    write_tree(entries, path)
-    return FileResponse(path, filename=path.name, headers=_HARMLESS)
+    return written(f"seedgrid-tree-{entries[0].id[:8]}.png", partial(write_tree, entries), kept)
 
 
 def _nothing() -> Response:

@@ -12,7 +12,6 @@ import asyncio
 import base64
 import binascii
 import contextlib
-import io
 import json
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -20,7 +19,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from anyio import to_thread
-from PIL import Image
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
@@ -44,6 +42,7 @@ from seedgrid.web.calls import (
     picture_record,
     read_grid,
 )
+from seedgrid.web.serializers.pictures import small_jpeg
 from seedgrid.web.server.file_work import FileWork
 from seedgrid.web.server.limits import MAX_BODY_BYTES
 from seedgrid.web.server.waiting import Asker, StepWatch, asker, begun, followed, steps_of
@@ -267,12 +266,8 @@ def _shown(entry: Entry) -> Any:  # noqa: ANN401 (mcp's)
     """A picture as an agent can look at it: a JPEG of no more than 512 pixels along a side."""
     from mcp.types import ImageContent
 
-    with Image.open(entry.path, formats=["PNG"]) as image:
-        small = image.convert("RGB")
-    small.thumbnail((_SHOWN_PX, _SHOWN_PX), Image.Resampling.LANCZOS)
-    target = io.BytesIO()
-    small.save(target, "JPEG", quality=_SHOWN_QUALITY)
-    return ImageContent(data=base64.b64encode(target.getvalue()).decode(), mime_type="image/jpeg")
+    data = small_jpeg(entry.path, _SHOWN_PX, quality=_SHOWN_QUALITY)
+    return ImageContent(data=base64.b64encode(data).decode(), mime_type="image/jpeg")
 
 
 def _link(entry: Entry, context: Any) -> Json:  # noqa: ANN401

@@ -16,9 +16,17 @@ from starlette.routing import Route
 
 from seedgrid.core.variables import is_on, is_public
 from seedgrid.studio import PainterState, Studio
+from seedgrid.web.server.headers import UNCACHED
 
-_UNCACHED: Final = {"Cache-Control": "no-store"}
 _TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+
+_STYLE: Final = (
+    "body { max-width: 52rem; margin: 2rem auto; padding: 0 1rem; font: 15px/1.5 system-ui; }"
+    "h1 { font-size: 1.4rem; } div { overflow-x: auto; }"
+    "table { width: 100%; border-collapse: collapse; font-variant-numeric: tabular-nums; }"
+    "th, td { padding: 0.4rem 0.8rem; border-bottom: 1px solid #8884; text-align: right; }"
+    "th { font-weight: 600; } th:nth-child(-n+2), td:nth-child(-n+2) { text-align: left; }"
+)
 
 Row = tuple[str, str, str, float]
 """A metric's name, its kind, its worker (empty: of all), its value."""
@@ -31,10 +39,10 @@ def metrics_routes(studio: Studio) -> list[Route]:
 
     def metrics(_: Request) -> Response:
         text = "".join(_lines(_rows(studio)))
-        return PlainTextResponse(text, headers=_UNCACHED, media_type=_TYPE)
+        return PlainTextResponse(text, headers=UNCACHED, media_type=_TYPE)
 
     def page(_: Request) -> Response:
-        return HTMLResponse(_page(studio), headers=_UNCACHED)
+        return HTMLResponse(_page(studio), headers=UNCACHED)
 
     return [Route("/metrics", metrics), Route("/seedgrid/cluster", page)]
 
@@ -67,31 +75,33 @@ def _lines(rows: Iterator[Row]) -> Iterator[str]:
 
 
 def _page(studio: Studio) -> str:
-    load = studio.load
-    rows = "".join(map(_row, studio.painters))
-    none = "<p>Pictures are painted in this process; there is no cluster.</p>"
+    load, painters = studio.load, studio.painters
+    runs = "1 run waits or goes on" if load.num_waiting == 1 else f"{load.num_waiting} runs"
+    work = f"{runs}, about {load.left_s:.0f} seconds of one worker's work."
     heads = ("worker", "now", "batches", "pictures", "pictures a minute", "busy")
-    head = "".join(f"<th align=left>{each}</th>" for each in heads)
-    table = f'<table cellpadding="6"><tr>{head}</tr>{rows}</table>' if rows else none
+    head = "".join(f"<th>{each}</th>" for each in heads)
+    table = f"<table><tr>{head}</tr>{''.join(map(_row, painters))}</table>"
+    none = "<p>Pictures are painted in this process; there is no cluster.</p>"
     return (
         '<!doctype html><html lang="en"><meta charset="utf-8">'
         '<meta name="color-scheme" content="light dark">'
         '<meta name="viewport" content="width=device-width">'
         '<meta http-equiv="refresh" content="5"><title>SeedGrid: workers</title>'
-        f"<h1>Workers</h1><p>{load.num_waiting} runs wait or go on, about "
-        f"{load.left_s:.0f} seconds of one worker's work.</p>{table}</html>"
+        f"<style>{_STYLE}</style><h1>Workers</h1>"
+        f"<p>{work if load.num_waiting else 'Nothing waits or goes on.'}</p>"
+        f"<div>{table if painters else none}</div></html>"
     )
 
 
 def _row(painter: PainterState) -> str:
-    speed = 60 * painter.num_pictures / painter.busy_s if painter.busy_s else 0.0
+    speed = 60 * painter.num_pictures / painter.busy_s if painter.num_pictures else None
     busy = painter.busy_s / painter.seen_s if painter.seen_s else 0.0
     cells: Sequence[str] = (
         html.escape(painter.name),
         "paints" if painter.is_busy else "waits",
         f"{painter.num_batches}",
         f"{painter.num_pictures}",
-        f"{speed:.1f}",
+        "–" if speed is None else f"{speed:.1f}",
         f"{busy:.0%}",
     )
     return f"<tr>{''.join(f'<td>{each}</td>' for each in cells)}</tr>"

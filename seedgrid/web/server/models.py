@@ -6,8 +6,7 @@ public page one may fetch what its owner lists. Knows no component.
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -23,19 +22,18 @@ from seedgrid.core.variables import is_public
 from seedgrid.locales import english, locales
 from seedgrid.models.catalogue import FirstModel
 from seedgrid.models.downloads import Progress
-from seedgrid.models.fetching import RESERVE_BYTES
+from seedgrid.models.fetching import check_room
 from seedgrid.models.hub import host, read_name
 from seedgrid.models.memory import fits
 from seedgrid.models.own import own_folder
 from seedgrid.studio import Studio
 from seedgrid.studio.model_manager import ManagedModel, ModelManager
+from seedgrid.web.server.headers import UNCACHED
 from seedgrid.web.server.limits import MODEL_FILES
 from seedgrid.web.server.waiting import is_this_machine
 from seedgrid.web.texts import choose_language
 
 Json = dict[str, Any]
-
-_UNCACHED: Final = {"Cache-Control": "no-store"}
 
 
 class Asked(Value):
@@ -62,7 +60,7 @@ def model_routes(studio: Studio) -> list[Route]:
             told = await to_thread.run_sync(
                 _told, studio.model_manager, language, _may_change(request)
             )
-        return JSONResponse(told, headers=_UNCACHED)
+        return JSONResponse(told, headers=UNCACHED)
 
     async def act(request: Request) -> Response:
         action = _ACTIONS.get(request.path_params["action"])
@@ -171,27 +169,22 @@ def _wrong(error: Exception, language: str) -> Json:
 
 def _answer(told: Json, status_code: int = 200) -> Response:
     """Answer the panel; a refusal is an answer too, and no error in the browser's console."""
-    return JSONResponse(told, status_code=status_code, headers=_UNCACHED)
+    return JSONResponse(told, status_code=status_code, headers=UNCACHED)
 
 
-def _download(manager: ModelManager, name: str, _: str) -> str:
-    manager.download(name)
-    return ""
+Action = Callable[[ModelManager, str, str], str]
+"""Does something with a model of a name, and says so in a language; nothing where it is seen."""
 
 
-def _stop(manager: ModelManager, name: str, _: str) -> str:
-    manager.stop(name)
-    return ""
+def _silent(do: Callable[[ModelManager, str], object]) -> Action:
+    def act(manager: ModelManager, name: str, _: str) -> str:
+        do(manager, name)
+        return ""
+
+    return act
 
 
-def _discard(manager: ModelManager, name: str, _: str) -> str:
-    manager.discard(name)
-    return ""
-
-
-def _configure(manager: ModelManager, name: str, _: str) -> str:
-    manager.configure(name)
-    return ""
+_download: Final = _silent(ModelManager.download)
 
 
 def _add(manager: ModelManager, name: str, language: str) -> str:
@@ -207,12 +200,12 @@ def _delete(manager: ModelManager, name: str, language: str) -> str:
     return say_later("models_deleted", language, name=name, size=f"{freed / 1e6:,.0f} MB")
 
 
-_ACTIONS: Final[dict[str, Callable[[ModelManager, str, str], str]]] = {
+_ACTIONS: Final[dict[str, Action]] = {
     "download": _download,
-    "stop": _stop,
-    "discard": _discard,
+    "stop": _silent(ModelManager.stop),
+    "discard": _silent(ModelManager.discard),
     "add": _add,
-    "configure": _configure,
+    "configure": _silent(ModelManager.configure),
     "delete": _delete,
 }
 _FOR_ALL: Final = (_download,)
@@ -225,22 +218,8 @@ async def _take(manager: ModelManager, name: str, request: Request) -> None:
     Raises:
         ModelError: As `ModelManager.taking`; `download_room`.
     """
-    _check_room(name, int(request.headers["content-length"]))
+    check_room(name, own_folder(), int(request.headers["content-length"]))
     with manager.taking(name) as path, path.open("wb") as file:
-        async for piece in _pieces(request):
+        async for piece in request.stream():
             await to_thread.run_sync(file.write, piece)
         file.flush()
-
-
-async def _pieces(request: Request) -> AsyncIterator[bytes]:
-    async for piece in request.stream():
-        if piece:
-            yield piece
-
-
-def _check_room(name: str, length: int) -> None:
-    folder = next(path for path in (own_folder(), *own_folder().parents) if path.is_dir())
-    free = shutil.disk_usage(folder).free
-    if length + RESERVE_BYTES > free:
-        wanted = {"wanted": f"{length / 1e9:.1f}", "free": f"{free / 1e9:.1f}"}
-        raise ModelError("download_room", value=name, folder=folder, **wanted)

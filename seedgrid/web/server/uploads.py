@@ -20,7 +20,7 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from seedgrid.web.server.limits import is_upload
+from seedgrid.web.server.limits import body_length, is_upload
 from seedgrid.web.server.waiting import network_of
 
 HOUR_S: Final = 3600.0
@@ -70,7 +70,7 @@ class UploadGate:
         if scope["type"] != "http" or not is_upload(scope):
             await self._app(scope, receive, send)
             return
-        length = _length(Headers(scope=scope))
+        length = body_length(Headers(scope=scope))
         # No more than that can come: the server below stops reading there.
         refusal = await self._refusal(length, network_of((scope.get("client") or ("",))[0]))
         if refusal is not None or length is None:
@@ -132,12 +132,6 @@ def taken_in(path: Path) -> None:
 def _remove_old_folder(folder: Path, now_s: float) -> None:
     if folder.stat().st_mtime < now_s - HOUR_S:
         folder.rmdir()
-
-
-def _length(headers: Headers) -> int | None:
-    length = headers.get("content-length", "")
-    is_number = length.isascii() and length.isdigit() and len(length) < 20
-    return int(length) if is_number and "transfer-encoding" not in headers else None
 
 
 def _refuse(status: int, said: str, *, wait_s: float | None = None) -> PlainTextResponse:

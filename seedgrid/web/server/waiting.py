@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ipaddress
-import threading
 from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
@@ -21,7 +20,7 @@ from typing import Final, TypedDict, TypeVar
 from anyio import to_thread
 
 from seedgrid.core.events import Event, Finished, Loading, Queued, Started, Step
-from seedgrid.diffusion.backend import PreviewMaker
+from seedgrid.diffusion.backend import PreviewMaker, Unwatched
 from seedgrid.engine import Run
 
 _LOOK_S: Final = 0.2
@@ -117,11 +116,10 @@ def changes_of(run: Run) -> Iterator[asyncio.Event]:
         run.no_longer(tell)
 
 
-class StepWatch:
+class StepWatch(Unwatched):
     """Follows the steps of what is verified; stops it when nobody looks any more."""
 
     def __init__(self) -> None:
-        self._stopped = threading.Event()
         self.stands_at = (0, 0)
         self._on_stop: Callable[[], object] = lambda: None
 
@@ -129,24 +127,13 @@ class StepWatch:
         """Call this when it is to be stopped, for what has not begun yet."""
         self._on_stop = on_stop
 
-    @property
-    def cancelled(self) -> bool:
-        """Whether it should stop."""
-        return self._stopped.is_set()
-
-    def noise(self, previews: PreviewMaker) -> None:
-        """Only the end of a check is looked at."""
-
     def step(self, number: int, total: int, previews: PreviewMaker) -> None:  # noqa: ARG002 (none wanted)
         """Note which step is done, of how many."""
         self.stands_at = (number, total)
 
-    def freed(self) -> None:
-        """It begins anew; the steps say so."""
-
     def stop(self) -> None:
         """Stop it within a step."""
-        self._stopped.set()
+        self.cancelled = True
         self._on_stop()
 
 
@@ -160,6 +147,8 @@ async def steps_of(
     watch.when_stopped(future.cancel)
     told: tuple[int, int] | None = None
     waited = asyncio.wrap_future(future)
+    # Whoever asks the future hears of its error; asyncio would log that nobody asked this one.
+    waited.add_done_callback(lambda done: done.cancelled() or done.exception())
     try:
         while not waited.done():
             if told != watch.stands_at:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from seedgrid.core.card import ModelCard
 from seedgrid.core.fields import ON_PAGE
 from seedgrid.core.request import Request, ask_again
+from seedgrid.core.shapes import shapes
 from seedgrid.studio import Studio
 
 
@@ -57,6 +58,20 @@ def offered_words(card: ModelCard, language: str) -> dict[str, list[str]]:
         kind: [vocabulary.called(word, language) for word in words]
         for kind, words in card.hints.items()
     }
+
+
+def shapes_of(card: ModelCard) -> list[dict[str, str | int | bool]]:
+    """Return the shapes that are drawn to click; the model's own first."""
+    return [
+        {
+            "ratio": shape.ratio,
+            "width": shape.width,
+            "height": shape.height,
+            "size": shape.text,
+            "own": shape.is_own,
+        }
+        for shape in shapes(card)
+    ]
 
 
 def answers_of(studio: Studio, model: str | None, *, turbo: bool = False) -> Request:

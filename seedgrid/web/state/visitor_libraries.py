@@ -183,14 +183,14 @@ class VisitorLibraries:
     def _note(
         self, visitor: str, library: LateLibrary, entries: Sequence[Entry], num_bytes: int
     ) -> None:
-        """Remember whose pictures these are."""
+        """Remember whose pictures these are; none is what others are begun from."""
         with self._lock:
             visit = self._visits.get(visitor)
             if visit is None:
                 visit = self._visits[visitor] = _Visit(library, self._clock())
             new = {entry.id for entry in entries} - visit.pictures
             visit.pictures |= new
-            visit.num_bytes += num_bytes if new else 0
+            visit.num_bytes += num_bytes if new or not entries else 0
             self._owners.update(dict.fromkeys(new, visitor))
             self._used(visitor)
             self._close_idle()

@@ -1,0 +1,106 @@
+"""A hand is quicker than a server: what is pressed too early begins where the answer leads."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Browser, Page, Route, expect
+from steps import SOON_MS, cell, generate, ids, prompt, refine, wait_until_done
+
+
+class Held:
+    """The first question to the server that holds these words, until it is let go."""
+
+    def __init__(self, page: Page, words: str) -> None:
+        self._page = page
+        self._words = words
+        self._route: Route | None = None
+        page.route(re.compile("/run/predict"), self._hold)
+
+    def _hold(self, route: Route) -> None:
+        if self._route is None and self._words in (route.request.post_data or ""):
+            self._route = route
+        else:
+            route.fallback()
+
+    @property
+    def is_asked(self) -> bool:
+        return self._route is not None
+
+    def wait(self) -> Route:
+        """Wait until it was asked."""
+        while self._route is None:
+            self._page.wait_for_timeout(20)
+        return self._route
+
+    def let_go(self) -> None:
+        """Let it go, and wait for its answer."""
+        route = self.wait()
+        with self._page.expect_response(lambda answer: answer.request == route.request):
+            route.continue_()
+
+
+def test_generate_pressed_while_the_page_opens_is_what_is_shown(
+    browser: Browser, address: str
+) -> None:
+    """The answer to the opening, though it comes late, does not take the stage away again."""
+    context = browser.new_context()
+    page = context.new_page()
+    page.set_default_timeout(SOON_MS)
+    opening = Held(page, '\\"place\\"')
+    page.goto(address)
+    page.locator("#sg-stage[aria-busy]").wait_for()
+    opening.wait()
+    page.click("#sg-generate")
+    page.wait_for_timeout(500)  # long enough for an answer that should not come
+    opening.let_go()
+    wait_until_done(page)
+    expect(page.locator("#sg-lineage .sg-round")).to_have_count(1)
+    assert "place=" in page.url
+    context.close()
+
+
+def test_back_pressed_twice_goes_two_rounds_back(page: Page) -> None:
+    """The second press begins where the first one led."""
+    root = generate(page)
+    refine(page, 0)
+    refine(page, 1)
+    page.evaluate("for (const _ of [1, 2]) document.querySelector('#sg-back').click()")
+    expect(cell(page, 0)).to_have_attribute("data-picture-id", root[0])
+    assert ids(page) == root
+
+
+def test_what_is_thrown_away_right_after_an_undo_stays_thrown_away(page: Page) -> None:
+    """Changes of the library are made in the order in which they were asked for."""
+    prompt(page).fill("a badger in a hurry")
+    generate(page)
+    page.click("#sg-library-open")
+    page.fill("#sg-library input[type=search]", "badger in a hurry")
+    items = page.locator("#sg-library .sg-item")
+    expect(items).to_have_count(4)
+    undo = Held(page, '"trashed":false')
+    for _ in range(2):
+        items.first.hover()
+        items.first.locator(".sg-item-remove").click()
+        expect(items).to_have_count(3)
+        if not undo.is_asked:
+            page.click("#sg-library .sg-undo button")
+            undo.wait()
+            expect(items).to_have_count(4)
+    page.wait_for_timeout(500)  # long enough for a deletion that should not overtake
+    undo.let_go()
+    page.get_by_role("button", name="Trash", exact=True).click()
+    expect(items).to_have_count(1)
+
+
+def test_the_card_is_that_of_the_last_pick(page: Page) -> None:
+    """The answer to an earlier pick, though it comes later, does not take the card back."""
+    first = generate(page)
+    early = Held(page, f'"id":"{first[0]}"')
+    cell(page, 0).click()
+    early.wait()
+    cell(page, 3).click()
+    expect(page.locator("#sg-picked .sg-facts")).to_be_visible()
+    early.let_go()
+    page.wait_for_timeout(300)  # long enough for a card that should not come
+    expect(page.locator("#sg-picked .sg-lock-seed")).to_have_text("3")

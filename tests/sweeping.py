@@ -1,0 +1,26 @@
+"""Which cases of a wide test always run, and which are left to the sweeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+
+def rest_swept(cases: Iterable[str], kept: Iterable[str]) -> list[Any]:
+    """Give all cases, those that are not kept with the mark of a sweep."""
+    all_cases, kept_cases = list(cases), set(kept)
+    assert kept_cases <= set(all_cases), kept_cases - set(all_cases)
+    return [
+        case if case in kept_cases else pytest.param(case, marks=pytest.mark.sweep)
+        for case in all_cases
+    ]
+
+
+def first_of_each_place(cases: Iterable[str], count: int) -> list[str]:
+    """Return so many of the cases that begin with the same words before a colon."""
+    places: dict[str, list[str]] = {}
+    for case in cases:
+        places.setdefault(case.partition(":")[0], []).append(case)
+    return [case for found in places.values() for case in found[:count]]

@@ -1,0 +1,60 @@
+"""What is remembered between processes: small, and bounded where strangers may add to it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from seedgrid.storage.cache import (
+    MAX_VALUES,
+    cache_folder,
+    recall,
+    recall_texts,
+    recall_value,
+    recall_values,
+    remember_one,
+    remember_value,
+)
+
+
+class Found(BaseModel):
+    number: int
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEEDGRID_CACHE", str(tmp_path))
+
+
+def test_of_very_many_values_the_first_are_forgotten() -> None:
+    """Each setting that a stranger paints with is probed: all of them were read at each click."""
+    for number in range(MAX_VALUES + 3):
+        remember_value("found", f"key {number}", Found(number=number))
+    assert recall_value("found", "key 2", Found) is None
+    assert recall_value("found", "key 3", Found) == Found(number=3)
+    numbers = [value.number for value in recall_values("found", Found)]
+    assert numbers == list(range(3, MAX_VALUES + 3))
+
+
+def test_a_value_of_another_release_is_none() -> None:
+    """What cannot be read costs the work once more, and is no error."""
+    for key, value in (("a", 5), ("b", '{"number": "x"}'), ("c", '{"number": 1}')):
+        remember_one("found", key, value)
+    assert [recall_value("found", key, Found) for key in "abcd"] == [
+        None,
+        None,
+        Found(number=1),
+        None,
+    ]
+    assert recall_values("found", Found) == [Found(number=1)]
+    (cache_folder() / "found.json").write_text("[1]")
+    assert recall("found") == {}
+
+
+def test_what_is_no_list_of_texts_is_left_out() -> None:
+    """A place that is a number was a stack trace where models are listed."""
+    for key, value in (("a", 5), ("b", ["one", 2]), ("c", "text"), ("d", None)):
+        remember_one("places", key, value)
+    assert recall_texts("places") == {"b": ["one"]}

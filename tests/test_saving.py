@@ -1,0 +1,169 @@
+"""Saving beside the painting: what waits is saved together, and one bad batch harms no other."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+from cluster_painters import Several
+from stores import MakeRecipes, MemoryStore
+
+from seedgrid.core.entry import Entry
+from seedgrid.core.errors import LibraryError
+from seedgrid.core.picture import Picture, new_id
+from seedgrid.core.plan import plan_grid
+from seedgrid.core.recipe import Passport
+from seedgrid.diffusion.backend import Placement, Unwatched
+from seedgrid.engine import Engine
+from seedgrid.engine.fair_queue import FairQueue
+from seedgrid.engine.run import Run
+from seedgrid.engine.saving import Saver
+from seedgrid.testing.fake import FakeBackend
+
+SOON_S = 60.0
+NUM_BATCHES = 6
+
+
+class SlowStore(MemoryStore):
+    """Remembers how many pictures came together; the first ones wait for `may_save`.
+
+    Attributes:
+        refused: Seeds of pictures that find no room.
+        is_saving: Set as soon as anything came.
+    """
+
+    def __init__(self, *refused: int) -> None:
+        super().__init__()
+        self.refused = refused
+        self.counts: list[int] = []
+        self.is_saving = threading.Event()
+        self.may_save.clear()
+
+    def add_together(self, pictures: Sequence[Picture]) -> tuple[Entry, ...]:
+        self.counts.append(len(pictures))
+        self.is_saving.set()
+        assert self.may_save.wait(SOON_S)
+        if any(picture.recipe.seed in self.refused for picture in pictures):
+            raise LibraryError("disk_full", value="/nowhere")
+        return super().add_together(pictures)
+
+
+def _runs(make_recipes: MakeRecipes, *stores: MemoryStore) -> list[Run]:
+    """Return a run of four seeds for each store, the seeds going on from run to run."""
+    return [
+        Run(
+            plan_grid(make_recipes(seeds=tuple(range(4 * number, 4 * number + 4)))),
+            owner="me",
+            library=store,
+            placement=Placement(),
+            fresh=True,
+            notices=(),
+            on_cancel=lambda _: None,
+        )
+        for number, store in enumerate(stores)
+    ]
+
+
+def _save_all(runs: Sequence[Run], first: SlowStore) -> list[BaseException | None]:
+    """Let a batch of each run wait behind the first one's; return what came of each."""
+    saver = Saver()
+    saved = []
+    for run in runs:
+        pixels = FakeBackend().paint([job.recipe for job in run.jobs], Placement(), Unwatched())
+        saved.append(saver.save(run, list(enumerate(pixels)), Passport()))
+        assert first.is_saving.wait(SOON_S)
+    first.may_save.set()
+    saver.close()
+    return [each.exception(0) for each in saved]
+
+
+def test_what_waits_is_saved_together(make_recipes: MakeRecipes) -> None:
+    """Every batch once waited for the disk and the database by itself, behind all others."""
+    store = SlowStore()
+    runs = _runs(make_recipes, *[store] * NUM_BATCHES)
+    assert _save_all(runs, store) == [None] * NUM_BATCHES
+    assert store.counts == [4, 4 * (NUM_BATCHES - 1)]
+    assert [sorted(run.finished) for run in runs] == [[0, 1, 2, 3]] * NUM_BATCHES
+
+
+def test_a_picture_without_room_harms_no_other_batch(make_recipes: MakeRecipes) -> None:
+    """What was saved together is saved alone then, and each run hears of its own pictures."""
+    store = SlowStore(9)
+    runs = _runs(make_recipes, *[store] * 4)
+    errors = _save_all(runs, store)
+    assert [error is None for error in errors] == [True, True, False, True]
+    assert [sorted(run.finished) for run in runs] == [[0, 1, 2, 3]] * 2 + [[0, 2, 3], [0, 1, 2, 3]]
+
+
+def test_only_pictures_of_one_library_are_saved_together(make_recipes: MakeRecipes) -> None:
+    """Two visitors' pictures never meet."""
+    one, other = SlowStore(), MemoryStore()
+    runs = _runs(make_recipes, one, other, one, other, one)
+    assert _save_all(runs, one) == [None] * 5
+    assert one.counts == [4, 8]
+    assert {entry.recipe.seed // 4 for entry in other.entries} == {1, 3}
+
+
+def test_a_painter_paints_while_its_pictures_are_saved(make_recipes: MakeRecipes) -> None:
+    """A hundred painters once waited until one thread had saved what they had painted."""
+    store, painter = SlowStore(), FakeBackend()
+    with Engine(Several(a=painter), store) as engine:
+        run = engine.submit(plan_grid(make_recipes(seeds=tuple(range(8)))), owner="me")
+        assert store.is_saving.wait(SOON_S)
+        events, since = run.next_events(0)
+        while sum(type(event).__name__ == "Started" for event in events) < 2:
+            more, since = run.next_events(since, SOON_S)
+            assert more, "it waits for what it painted to be saved"
+            events += more
+        assert not run.finished
+        store.may_save.set()
+        assert len(run.result(SOON_S)) == 8
+
+
+def test_a_batch_wakes_one_painter_and_not_all(make_recipes: MakeRecipes) -> None:
+    """A hundred threads once ran at every batch to find that another one had it."""
+    queue, woken = FairQueue(), []
+    names = [new_id() for _ in range(20)]
+    looked = threading.Semaphore(0)
+
+    def wait(name: str) -> None:
+        def is_over() -> bool:
+            woken.append(name)
+            looked.release()
+            return False
+
+        queue.take(lambda _: True, is_over)
+
+    threads = [threading.Thread(target=wait, args=(name,)) for name in names]
+    for thread in threads:
+        thread.start()
+    for _ in threads:
+        assert looked.acquire(timeout=SOON_S)
+    for run in _runs(make_recipes, *[MemoryStore()] * 3):
+        queue.put(run)
+        assert looked.acquire(timeout=SOON_S)
+    queue.close()
+    for thread in threads:
+        thread.join(SOON_S)
+    assert len(woken) == len(names) + 3
+
+
+def test_who_does_not_fit_lets_another_take_it(make_recipes: MakeRecipes) -> None:
+    """Only the last of those who wait may have it, and it is woken."""
+    (run,) = _runs(make_recipes, MemoryStore())
+    queue, taken = FairQueue(), []
+    is_waiting = threading.Semaphore(0)
+
+    def wait(fits: bool) -> None:
+        taken.append(queue.take(lambda _: fits, lambda: is_waiting.release() or False))
+
+    threads = [threading.Thread(target=wait, args=(fits,)) for fits in (False, False, True)]
+    for thread in threads:
+        thread.start()
+        assert is_waiting.acquire(timeout=SOON_S)
+    queue.put(run)
+    threads[-1].join(SOON_S)
+    assert taken == [run]
+    queue.close()
+    for thread in threads:
+        thread.join(SOON_S)
