@@ -11,6 +11,7 @@ import pytest
 import torch
 from leaks import LEAKS, WITHOUT_GUIDANCE
 from leaks_between import MORE_LEAKS
+from leaks_strange import STRANGE_LEAKS
 from painting import PLACEMENT, SilentWatch, one_thread, paint, recipes_for
 from pictures import FAMILIES
 from sweeping import first_of_each_place, rest_swept
@@ -24,7 +25,7 @@ from seedgrid.diffusion.poison import KINDS, Batch
 from seedgrid.diffusion.probe_results import ProbeReport, lock_notice, recall_report
 from seedgrid.studio import Studio
 
-ALL_LEAKS = LEAKS | MORE_LEAKS
+ALL_LEAKS = LEAKS | MORE_LEAKS | STRANGE_LEAKS
 
 
 @pytest.fixture(scope="module")

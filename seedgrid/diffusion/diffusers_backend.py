@@ -145,7 +145,10 @@ class DiffusersBackend:
             # Shortcuts were compared bit for bit with torch's own arithmetic only.
             shortcuts = () if first.is_portable else self._accelerators
             quickened = _quickened(shortcuts, first, loaded, placement)
-            return paint_batch(recipes, loaded, watch, quickened)
+            painted = paint_batch(recipes, loaded, watch, quickened)
+            if loaded.has_changed:  # Then nobody knows whose weights these pictures are.
+                registry.find_recorded(first.model)
+            return painted
 
     def _within_memory(
         self, work: Callable[[], Result], recipe: Recipe, placement: Placement, watch: Watch

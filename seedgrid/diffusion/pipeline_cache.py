@@ -28,6 +28,7 @@ from seedgrid.diffusion.lora_layers import add_loras
 from seedgrid.diffusion.memory import is_memory_error
 from seedgrid.diffusion.previews import Preview, make_preview
 from seedgrid.models import registry
+from seedgrid.models.digests import states
 from seedgrid.models.files import ModelFiles
 from seedgrid.models.memory import check_room
 from seedgrid.models.schedulers import TABLE, min_steps
@@ -43,6 +44,7 @@ class Loaded:
     Attributes:
         scheduler_config: Of the model's own scheduler, from which others are made.
         preview: Makes small pictures of its latents.
+        states: Of its files when they were read; weights may be mapped, and change with them.
     """
 
     pipeline: Any
@@ -50,6 +52,12 @@ class Loaded:
     device: torch.device
     scheduler_config: dict[str, Any]
     preview: Preview
+    states: tuple[str, ...]
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether any of the model's files was touched since they were read."""
+        return states(self.files.files) != self.states
 
     def check_settings(self, recipe: Recipe) -> None:
         """Refuse what a recipe from elsewhere may ask of the wrong model.
@@ -122,6 +130,8 @@ class PipelineCache:
             DeviceError: The device is not there.
         """
         key = _key(recipe, placement)
+        if key in self._loaded and self._loaded[key].has_changed:
+            del self._loaded[key]
         if key not in self._loaded:
             while len(self._loaded) >= MAX_LOADED:
                 self._loaded.popitem(last=False)
@@ -148,6 +158,7 @@ def _key(recipe: Recipe, placement: Placement) -> tuple[object, ...]:
 def _load(recipe: Recipe, placement: Placement) -> Loaded:
     device = pick_device(placement.device)
     files = registry.find_recorded(recipe.model).files
+    before = states(files.files)
     check_room(recipe.model.id, files.num_parameters, recipe.dtype)
     try:
         with quiet_diffusers():
@@ -158,6 +169,8 @@ def _load(recipe: Recipe, placement: Placement) -> Loaded:
         if reason is None:
             raise
         raise ModelError("model_damaged", value=recipe.model.id, file=reason) from error
+    if files.digest() != recipe.model.weights_sha256:  # Somebody wrote into them meanwhile.
+        raise ModelError("model_changed", value=recipe.model.id)
     add_loras(pipeline, recipe)
     pipeline.set_progress_bar_config(disable=True)
     preview = make_preview(pipeline, files, now=placement.previews)
@@ -168,6 +181,7 @@ def _load(recipe: Recipe, placement: Placement) -> Loaded:
         device=device,
         scheduler_config=dict(pipeline.scheduler.config),
         preview=preview,
+        states=before,
     )
 
 

@@ -66,6 +66,15 @@ def file_digest(path: Path) -> str:
     return _file_digests([path])[path]
 
 
+def states(files: Mapping[str, Path]) -> tuple[str, ...]:
+    """Return what is another as soon as any of the files was written, replaced or taken away.
+
+    Who has read them keeps it: a file that is mapped into memory changes there, too, when somebody
+    writes into it.
+    """
+    return tuple(_state_or_gone(path) for _, path in sorted(files.items()))
+
+
 def _file_digests(paths: Sequence[Path], unknown: Set[str] = frozenset()) -> dict[Path, str]:
     """Return the digests of files, as they are remembered unless their state is `unknown`."""
     known = recall(_CACHE)
@@ -93,3 +102,10 @@ def _state(path: Path) -> str:
     status = path.stat()
     times = f"{status.st_mtime_ns}|{status.st_ctime_ns}"
     return f"{status.st_dev}|{status.st_ino}|{status.st_size}|{times}"
+
+
+def _state_or_gone(path: Path) -> str:
+    try:
+        return _state(path)
+    except OSError:
+        return "gone"

@@ -1,0 +1,141 @@
+"""A model's files are changed, replaced or moved while people paint: nobody is told anything wrong.
+
+A file of weights is mapped into memory, so whoever writes into it changes a model that is loaded.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from seedgrid.core.errors import ModelError
+from seedgrid.diffusion.diffusers_backend import DiffusersBackend
+from seedgrid.pictures import StudioPicture
+from seedgrid.studio import Studio
+from seedgrid.verify import Verdict
+
+SMALL = {"width": 64, "height": 64, "num_inference_steps": 2}
+
+
+@pytest.fixture(scope="module")
+def backend() -> DiffusersBackend:
+    return DiffusersBackend()
+
+
+@pytest.fixture
+def model(model_folder: Callable[[str], Path], tmp_path: Path) -> Path:
+    """A copy that may be spoilt."""
+    # Places are remembered by name: each test has one of its own.
+    return Path(shutil.copytree(model_folder("sd"), tmp_path / f"soon other {tmp_path.name}"))
+
+
+@pytest.fixture
+def studio(backend: DiffusersBackend, model: Path, tmp_path: Path) -> Iterator[Studio]:
+    with Studio(str(model), library=tmp_path / "library", backend=backend) as studio:
+        yield studio
+
+
+def weights_of(model: Path) -> Path:
+    return next((model / "unet").glob("*.safetensors"))
+
+
+def write_into(path: Path) -> None:
+    """Change a quarter of the weights in place, and put the time of the writing back."""
+    before = path.stat()
+    num_bytes = before.st_size // 16 * 4
+    with path.open("r+b") as file:
+        file.seek(-num_bytes, os.SEEK_END)
+        numbers = bytearray(file.read())
+        numbers[3::4] = b"\x3d" * (num_bytes // 4)  # About as large as they were, none below zero.
+        file.seek(-num_bytes, os.SEEK_END)
+        file.write(numbers)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def other_weights(model: Path) -> None:
+    """Put another file in the place of the first."""
+    path = weights_of(model)
+    copy = path.with_name("copy")
+    shutil.copy2(path, copy)
+    write_into(copy)
+    copy.replace(path)
+
+
+def another_name(model: Path) -> None:
+    model.rename(model.with_name("elsewhere"))
+
+
+def in_more_files(model: Path) -> None:
+    """Save the same numbers in several files, as many programs do."""
+    import diffusers
+
+    pipeline = diffusers.DiffusionPipeline.from_pretrained(model)
+    pipeline.save_pretrained(model, max_shard_size="200KB")
+    weights_of(model).parent.joinpath("diffusion_pytorch_model.safetensors").unlink()
+
+
+def verdict_on(studio: Studio, picture: StudioPicture) -> Verdict:
+    (verdict,) = studio.verify_files([picture.path])
+    return verdict
+
+
+CHANGES: dict[str, tuple[Callable[[Path], None], str]] = {
+    "written into": (lambda model: write_into(weights_of(model)), "are not those that made this"),
+    "replaced": (other_weights, "are not those that made this"),
+    "renamed": (another_name, "There is no model “soon other"),
+    "in more files": (in_more_files, "are not those that made this"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_picture_of_a_model_that_changed_is_not_blamed(
+    studio: Studio, model: Path, change: str
+) -> None:
+    """The model is loaded, and so may the change be: it is said that the model is to blame."""
+    (picture,) = studio.grid("a fox", "7", **SMALL)
+    assert verdict_on(studio, picture).verdict == "identical"
+    spoil, sentence = CHANGES[change]
+    spoil(model)
+    verdict = verdict_on(studio, picture)
+    assert verdict.verdict == "impossible"
+    assert sentence in str(verdict.reasons[0])
+
+
+def test_what_was_painted_before_is_no_memory_of_the_model_that_is_there_now(
+    studio: Studio, model: Path
+) -> None:
+    """The same words are painted with the new weights, and an old recipe is refused."""
+    (before,) = studio.grid("a fox", "7", **SMALL)
+    write_into(weights_of(model))
+    (after,) = studio.grid("a fox", "7", **SMALL)
+    assert after.recipe.id != before.recipe.id
+    assert after.entry.pixels_sha256 != before.entry.pixels_sha256
+    assert verdict_on(studio, after).verdict == "identical"
+    with pytest.raises(ModelError, match="are not those that made this"):
+        studio.refine(before, [", artsy"])
+
+
+def test_a_model_that_changes_while_it_paints_gives_nothing(
+    backend: DiffusersBackend, studio: Studio, model: Path
+) -> None:
+    """Half of the steps with other weights is a picture of nobody's recipe."""
+    (picture,) = studio.grid("a fox", "7", **SMALL)
+    pipeline = backend.load(picture.recipe, studio.placement)
+    handle = pipeline.unet.register_forward_hook(lambda *_: write_into(weights_of(model)))
+    try:
+        with pytest.raises(ModelError, match="are not those that made this"):
+            studio.refine(picture, [", artsy"], fresh=True)
+    finally:
+        handle.remove()
+    assert len(studio.library.work(picture.entry.lineage.work_id)) == 1
+
+
+def test_a_model_that_was_only_touched_is_read_again(studio: Studio, model: Path) -> None:
+    """Other times and the same bytes are the same model."""
+    (picture,) = studio.grid("a fox", "7", **SMALL)
+    os.utime(weights_of(model))
+    assert verdict_on(studio, picture).verdict == "identical"
