@@ -1,4 +1,4 @@
-"""Leaks that somebody invented who had not seen how the probe works.
+"""Leaks of another mind than those of `leaks.py`, invented by somebody who knew the probe.
 
 Each takes a pipeline and a `pytest.MonkeyPatch` and is undone with it, as those of `leaks.py`.
 """
