@@ -127,7 +127,9 @@ def test_the_encoder_is_given_back_as_it_was(model_folder: Callable[[str], Path]
     assert "forward" not in loaded.pipeline.text_encoder.__dict__
 
 
-def test_the_memory_forgets_the_oldest(model_folder: Callable[[str], Path]) -> None:
+def test_the_memory_forgets_the_oldest(
+    model_folder: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It holds no more than its bytes; a forgotten text is encoded again."""
     backend = DiffusersBackend()
     folder = model_folder("sd")
@@ -137,7 +139,7 @@ def test_the_memory_forgets_the_oldest(model_folder: Callable[[str], Path]) -> N
     one_row = max(row.num_bytes for row in texts._rows.values())
     texts._rows.clear()
     texts._num_bytes = 0
-    texts._max_bytes = 4 * one_row
+    monkeypatch.setattr(text_cache, "MAX_KEPT_BYTES", 4 * one_row)
     paint(backend, recipes)
     assert len(texts._rows) == 4
     with counted(backend) as counts:
