@@ -87,7 +87,8 @@ def test_a_model_is_fetched_beside_painting_and_used_and_deleted(
     expect(page.locator("#sg-models")).to_be_focused()
     assert len(generate(page)) == 4
     panel = show(page)
-    panel.get_by_role("button", name=f"Stop: {FOXES}").press("Enter")
+    with page.expect_response(re.compile("/models/stop")):
+        panel.get_by_role("button", name=f"Stop: {FOXES}").press("Enter")
     hub.may_go.set()
     expect(panel.get_by_text("Stopped at")).to_be_visible()
     assert found_by_axe(page) == []
