@@ -42,7 +42,7 @@ SeedGrid.loraRows = (() => {
       if (scaleOf(item.id) !== null) put(item.id, input.value);
       changed();
     });
-    return input;
+    return make("span", { class: "sg-models-scaled" }, make("span", { "aria-hidden": "true", text: say("lora_scale_short") }), input);
   }
 
   function chips(item, changed) {
@@ -64,7 +64,7 @@ SeedGrid.loraRows = (() => {
       const isUsed = scaleOf(item.id) !== null;
       const scale = scaleField(item, tools.changed);
       const key = isUsed ? "lora_out" : "use";
-      const turn = () => (isUsed ? write(without(item.id)) : put(item.id, scale.value), tools.changed());
+      const turn = () => (isUsed ? write(without(item.id)) : put(item.id, scale.querySelector("input").value), tools.changed());
       const use = tools.button(key, item.id, turn);
       use.dataset.key = `lora ${item.id}`; // The same button, whatever it says.
       const facts = [item.made_for || say("lora_any"), tools.size(item.num_bytes), item.licence, item.hub_id];

@@ -26,7 +26,12 @@ LARGE = ".safetensors"
 
 @dataclass
 class Repository:
-    """One model on the hub; `announced` holds sizes other than those of the content, `card` more of its card."""
+    """One model on the hub.
+
+    Attributes:
+        announced: Sizes other than those of the content.
+        card: More of what its card says.
+    """
 
     files: dict[str, bytes]
     licence: str = "apache-2.0"

@@ -93,7 +93,7 @@ def read_name(text: str) -> tuple[str | None, str | None]:
 
 
 def read_download(text: str) -> tuple[str | None, str | None, str]:
-    """Read `org/name`, its revision, and which one of its files is meant: `org/name/fox.safetensors`.
+    """Read `org/name`, its revision, and which file is meant: `org/name/fox.safetensors`.
 
     Returns:
         Id, revision and file, which is empty where none is named; None for the id of others.
