@@ -138,6 +138,15 @@ VARIABLES: Final = (
         public="256",
     ),
     Variable(
+        name="SEEDGRID_MAX_UNPACKED_MB",
+        what=(
+            "What large pictures that others made may take unpacked, in megabytes: one that takes"
+            " more is refused, and more of them at once wait for each other."
+        ),
+        home="2000",
+        public="256",
+    ),
+    Variable(
         name="SEEDGRID_MAX_DROPPED",
         what="How many pictures are taken in at once, those in bundles counted.",
         public="200",
