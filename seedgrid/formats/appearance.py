@@ -23,6 +23,7 @@ from seedgrid.formats import png_chunks
 from seedgrid.formats.orientation import is_turned, is_turned_by_text
 from seedgrid.formats.parameters import PARAMETERS_KEY, parameters_text
 from seedgrid.formats.png_chunks import Chunk, Header
+from seedgrid.storage.unpacking import unpacked
 
 _SHOWN_BY: Final = {
     b"cICP": "colours",
@@ -84,7 +85,7 @@ def shown_otherwise(data: bytes) -> tuple[str, ...]:
     if any(chunk.kind == b"iDOT" for chunk in chunks) and not _halves_are_one(chunks, size):
         kinds.add("another lower half")
     try:
-        with Image.open(io.BytesIO(data), formats=["PNG"]) as image:
+        with unpacked(data) as image:
             kinds |= _seen(image, has_profile=any(chunk.kind == b"iCCP" for chunk in chunks))
     except _UNREADABLE as error:
         raise PictureError("picture_damaged", reason="its pixels cannot be unpacked") from error
