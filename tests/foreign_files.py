@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import io
+import struct
+import zlib
+from collections.abc import Sequence
 from typing import Any
 
 from PIL import Image, PngImagePlugin
 
+from seedgrid.formats import png_chunks
 from seedgrid.formats.importers.foreign import read_foreign
 from seedgrid.formats.importers.imported import Imported
+from seedgrid.formats.png_chunks import Chunk
 
 
 def file_with(**texts: str) -> bytes:
@@ -19,6 +24,28 @@ def file_with(**texts: str) -> bytes:
     buffer = io.BytesIO()
     Image.new("RGB", (8, 8)).save(buffer, "PNG", pnginfo=info)
     return buffer.getvalue()
+
+
+def blank_png(width: int, height: int, *, colour: int, more: Sequence[Chunk] = ()) -> bytes:
+    """Write a black PNG of 8 bits without ever holding its pixels.
+
+    Args:
+        width: In pixels.
+        height: In pixels.
+        colour: As PNG numbers them: 0 grey, 2 RGB, 6 with transparency.
+        more: Chunks before the pixels.
+    """
+    row = bytes(1 + width * {0: 1, 2: 3, 6: 4}[colour])
+    packer = zlib.compressobj(1)
+    packed = b"".join([*(packer.compress(row) for _ in range(height)), packer.flush()])
+    head = struct.pack(">IIBBBBB", width, height, 8, colour, 0, 0, 0)
+    chunks = [
+        Chunk(kind=b"IHDR", data=head),
+        *more,
+        Chunk(kind=b"IDAT", data=packed),
+        Chunk(kind=b"IEND", data=b""),
+    ]
+    return png_chunks.SIGNATURE + b"".join(map(png_chunks.packed, chunks))
 
 
 def imported(**texts: str) -> Imported:

@@ -61,8 +61,8 @@ VARIABLES: Final = (
     Variable(
         name="SEEDGRID_ALLOWED_MODELS",
         what=(
-            "What a public page offers of the installed models, and may fetch from the hub: names"
-            " and hub ids, separated by commas."
+            "What a public page offers of the installed models and LoRAs, and may fetch from the"
+            " hub: names and hub ids, separated by commas."
         ),
         public="all that are installed; nothing is fetched",
     ),
@@ -135,6 +135,15 @@ VARIABLES: Final = (
     Variable(
         name="SEEDGRID_MAX_UPLOADS_MB_PER_ADDRESS",
         what="What one address may upload in an hour, in megabytes.",
+        public="256",
+    ),
+    Variable(
+        name="SEEDGRID_MAX_UNPACKED_MB",
+        what=(
+            "What large pictures that others made may take unpacked, in megabytes: one that takes"
+            " more is refused, and more of them at once wait for each other."
+        ),
+        home="2000",
         public="256",
     ),
     Variable(

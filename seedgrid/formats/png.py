@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final, NoReturn
 
-import numpy as np
 from PIL import Image
 from pydantic import Field, ValidationError
 
@@ -25,6 +24,7 @@ from seedgrid.core.recipe import Digest, Passport, Recipe, Value, first_reason
 from seedgrid.formats import png_chunks
 from seedgrid.formats.parameters import PARAMETERS_KEY, parameters_text
 from seedgrid.formats.png_chunks import Chunk
+from seedgrid.storage.unpacking import as_rgb, unpacked
 
 CHUNK_KEY: Final = "seedgrid"
 SEAL_KEY: Final = "seedgrid-seal"
@@ -146,15 +146,26 @@ def read_pixels(source: Source) -> Pixels:
         RGB, shape (height, width, 3), uint8; transparency is dropped.
 
     Raises:
-        PictureError: The file is not there, damaged or too large.
+        PictureError: The file is not there, damaged or too large; `picture_large` also for what
+            is too much to be unpacked here.
     """
     data = read_bytes(source)
     png_chunks.header(png_chunks.split(data))
     try:
-        with Image.open(io.BytesIO(data), formats=["PNG"]) as image:
-            return np.array(image.convert("RGB"))
+        with unpacked(data) as image:
+            return as_rgb(image)
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         raise PictureError("picture_damaged", reason="its pixels cannot be unpacked") from error
+
+
+def read_size(source: Source) -> tuple[int, int]:
+    """Return width and height of any PNG file, in pixels, without unpacking it.
+
+    Raises:
+        PictureError: The file is not there, damaged or too large.
+    """
+    size = png_chunks.header(png_chunks.split(read_bytes(source)))
+    return size.width, size.height
 
 
 def read_texts(source: Source) -> dict[str, str]:

@@ -21,6 +21,7 @@ import numpy as np
 from seedgrid.core.errors import InputError, PictureError
 from seedgrid.core.picture import Pixels, pixels_sha256
 from seedgrid.storage.files import make_folder, write_atomically
+from seedgrid.storage.unpacking import on_white, unpacked
 
 MAX_SIDE_PX: Final = 2048
 """What is larger is made smaller when it is taken in: no picture is painted larger."""
@@ -111,20 +112,18 @@ def read_picture(data: bytes) -> Pixels:
     """Read a picture as people have them: upright, opaque, at most `MAX_SIDE_PX` a side.
 
     Raises:
-        PictureError: `start_unreadable` for what is no PNG, JPEG or WebP.
+        PictureError: `start_unreadable` for what is no PNG, JPEG or WebP, `picture_large` for
+            what is too much to be unpacked here.
     """
     from PIL import Image, ImageOps
 
     try:
-        with Image.open(io.BytesIO(data), formats=_FORMATS) as image:
+        with unpacked(data, _FORMATS, wanted_px=MAX_SIDE_PX) as image:
             if image.width * image.height > _MAX_PIXELS:
                 raise PictureError("start_unreadable")
-            upright = ImageOps.exif_transpose(image)
-            if upright.mode != "RGB":
-                paper = Image.new("RGBA", upright.size, "white")
-                upright = Image.alpha_composite(paper, upright.convert("RGBA")).convert("RGB")
+            upright = on_white(image)
             upright.thumbnail((MAX_SIDE_PX, MAX_SIDE_PX), Image.Resampling.LANCZOS)
-            return np.asarray(upright, dtype=np.uint8).copy()
+            return np.array(ImageOps.exif_transpose(upright), dtype=np.uint8)
     except (OSError, ValueError, SyntaxError, MemoryError, Image.DecompressionBombError) as error:
         raise PictureError("start_unreadable") from error
 

@@ -17,14 +17,15 @@ class Claim:
 
     Attributes:
         name: A path or an id, for the report.
-        pixels: As they are now.
+        pixels: As they are now; None where there are more or fewer than the recipe says: then
+            nothing can be compared, and a stranger's huge picture is not unpacked.
         pixels_sha256: As they were when the picture was made, as the file says.
         shown_otherwise: What makes a viewer show other colours than the pixels have.
-        told_otherwise: Whether the file names other words or another seed to other programs.
+        told_otherwise: Whether the file names other words or settings to other programs.
     """
 
     name: str
-    pixels: Pixels = field(repr=False, compare=False)
+    pixels: Pixels | None = field(repr=False, compare=False)
     pixels_sha256: str
     recipe: Recipe
     passport: Passport
@@ -34,7 +35,7 @@ class Claim:
     @property
     def is_altered(self) -> bool:
         """Whether the pixels were changed after the picture was made."""
-        return pixels_sha256(self.pixels) != self.pixels_sha256
+        return self.pixels is None or pixels_sha256(self.pixels) != self.pixels_sha256
 
 
 def read_claim(path: Path) -> Claim:
@@ -45,13 +46,14 @@ def read_claim(path: Path) -> Claim:
     """
     data = png.read_bytes(path)
     record = png.read_claimed(data)
+    has_size = (record.width, record.height) == (record.recipe.width, record.recipe.height)
     return Claim(
         name=str(path),
-        pixels=png.read_pixels(data),
+        pixels=png.read_pixels(data) if has_size else None,
         pixels_sha256=record.pixels_sha256,
         recipe=record.recipe,
         passport=record.passport,
-        shown_otherwise=shown_otherwise(data),
+        shown_otherwise=shown_otherwise(data) if has_size else (),
         told_otherwise=told_otherwise(data, record.recipe),
     )
 

@@ -104,7 +104,7 @@ def judge(claim: Claim, pixels: Outcome, painted: Painted) -> Verdict:
     """Compare what came out with what is claimed."""
     if isinstance(pixels, RunError):
         return impossible(claim.name, pixels)
-    comparison = compare_pixels(claim.pixels, pixels)
+    comparison = None if claim.pixels is None else compare_pixels(claim.pixels, pixels)
     word, reasons = _word(claim, pixels, comparison, painted)
     if word != "identical":
         is_portable = claim.recipe.is_portable  # Then no passport matters.

@@ -129,6 +129,7 @@ def _all_reproduce(batch: Sequence[Claim], painted: Painted) -> bool:
     return all(
         isinstance(pixels, RunError)
         or claim.is_altered  # Then the file does not fit itself, and nothing else is to blame.
+        or claim.pixels is None
         or pixels.shape != claim.pixels.shape
         or np.array_equal(pixels, claim.pixels)
         for claim, pixels in pairs

@@ -78,9 +78,8 @@ class Checks:
 
 
 def _shown(claim: Claim, verdict: Verdict) -> stage.Json:
-    differs = verdict.pixels is not None and verdict.max_abs_diff
     difference = None
-    if differs and verdict.pixels is not None:
+    if verdict.max_abs_diff and claim.pixels is not None and verdict.pixels is not None:
         difference = stage.preview_uri(difference_picture(claim.pixels, verdict.pixels))
     return {
         "verdict": verdict.verdict,

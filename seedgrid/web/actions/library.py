@@ -17,7 +17,7 @@ from pydantic import Field, StringConstraints, ValidationError
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError, SeedGridError
 from seedgrid.core.picture import pixels_sha256
-from seedgrid.core.recipe import Seed, Value
+from seedgrid.core.recipe import MAX_SIZE_PX, Seed, Value
 from seedgrid.core.request import Request
 from seedgrid.formats import png
 from seedgrid.formats.importers.imported import Imported, fit
@@ -239,6 +239,8 @@ def _known_by_pixels(taken: Taken, library: Library) -> Taken:
     if taken.error is None or taken.error.code != "picture_without_recipe":
         return taken
     try:
+        if max(png.read_size(Path(taken.name))) > MAX_SIZE_PX:
+            return taken
         pixels = png.read_pixels(Path(taken.name))
     except SeedGridError:  # In a bundle, or no PNG.
         return taken

@@ -20,6 +20,7 @@ from seedgrid.core.prompts import compare_words
 from seedgrid.core.variations import fours
 from seedgrid.formats.links import link_query
 from seedgrid.models.schedulers import names_like
+from seedgrid.storage.unpacking import unpacked
 from seedgrid.web.serializers.changes import caption, is_noise, mix, shares
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def small_jpeg(path: Path, side_px: int, *, quality: int) -> bytes:
     Raises:
         OSError: It cannot be read.
     """
-    with Image.open(path, formats=["PNG"]) as image:
+    with unpacked(path.read_bytes()) as image:
         small = image.convert("RGB")
     small.thumbnail((side_px, side_px), Image.Resampling.LANCZOS)
     target = io.BytesIO()

@@ -1,0 +1,172 @@
+"""The one place where a picture that anybody may have made becomes pixels.
+
+A file of some kilobytes may hold a picture of hundreds of megabytes. So it is weighed by what its
+head says before it is unpacked: what is heavier than everything may be together is refused, and
+what would be too much beside others waits for them. Knows nothing of recipes and chunks.
+
+    with unpacked(data) as image:
+        pixels = as_rgb(image)
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import struct
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from seedgrid.core.errors import PictureError
+from seedgrid.core.picture import Pixels
+from seedgrid.core.recipe import MAX_SIZE_PX
+from seedgrid.core.variables import is_public, number
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+_VARIABLE: Final = "SEEDGRID_MAX_UNPACKED_MB"
+_BAND_ROWS: Final = 64
+_RGB_BYTES: Final = 4
+"""Of a pixel, as Pillow keeps it."""
+_WEBP_BYTES: Final = 16
+"""Of a pixel: two canvases of its decoder, what comes out of them, and the picture."""
+_SCANNED_BYTES: Final = 6
+"""Of a pixel of a JPEG that comes in several scans: two for each of three colours."""
+_FREE_BYTES: Final = MAX_SIZE_PX**2 * _WEBP_BYTES
+"""What the largest picture that is painted here may take; nothing so small is refused or waits."""
+_PNG: Final = b"\x89PNG\r\n\x1a\n"
+_JPEG: Final = b"\xff\xd8\xff"
+_SCAN: Final = b"\xff\xda"
+_MAX_SCANS: Final = 100
+"""Of a JPEG; programs write ten. Each may be some bytes that cost a walk over the whole picture."""
+
+
+class _Room:
+    """How much is unpacked at the moment."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._bytes = 0
+
+    @contextmanager
+    def taken(self, num_bytes: int, most: float) -> Iterator[None]:
+        """Wait until there is room, and keep it meanwhile."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._bytes + num_bytes <= most)
+            self._bytes += num_bytes
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._bytes -= num_bytes
+                self._changed.notify_all()
+
+
+_room = _Room()
+
+
+@contextmanager
+def unpacked(
+    data: bytes, formats: tuple[str, ...] = ("PNG",), wanted_px: int | None = None
+) -> Iterator[Image.Image]:
+    """Open a picture and unpack its pixels; nobody else opens pictures of others.
+
+    Args:
+        data: The whole file.
+        formats: As Pillow names them; of PNG, JPEG and WEBP.
+        wanted_px: No side needs to be longer: a JPEG is unpacked smaller then, by 2, 4 or 8.
+
+    Raises:
+        PictureError: `picture_large`, before anything is unpacked.
+        OSError, SyntaxError, ValueError, DecompressionBombError: Pillow cannot read it.
+    """
+    from PIL import Image
+
+    _check_head(data)
+    with Image.open(io.BytesIO(data), formats=formats) as image:
+        whole = image.size
+        if wanted_px is not None:
+            image.draft(None, (wanted_px, wanted_px))
+        most = (number(_VARIABLE, is_public=is_public()) or math.inf) * 1e6
+        weight = _weight(image, whole, data)
+        if weight > max(most, _FREE_BYTES):
+            value = f"{whole[0]}x{whole[1]}, {weight / 1e6:,.0f} MB"
+            raise PictureError("picture_large", value=value, limit=f"{most / 1e6:,.0f} MB")
+        with _room.taken(weight if weight > _FREE_BYTES else 0, most):
+            yield image
+
+
+def bands(image: Image.Image) -> Iterator[tuple[int, Image.Image]]:
+    """Go through a picture by some rows at a time, so that no second whole one is held.
+
+    Returns:
+        Of each band the number of its first row, and its pixels as the picture has them.
+    """
+    for top in range(0, image.height, _BAND_ROWS):
+        yield top, image.crop((0, top, image.width, min(top + _BAND_ROWS, image.height)))
+
+
+def as_rgb(image: Image.Image) -> Pixels:
+    """Return a picture's pixels, shape (height, width, 3); transparency is dropped."""
+    pixels = np.empty((image.height, image.width, 3), dtype=np.uint8)
+    for top, band in bands(image):
+        pixels[top : top + band.height] = np.asarray(band.convert("RGB"))
+    return pixels
+
+
+def on_white(image: Image.Image) -> Image.Image:
+    """Return a picture as it looks on white paper: RGB; the same one when it is that already."""
+    from PIL import Image
+
+    if image.mode == "RGB":
+        return image
+    opaque = Image.new("RGB", image.size)
+    for top, band in bands(image):
+        paper = Image.new("RGBA", band.size, "white")
+        opaque.paste(Image.alpha_composite(paper, band.convert("RGBA")).convert("RGB"), (0, top))
+    opaque.info = dict(image.info)
+    return opaque
+
+
+def _check_head(data: bytes) -> None:
+    """Refuse what costs much before its size is known, or more than its size says.
+
+    Raises:
+        UnidentifiedImageError: A large animation, for which Pillow makes room when it opens it, or
+            a JPEG that is painted over again and again.
+    """
+    from PIL import UnidentifiedImageError
+
+    if data.startswith(_PNG):
+        end = data.find(b"IDAT")
+        if data[12:16] != b"IHDR" or data.find(b"IHDR", 16, end) >= 0:
+            raise UnidentifiedImageError("it does not begin with its one header")
+        width, height = struct.unpack(">II", data[16:24])
+        if width * height > MAX_SIZE_PX**2 and data.find(b"acTL", 0, end) >= 0:
+            raise UnidentifiedImageError("it is a large animation")
+    elif data.startswith(_JPEG) and data.count(_SCAN) > _MAX_SCANS:
+        raise UnidentifiedImageError(f"it has more than {_MAX_SCANS} scans")
+
+
+def _weight(image: Image.Image, whole: tuple[int, int], data: bytes) -> int:
+    """Return how many bytes a picture takes unpacked, with the copy that is made of it.
+
+    Args:
+        image: Opened, perhaps to be unpacked smaller than it is.
+        whole: Its width and height as they are.
+        data: The file.
+    """
+    num_pixels = image.width * image.height
+    if image.format == "WEBP":
+        return num_pixels * _WEBP_BYTES
+    stored = 1 if image.mode in ("1", "L", "P") else _RGB_BYTES
+    copied = 0 if image.mode == "RGB" else _RGB_BYTES
+    weight = num_pixels * (stored + copied)
+    if image.format != "PNG" and ("progressive" in image.info or data.count(_SCAN) > 1):
+        # Its scans are kept until the last one came, however small it is unpacked.
+        weight += whole[0] * whole[1] * _SCANNED_BYTES
+    return weight
