@@ -1,4 +1,4 @@
-/* The models panel: what is on this machine, what comes from the hub, and what one could begin with.
+/* The models panel: models and LoRAs on this machine, what comes from the hub, what one could begin with.
    This file and its words are fetched when the panel is first opened. Knows no picture. */
 (() => {
   const { make, text, byId, language } = SeedGrid;
@@ -28,13 +28,14 @@
     await styled();
     clearTimeout(timer);
     moved = 0;
-    const [note, here, moving, first] = [
+    const [note, here, moving, loras, first] = [
       make("p", { class: "sg-models-note", role: "status" }),
       make("ul"),
       make("ul", { class: "sg-models-moving" }),
+      make("ul", { id: "sg-loras" }),
       make("ul"),
     ];
-    parts = { note, here, moving, first, adding: make("div"), box: make("section", { id: "sg-models-panel" }) };
+    parts = { note, here, moving, loras, first, adding: make("div"), box: make("section", { id: "sg-models-panel" }) };
     const dialog = SeedGrid.overlay("models", parts.box);
     dialog.addEventListener("close", () => {
       clearTimeout(timer);
@@ -44,7 +45,8 @@
     dialog.setAttribute("aria-labelledby", title.id);
     parts.box.append(title, note);
     const told = await ask();
-    parts.box.append(moving, make("h3", { text: say("here") }), here, parts.adding, ...firsts(told, first));
+    const aboutLoras = [make("h3", { text: say("loras") }), make("p", { class: "sg-models-quiet", text: say("loras_note") })];
+    parts.box.append(moving, make("h3", { text: say("here") }), here, ...aboutLoras, loras, parts.adding, ...firsts(told, first));
     if (told.may.change) parts.adding.append(adding());
     else if (!told.may.download) note.textContent = say("read_only");
     show(told);
@@ -92,10 +94,11 @@
 
   const goesOn = ({ state }) => ["waiting", "asking", "fetching"].includes(state);
 
-  function show({ items, first, may, downloads }) {
+  function show({ items, loras, first, may, downloads }) {
     draw(parts.moving, downloads.map(movingRow));
     if (items) {
       draw(parts.here, items.map((item) => hereRow(item, may)));
+      drawLoras(loras, may);
       draw(parts.first, first.map(firstRow));
     }
     const coming = downloads.filter(goesOn).length;
@@ -104,13 +107,18 @@
     moved = coming;
   }
 
+  function drawLoras(loras, may) {
+    const changed = () => drawLoras(loras, may);
+    draw(parts.loras, SeedGrid.loraRows(loras, { row, button, badge, size, changed, remove: may.change && remove_ }));
+  }
+
   /** Draw a list anew; who stands on one of its buttons stands on the same one afterwards. */
   function draw(list, rows) {
     const had = list.contains(document.activeElement) ? document.activeElement.dataset.key : null;
     list.replaceChildren(...rows);
     list.hidden = rows.length === 0;
     if (had === null) return;
-    const same = [...list.querySelectorAll("button")].find((each) => each.dataset.key === had);
+    const same = [...list.querySelectorAll("[data-key]")].find((each) => each.dataset.key === had);
     (same ?? parts.box.closest("dialog")).focus();
   }
 

@@ -26,12 +26,18 @@ LARGE = ".safetensors"
 
 @dataclass
 class Repository:
-    """One model on the hub; `announced` holds sizes other than those of the content."""
+    """One model on the hub.
+
+    Attributes:
+        announced: Sizes other than those of the content.
+        card: More of what its card says.
+    """
 
     files: dict[str, bytes]
     licence: str = "apache-2.0"
     gated: bool = False
     announced: dict[str, int] = field(default_factory=dict)
+    card: dict[str, str] = field(default_factory=dict)
 
     def sibling(self, name: str) -> dict[str, Any]:
         content = self.files[name]
@@ -147,7 +153,7 @@ class Hub:
                     "sha": COMMIT,
                     "gated": "manual" if found.gated else False,
                     "tags": [f"license:{found.licence}"],
-                    "cardData": {"license": found.licence},
+                    "cardData": {"license": found.licence} | found.card,
                     "siblings": siblings,
                 }
 

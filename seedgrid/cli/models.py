@@ -1,4 +1,4 @@
-"""The command about models: what is here, what to begin with, fetch, delete."""
+"""The command about models and LoRAs: what is here, what to begin with, fetch, delete."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from seedgrid.cli import options
 from seedgrid.cli.output import BytesLine, complain, say, say_json
 from seedgrid.core.errors import ModelError
 from seedgrid.models import registry
+from seedgrid.models.lora_shelf import LoraItem
 from seedgrid.studio import Studio
 
 if TYPE_CHECKING:
@@ -19,10 +20,13 @@ if TYPE_CHECKING:
 def models(
     download: Annotated[
         str | None,
-        typer.Option(metavar="ID", help="Fetch this model from the hub first, or go on with it."),
+        typer.Option(
+            metavar="ID", help="Fetch this model or LoRA from the hub first, or go on with it."
+        ),
     ] = None,
     delete: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Delete this model from the disk first.")
+        str | None,
+        typer.Option(metavar="NAME", help="Delete this model or LoRA from the disk first."),
     ] = None,
     configure: Annotated[
         str | None,
@@ -33,7 +37,7 @@ def models(
     ] = False,
     json: options.Json = False,
 ) -> None:
-    """List the models on this machine; fetch one, or delete one."""
+    """List the models and LoRAs on this machine; fetch one, or delete one."""
     with Studio() as studio:
         manager = studio.model_manager
         if first:
@@ -51,6 +55,11 @@ def models(
                 say_json(_row(managed))
             else:
                 _say_line(managed)
+        for lora in manager.loras():
+            if json:
+                say_json(_lora_row(lora))
+            else:
+                _say_lora(lora)
 
 
 def _download(manager: ModelManager, hub_id: str) -> None:
@@ -93,6 +102,18 @@ def _say_line(managed: ManagedModel) -> None:
         f"{item.id:<40} {item.family}, {size}, {formats}, {item.num_bytes / 1e6:,.0f} MB,"
         f" {licence}{fits}  {item.path}"
     )
+
+
+def _say_lora(lora: LoraItem) -> None:
+    facts = [f"LoRA, {lora.num_bytes / 1e6:,.0f} MB", lora.made_for, lora.licence]
+    facts += [f"words for the prompt: {', '.join(lora.words)}"] if lora.words else []
+    say(f"{lora.id:<40} {', '.join(filter(None, facts))}  {lora.path}")
+
+
+def _lora_row(lora: LoraItem) -> dict[str, Any]:
+    told = ("id", "hub_id", "made_for", "words", "licence")
+    row = {name: getattr(lora, name) for name in told}
+    return row | {"kind": "lora", "path": str(lora.path), "bytes": lora.num_bytes}
 
 
 def _row(managed: ManagedModel) -> dict[str, Any]:

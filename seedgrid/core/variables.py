@@ -61,8 +61,8 @@ VARIABLES: Final = (
     Variable(
         name="SEEDGRID_ALLOWED_MODELS",
         what=(
-            "What a public page offers of the installed models, and may fetch from the hub: names"
-            " and hub ids, separated by commas."
+            "What a public page offers of the installed models and LoRAs, and may fetch from the"
+            " hub: names and hub ids, separated by commas."
         ),
         public="all that are installed; nothing is fetched",
     ),

@@ -24,6 +24,7 @@ from seedgrid.models import registry
 from seedgrid.models.digests import known_digest
 from seedgrid.models.dtypes import choose_dtype, likely_device_type, weights_bytes
 from seedgrid.models.files import ModelFiles, read_header
+from seedgrid.models.loras import may_be_lora
 from seedgrid.models.own import is_own
 from seedgrid.models.registry import Model
 from seedgrid.storage.cache import recall, remember_one
@@ -98,8 +99,8 @@ def first_models() -> tuple[FirstModel, ...]:
 
 
 def items() -> tuple[Item, ...]:
-    """Return every model on this machine, the bundled one first."""
-    return tuple(describe(model) for model in registry.installed())
+    """Return every model on this machine, the bundled one first; a LoRA is none."""
+    return tuple(describe(model) for model in registry.installed() if not may_be_lora(model.path))
 
 
 def describe(model: Model) -> Item:

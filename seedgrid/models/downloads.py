@@ -20,7 +20,8 @@ from typing import Final, Literal
 from seedgrid.core.errors import ModelError, RunCancelled, SeedGridError
 from seedgrid.models.catalogue import keep_licence
 from seedgrid.models.fetching import discard_unfinished, fetch, unfinished_bytes
-from seedgrid.models.hub import ask, read_name
+from seedgrid.models.hub import ask, read_download
+from seedgrid.models.lora_shelf import check_free, keep_fetched
 from seedgrid.storage.cache import recall, remember, remember_one
 
 logger = logging.getLogger(__name__)
@@ -110,12 +111,12 @@ class Downloads:
         """Fetch a model, or go on with it; returns at once.
 
         Args:
-            hub_id: `org/name`, or `org/name@revision`.
+            hub_id: `org/name`, or `org/name@revision`; of a LoRA also `org/name/FILE`.
 
         Raises:
             ModelError: `model_name`.
         """
-        if read_name(hub_id)[0] is None:
+        if read_download(hub_id)[0] is None:
             raise ModelError("model_name", value=hub_id[:80])
         with self._changed:
             job = self._jobs.get(hub_id)
@@ -140,7 +141,7 @@ class Downloads:
         goes_on = {each.id for each in self.now() if each.state in GOES_ON}
         found = []
         for hub_id, total in recall(_UNFINISHED).items():
-            name = read_name(hub_id)[0]
+            name = read_download(hub_id)[0]
             if name is not None and hub_id not in goes_on and isinstance(total, int):
                 had = unfinished_bytes(name)
                 found.append(Progress(id=hub_id, state="stopped", num_bytes=had, total=total))
@@ -161,7 +162,7 @@ class Downloads:
         Raises:
             ModelError: `download_busy`.
         """
-        name = read_name(hub_id)[0]
+        name = read_download(hub_id)[0]
         with self._changed:
             job = self._jobs.get(hub_id)
             if name is None or (job is not None and job.state in GOES_ON):
@@ -213,12 +214,17 @@ class Downloads:
 
     def _fetch(self, job: _Job) -> None:
         model = ask(job.id)
+        if model.lora:
+            check_free(model)
         job.watch(0)
         job.total, job.state = model.num_bytes, "fetching"
         remember_one(_UNFINISHED, job.id, job.total)
         fetch(model, job.watch)
         _forget(job.id)
-        keep_licence(model.id, model.licence)
+        if model.lora:
+            keep_fetched(model)
+        else:
+            keep_licence(model.id, model.licence)
 
 
 def _forget(hub_id: str) -> None:

@@ -61,7 +61,13 @@ def fetch(model: HubModel, watch: Watch) -> None:
             if not (blobs / file.digest).is_file():
                 _fetch_file(model, file, blobs, _beyond(there, watch))
                 there += file.size
-        _link(model)
+        if not model.lora:
+            _link(model)
+
+
+def fetched_file(model: HubModel) -> Path:
+    """Return where the one file of a LoRA lies when it is fetched, and not yet kept."""
+    return repository_folder(model.id) / "blobs" / model.files[0].digest
 
 
 def _beyond(num_bytes: int, watch: Watch) -> Watch:

@@ -13,6 +13,7 @@ import json
 import math
 import re
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -21,6 +22,7 @@ from seedgrid.core.errors import ModelError
 from seedgrid.models.digests import files_digest
 from seedgrid.models.families import FAMILIES, Configs, Family
 
+SUFFIX: Final = ".safetensors"
 PICKLE_SUFFIXES: Final = (".bin", ".ckpt", ".pt", ".pth", ".pkl")
 
 INDEX: Final = "model_index.json"
@@ -31,6 +33,7 @@ _MAX_HEADER_BYTES: Final = 100_000_000
 _LIBRARIES: Final = frozenset({"diffusers", "transformers", "stable_diffusion"})
 WITHOUT_WEIGHTS: Final = re.compile(r"Tokenizer|Scheduler|Processor|FeatureExtractor")
 _DIGESTED_SUFFIXES: Final = (".json", ".txt", ".model", ".safetensors")
+_LORA_MARKS: Final = ("lora", "lokr", "hada")
 VARIANT: Final = re.compile(r"\.(fp16|bf16|fp32|non_ema)(?:[.-])")
 
 
@@ -162,6 +165,11 @@ def _end_of(entry: dict[str, Any]) -> int:
     ):
         raise ValueError(entry)
     return int(end)
+
+
+def is_lora(header: Mapping[str, Any]) -> bool:
+    """Tell by its tensors' names whether a safetensors file is a LoRA; a whole model has none."""
+    return any(mark in name.lower() for name in header for mark in _LORA_MARKS)
 
 
 def count_parameters(header: dict[str, Any]) -> int:

@@ -20,14 +20,24 @@ from pathlib import Path
 from typing import Any, Final
 
 from seedgrid.core.errors import ModelError, SeedGridError
-from seedgrid.core.names import is_hub_id, is_revision
-from seedgrid.models.files import INDEX, VARIANT, WITHOUT_WEIGHTS, components_of, family_of
+from seedgrid.core.names import is_folder_name, is_hub_id, is_revision
+from seedgrid.models.files import (
+    INDEX,
+    SUFFIX,
+    VARIANT,
+    WITHOUT_WEIGHTS,
+    components_of,
+    family_of,
+    is_lora,
+)
 
 logger = logging.getLogger(__name__)
 
 DEFAULT_REVISION: Final = "main"
 
 _WANTED: Final = re.compile(r"([a-z][a-z0-9_]*)/[\w.-]+\.(?:json|txt|model|safetensors)")
+_UNNAMED: Final = ("pytorch_lora_weights", "adapter_model", "model", "lora")
+"""What LoRAs' files are called that have no name of their own: they get their repository's."""
 _ASK_S: Final = 20.0
 """How long the hub may take to say what a model consists of."""
 _MAX_INDEX_BYTES: Final = 1_000_000
@@ -56,6 +66,8 @@ class HubModel:
         asked: The branch, tag or commit that was asked for.
         revision: The commit that this is now.
         licence: As the model's card names it; empty where it does not.
+        lora: What it will be called, where it is no whole model but a LoRA.
+        words: Of a LoRA: what its card says to write into the prompt.
     """
 
     id: str
@@ -63,6 +75,8 @@ class HubModel:
     revision: str
     files: tuple[HubFile, ...]
     licence: str = ""
+    lora: str = ""
+    words: str = ""
 
     @property
     def num_bytes(self) -> int:
@@ -78,17 +92,32 @@ def read_name(text: str) -> tuple[str | None, str | None]:
     return hub_id, revision or None
 
 
+def read_download(text: str) -> tuple[str | None, str | None, str]:
+    """Read `org/name`, its revision, and which file is meant: `org/name/fox.safetensors`.
+
+    Returns:
+        Id, revision and file, which is empty where none is named; None for the id of others.
+    """
+    named, at, revision = text.partition("@")
+    owner, name, *folders = [*named.split("/"), ""]
+    file = "/".join(folders)[:-1]
+    hub_id, wanted = read_name(f"{owner}/{name}{at}{revision}")
+    is_file = not file or (file.endswith(SUFFIX) and all(map(is_folder_name, file.split("/"))))
+    return (hub_id, wanted, file) if is_file else (None, None, "")
+
+
 def ask(hub_id: str) -> HubModel:
-    """Ask the hub once what a model consists of.
+    """Ask the hub once what a model, or a LoRA, consists of.
 
     Args:
-        hub_id: `org/name`, or `org/name@revision`.
+        hub_id: `org/name`, or `org/name@revision`; of a LoRA also `org/name/FILE`.
 
     Raises:
         ModelError: `model_name`; `model_not_one`, `model_family`, `model_code` or `model_pickle`
-            for what could not be loaded; `download_…` for what the hub's client refuses.
+            for what could not be loaded; `lora_which` where there are several LoRAs; `download_…`
+            for what the hub's client refuses.
     """
-    name, revision = read_name(hub_id)
+    name, revision, file = read_download(hub_id)
     if name is None:
         raise ModelError("model_name", value=hub_id[:80])
     from huggingface_hub import HfApi
@@ -97,6 +126,8 @@ def ask(hub_id: str) -> HubModel:
         # Once: whoever is offline shall hear of it at once.
         info = HfApi().model_info(name, revision=revision, timeout=_ASK_S, files_metadata=True)
         there = {each.rfilename: each for each in info.siblings or ()}
+        if file or INDEX not in there:
+            return _lora(name, revision or DEFAULT_REVISION, info, file)
         index = _read_index(name, str(info.sha), there.get(INDEX))
     wanted = files_to_fetch(list(there), _folders(name, index, list(there)))
     files = (_file(name, there[each]) for each in wanted)
@@ -107,6 +138,39 @@ def ask(hub_id: str) -> HubModel:
         files=tuple(files),
         licence=_licence(info),
     )
+
+
+def _lora(hub_id: str, asked: str, info: Any, file: str) -> HubModel:  # noqa: ANN401 (the client's)
+    """Return the LoRA of a repository, the only one or the one that is named."""
+    there = {each.rfilename: each for each in info.siblings or ()}
+    found = [name for name in there if name.endswith(SUFFIX) and file in ("", name)]
+    if len(found) > 1:
+        raise ModelError("lora_which", value=hub_id, choices=", ".join(found)[:400])
+    if not found or not _says_lora(hub_id, str(info.sha), found[0]):
+        raise ModelError("model_not_one", value=hub_id)
+    stem = found[0].rpartition("/")[2].removesuffix(SUFFIX)
+    words = (info.card_data or {}).get("instance_prompt")
+    return HubModel(
+        id=hub_id,
+        asked=asked,
+        revision=str(info.sha),
+        files=(_file(hub_id, there[found[0]]),),
+        licence=_licence(info),
+        lora=hub_id.partition("/")[2] if stem in _UNNAMED or not is_folder_name(stem) else stem,
+        words=words if isinstance(words, str) else "",
+    )
+
+
+def _says_lora(hub_id: str, revision: str, name: str) -> bool:
+    """Tell by the first bytes of a file, before it is fetched, whether it is a LoRA."""
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import SafetensorsParsingError
+
+    try:
+        told = HfApi().parse_safetensors_file_metadata(hub_id, name, revision=revision)
+    except SafetensorsParsingError:
+        return False
+    return is_lora(told.tensors)
 
 
 def files_to_fetch(names: Sequence[str], folders: Sequence[str] | None = None) -> list[str]:

@@ -1,8 +1,9 @@
 """Low-rank adaptations (LoRAs) on this machine: safetensors files, by name and by content.
 
-A LoRA is a file, or the name of one that was used before or lies in one of the folders of
-`SEEDGRID_MODELS` or in `loras` there. A recipe holds its name and digest, never a path. What does
-not fit a model is found out when it is loaded. Needs no torch.
+A LoRA is a file, the name of one that was used before, was given to SeedGrid, or lies in one of
+the folders of `SEEDGRID_MODELS` or in `loras` there, or the hub id it was fetched by. A recipe
+holds its name and digest, never a path. What does not fit a model is found out when it is loaded.
+Needs no torch.
 
     find_lora("fox").sha256
 """
@@ -14,19 +15,16 @@ from pathlib import Path
 from typing import Final
 
 from seedgrid.core.errors import InputError, ModelError
-from seedgrid.core.names import is_folder_name
+from seedgrid.core.names import is_folder_name, is_hub_id
 from seedgrid.core.recipe import Lora
 from seedgrid.core.variables import models_folders
 from seedgrid.models.digests import file_digest
-from seedgrid.models.files import read_header
-from seedgrid.storage.cache import recall_texts, remember_one
-
-SUFFIX: Final = ".safetensors"
-FOLDER: Final = "loras"
+from seedgrid.models.files import SUFFIX, is_lora, read_header
+from seedgrid.models.own import LORAS, own_folder
+from seedgrid.storage.cache import recall, recall_texts, remember_one
 
 _PLACES: Final = "loras"
-_MARKS: Final = ("lora", "lokr", "hada")
-"""One of these is in a tensor's name; a whole model has none."""
+_SOURCES: Final = "lora_sources"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,12 +45,17 @@ class LoraFile:
 
 
 def find_lora(name: str) -> LoraFile:
-    """Find a LoRA by its name; no path is followed here.
+    """Find a LoRA by its name, or by its hub id; no path is followed here.
 
     Raises:
-        InputError: `lora_missing`, by the prompt, where it was named.
+        InputError: `lora_missing` or `lora_not_downloaded`, by the prompt, where it was named.
         ModelError: `lora_damaged`.
     """
+    if is_hub_id(name):
+        fetched = [known for known, said in recall(_SOURCES).items() if said == name]
+        if not fetched:
+            raise InputError("lora_not_downloaded", field="prompt", value=name)
+        name = fetched[-1]
     for path in _known(name):
         if path.is_file():
             return _checked(path)
@@ -74,6 +77,37 @@ def take_lora(path: Path) -> LoraFile:
     return found
 
 
+def known_loras() -> tuple[Path, ...]:
+    """Return the LoRAs on this machine, each name once, in order of their names."""
+    used = [Path(place) for places in recall_texts(_PLACES).values() for place in places]
+    found: dict[str, Path] = {}
+    for path in (*used, *(each for folder in _folders() for each in folder.glob(f"*{SUFFIX}"))):
+        if path.stem not in found and may_be_lora(path):
+            found[path.stem] = path
+    return tuple(found[name] for name in sorted(found, key=str.casefold))
+
+
+def may_be_lora(path: Path) -> bool:
+    """Tell whether a path is a whole safetensors file that holds a LoRA."""
+    if path.suffix != SUFFIX or not path.is_file():
+        return False
+    try:
+        return is_lora(read_header(path, path.name))
+    except ModelError:
+        return False
+
+
+def keep_source(name: str, hub_id: str) -> None:
+    """Remember that a LoRA came from the hub, so that its id there finds it too."""
+    remember_one(_SOURCES, name, hub_id)
+
+
+def source_of(name: str) -> str:
+    """Return the hub id that a LoRA was fetched by; empty where it came otherwise."""
+    said = recall(_SOURCES).get(name)
+    return said if isinstance(said, str) else ""
+
+
 def recorded_lora(lora: Lora) -> Path:
     """Return the very file that a recipe names: the same name and the same weights.
 
@@ -92,10 +126,13 @@ def recorded_lora(lora: Lora) -> Path:
 def _known(name: str) -> list[Path]:
     if not is_folder_name(name):
         return []
-    folders = [place for root in models_folders() for place in (root / FOLDER, root)]
     file = name if name.endswith(SUFFIX) else f"{name}{SUFFIX}"
     used = [Path(place) for place in recall_texts(_PLACES).get(name.removesuffix(SUFFIX), [])]
-    return used + [folder / file for folder in folders]
+    return used + [folder / file for folder in _folders()]
+
+
+def _folders() -> list[Path]:
+    return [place for root in (*models_folders(), own_folder()) for place in (root / LORAS, root)]
 
 
 def _checked(path: Path) -> LoraFile:
@@ -103,6 +140,6 @@ def _checked(path: Path) -> LoraFile:
         header = read_header(path, path.name)
     except ModelError as error:
         raise ModelError("lora_damaged", value=path.name) from error
-    if not any(mark in name.lower() for name in header for mark in _MARKS):
+    if not is_lora(header):
         raise ModelError("lora_damaged", value=path.name)
     return LoraFile(id=path.stem, path=path)

@@ -20,10 +20,12 @@ import platformdirs
 from seedgrid.core.errors import ModelError
 from seedgrid.core.names import is_folder_name
 from seedgrid.models.fetching import discard_unfinished, repository_folder
+from seedgrid.models.files import SUFFIX, is_lora, read_header
 from seedgrid.models.single_file import configuration_source
 from seedgrid.storage.files import make_folder, size_of
 
-SUFFIX: Final = ".safetensors"
+LORAS: Final = "loras"
+"""The folder of LoRAs, in that of models."""
 
 
 def own_folder() -> Path:
@@ -46,7 +48,7 @@ def place_for(name: str) -> Path:
     """
     if not is_folder_name(name) or not name.endswith(SUFFIX):
         raise ModelError("model_name", value=name[:80])
-    if (own_folder() / name).exists():
+    if any((folder / name).exists() for folder in (own_folder(), own_folder() / LORAS)):
         raise ModelError("model_there", value=name)
     make_folder(own_folder())
     return own_folder() / name
@@ -56,12 +58,14 @@ def place_for(name: str) -> Path:
 def taking(name: str) -> Iterator[Path]:
     """Take a .safetensors file in: write it to the path given; it is kept when the block ends.
 
+    A LoRA is known by its tensors, and kept among LoRAs.
+
     Args:
         name: What it is called.
 
     Raises:
-        ModelError: As `place_for`; `model_damaged` or `model_unrecognised` for what is no whole
-            model of a family that is known: nothing is kept.
+        ModelError: As `place_for`; `model_damaged` or `model_unrecognised` for what is neither a
+            LoRA nor a whole model of a family that is known: nothing is kept.
         LibraryError: The folder cannot be made.
     """
     place = place_for(name)
@@ -69,7 +73,11 @@ def taking(name: str) -> Iterator[Path]:
     aside.mkdir()
     try:
         yield aside / name
-        configuration_source(aside / name)
+        if is_lora(read_header(aside / name, name)):
+            place = own_folder() / LORAS / name
+            make_folder(place.parent)
+        else:
+            configuration_source(aside / name)
         (aside / name).replace(place)
     finally:
         shutil.rmtree(aside, ignore_errors=True)

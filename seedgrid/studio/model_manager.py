@@ -1,4 +1,4 @@
-"""Models that there are, those that could be had, and the ways from one to the other.
+"""Models and LoRAs that there are, those that could be had, and the ways from one to the other.
 
 Page and command line ask it; on a public page it does what the owner's list allows. It paints
 nothing and loads nothing.
@@ -22,6 +22,8 @@ from seedgrid.models.catalogue import FirstModel, Item
 from seedgrid.models.downloads import Downloads, Progress
 from seedgrid.models.fetching import fetch_configurations
 from seedgrid.models.hub import ask
+from seedgrid.models.lora_shelf import LoraItem, delete_lora, describe_lora, shelf
+from seedgrid.models.loras import take_lora
 from seedgrid.models.memory import fits
 from seedgrid.models.single_file import configuration_source
 
@@ -55,6 +57,15 @@ class ModelManager:
             if allowed is None or not is_public() or item.id in allowed
         )
 
+    def loras(self) -> tuple[LoraItem, ...]:
+        """Return the LoRAs on this machine; on a public page those that it offers."""
+        allowed = allowed_models()
+        return tuple(
+            each
+            for each in shelf()
+            if allowed is None or not is_public() or {each.id, each.hub_id} & set(allowed)
+        )
+
     def first(self) -> tuple[FirstModel, ...]:
         """Return good first models that may be fetched and are not here."""
         here = {model.id for model in registry.installed()}
@@ -70,7 +81,7 @@ class ModelManager:
         return not is_public() or name in (allowed_models() or ())
 
     def download(self, hub_id: str) -> Progress:
-        """Begin to fetch a model, or go on; returns at once.
+        """Begin to fetch a model or a LoRA, or go on; returns at once.
 
         Raises:
             ModelError: `model_name`; `download_forbidden` on a public page.
@@ -114,6 +125,15 @@ class ModelManager:
             raise item.problem
         return item
 
+    def add_lora(self, file: str) -> LoraItem:
+        """Know a LoRA's file by its name from now on.
+
+        Raises:
+            ModelError: `lora_missing`; `lora_damaged`; `download_forbidden` on a public page.
+        """
+        _at_home(file)
+        return describe_lora(take_lora(Path(file)).path)
+
     @contextlib.contextmanager
     def taking(self, name: str) -> Iterator[Path]:
         """See `own.taking`.
@@ -139,7 +159,7 @@ class ModelManager:
             fetch_configurations(ask(source), model.path.with_suffix(""))
 
     def delete(self, name: str) -> int:
-        """Delete a model that was fetched or dropped here, and return how many bytes that freed.
+        """Delete a model or LoRA fetched or dropped here, and return how many bytes that freed.
 
         Raises:
             ModelError: `model_missing`; `model_kept` for what is somebody's own folder;
@@ -149,7 +169,7 @@ class ModelManager:
         for item in catalogue.items():
             if item.id == name:
                 return own.delete(item.id, item.path)
-        raise ModelError("model_missing", value=name[:200])
+        return delete_lora(name)
 
     def close(self) -> None:
         """Stop what is fetched."""

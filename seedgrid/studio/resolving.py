@@ -20,7 +20,8 @@ from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.probe_results import ProbeReport, advised_width
 from seedgrid.diffusion.processor import has_fast_bfloat16
 from seedgrid.formats import png
-from seedgrid.models.loras import SUFFIX, find_lora, take_lora
+from seedgrid.models.files import SUFFIX
+from seedgrid.models.loras import find_lora, take_lora
 from seedgrid.storage import starts
 from seedgrid.studio.options import AnyPicture, is_id
 from seedgrid.studio.parts import Parts

@@ -14,11 +14,15 @@ from typing import Final
 
 import axe_playwright_python
 import httpx
+import numpy as np
 import pytest
 from hub import Hub
 from playwright.sync_api import Browser, Locator, Page, expect
+from safetensors.numpy import load_file, save
 from serving import serve
-from steps import OpenPage, generate
+from steps import OpenPage, generate, prompt
+
+from seedgrid.models.registry import bundled_folder
 
 FOXES: Final = "someone/foxes"
 AXE: Final = Path(axe_playwright_python.__file__).with_name("axe.min.js").read_text("utf-8")
@@ -58,6 +62,19 @@ def show(page: Page) -> Locator:
     return panel
 
 
+def lora_of_the_bundled_model(said: dict[str, str]) -> bytes:
+    """Return a LoRA with one small layer that fits the model in the box."""
+    layer = "mid_block.attentions.0.transformer_blocks.0.attn1.to_q"
+    weights = load_file(bundled_folder() / "unet" / "diffusion_pytorch_model.safetensors")
+    rows, columns = weights[f"{layer}.weight"].shape
+    shapes = {"lora_A": (2, columns), "lora_B": (rows, 2)}
+    layers = {
+        f"unet.{layer}.{name}.weight": np.full(shape, 0.1, np.float32)
+        for name, shape in shapes.items()
+    }
+    return save(layers, said)
+
+
 def found_by_axe(page: Page) -> list[str]:
     page.evaluate(AXE)
     found = []
@@ -77,7 +94,7 @@ def test_a_model_is_fetched_beside_painting_and_used_and_deleted(
     panel = show(page)
     assert found_by_axe(page) == []
     hub.may_go.clear()
-    panel.get_by_label("Add a model").fill(FOXES)
+    panel.get_by_label("Add a model or a LoRA").fill(FOXES)
     page.keyboard.press("Enter")
     expect(panel.get_by_role("progressbar", name=FOXES)).to_be_visible()
     expect(panel.get_by_text(re.compile(r"\d+ (MB|KB) of 1"))).to_be_visible()
@@ -139,6 +156,39 @@ def test_a_dropped_file_is_kept_where_models_are(open_page: OpenPage, hub: Hub) 
     panel.get_by_role("button", name="Fetch its configurations: fox.safetensors").press("Enter")
     expect(panel.get_by_role("button", name="Use: fox.safetensors")).to_be_visible()
     del hub.repositories[family]
+
+
+def test_a_lora_is_dropped_and_stands_in_the_prompt_with_scale_and_words(
+    open_page: OpenPage,
+) -> None:
+    """As `<lora:name:scale>`, beside the trigger words that its file tells; it paints so."""
+    page = open_page()
+    page.on("dialog", lambda dialog: dialog.accept())
+    panel = show(page)
+    content = lora_of_the_bundled_model({"modelspec.trigger_phrase": "inkfox, ink"})
+    picker = panel.locator("#sg-models-file")
+    picker.set_input_files({"name": "ink fox.safetensors", "mimeType": "", "buffer": content})
+    expect(panel.get_by_role("status")).to_contain_text("ink fox")
+    use = panel.get_by_role("button", name="Use: ink fox")
+    use.press("Enter")
+    leave = panel.get_by_role("button", name="Leave out: ink fox")
+    expect(leave).to_be_focused()
+    expect(prompt(page)).to_have_value(re.compile(r" <lora:ink fox:1>$"))
+    panel.get_by_label("Scale of ink fox").fill("0.6")
+    page.keyboard.press("Tab")
+    panel.get_by_role("button", name="Put “inkfox” into the prompt").press("Enter")
+    expect(prompt(page)).to_have_value(re.compile(r", inkfox <lora:ink fox:0\.6>$"))
+    expect(panel.get_by_text("Trigger words")).to_be_visible()
+    assert found_by_axe(page) == []
+    page.keyboard.press("Escape")
+    assert len(generate(page)) == 4
+    expect(prompt(page)).to_have_value(re.compile(r", inkfox <lora:ink fox:0\.6>$"))
+    panel = show(page)
+    panel.get_by_role("button", name="Leave out: ink fox").press("Enter")
+    expect(prompt(page)).to_have_value(re.compile(r", inkfox$"))
+    panel.get_by_role("button", name="Delete: ink fox").press("Enter")
+    expect(panel.get_by_role("status")).to_contain_text("free again")
+    expect(use).to_have_count(0)
 
 
 def test_strangers_and_other_pages_change_nothing(

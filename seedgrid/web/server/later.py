@@ -25,6 +25,7 @@ SCRIPTS: Final = (
     "undo.js",
     "library.js",
     "looking.js",
+    "loras.js",
     "models.js",
 )
 """In this order; files in `assets/`."""

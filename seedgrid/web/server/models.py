@@ -6,6 +6,7 @@ public page one may fetch what its owner lists. Knows no component.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -23,7 +24,9 @@ from seedgrid.locales import english, locales
 from seedgrid.models.catalogue import FirstModel
 from seedgrid.models.downloads import Progress
 from seedgrid.models.fetching import check_room
-from seedgrid.models.hub import host, read_name
+from seedgrid.models.hub import host, read_download
+from seedgrid.models.lora_shelf import LoraItem
+from seedgrid.models.loras import may_be_lora
 from seedgrid.models.memory import fits
 from seedgrid.models.own import own_folder
 from seedgrid.studio import Studio
@@ -115,6 +118,7 @@ def _told(manager: ModelManager, language: str, may_change: bool) -> Json:
     return {
         "may": {"change": may_change, "download": may_change or (is_public() and bool(first))},
         "items": [_item(managed, language) for managed in manager.items()],
+        "loras": [_lora(each) for each in manager.loras()],
         "first": first,
         "downloads": [_moving(each, language) for each in manager.downloads()],
     }
@@ -138,6 +142,11 @@ def _item(managed: ManagedModel, language: str) -> Json:
         "lock": lock
         and {"holds": lock.holds, "width": lock.asked_width, "date": lock.tested_at[:10]},
     }
+
+
+def _lora(item: LoraItem) -> Json:
+    told = ("id", "num_bytes", "hub_id", "made_for", "words", "licence", "deletable")
+    return {name: getattr(item, name) for name in told}
 
 
 def _first(model: FirstModel) -> Json:
@@ -190,8 +199,12 @@ _download: Final = _silent(ModelManager.download)
 def _add(manager: ModelManager, name: str, language: str) -> str:
     """Know a folder or file, or begin to fetch what is a name of the hub, or its address there."""
     hub_id = name.removeprefix(f"{host()}/").removeprefix("https://huggingface.co/").strip("/")
-    if read_name(hub_id)[0] is not None and not Path(name).expanduser().exists():
+    hub_id = _FILE_PAGE.sub(r"\1/\3@\2", hub_id)
+    path = Path(name).expanduser()
+    if read_download(hub_id)[0] is not None and not path.exists():
         return _download(manager, hub_id, language)
+    if may_be_lora(path):
+        return say_later("models_added", language, name=manager.add_lora(name).id)
     return say_later("models_added", language, name=manager.add(name).id)
 
 
@@ -199,6 +212,9 @@ def _delete(manager: ModelManager, name: str, language: str) -> str:
     freed = manager.delete(name)
     return say_later("models_deleted", language, name=name, size=f"{freed / 1e6:,.0f} MB")
 
+
+_FILE_PAGE: Final = re.compile(r"([^/]+/[^/]+)/(?:blob|resolve)/([^/]+)/([^?]+)(?:\?.*)?")
+"""Where the hub shows one file of a repository, at a revision."""
 
 _ACTIONS: Final[dict[str, Action]] = {
     "download": _download,

@@ -1,0 +1,176 @@
+"""What is known of each LoRA on this machine without loading it; keeping and deleting them.
+
+Trigger words and what it was made for stand in its own file, as those who train LoRAs write them,
+or on its card on the hub. All of it is a stranger's text. No torch needed.
+
+    [(each.id, each.words) for each in shelf()]
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import struct
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from seedgrid.core.errors import ModelError
+from seedgrid.core.plain import one_line
+from seedgrid.models.digests import file_digest
+from seedgrid.models.fetching import fetched_file, repository_folder
+from seedgrid.models.files import SUFFIX
+from seedgrid.models.hub import HubModel
+from seedgrid.models.loras import keep_source, known_loras, source_of
+from seedgrid.models.own import LORAS, delete, is_own, own_folder
+from seedgrid.storage.cache import recall_texts, remember_one
+from seedgrid.storage.files import make_folder, size_of
+
+MAX_WORDS: Final = 6
+
+_SAID: Final = "lora_cards"
+_MAX_CHARACTERS: Final = 60
+_MAX_TABLE_BYTES: Final = 20_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoraItem:
+    """One LoRA on this machine.
+
+    Attributes:
+        id: What recipes and prompts call it.
+        hub_id: Where it was fetched; empty where it came otherwise.
+        made_for: The kind of model that it says it was trained on; empty where it says nothing.
+        words: What to write into the prompt with it: its trigger words, or else what most of its
+            training pictures were called.
+        licence: As its card on the hub names it.
+        deletable: Whether `delete_lora` takes it from the disk.
+    """
+
+    id: str
+    path: Path
+    num_bytes: int
+    hub_id: str
+    made_for: str
+    words: tuple[str, ...]
+    licence: str
+    deletable: bool
+
+
+def shelf() -> tuple[LoraItem, ...]:
+    """Return every LoRA on this machine, in order of their names."""
+    return tuple(describe_lora(path) for path in known_loras())
+
+
+def describe_lora(path: Path) -> LoraItem:
+    """Say of a LoRA what its file and its card say."""
+    said, name = _metadata(path), path.stem
+    words, licence = _card(name)
+    architecture = said.get("modelspec.architecture", "").partition("/")[0]
+    return LoraItem(
+        id=name,
+        path=path,
+        num_bytes=size_of(path),
+        hub_id=source_of(name),
+        made_for=_plain(architecture or said.get("ss_base_model_version", "")),
+        words=_phrases(said.get("modelspec.trigger_phrase") or words) or _usual_tags(said),
+        licence=licence,
+        deletable=is_own(path),
+    )
+
+
+def check_free(model: HubModel) -> None:
+    """Make sure that no other LoRA has the name that one of the hub would get.
+
+    Raises:
+        ModelError: `model_there`.
+    """
+    place = _place(model)
+    if place.exists() and file_digest(place) != model.files[0].digest:
+        raise ModelError("model_there", value=place.name)
+
+
+def keep_fetched(model: HubModel) -> Path:
+    """Put a LoRA that was fetched among the others, with what its card says; return where.
+
+    Raises:
+        ModelError: `model_there`.
+        LibraryError: The folder cannot be made.
+    """
+    check_free(model)
+    place = _place(model)
+    make_folder(place.parent)
+    shutil.move(fetched_file(model), place)
+    for folder in (repository_folder(model.id) / "blobs", repository_folder(model.id)):
+        with contextlib.suppress(OSError):  # Something else of it is there.
+            folder.rmdir()
+    keep_source(model.lora, model.id)
+    remember_one(_SAID, model.lora, [model.words[:400], model.licence])
+    return place
+
+
+def delete_lora(name: str) -> int:
+    """Delete a LoRA that was fetched or dropped here, and return how many bytes that freed.
+
+    Raises:
+        ModelError: `model_missing`; `model_kept` for what lies in somebody's own folder.
+    """
+    for path in known_loras():
+        if path.stem == name:
+            if not is_own(path):
+                raise ModelError("model_kept", value=name, folder=path.parent)
+            return delete(name, path)
+    raise ModelError("model_missing", value=name[:200])
+
+
+def _place(model: HubModel) -> Path:
+    return own_folder() / LORAS / f"{model.lora}{SUFFIX}"
+
+
+def _metadata(path: Path) -> dict[str, str]:
+    """Return what a file says of itself; its table was found to be whole before."""
+    with path.open("rb") as file:
+        (length,) = struct.unpack("<Q", file.read(8))
+        if length > _MAX_TABLE_BYTES:
+            return {}
+        said = json.loads(file.read(length)).get("__metadata__")
+    found = said.items() if isinstance(said, dict) else ()
+    return {name: value for name, value in found if isinstance(value, str)}
+
+
+def _card(name: str) -> tuple[str, str]:
+    """Return what the card of a LoRA on the hub said: words for the prompt, and the licence."""
+    words, licence, *_ = [*recall_texts(_SAID).get(name, []), "", ""]
+    return words, licence
+
+
+def _phrases(text: str) -> tuple[str, ...]:
+    phrases = (_plain(each) for each in text[:400].split(","))
+    return tuple(dict.fromkeys(each for each in phrases if each))[:MAX_WORDS]
+
+
+def _usual_tags(said: dict[str, str]) -> tuple[str, ...]:
+    """Return what at least half as many training pictures were called as by the commonest tag.
+
+    Source: https://github.com/kohya-ss/sd-scripts, `ss_tag_frequency` in `train_network.py`.
+    """
+    try:
+        folders: Any = json.loads(said.get("ss_tag_frequency", "{}"))
+        counts: Counter[str] = Counter()
+        for tags in folders.values():
+            counts.update({str(tag): int(number) for tag, number in tags.items()})
+    except (ValueError, TypeError, AttributeError, RecursionError, OverflowError):
+        return ()
+    most = max(counts.values(), default=0)
+    usual = [tag for tag, number in counts.most_common(MAX_WORDS) if number * 2 >= most]
+    return tuple(dict.fromkeys(each for tag in usual if (each := _plain(tag))))
+
+
+def _plain(text: str) -> str:
+    """Return a text of a stranger's as one short line that says no tag and no weight."""
+    return one_line(" ".join(text.split()), limit=_MAX_CHARACTERS).translate(_NO_TAG).strip()
+
+
+_NO_TAG: Final = {ord(mark): None for mark in "<>"}

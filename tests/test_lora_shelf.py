@@ -1,0 +1,194 @@
+"""LoRAs on this machine: what is told of them, dropped, fetched from the hub, deleted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hub import Hub, Repository
+from lora_files import lora_bytes
+
+from seedgrid.core.errors import SeedGridError
+from seedgrid.models import own
+from seedgrid.models.hub import read_download
+from seedgrid.models.lora_shelf import LoraItem, describe_lora
+from seedgrid.models.loras import find_lora
+from seedgrid.studio.model_manager import ModelManager
+
+FOXES = "someone/ink-foxes"
+GENERIC = "pytorch_lora_weights.safetensors"
+
+
+@pytest.fixture
+def manager(hub_home: Path) -> Iterator[ModelManager]:  # noqa: ARG001 (the cache)
+    manager = ModelManager()
+    yield manager
+    manager.close()
+
+
+@pytest.fixture
+def published(hub: Hub) -> Iterator[Repository]:
+    """A LoRA on the hub, as diffusers' own scripts publish them."""
+    hub.repositories[FOXES] = Repository({GENERIC: lora_bytes(), "README.md": b"foxes"})
+    hub.repositories[FOXES].card = {"instance_prompt": "an inkfox, ink on paper"}
+    yield hub.repositories[FOXES]
+    del hub.repositories[FOXES]
+
+
+def drop(manager: ModelManager, name: str, content: bytes) -> None:
+    with manager.taking(name) as path:
+        path.write_bytes(content)
+
+
+def refused(call: Callable[..., object], *arguments: object) -> str:
+    with pytest.raises(SeedGridError) as caught:
+        call(*arguments)
+    return caught.value.code
+
+
+def described(folder: Path, said: dict[str, object]) -> LoraItem:
+    path = folder / "fox.safetensors"
+    path.write_bytes(lora_bytes(said))
+    return describe_lora(path)
+
+
+def test_a_dropped_lora_is_kept_among_loras_and_found_by_its_name(manager: ModelManager) -> None:
+    """It is no broken model, another of its name is refused, and deleting says what it frees."""
+    content = lora_bytes({"modelspec.trigger_phrase": "inkfox"})
+    drop(manager, "Ink fox.safetensors", content)
+    (item,) = manager.loras()
+    assert (item.id, item.words, item.deletable) == ("Ink fox", ("inkfox",), True)
+    assert find_lora("Ink fox").path == item.path
+    assert [each.item.id for each in manager.items()] == ["bundled"]
+    assert refused(manager.taking("Ink fox.safetensors").__enter__) == "model_there"
+    assert manager.delete("Ink fox") == len(content)
+    assert manager.loras() == ()
+    assert refused(find_lora, "Ink fox") == "lora_missing"
+
+
+def test_somebodys_own_folder_is_listed_and_never_deleted(
+    manager: ModelManager, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside models or in `loras` there; a file given by its path is known from then on."""
+    (tmp_path / "mine" / "loras").mkdir(parents=True)
+    for name in ("mine/loras/a", "mine/b", "c"):
+        (tmp_path / f"{name}.safetensors").write_bytes(lora_bytes())
+    monkeypatch.setenv("SEEDGRID_MODELS", str(tmp_path / "mine"))
+    manager.add_lora(str(tmp_path / "c.safetensors"))
+    assert [(each.id, each.deletable) for each in manager.loras()] == [
+        ("a", False),
+        ("b", False),
+        ("c", False),
+    ]
+    assert [each.item.id for each in manager.items()] == ["bundled"]
+    assert refused(manager.delete, "b") == "model_kept"
+
+
+def test_a_lora_of_the_hub_is_found_by_its_name_and_by_its_id(
+    manager: ModelManager, published: Repository
+) -> None:
+    """A file without a name of its own gets that of its repository; nothing is left beside."""
+    assert refused(find_lora, FOXES) == "lora_not_downloaded"
+    manager.download(FOXES)
+    done = manager.wait(FOXES)
+    assert (done.state, done.error) == ("done", None)
+    assert done.num_bytes == done.total == len(published.files[GENERIC])
+    (item,) = manager.loras()
+    assert (item.id, item.hub_id, item.licence) == ("ink-foxes", FOXES, "apache-2.0")
+    assert item.words == ("an inkfox", "ink on paper")
+    assert find_lora(FOXES).path == find_lora("ink-foxes").path == item.path
+    assert [path.name for path in own.own_folder().rglob("*.*")] == ["ink-foxes.safetensors"]
+    manager.download(FOXES)
+    assert manager.wait(FOXES).state == "done"
+    assert len(manager.loras()) == 1
+    manager.delete("ink-foxes")
+    assert refused(find_lora, FOXES) == "lora_missing"
+
+
+def test_a_broken_lora_download_goes_on_and_other_bytes_are_thrown_away(
+    hub: Hub, manager: ModelManager, published: Repository
+) -> None:
+    """As a model's."""
+    published.files[GENERIC] = lora_bytes({"ss_output_name": "x" * 300_000})
+    manager.download(FOXES)
+    assert manager.wait(FOXES).state == "done"
+    manager.delete("ink-foxes")
+    hub.asked.clear()
+    hub.breaks = [0, 100_000, 100_000]
+    hub.breaks[0] = 10_000_000  # The answer that only says what the file is comes whole.
+    manager.download(FOXES)
+    assert manager.wait(FOXES).state == "done"
+    assert hub.starts()[1:3] == [0, 100_000]
+    manager.delete("ink-foxes")
+    published.files[GENERIC] = lora_bytes({"ss_output_name": "other"})
+    hub.spoils = True
+    manager.download(FOXES)
+    failed = manager.wait(FOXES).error
+    assert failed is not None
+    assert failed.code == "download_digest"
+    assert manager.loras() == ()
+
+
+def test_of_several_loras_one_is_named_and_what_is_none_is_refused(
+    hub: Hub, manager: ModelManager, published: Repository
+) -> None:
+    """Before a byte of it is kept."""
+    published.files |= {"red.safetensors": lora_bytes(), "plain.safetensors": lora_bytes(None, "x")}
+    published.files["rubbish.safetensors"] = b"x" * 5000
+    hub.repositories["someone/empty"] = Repository({"README.md": b""})
+    for asked, code in (
+        (FOXES, "lora_which"),
+        (f"{FOXES}/plain.safetensors", "model_not_one"),
+        (f"{FOXES}/green.safetensors", "model_not_one"),
+        (f"{FOXES}/rubbish.safetensors", "model_not_one"),
+        ("someone/empty", "model_not_one"),
+    ):
+        manager.download(asked)
+        failed = manager.wait(asked).error
+        assert failed is not None
+        assert (asked, failed.code) == (asked, code)
+    manager.download(f"{FOXES}/red.safetensors@main")
+    assert manager.wait(f"{FOXES}/red.safetensors@main").state == "done"
+    assert [each.id for each in manager.loras()] == ["red"]
+
+
+def test_the_name_of_a_file_leads_nowhere_else() -> None:
+    """Only a safetensors file below its repository is one."""
+    read = read_download("a/b/c/d.safetensors@dev")
+    assert read == ("a/b", "dev", "c/d.safetensors")
+    assert read_download("a/b@main") == ("a/b", "main", "")
+    for text in ("a", "a/b/c", "a/b/../d.safetensors", "a/b//d.safetensors", "a/b/c.bin", "", "a/"):
+        assert read_download(text)[0] is None, text
+
+
+def test_trigger_words_are_read_as_trainers_write_them(tmp_path: Path) -> None:
+    """A phrase, or the tags of at least half of the pictures; what is no such thing is nothing."""
+    tags = {"10_fox": {"inkfox": 20, "tree": 10, "snow": 9}, "5_red": {"inkfox": 5, "tree": 3}}
+    assert described(tmp_path, {"ss_tag_frequency": json.dumps(tags)}).words == ("inkfox", "tree")
+    named = {"modelspec.trigger_phrase": " ink  fox, <lora:x>, red\n", "ss_tag_frequency": "{}"}
+    assert described(tmp_path, named).words == ("ink fox", "lora:x", "red")
+    made_for = {"modelspec.architecture": "stable-diffusion-xl-v1-base/lora"}
+    assert described(tmp_path, made_for).made_for == "stable-diffusion-xl-v1-base"
+    for nonsense in ("{", "[]", '{"a": 3}', '{"a": {"b": "c"}}', "[" * 5000, '{"a": {"b": NaN}}'):
+        assert described(tmp_path, {"ss_tag_frequency": nonsense}).words == ()
+    assert described(tmp_path, {"ss_base_model_version": "x" * 500}).made_for.endswith("…")
+
+
+def test_a_public_page_tells_and_fetches_what_its_owner_lists(
+    manager: ModelManager,
+    published: Repository,  # noqa: ARG001 (it could be fetched)
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By name or by hub id."""
+    drop(manager, "fox.safetensors", lora_bytes())
+    monkeypatch.setenv("SEEDGRID_PUBLIC", "1")
+    assert [each.id for each in manager.loras()] == ["fox"]
+    assert refused(manager.delete, "fox") == "download_forbidden"
+    assert refused(manager.add_lora, "/x/fox.safetensors") == "download_forbidden"
+    assert refused(manager.download, FOXES) == "download_forbidden"
+    monkeypatch.setenv("SEEDGRID_ALLOWED_MODELS", f"bundled, {FOXES}")
+    manager.download(FOXES)
+    assert manager.wait(FOXES).state == "done"
+    assert [each.id for each in manager.loras()] == ["ink-foxes"]
