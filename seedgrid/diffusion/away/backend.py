@@ -20,7 +20,7 @@ from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import ModelRef, Passport, Recipe
 from seedgrid.core.speeds import Speeds
 from seedgrid.diffusion.away.computing import News
-from seedgrid.diffusion.backend import Backend, Outcome, Placement, Watch
+from seedgrid.diffusion.backend import Backend, LoadWatch, Outcome, Placement, Watch
 from seedgrid.diffusion.worker.job import job_text
 
 _ERRORS: Final = {
@@ -75,7 +75,12 @@ class AwayBackend:
         """Find a model and say what it can do, without loading it."""
         return self._cards.card(model)
 
-    def prepare(self, recipe: Recipe, placement: Placement) -> Passport:
+    def prepare(
+        self,
+        recipe: Recipe,
+        placement: Placement,
+        watch: LoadWatch | None = None,  # noqa: ARG002 (what is loaded elsewhere is not told)
+    ) -> Passport:
         """Say under which passport the place computes; it is asked once."""
         key = (recipe.batch_key, placement)
         if key not in self._passports:
