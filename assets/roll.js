@@ -1,7 +1,7 @@
 /* Other seeds for the same words: the die draws as many as there were, "next" goes on after them.
    They are written into the field, as if typed, so that everybody sees what will be painted. */
 (() => {
-  const { byId } = SeedGrid;
+  const { byId, text } = SeedGrid;
   const NUM_SEEDS = 2 ** 32;
   const MOST = 16;
 
@@ -29,13 +29,23 @@
     return seeds.length > 1 ? `${first}-${first + seeds.length - 1}` : String(first);
   }
 
+  const field = () => byId("sg-seeds")?.querySelector("input, textarea");
+  const now = () => [written(field()), onStage(), [0, 1, 2, 3]].find((found) => found.length);
+
   function paint(choose) {
-    const field = byId("sg-seeds").querySelector("input, textarea");
-    const seeds = [written(field), onStage(), [0, 1, 2, 3]].find((found) => found.length);
-    field.value = choose(seeds);
-    field.dispatchEvent(new Event("input", { bubbles: true }));
+    const seeds = field();
+    seeds.value = choose(now());
+    seeds.dispatchEvent(new Event("input", { bubbles: true }));
     byId("sg-generate").click();
   }
+
+  /** "Next" says how many there will be. */
+  function label() {
+    const [button, number] = [byId("sg-next"), field() ? now().length : 4];
+    if (button) button.textContent = number === 4 ? text("next_seeds") : text("next_number", { number });
+  }
+  document.addEventListener("sg-pick", label);
+  document.addEventListener("input", (event) => event.target.closest?.("#sg-seeds") && label());
 
   document.addEventListener("click", (event) => {
     if (event.target.closest?.("#sg-roll")) paint(drawn);

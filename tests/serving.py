@@ -25,6 +25,8 @@ import httpx
 from far_network import far
 
 ROOT = Path(__file__).parent.parent
+TRIM_S = "SEEDGRID_TEST_TRIM_S"
+"""So often, in seconds, the page gives back what it has freed: what it holds can be seen then."""
 _HANGS_S = 45.0
 
 
@@ -168,6 +170,14 @@ def _answers(address: str) -> bool:
         return False
 
 
+def _trim_for_ever(every_s: float) -> None:
+    from seedgrid.core.heap import trim_heap
+
+    while True:
+        time.sleep(every_s)
+        trim_heap()
+
+
 def _main(library: str, step_delay_s: str, kind: str, load: str, port: str) -> None:
     sys.path.insert(0, str(ROOT))
     from gates import HeldBackend
@@ -204,6 +214,8 @@ def _main(library: str, step_delay_s: str, kind: str, load: str, port: str) -> N
     def may_go(recipes: Sequence[Recipe], _number: int) -> bool:
         return gate.is_open or not any("held" in recipe.prompt for recipe in recipes)
 
+    if trim_s := float(os.environ.get(TRIM_S, "0")):
+        threading.Thread(target=_trim_for_ever, args=(trim_s,), daemon=True).start()
     fake = Brittle(may_go, step_delay_s=float(step_delay_s))
     launch.main(library=library, port=int(port), backend=None if kind == "real" else fake)
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sqlalchemy as sa
 from pictures import MODEL, make_lineage, make_picture
 
 from seedgrid.core.entry import Entry
@@ -22,6 +23,7 @@ from seedgrid.core.errors import InputError, LibraryError, PictureError
 from seedgrid.core.picture import new_id
 from seedgrid.formats import png, png_chunks
 from seedgrid.library import Library
+from seedgrid.library.queries import Sort, search_rows
 
 
 @pytest.fixture
@@ -316,6 +318,26 @@ def test_pages_show_every_picture_once_newest_first(library: Library, text: str)
         seen += ids(page.entries)
 
     assert seen == added[::-1]
+
+
+@pytest.mark.parametrize("merged", [False, True])
+@pytest.mark.parametrize("sort", ["newest", "favourites", "words"])
+def test_an_order_reads_the_recipes_of_one_page(library: Library, sort: Sort, merged: bool) -> None:
+    """A library sorted by words once read three recipes for each that it showed."""
+    library.add_together([make_picture(prompt=f"fox {60 - n}", seed=n) for n in range(60)])
+    library.close()
+    read: list[str] = []
+    engine = sa.create_engine(f"sqlite:///{library.folder / 'library.db'}")
+    with engine.connect() as connection:
+        database = connection.connection.driver_connection
+        assert isinstance(database, sqlite3.Connection)
+        database.create_function("counted", 1, lambda text: read.append(text) or text)
+        connection.exec_driver_sql(
+            "CREATE TEMP VIEW recipes AS SELECT recipe_id, counted(json) AS json FROM main.recipes"
+        )
+        rows = search_rows(connection, "fox", {}, 10, None, sort, merged=merged)
+    engine.dispose()
+    assert (len(rows), len(read)) == (10, 10)
 
 
 def test_works_come_newest_first_with_their_newest_picture(library: Library) -> None:

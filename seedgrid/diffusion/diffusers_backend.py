@@ -148,10 +148,8 @@ class DiffusersBackend:
             # Shortcuts were compared bit for bit with torch's own arithmetic only.
             shortcuts = () if first.is_portable else self._accelerators
             quickened = _quickened(shortcuts, first, loaded, placement)
-            painted = paint_batch(recipes, loaded, watch, quickened)
-            if loaded.has_changed:  # Then nobody knows whose weights these pictures are.
-                registry.find_recorded(first.model)
-            return painted
+            with self._untouched(loaded, first):
+                return paint_batch(recipes, loaded, watch, quickened)
 
     def _within_memory(
         self, work: Callable[[], Result], recipe: Recipe, placement: Placement, watch: Watch
@@ -174,7 +172,22 @@ class DiffusersBackend:
                 output = call_pipeline(recipes, loaded, watch, around)
                 return [output.images, output.latents, torch.tensor(output.withheld)]
 
-            return run_probe(recipe, compute, watch, denoiser=loaded.files.family.denoiser)
+            with self._untouched(loaded, recipe):
+                return run_probe(recipe, compute, watch, denoiser=loaded.files.family.denoiser)
+
+    @contextmanager
+    def _untouched(self, loaded: Loaded, recipe: Recipe) -> Iterator[None]:
+        """Let nothing out of the block that was computed while files were touched.
+
+        Raises:
+            ModelError: As `Loaded.check_untouched`.
+        """
+        try:
+            yield
+        finally:
+            if loaded.has_changed:  # Nobody knows of whose weights is what was remembered.
+                self._accelerators = make_accelerators()
+        loaded.check_untouched(recipe)
 
 
 def _quickened(

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Final
 
 import torch
@@ -29,8 +30,9 @@ from seedgrid.diffusion.lora_layers import add_loras
 from seedgrid.diffusion.memory import is_memory_error
 from seedgrid.diffusion.previews import Preview, make_preview
 from seedgrid.models import registry
-from seedgrid.models.digests import states
+from seedgrid.models.digests import file_digest, states
 from seedgrid.models.files import ModelFiles
+from seedgrid.models.loras import recorded_lora
 from seedgrid.models.memory import check_room
 from seedgrid.models.schedulers import TABLE, min_steps
 from seedgrid.storage import starts
@@ -45,7 +47,8 @@ class Loaded:
     Attributes:
         scheduler_config: Of the model's own scheduler, from which others are made.
         preview: Makes small pictures of its latents.
-        states: Of its files when they were read; weights may be mapped, and change with them.
+        loras: The files of the recipe's LoRAs, in order.
+        states: Of all files when they were read; weights may be mapped, and change with them.
     """
 
     pipeline: Any
@@ -53,12 +56,24 @@ class Loaded:
     device: torch.device
     scheduler_config: dict[str, Any]
     preview: Preview
+    loras: tuple[Path, ...]
     states: tuple[str, ...]
 
     @property
     def has_changed(self) -> bool:
-        """Whether any of the model's files was touched since they were read."""
-        return states(self.files.files) != self.states
+        """Whether any of the files was touched since it was read."""
+        return _states(self.files, self.loras) != self.states
+
+    def check_untouched(self, recipe: Recipe) -> None:
+        """Make sure that what was just computed is of a recipe's weights.
+
+        Raises:
+            ModelError: `model_changed`, `lora_changed`, or `model_touched` where files were touched
+                and say the same now; whether the same weights lie elsewhere, too, does not matter.
+        """
+        if self.has_changed:
+            _check_weights(self.files, self.loras, recipe)
+            raise ModelError("model_touched", value=recipe.model.id)
 
     def check_settings(self, recipe: Recipe) -> None:
         """Refuse what a recipe from elsewhere may ask of the wrong model.
@@ -159,7 +174,8 @@ def _key(recipe: Recipe, placement: Placement) -> tuple[object, ...]:
 def _load(recipe: Recipe, placement: Placement, watch: LoadWatch | None) -> Loaded:
     device = pick_device(placement.device)
     files = registry.find_recorded(recipe.model).files
-    before = states(files.files)
+    loras = tuple(recorded_lora(lora) for lora in recipe.loras)
+    before = _states(files, loras)
     check_room(recipe.model.id, files.num_parameters, recipe.dtype)
     try:
         dtype = torch_dtype(recipe.dtype)
@@ -171,9 +187,8 @@ def _load(recipe: Recipe, placement: Placement, watch: LoadWatch | None) -> Load
         if reason is None:
             raise
         raise ModelError("model_damaged", value=recipe.model.id, file=reason) from error
-    if files.digest() != recipe.model.weights_sha256:  # Somebody wrote into them meanwhile.
-        raise ModelError("model_changed", value=recipe.model.id)
-    add_loras(pipeline, recipe)
+    add_loras(pipeline, recipe, loras)
+    _check_weights(files, loras, recipe)  # Somebody may have written into them meanwhile.
     pipeline.set_progress_bar_config(disable=True)
     preview = make_preview(pipeline, files, now=placement.previews)
     place(pipeline, device, placement)
@@ -183,8 +198,25 @@ def _load(recipe: Recipe, placement: Placement, watch: LoadWatch | None) -> Load
         device=device,
         scheduler_config=dict(pipeline.scheduler.config),
         preview=preview,
+        loras=loras,
         states=before,
     )
+
+
+def _states(files: ModelFiles, loras: Sequence[Path]) -> tuple[str, ...]:
+    return states(files.files | {str(path): path for path in loras})
+
+
+def _check_weights(files: ModelFiles, loras: Sequence[Path], recipe: Recipe) -> None:
+    try:
+        is_same = files.digest() == recipe.model.weights_sha256
+    except OSError:  # Gone, or no longer to be read.
+        is_same = False
+    if not is_same:
+        raise ModelError("model_changed", value=recipe.model.id)
+    for lora, path in zip(recipe.loras, loras, strict=True):
+        if not path.is_file() or file_digest(path) != lora.weights_sha256:
+            raise ModelError("lora_changed", value=lora.id)
 
 
 def _read_pipeline(files: ModelFiles, dtype: torch.dtype) -> Any:

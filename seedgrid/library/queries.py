@@ -119,12 +119,23 @@ def search_rows(
     Merged, one row stands for all with its recipe and pixels; `times_found` counts them.
     """
     columns = PICTURES.c
-    statement = ENTRIES.where(columns.trashed == int(wanted.get("trashed", False)))
-    if merged:
-        statement = _merged(statement, wanted)
+    order = _order_of_rows(columns.number, sort)
+    found = _found(text, wanted, limit, after, sort, merged=merged)
+    statement = ENTRIES.where(columns.number.in_(found)).order_by(*order.by)
+    return connection.execute(statement).mappings().all()
+
+
+def _found(
+    text: str, wanted: Search, limit: int, after: int | None, sort: Sort, *, merged: bool
+) -> sa.Select[Any]:
+    """Select the numbers of one page's rows; only they are joined with their recipes."""
+    columns = PICTURES.c
     number: sa.ColumnElement[Any] = columns.number
     words = text.split()
     long_words = [word for word in words if len(word) >= _PIECE]
+    statement = sa.select(number).where(columns.trashed == int(wanted.get("trashed", False)))
+    if merged:
+        statement = _merged(statement, wanted)
     if long_words:
         pieces = " ".join('"' + word.replace('"', '""') + '"' for word in long_words)
         number = _WORDS.c.rowid
@@ -135,12 +146,11 @@ def search_rows(
         if len(word) < _PIECE:
             statement = statement.where(columns.prompt.icontains(word, autoescape=True))
     statement = statement.where(*_filters(wanted, columns))
-    keys = {"favourites": columns.favourite, "words": columns.prompt.collate("NOCASE")}
-    order = _Order(number, sort, keys.get(sort))
+    order = _order_of_rows(number, sort)
     if after is not None:
         last = sa.select(order.key).where(columns.number == after).scalar_subquery()
         statement = statement.where(order.beyond(after, last))
-    return connection.execute(statement.order_by(*order.by).limit(limit)).mappings().all()
+    return statement.order_by(*order.by).limit(limit).correlate(None)
 
 
 def _merged(statement: sa.Select[Any], wanted: Search) -> sa.Select[Any]:
@@ -234,6 +244,12 @@ class _Order:
             return then
         further = self.key > last if self._key_rises else self.key < last
         return sa.or_(further, sa.and_(self.key == last, then))
+
+
+def _order_of_rows(number: sa.ColumnElement[Any], sort: Sort) -> _Order:
+    columns = PICTURES.c
+    keys = {"favourites": columns.favourite, "words": columns.prompt.collate("NOCASE")}
+    return _Order(number, sort, keys.get(sort))
 
 
 def work_rows(

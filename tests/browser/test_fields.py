@@ -23,7 +23,7 @@ MISTAKES = (
     ("seeds", "abc", "not a list of seeds"),
     ("seeds", "4294967296", "out of range"),
     ("prompt", "", "prompt is empty"),
-    ("steps", "0", "0 steps do not work"),
+    ("steps", "0", "is no number of steps"),
     ("size", "7", "7x7 does not work"),
     ("guidance", "31", "Guidance 31"),
     ("model", "no-such-model", "no model"),

@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 from playwright.sync_api import Page, expect
-from steps import OpenPage, cell, generate, prompt, refine
+from steps import (
+    CELLS,
+    OpenPage,
+    cell,
+    generate,
+    ids,
+    prompt,
+    refine,
+    seeds,
+    seeds_shown,
+    wait_for_new_round,
+    wait_until_done,
+)
 
 SIZES = (
     *((360, 600), (390, 844), (640, 600), (768, 1024), (860, 600), (861, 600), (1024, 600)),
@@ -15,6 +27,15 @@ ON_TOP = """(selector) => {
     const isInside = box.top >= 0 && box.bottom <= innerHeight && box.right <= innerWidth;
     const seen = document.elementFromPoint((box.left + box.right) / 2, (box.top + box.bottom) / 2);
     return isInside && seen?.closest(selector) !== null;
+}"""
+CUT = """all => all.filter((e) => e.scrollWidth > e.clientWidth || e.scrollHeight > e.clientHeight)
+    .map((e) => e.textContent)"""
+LINES = (
+    "all => all.map((e) => Math.round(e.clientHeight / parseFloat(getComputedStyle(e).lineHeight)))"
+)
+MEET = """(selectors) => {
+    const [a, b] = selectors.map((each) => document.querySelector(each).getBoundingClientRect());
+    return a.right > b.left && b.right > a.left && a.bottom > b.top && b.bottom > a.top;
 }"""
 SIDEWAYS = "document.documentElement.scrollWidth - innerWidth"
 
@@ -71,3 +92,63 @@ def _grid_box(page: Page) -> object:
     """Where the pictures stand on the page, from its top."""
     page.evaluate("scrollTo(0, 0)")
     return page.locator("#sg-stage .sg-grid").bounding_box()
+
+
+def test_a_korean_phone_cuts_no_words_and_covers_no_button(open_page: OpenPage) -> None:
+    """Captions, dates, the undo, what is compared and the news that nobody answers.
+
+    Korean may be broken between any two letters: what was one line stood in a column.
+    """
+    page = open_page(
+        viewport={"width": 390, "height": 844}, locale="ko-KR", has_touch=True, loses_server=True
+    )
+    seeds(page).fill("0-11")
+    page.click("#sg-generate")
+    wait_for_new_round(page, [], 12)
+    before = ids(page)
+    cell(page, 0).click()
+    page.click("#sg-subtle")
+    wait_for_new_round(page, before)
+    assert page.eval_on_selector_all(f"{CELLS} .sg-caption", CUT) == []
+    page.click("#sg-library-open")
+    page.fill("#sg-library input[type=search]", "Vermeer")
+    expect(page.locator("#sg-library .sg-item").nth(3)).to_be_visible()
+    expect(page.locator("#sg-library .sg-item-count")).to_have_count(0)  # pictures, no works
+    page.get_by_role("button", name="필터").click()
+    assert page.eval_on_selector_all(".sg-dated span", LINES) == [1, 1]
+    page.click(".sg-select")
+    page.click(".sg-selected [data-tool='all']")
+    page.click(".sg-selected [data-tool='compare']")
+    assert _is_across(page, ".sg-compare-names .sg-toggle")
+    page.keyboard.press("Escape")
+    page.click(".sg-selected [data-tool='all']")
+    page.locator(".sg-item-open").first.click()
+    page.click(".sg-selected [data-tool='remove']")
+    assert page.eval_on_selector_all(".sg-undo > *", LINES) == [1, 1]
+    page.evaluate("scrollTo(0, 0)")
+    expect(page.locator("#sg-refine")).to_be_visible()
+    assert not page.evaluate(MEET, [".sg-undo", "#sg-refine"])
+    page.route("**/icon.svg", lambda route: route.abort())
+    page.evaluate("void SeedGrid.away()")
+    assert _is_across(page, "#sg-away")
+
+
+def _is_across(page: Page, selector: str) -> bool:
+    """Tell whether something stands between the window's left and right edge."""
+    box = page.locator(selector).bounding_box()
+    size = page.viewport_size
+    assert box is not None
+    assert size is not None
+    return box["x"] > 0 and box["x"] + box["width"] < size["width"]
+
+
+def test_next_says_how_many_it_paints(page: Page) -> None:
+    """As many as there are seeds in the field: it said four, and painted twelve."""
+    generate(page)
+    expect(page.locator("#sg-next")).to_have_text("Next four")
+    seeds(page).fill("4, 5")
+    expect(page.locator("#sg-next")).to_have_text("Next 2")
+    page.click("#sg-next")
+    expect(page.locator(CELLS)).to_have_count(2)
+    wait_until_done(page, 2)
+    assert seeds_shown(page) == ["6", "7"]
