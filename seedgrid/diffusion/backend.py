@@ -64,6 +64,10 @@ def even_threads(available: int) -> int:
     return 1 << (available.bit_length() - 1)
 
 
+LoadWatch = Callable[[int, int], None]
+"""Is told how many bytes of how many a model has in memory; what it raises stops the loading."""
+
+
 class Watch(Protocol):
     """How the engine follows a batch and stops it."""
 
@@ -133,10 +137,18 @@ class Backend(Protocol):
         """
         ...
 
-    def prepare(self, recipe: Recipe, placement: Placement) -> Passport:
+    def prepare(
+        self, recipe: Recipe, placement: Placement, watch: LoadWatch | None = None
+    ) -> Passport:
         """Load what the recipe needs and say under which passport it would be computed.
 
+        Args:
+            recipe: One that will be painted.
+            placement: Where and how.
+            watch: Told of a large model while it is loaded, where it is loaded in this process.
+
         Raises:
+            RunCancelled: What `watch` raises comes out.
             ModelError: The weights are not those that the recipe names.
             DeviceError: The device is not there.
         """

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from seedgrid.core.card import ModelCard
 from seedgrid.core.recipe import Passport, Recipe
-from seedgrid.diffusion.backend import Outcome, Placement, Watch
+from seedgrid.diffusion.backend import LoadWatch, Outcome, Placement, Watch
 from seedgrid.diffusion.portable_trial import PortableTrial
 from seedgrid.diffusion.probe_results import ProbeReport
 from seedgrid.diffusion.process import large_import
@@ -31,9 +31,11 @@ class DeferredBackend:
         """Find a model and say what it can do, without loading it and without torch."""
         return registry.find(model).card
 
-    def prepare(self, recipe: Recipe, placement: Placement) -> Passport:
+    def prepare(
+        self, recipe: Recipe, placement: Placement, watch: LoadWatch | None = None
+    ) -> Passport:
         """Import torch, load what a recipe needs, and say under which passport it would run."""
-        return self._painter().prepare(recipe, placement)
+        return self._painter().prepare(recipe, placement, watch)
 
     def is_ready(self, recipe: Recipe, placement: Placement) -> bool:
         """Tell whether the model is loaded already."""

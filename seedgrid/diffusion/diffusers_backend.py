@@ -25,6 +25,7 @@ from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.diffusion.accel import Accelerator, all_used_by, make_accelerators
 from seedgrid.diffusion.backend import (
     ATTENTION_NAMES,
+    LoadWatch,
     Outcome,
     Placement,
     Unwatched,
@@ -63,12 +64,14 @@ class DiffusersBackend:
         """Find a model and say what it can do, without loading it."""
         return registry.find(model).card
 
-    def prepare(self, recipe: Recipe, placement: Placement) -> Passport:
+    def prepare(
+        self, recipe: Recipe, placement: Placement, watch: LoadWatch | None = None
+    ) -> Passport:
         """Load what the recipe needs and say under which passport it would be computed."""
 
         def prepare() -> Passport:
             with _scope(recipe, placement):
-                loaded = self._pipelines.get(recipe, placement)
+                loaded = self._pipelines.get(recipe, placement, watch)
                 loaded.check_settings(recipe)
                 return current_passport(loaded.device, placement)
 

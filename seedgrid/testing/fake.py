@@ -28,7 +28,7 @@ from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import ModelError, RunCancelled, RunError
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import ModelRef, Passport, Recipe
-from seedgrid.diffusion.backend import Outcome, Placement, Watch
+from seedgrid.diffusion.backend import LoadWatch, Outcome, Placement, Watch
 from seedgrid.diffusion.portable_trial import PortableTrial
 from seedgrid.storage import starts
 
@@ -124,7 +124,12 @@ class FakeBackend:
             raise ModelError("model_missing", value=model)
         return self._card
 
-    def prepare(self, recipe: Recipe, placement: Placement) -> Passport:
+    def prepare(
+        self,
+        recipe: Recipe,
+        placement: Placement,
+        watch: LoadWatch | None = None,  # noqa: ARG002 (nothing is large here)
+    ) -> Passport:
         """Pretend to load, once, and return the passport of this machine."""
         if self._load_error is not None:
             raise self._load_error
