@@ -10,7 +10,9 @@
 
   window.fetch = async (target, options) => {
     try {
-      return await ask(target, options);
+      const answer = await ask(target, options);
+      if (!answer.ok && isOurs(target)) refused(answer.status);
+      return answer;
     } catch (error) {
       if (isOurs(target) && error.name === "TypeError") away();
       throw error;
@@ -21,6 +23,11 @@
   function isOurs(target) {
     const address = new URL(target.url ?? target, location.href);
     return address.origin === location.origin && address.pathname.startsWith(ours);
+  }
+
+  /** A server that stands but does not take a question: too many at once, too much, or a fault. */
+  function refused(code) {
+    SeedGrid.shows.status({ key: "status_refused", kind: "error", data: { code } });
   }
 
   let isLeaving = false;

@@ -98,6 +98,7 @@ SeedGrid.openLibrary = ({ element, props, watch, search, open, trash, mark, empt
   function ask() {
     number += 1;
     isWaiting = true;
+    after = null;
     emptyTrash.hidden = !asked.trashed;
     find({ ...asked, number, after: null });
   }
@@ -205,6 +206,11 @@ SeedGrid.openLibrary = ({ element, props, watch, search, open, trash, mark, empt
     if (status?.kind === "error") ask();
   };
   SeedGrid.libraryAnswered = line.answered;
+  /** A search was refused: scrolling on asks again. */
+  SeedGrid.libraryRefused = () => {
+    isWaiting = false;
+    line.answered();
+  };
   element.replaceChildren(head, more, tags.node, selection.bar, grid.node, nothing, end, undo.node);
   element.classList.add("sg-opened");
   SeedGrid.follow(props, watch, show);

@@ -30,7 +30,7 @@ SeedGrid.stream = (() => {
   async function listen(state, signal) {
     try {
       const answer = await ask(state, signal);
-      if (!answer.ok) return true;
+      if (!answer.ok) return answer.status < 429; // asked too often, or in trouble: asked again
       const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
       let rest = "";
       for (;;) {

@@ -25,6 +25,8 @@ import httpx
 from far_network import far
 
 ROOT = Path(__file__).parent.parent
+TRIM_S = "SEEDGRID_TEST_TRIM_S"
+"""So often, in seconds, the page gives back what it has freed: what it holds can be seen then."""
 _HANGS_S = 45.0
 
 
@@ -168,13 +170,21 @@ def _answers(address: str) -> bool:
         return False
 
 
+def _trim_for_ever(every_s: float) -> None:
+    from seedgrid.core.heap import trim_heap
+
+    while True:
+        time.sleep(every_s)
+        trim_heap()
+
+
 def _main(library: str, step_delay_s: str, kind: str, load: str, port: str) -> None:
     sys.path.insert(0, str(ROOT))
     from gates import HeldBackend
 
     from seedgrid.core.picture import Pixels
     from seedgrid.core.recipe import Passport, Recipe
-    from seedgrid.diffusion.backend import Placement, Watch
+    from seedgrid.diffusion.backend import LoadWatch, Placement, Watch
     from seedgrid.testing.fake import Fault
     from seedgrid.web import launch
     from seedgrid.web.actions import painting
@@ -183,10 +193,12 @@ def _main(library: str, step_delay_s: str, kind: str, load: str, port: str) -> N
     gate = Gate(Path(library))
 
     class Brittle(HeldBackend):
-        def prepare(self, recipe: Recipe, placement: Placement) -> Passport:
+        def prepare(
+            self, recipe: Recipe, placement: Placement, watch: LoadWatch | None = None
+        ) -> Passport:
             while load == "held" and not gate.is_open:
                 time.sleep(0.02)
-            return super().prepare(recipe, placement)
+            return super().prepare(recipe, placement, watch)
 
         def paint(
             self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
@@ -202,6 +214,8 @@ def _main(library: str, step_delay_s: str, kind: str, load: str, port: str) -> N
     def may_go(recipes: Sequence[Recipe], _number: int) -> bool:
         return gate.is_open or not any("held" in recipe.prompt for recipe in recipes)
 
+    if trim_s := float(os.environ.get(TRIM_S, "0")):
+        threading.Thread(target=_trim_for_ever, args=(trim_s,), daemon=True).start()
     fake = Brittle(may_go, step_delay_s=float(step_delay_s))
     launch.main(library=library, port=int(port), backend=None if kind == "real" else fake)
 

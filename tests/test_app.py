@@ -232,6 +232,20 @@ def test_a_taken_port_gives_the_next_one() -> None:
         assert port < launch.find_port(launch.HOST, port) < port + 100
 
 
+@pytest.mark.skipif(not socket.has_ipv6, reason="this Python knows no IPv6")
+@pytest.mark.parametrize("host", ["::", "::1"])
+def test_an_ipv6_address_is_an_address(host: str) -> None:
+    """`--host ::` was refused as that of another machine: its port was tried on IPv4 alone."""
+    with socket.socket(socket.AF_INET6) as taken:
+        try:
+            taken.bind((host, 0))
+        except OSError as error:
+            pytest.skip(f"this machine has no IPv6: {error}")
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert port < launch.find_port(host, port) < port + 100
+
+
 def test_an_address_of_another_machine_is_refused() -> None:
     """A host that is not ours is named in the message."""
     with pytest.raises(InputError, match=r"192\.0\.2\.1"):

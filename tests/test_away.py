@@ -25,6 +25,7 @@ from seedgrid.core.errors import (
 )
 from seedgrid.core.events import Noise, Step
 from seedgrid.core.plan import plan_grid
+from seedgrid.diffusion.away import backend as away_backend
 from seedgrid.diffusion.away import computing, ray_node
 from seedgrid.diffusion.away.backend import AwayBackend
 from seedgrid.diffusion.away.computing import News, compute
@@ -81,6 +82,23 @@ def test_the_very_pictures_come_back_with_every_step(
         shown[type(backend)] = [entry.pixels_sha256 for entry in entries]
     assert shown[AwayBackend] == shown[FakeBackend]
     assert [len(call.recipes) for call in painter.calls] == [4, 2]
+
+
+@pytest.mark.usefixtures("painter")
+def test_the_passports_of_few_settings_are_known(
+    make_recipes: MakeRecipes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of each setting that anybody chose the passport was kept; now of those used last."""
+    monkeypatch.setattr(away_backend, "NUM_PASSPORTS", 3)
+    place = Pickling()
+    away = AwayBackend(place, FakeBackend())
+    recipes = [make_recipes(steps=steps)[0] for steps in range(1, 9)]
+    first = [away.prepare(recipe, Placement()) for recipe in recipes]
+    assert len(away._passports) == 3
+    assert away.is_ready(recipes[-1], Placement())
+    assert not away.is_ready(recipes[0], Placement())
+    assert away.prepare(recipes[0], Placement()) == first[0]
+    assert len(place.asked) == 9
 
 
 def test_noise_and_steps_are_told(painter: FakeBackend, make_recipes: MakeRecipes) -> None:

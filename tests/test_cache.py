@@ -28,14 +28,17 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SEEDGRID_CACHE", str(tmp_path))
 
 
-def test_of_very_many_values_the_first_are_forgotten() -> None:
-    """Each setting that a stranger paints with is probed: all of them were read at each click."""
-    for number in range(MAX_VALUES + 3):
+def test_of_very_many_values_the_longest_known_are_forgotten() -> None:
+    """Each setting and size of a stranger adds one, and all are read whenever one is wanted."""
+    for number in range(MAX_VALUES):
         remember_value("found", f"key {number}", Found(number=number))
-    assert recall_value("found", "key 2", Found) is None
-    assert recall_value("found", "key 3", Found) == Found(number=3)
+    remember_one("found", "key 0", Found(number=0).model_dump_json())
+    for number in range(MAX_VALUES, MAX_VALUES + 3):
+        remember_one("found", f"key {number}", Found(number=number).model_dump_json())
+    assert recall_value("found", "key 3", Found) is None
+    assert recall_value("found", "key 4", Found) == Found(number=4)
     numbers = [value.number for value in recall_values("found", Found)]
-    assert numbers == list(range(3, MAX_VALUES + 3))
+    assert numbers == [*range(4, MAX_VALUES), 0, *range(MAX_VALUES, MAX_VALUES + 3)]
 
 
 def test_a_value_of_another_release_is_none() -> None:

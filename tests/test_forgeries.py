@@ -5,17 +5,20 @@ A slice: `python -m tests.forgeries` asks the command line about hundreds.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from seedgrid.core.recipe import read_recipe
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.verify import Verdict, read_claim, read_claims, verify
 from tests.forgeries.cases import cases
 from tests.forgeries.originals import Original
 from tests.forgeries.painted import Painter
 from tests.forgeries.pixels import SAME_SIZE
+from tests.forgeries.records import OTHER_RECIPES
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +63,13 @@ def test_a_slice_of_all_forgeries_is_judged_rightly(
     for case, verdict in zip(some, verdicts, strict=True):
         assert verdict.verdict == "identical" or verdict.reasons, case.name
         assert not verdict.confirms or verdict.verdict == "identical"
+
+
+@pytest.mark.parametrize("name", OTHER_RECIPES)
+def test_every_changed_recipe_can_be_read(originals: list[Original], name: str) -> None:
+    """What is true of it is painted: the list stopped at the first that could not be read."""
+    recipe = json.dumps(originals[0].record["recipe"] | OTHER_RECIPES[name])
+    assert read_recipe(recipe).id != originals[0].recipe.id
 
 
 def test_it_is_said_where(

@@ -25,6 +25,7 @@ _PAGE = """
 import gc, json, sys
 import gradio, httpx
 from gradio.state_holder import SessionState
+from seedgrid.core.errors import InputError
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
 from seedgrid.web import launch
@@ -32,8 +33,12 @@ from seedgrid.web.page import build_app, make_answers
 
 answers = make_answers(Studio(library=sys.argv[1], backend=FakeBackend()))
 demo = build_app(answers)
-options = launch.launch_options(answers, language=None, host="127.0.0.1")
-launch.serve(demo, server_name="127.0.0.1", server_port=launch.find_port("127.0.0.1", 0), **options)
+try:  # With IPv6, where there is any: an address like another.
+    host, port = "::1", launch.find_port("::1", 0)
+except InputError:
+    host, port = "127.0.0.1", launch.find_port("127.0.0.1", 0)
+options = launch.launch_options(answers, language=None, host=host)
+launch.serve(demo, server_port=port, **options)
 events = {fn.fn.__name__: number for number, fn in demo.fns.items() if fn.fn is not None}
 kept = lambda: sum(isinstance(each, SessionState) for each in gc.get_objects())
 with httpx.Client(base_url=demo.local_url, timeout=120.0) as client:

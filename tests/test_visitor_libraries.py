@@ -161,7 +161,7 @@ def test_a_library_opens_with_its_first_picture_from_many_threads(tmp_path: Path
 
 def num_compiled() -> int:
     gc.collect()
-    return sum(isinstance(each, SQLCompiler) for each in gc.get_objects())
+    return sum(issubclass(type(each), SQLCompiler) for each in gc.get_objects())
 
 
 def test_idle_libraries_let_go_of_what_they_hold(tmp_path: Path, clock: Clock) -> None:
@@ -206,6 +206,44 @@ def test_libraries_are_bounded_together(
     assert libraries.file_of(kept.id) == kept.path
     assert not (tmp_path / visitor(0)).exists()
     assert (num_kept == 1) or (tmp_path / visitor(1)).exists()
+
+
+def test_who_is_there_already_fills_no_disk(tmp_path: Path, clock: Clock) -> None:
+    """Only newcomers were refused where all was full: who had one picture could have any number."""
+    libraries = VisitorLibraries(tmp_path, max_bytes=20_000, clock=clock)
+    library = libraries.of(visitor(0))
+    first = library.add(make_picture())
+    library.check_room([first.recipe])
+    library.add_together([make_picture(seed=seed) for seed in range(5)])  # Painted: it is kept.
+    with pytest.raises(LibraryError) as caught:
+        library.check_room([first.recipe])
+    assert caught.value.code == "visitors_full"
+    data = first.path.read_bytes()
+    with pytest.raises(LibraryError):
+        library.add_png(data)
+    with pytest.raises(LibraryError):
+        library.keep_start(make_picture().pixels)
+    clock.now_s = 3600.0  # Nobody's own pictures go for what they do themselves.
+    with pytest.raises(LibraryError):
+        library.check_room([first.recipe])
+    assert libraries.file_of(first.id) == first.path
+
+
+def test_an_emptied_trash_makes_room(tmp_path: Path) -> None:
+    """What was deleted counted on until its visitor stayed away."""
+    libraries = VisitorLibraries(tmp_path, max_bytes=20_000)
+    library = libraries.of(visitor(0))
+    entries = [library.add(make_picture(seed=seed)) for seed in range(6)]
+    with pytest.raises(LibraryError):
+        library.check_room([])
+    library.trash(*(entry.id for entry in entries[1:]))
+    assert library.empty_trash() == 5
+    library.check_room([])
+    libraries.of(visitor(1)).add(make_picture())
+    assert libraries.file_of(entries[0].id) == entries[0].path
+    assert libraries.file_of(entries[1].id) is None
+    assert libraries._owners.keys() >= {entries[0].id}
+    assert not libraries._owners.keys() & {entry.id for entry in entries[1:]}
 
 
 def test_a_picture_is_found_by_one_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

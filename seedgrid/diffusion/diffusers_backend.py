@@ -21,10 +21,11 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import InputError
-from seedgrid.core.recipe import ModelRef, Passport, Recipe
+from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.diffusion.accel import Accelerator, all_used_by, make_accelerators
 from seedgrid.diffusion.backend import (
     ATTENTION_NAMES,
+    LoadWatch,
     Outcome,
     Placement,
     Unwatched,
@@ -63,12 +64,14 @@ class DiffusersBackend:
         """Find a model and say what it can do, without loading it."""
         return registry.find(model).card
 
-    def prepare(self, recipe: Recipe, placement: Placement) -> Passport:
+    def prepare(
+        self, recipe: Recipe, placement: Placement, watch: LoadWatch | None = None
+    ) -> Passport:
         """Load what the recipe needs and say under which passport it would be computed."""
 
         def prepare() -> Passport:
             with _scope(recipe, placement):
-                loaded = self._pipelines.get(recipe, placement)
+                loaded = self._pipelines.get(recipe, placement, watch)
                 loaded.check_settings(recipe)
                 return current_passport(loaded.device, placement)
 
@@ -107,9 +110,9 @@ class DiffusersBackend:
         with _scope(recipe, placement):
             return try_portable(self._pipelines.get(recipe, placement).device, placement)
 
-    def rehash(self, ref: ModelRef) -> None:
-        """Compare every byte of a model's weights with what a recipe names."""
-        registry.rehash(ref)
+    def rehash(self, recipe: Recipe) -> None:
+        """Compare every byte of a model's and its LoRAs' weights with what a recipe names."""
+        registry.rehash(recipe)
 
     def close(self) -> None:
         """Let go of models and memory."""
@@ -145,10 +148,8 @@ class DiffusersBackend:
             # Shortcuts were compared bit for bit with torch's own arithmetic only.
             shortcuts = () if first.is_portable else self._accelerators
             quickened = _quickened(shortcuts, first, loaded, placement)
-            painted = paint_batch(recipes, loaded, watch, quickened)
-            if loaded.has_changed:  # Then nobody knows whose weights these pictures are.
-                registry.find_recorded(first.model)
-            return painted
+            with self._untouched(loaded, first):
+                return paint_batch(recipes, loaded, watch, quickened)
 
     def _within_memory(
         self, work: Callable[[], Result], recipe: Recipe, placement: Placement, watch: Watch
@@ -171,7 +172,22 @@ class DiffusersBackend:
                 output = call_pipeline(recipes, loaded, watch, around)
                 return [output.images, output.latents, torch.tensor(output.withheld)]
 
-            return run_probe(recipe, compute, watch, denoiser=loaded.files.family.denoiser)
+            with self._untouched(loaded, recipe):
+                return run_probe(recipe, compute, watch, denoiser=loaded.files.family.denoiser)
+
+    @contextmanager
+    def _untouched(self, loaded: Loaded, recipe: Recipe) -> Iterator[None]:
+        """Let nothing out of the block that was computed while files were touched.
+
+        Raises:
+            ModelError: As `Loaded.check_untouched`.
+        """
+        try:
+            yield
+        finally:
+            if loaded.has_changed:  # Nobody knows of whose weights is what was remembered.
+                self._accelerators = make_accelerators()
+        loaded.check_untouched(recipe)
 
 
 def _quickened(

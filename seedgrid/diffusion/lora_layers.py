@@ -7,20 +7,25 @@ not fit is refused, not left out. Knows nothing of batches.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from seedgrid.core.errors import InputError
 from seedgrid.core.recipe import Recipe
 from seedgrid.diffusion.foreign_errors import foreign_reason
 from seedgrid.diffusion.memory import is_memory_error
-from seedgrid.models.loras import recorded_lora
 
 
-def add_loras(pipeline: Any, recipe: Recipe) -> None:
+def add_loras(pipeline: Any, recipe: Recipe, paths: Sequence[Path]) -> None:
     """Load a recipe's LoRAs into a pipeline, in order.
 
+    Args:
+        pipeline: Of diffusers; was just loaded.
+        recipe: Names the LoRAs.
+        paths: Where each lies.
+
     Raises:
-        ModelError: `lora_missing` or `lora_changed`.
         InputError: `lora_family`: this kind of model takes none; `lora_misfit`: this one does not
             fit; `lora_peft`: the package that diffusers wants for them is not there.
     """
@@ -29,8 +34,7 @@ def add_loras(pipeline: Any, recipe: Recipe) -> None:
     _check_peft()
     if not hasattr(pipeline, "load_lora_weights"):
         raise InputError("lora_family", field="prompt", value=recipe.model.id)
-    for place, lora in enumerate(recipe.loras):
-        path = recorded_lora(lora)
+    for place, (lora, path) in enumerate(zip(recipe.loras, paths, strict=True)):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # peft tells of each LoRA after the first.

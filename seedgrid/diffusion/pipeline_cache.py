@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Final
 
 import torch
@@ -21,15 +22,17 @@ import torch
 from seedgrid.core.checks import check_steps_run
 from seedgrid.core.errors import InputError, ModelError
 from seedgrid.core.recipe import Recipe
-from seedgrid.diffusion.backend import Placement
+from seedgrid.diffusion.backend import LoadWatch, Placement
 from seedgrid.diffusion.devices import empty_cache, pick_device, place, torch_dtype
 from seedgrid.diffusion.foreign_errors import foreign_reason
+from seedgrid.diffusion.loading import weights_told
 from seedgrid.diffusion.lora_layers import add_loras
 from seedgrid.diffusion.memory import is_memory_error
 from seedgrid.diffusion.previews import Preview, make_preview
 from seedgrid.models import registry
-from seedgrid.models.digests import states
+from seedgrid.models.digests import file_digest, states
 from seedgrid.models.files import ModelFiles
+from seedgrid.models.loras import recorded_lora
 from seedgrid.models.memory import check_room
 from seedgrid.models.schedulers import TABLE, min_steps
 from seedgrid.storage import starts
@@ -44,7 +47,8 @@ class Loaded:
     Attributes:
         scheduler_config: Of the model's own scheduler, from which others are made.
         preview: Makes small pictures of its latents.
-        states: Of its files when they were read; weights may be mapped, and change with them.
+        loras: The files of the recipe's LoRAs, in order.
+        states: Of all files when they were read; weights may be mapped, and change with them.
     """
 
     pipeline: Any
@@ -52,12 +56,24 @@ class Loaded:
     device: torch.device
     scheduler_config: dict[str, Any]
     preview: Preview
+    loras: tuple[Path, ...]
     states: tuple[str, ...]
 
     @property
     def has_changed(self) -> bool:
-        """Whether any of the model's files was touched since they were read."""
-        return states(self.files.files) != self.states
+        """Whether any of the files was touched since it was read."""
+        return _states(self.files, self.loras) != self.states
+
+    def check_untouched(self, recipe: Recipe) -> None:
+        """Make sure that what was just computed is of a recipe's weights.
+
+        Raises:
+            ModelError: `model_changed`, `lora_changed`, or `model_touched` where files were touched
+                and say the same now; whether the same weights lie elsewhere, too, does not matter.
+        """
+        if self.has_changed:
+            _check_weights(self.files, self.loras, recipe)
+            raise ModelError("model_touched", value=recipe.model.id)
 
     def check_settings(self, recipe: Recipe) -> None:
         """Refuse what a recipe from elsewhere may ask of the wrong model.
@@ -122,8 +138,8 @@ class PipelineCache:
         """Tell whether `get` would be quick."""
         return _key(recipe, placement) in self._loaded
 
-    def get(self, recipe: Recipe, placement: Placement) -> Loaded:
-        """Return the pipeline for a recipe, loading it if need be.
+    def get(self, recipe: Recipe, placement: Placement, watch: LoadWatch | None = None) -> Loaded:
+        """Return the pipeline for a recipe, loading it if need be, which `watch` is told of.
 
         Raises:
             ModelError: The model is not there, damaged, or its weights are not the recipe's.
@@ -136,7 +152,7 @@ class PipelineCache:
             while len(self._loaded) >= MAX_LOADED:
                 self._loaded.popitem(last=False)
                 empty_cache()
-            self._loaded[key] = _load(recipe, placement)
+            self._loaded[key] = _load(recipe, placement, watch)
         self._loaded.move_to_end(key)
         return self._loaded[key]
 
@@ -155,23 +171,24 @@ def _key(recipe: Recipe, placement: Placement) -> tuple[object, ...]:
     return (recipe.model, recipe.dtype, device, loras, *parts, *layout)
 
 
-def _load(recipe: Recipe, placement: Placement) -> Loaded:
+def _load(recipe: Recipe, placement: Placement, watch: LoadWatch | None) -> Loaded:
     device = pick_device(placement.device)
     files = registry.find_recorded(recipe.model).files
-    before = states(files.files)
+    loras = tuple(recorded_lora(lora) for lora in recipe.loras)
+    before = _states(files, loras)
     check_room(recipe.model.id, files.num_parameters, recipe.dtype)
     try:
-        with quiet_diffusers():
-            pipeline = _read_pipeline(files, torch_dtype(recipe.dtype))
+        dtype = torch_dtype(recipe.dtype)
+        with quiet_diffusers(), weights_told(files.num_parameters, dtype, watch):
+            pipeline = _read_pipeline(files, dtype)
     except (OSError, ValueError, RuntimeError, TypeError, KeyError, AttributeError) as error:
         # What a damaged or contradictory configuration makes diffusers raise is not documented.
         reason = None if is_memory_error(error) else foreign_reason(error)
         if reason is None:
             raise
         raise ModelError("model_damaged", value=recipe.model.id, file=reason) from error
-    if files.digest() != recipe.model.weights_sha256:  # Somebody wrote into them meanwhile.
-        raise ModelError("model_changed", value=recipe.model.id)
-    add_loras(pipeline, recipe)
+    add_loras(pipeline, recipe, loras)
+    _check_weights(files, loras, recipe)  # Somebody may have written into them meanwhile.
     pipeline.set_progress_bar_config(disable=True)
     preview = make_preview(pipeline, files, now=placement.previews)
     place(pipeline, device, placement)
@@ -181,8 +198,25 @@ def _load(recipe: Recipe, placement: Placement) -> Loaded:
         device=device,
         scheduler_config=dict(pipeline.scheduler.config),
         preview=preview,
+        loras=loras,
         states=before,
     )
+
+
+def _states(files: ModelFiles, loras: Sequence[Path]) -> tuple[str, ...]:
+    return states(files.files | {str(path): path for path in loras})
+
+
+def _check_weights(files: ModelFiles, loras: Sequence[Path], recipe: Recipe) -> None:
+    try:
+        is_same = files.digest() == recipe.model.weights_sha256
+    except OSError:  # Gone, or no longer to be read.
+        is_same = False
+    if not is_same:
+        raise ModelError("model_changed", value=recipe.model.id)
+    for lora, path in zip(recipe.loras, loras, strict=True):
+        if not path.is_file() or file_digest(path) != lora.weights_sha256:
+            raise ModelError("lora_changed", value=lora.id)
 
 
 def _read_pipeline(files: ModelFiles, dtype: torch.dtype) -> Any:

@@ -20,8 +20,11 @@ from PIL import Image, ImageCms
 from seedgrid.core.errors import PictureError
 from seedgrid.core.recipe import Recipe
 from seedgrid.formats import png_chunks
-from seedgrid.formats.orientation import is_turned, is_turned_by_text
-from seedgrid.formats.parameters import PARAMETERS_KEY, parameters_text
+from seedgrid.formats.embedded import Blocks, read_blocks
+from seedgrid.formats.exif import texts_of_block
+from seedgrid.formats.importers.foreign import names_settings
+from seedgrid.formats.orientation import is_turned, is_turned_by_xmp
+from seedgrid.formats.parameters import PARAMETERS_KEY, parameters_text, without_version
 from seedgrid.formats.png_chunks import Chunk, Header
 from seedgrid.storage.unpacking import unpacked
 
@@ -32,9 +35,23 @@ _SHOWN_BY: Final = {
     b"sBIT": "colours",
     b"mDCV": "colours",
     b"cLLI": "colours",
+    b"mDCv": "colours",
+    b"cLLi": "colours",
+    b"gmAP": "colours",
+    b"gdAT": "colours",
     b"acTL": "animation",
     b"sTER": "shape",
+    b"oFFs": "shape",
+    b"sCAL": "shape",
+    b"vpAg": "shape",
+    b"caNv": "shape",
+    b"orNT": "rotation",
 }
+"""Small letters at the end: as they were called before they became part of the standard."""
+
+_ONCE: Final = {b"tRNS": "transparency", b"iCCP": "colours"}
+"""Of two of a kind some readers take the first, and some the last."""
+
 _DEEP: Final = 16
 # What says that colours are those of sRGB, as they are anyway: many programs add it when they save.
 _USUAL: Final = {
@@ -46,6 +63,7 @@ _USUAL: Final = {
         ),
     ),
     b"sBIT": (b"\x08\x08\x08", b"\x08\x08\x08\x08"),
+    b"oFFs": (bytes(9), bytes(8) + b"\1"),
 }
 _MAX_PROFILE_BYTES: Final = 4096
 _MODES: Final = frozenset({"RGB", "RGBA"})
@@ -71,15 +89,9 @@ def shown_otherwise(data: bytes) -> tuple[str, ...]:
     """
     chunks = png_chunks.split(data)
     size = png_chunks.header(chunks)
-    kinds = {
-        _SHOWN_BY[chunk.kind]
-        for chunk in chunks
-        if chunk.kind in _SHOWN_BY and chunk.data not in _USUAL.get(chunk.kind, ())
-    }
+    kinds = _told_by_chunks(chunks) | _told_by_blocks(read_blocks(chunks))
     if size.bit_depth == _DEEP:
         kinds.add("finer colours")
-    if _is_turned(chunks):
-        kinds.add("rotation")
     if any(chunk.kind == b"pHYs" and chunk.data[:4] != chunk.data[4:8] for chunk in chunks):
         kinds.add("shape")
     if any(chunk.kind == b"iDOT" for chunk in chunks) and not _halves_are_one(chunks, size):
@@ -93,24 +105,36 @@ def shown_otherwise(data: bytes) -> tuple[str, ...]:
 
 
 def told_otherwise(data: bytes, recipe: Recipe) -> bool:
-    """Tell whether the text for other programs names other words or another seed than the recipe.
+    """Tell whether a text for other programs names other words or settings than the recipe.
 
     Raises:
         PictureError: The file is damaged or too large.
     """
-    words, _, settings = parameters_text(recipe).rpartition("\n")
-    seed = next(item for item in settings.split(", ") if item.startswith("Seed: "))
-    return any(
-        text.rpartition("\n")[0] != words or seed not in text.rpartition("\n")[2].split(", ")
-        for key, text in png_chunks.all_texts(png_chunks.split(data))
-        if key == PARAMETERS_KEY
+    chunks = png_chunks.split(data)
+    told = [png_chunks.all_texts(chunks)]
+    try:
+        told += [list(texts_of_block(block).items()) for block in read_blocks(chunks).exif]
+    except PictureError:
+        return True
+    words = [text for texts in told for key, text in texts if key == PARAMETERS_KEY]
+    others = [[text for text in texts if text[0] != PARAMETERS_KEY] for texts in told]
+    ours = without_version(parameters_text(recipe))
+    return any(without_version(text) != ours for text in words) or any(
+        names_settings(dict(texts)) or names_settings(dict(reversed(texts))) for texts in others
     )
 
 
-def _is_turned(chunks: Sequence[Chunk]) -> bool:
-    return any(chunk.kind == b"eXIf" and is_turned(chunk.data) for chunk in chunks) or any(
-        is_turned_by_text(key, text) for key, text in png_chunks.all_texts(chunks)
-    )
+def _told_by_chunks(chunks: Sequence[Chunk]) -> set[str]:
+    unusual = (chunk for chunk in chunks if chunk.data not in _USUAL.get(chunk.kind, ()))
+    found = {_SHOWN_BY[chunk.kind] for chunk in unusual if chunk.kind in _SHOWN_BY}
+    kinds = [chunk.kind for chunk in chunks]
+    return found | {what for kind, what in _ONCE.items() if kinds.count(kind) > 1}
+
+
+def _told_by_blocks(blocks: Blocks) -> set[str]:
+    found = {"colours"} if blocks.has_raw_colours else set()
+    is_turned_round = any(map(is_turned, blocks.exif)) or any(map(is_turned_by_xmp, blocks.packets))
+    return found | ({"rotation"} if is_turned_round or blocks.is_damaged else set())
 
 
 def _seen(image: Image.Image, *, has_profile: bool) -> set[str]:

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from seedgrid.core.errors import PictureError
+from seedgrid.formats.embedded import EXIF_HEAD
 from seedgrid.formats.importers.json_texts import as_text, read_object
 from seedgrid.formats.png_chunks import MAX_TEXT_BYTES
 
 _JPEG: Final = b"\xff\xd8\xff"
-_HEAD: Final = b"Exif\0\0"
 _SOFTWARE, _SUB_BLOCK, _MAKER_NOTE, _USER_COMMENT = 0x0131, 0x8769, 0x927C, 0x9286
 _MAKE_AND_MODEL: Final = range(0x0100, 0x0111)
 """ComfyUI counts down from the camera's model: make, description, and whatever is below."""
@@ -44,7 +44,15 @@ def read_texts(data: bytes) -> dict[str, str]:
         PictureError: `picture_foreign` when the EXIF block is damaged.
     """
     blocks = _jpeg_blocks(data) if data.startswith(_JPEG) else _webp_blocks(data)
-    block = next(blocks, b"").removeprefix(_HEAD)
+    return texts_of_block(next(blocks, b"").removeprefix(EXIF_HEAD))
+
+
+def texts_of_block(block: bytes) -> dict[str, str]:
+    """Read the texts in a block, which may be empty.
+
+    Raises:
+        PictureError: As `read_texts`.
+    """
     try:
         tags = _Reader.of(block).tags() if block else {}
     except (struct.error, ValueError) as error:
@@ -60,7 +68,7 @@ def _jpeg_blocks(data: bytes) -> Iterator[bytes]:
         if kind == 0xDA or length < 2:
             return
         segment = data[place + 4 : place + 2 + length]
-        if kind == 0xE1 and segment.startswith(_HEAD):
+        if kind == 0xE1 and segment.startswith(EXIF_HEAD):
             yield segment
         place += 2 + length
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Final
 
 from seedgrid.core.loras import write_tags
@@ -10,6 +11,8 @@ from seedgrid.core.recipe import Recipe
 
 PARAMETERS_KEY: Final = "parameters"
 """The name of the text in a PNG file."""
+
+_VERSION: Final = re.compile(r", Version: SeedGrid [\w.+-]{1,40}\Z")
 
 
 def parameters_text(recipe: Recipe) -> str:
@@ -38,6 +41,11 @@ def parameters_text(recipe: Recipe) -> str:
         lines.append(f"Negative prompt: {recipe.negative_prompt}")
     lines.append(", ".join(f"{name}: {_quoted(value)}" for name, value in settings.items()))
     return "\n".join(lines)
+
+
+def without_version(text: str) -> str:
+    """Return such a text without the release that wrote it; anybody else's as it is."""
+    return _VERSION.sub("", text)
 
 
 def _noise_settings(recipe: Recipe) -> dict[str, object]:

@@ -80,6 +80,8 @@ def header(chunks: Iterable[Chunk]) -> Header:
         raise PictureError("picture_damaged", reason=f"its size is {width}x{height}")
     if width * height > MAX_PIXELS:
         raise PictureError("picture_large", value=f"{width}x{height}", limit="64 megapixels")
+    if data[10] or data[11] or data[12] not in (0, 1):  # There is one way to pack, and to filter.
+        raise PictureError("picture_damaged", reason="its header names a way that there is not")
     return Header(width=width, height=height, bit_depth=data[8])
 
 

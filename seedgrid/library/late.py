@@ -30,8 +30,10 @@ class LateLibrary(Library):
     Args:
         folder: Made with the first picture.
         empty: Answers until then; never written to.
-        on_open: Called before it is made; what it raises keeps it from being made.
+        on_grow: Called before it is made, and before anything more is begun that it will keep; what
+            it raises keeps it from that.
         on_add: Told of every picture that was added, and of the bytes that came in.
+        on_delete: Told of every picture that was deleted, and of the bytes that are left.
     """
 
     def __init__(
@@ -39,27 +41,28 @@ class LateLibrary(Library):
         folder: Path,
         *,
         empty: Library,
-        on_open: Callable[[LateLibrary], None],
+        on_grow: Callable[[LateLibrary], None],
         on_add: Callable[[LateLibrary, Sequence[Entry], int], None],
+        on_delete: Callable[[Sequence[Entry], int], None],
     ) -> None:
         LibraryReader.__init__(self, empty._storage)
         self.folder = folder
         self.notices = ()
         self._just_added = {}
         self._empty = empty
-        self._on_open = on_open
+        self._on_grow = on_grow
         self._on_add = on_add
+        self._on_delete = on_delete
         self._is_made = False
 
     def check_room(self, recipes: Iterable[Recipe]) -> None:
         """Make sure that pictures of these recipes will find room.
 
         Raises:
-            LibraryError: They will not, or the library may not be made.
+            LibraryError: They will not, or the library may not be made or grow.
         """
         self._empty.check_room(recipes)
-        if not self._is_made:
-            self._on_open(self)
+        self._on_grow(self)
 
     def close(self) -> None:
         """Let go of descriptors; the next look takes new ones."""
@@ -81,6 +84,7 @@ class LateLibrary(Library):
     def add_png(self, data: bytes) -> Entry:
         """Keep a PNG file, as `Library` does; what is none of ours makes no folder."""
         png.read_checked(data)
+        self._on_grow(self)
         self._make()
         return super().add_png(data)
 
@@ -91,9 +95,11 @@ class LateLibrary(Library):
 
     def keep_start(self, pixels: Pixels) -> str:
         """Keep a picture to begin others from, as `Library` does; it counts as what it takes."""
-        self._make()
         file = self.starts / f"{pixels_sha256(pixels)}.png"
         is_new = not file.is_file()
+        if is_new:
+            self._on_grow(self)
+        self._make()
         sha256 = super().keep_start(pixels)
         self._on_add(self, (), size_of(file) if is_new else 0)
         return sha256
@@ -103,10 +109,17 @@ class LateLibrary(Library):
         self._on_add(self, entries, sum(len(data) for data, _ in files))
         return entries
 
+    def _delete_trashed(self) -> tuple[Entry, ...]:
+        if not self._is_made:
+            return ()
+        deleted = super()._delete_trashed()
+        self._on_delete(deleted, size_of(self.folder / "objects") + size_of(self.starts))
+        return deleted
+
     def _make(self) -> None:
         if self._is_made:
             return
-        self._on_open(self)  # It may have others forget theirs, so not while we hold the lock.
+        self._on_grow(self)  # It may have others forget theirs, so not while we hold the lock.
         with _OPENING:
             self._make_once()
 

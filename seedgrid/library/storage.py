@@ -249,11 +249,8 @@ class LibraryStorage:
             raise
         return after
 
-    def delete_trashed(self) -> int:
-        """Delete what is in the trash for good; the caller holds the lock.
-
-        Returns:
-            How many pictures there were.
+    def delete_trashed(self) -> tuple[Entry, ...]:
+        """Delete what is in the trash for good and return it; the caller holds the lock.
 
         Raises:
             LibraryError: What is not yet deleted is deleted at the next start.
@@ -270,7 +267,7 @@ class LibraryStorage:
                 connection.execute(PICTURES.delete().where(PICTURES.c.picture_id == entry.id))
         for entry in trashed:
             self.objects.remove(entry.file_sha256)
-        return len(trashed)
+        return tuple(trashed)
 
     def get(self, connection: sa.Connection, picture_id: str) -> Entry:
         """Return the entry with this id.

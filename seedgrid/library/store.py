@@ -234,8 +234,7 @@ class Library(LibraryReader):
         Raises:
             LibraryError: What is not yet deleted is deleted at the next start.
         """
-        with self._traced(), self._storage.lock.held():
-            return self._storage.delete_trashed()
+        return len(self._delete_trashed())
 
     def check(self, *, repair: bool = False) -> Report:
         """Read every file and every row, and say what is wrong.
@@ -278,6 +277,10 @@ class Library(LibraryReader):
         """Make again what somebody deleted, replaced or overwrote while we had it open."""
         self._just_added = {}
         self.notices += opening.open_again(self._storage, is_damaged=is_damaged)
+
+    def _delete_trashed(self) -> tuple[Entry, ...]:
+        with self._traced(), self._storage.lock.held():
+            return self._storage.delete_trashed()
 
     def _add(self, *files: File) -> tuple[Entry, ...]:
         with self._traced():

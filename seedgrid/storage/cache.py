@@ -19,7 +19,7 @@ from seedgrid.storage.files import make_folder, write_atomically
 
 Kind = TypeVar("Kind", bound=BaseModel)
 
-MAX_VALUES: Final = 200
+MAX_VALUES: Final = 500
 """Of one name: all of them are read whenever one is asked for, and strangers may make more."""
 
 
@@ -54,8 +54,10 @@ def remember(name: str, data: dict[str, Any]) -> None:
 
 
 def remember_one(name: str, key: str, value: object) -> None:
-    """Keep one more plain value under a name, by its key."""
-    remember(name, recall(name) | {key: value})
+    """Keep a plain value under a name, by its key; of very many the longest known are forgotten."""
+    known = recall(name)
+    known.pop(key, None)  # What is told once more is among the newest.
+    remember(name, dict([*known.items(), (key, value)][-MAX_VALUES:]))
 
 
 def recall_value(name: str, key: str, kind: type[Kind]) -> Kind | None:
@@ -70,9 +72,8 @@ def recall_values(name: str, kind: type[Kind]) -> list[Kind]:
 
 
 def remember_value(name: str, key: str, value: BaseModel) -> None:
-    """Keep a value under a name, by its key; of very many those that came first are forgotten."""
-    known = recall(name) | {key: value.model_dump_json()}
-    remember(name, dict(list(known.items())[-MAX_VALUES:]))
+    """Keep a value as `remember_one` does, so that `recall_value` finds it."""
+    remember_one(name, key, value.model_dump_json())
 
 
 def _read(data: object, kind: type[Kind]) -> Kind | None:

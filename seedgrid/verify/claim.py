@@ -21,7 +21,7 @@ class Claim:
             nothing can be compared, and a stranger's huge picture is not unpacked.
         pixels_sha256: As they were when the picture was made, as the file says.
         shown_otherwise: What makes a viewer show other colours than the pixels have.
-        told_otherwise: Whether the file names other words or another seed to other programs.
+        told_otherwise: Whether the file names other words or settings to other programs.
     """
 
     name: str

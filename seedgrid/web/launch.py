@@ -106,7 +106,7 @@ def main(
         if port and free != port:
             say(f"Port {port} is in use, taking {free}.")
         options = launch_options(answers, language=language, host=host)
-        serve(demo, server_name=host, server_port=free, **options)
+        serve(demo, server_port=free, **options)
         say(f"SeedGrid is at {demo.local_url}")
         threading.Thread(target=warm, args=(studio,), name="seedgrid-warm", daemon=True).start()
         wait_until_stopped(demo, studio)
@@ -146,6 +146,7 @@ def launch_options(answers: Answers, *, language: str | None, host: str | None) 
                 max_open=whole_number("SEEDGRID_MAX_OPEN_PER_ADDRESS", is_public=is_public()),
             ),
         },
+        "server_name": host and _in_address(host),
         "i18n": make_i18n(),
         "theme": make_theme(),
         "footer_links": [],
@@ -167,15 +168,30 @@ def find_port(host: str, port: int) -> int:
         InputError: None of the next hundred is free, or the host is not of this machine.
     """
     for candidate in range(port, port + 100) if port else (0,):
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind((host, candidate))
-            except (OSError, OverflowError) as error:
-                reason = error
-                continue
-            return int(probe.getsockname()[1])
+        try:
+            return _bound(host, candidate)
+        except (OSError, OverflowError) as error:
+            reason = error
     raise InputError("address_refused", field="port", value=f"{host}:{port}", reason=reason)
+
+
+def _bound(host: str, port: int) -> int:
+    """Listen on a port for a moment and return it: of the host, and of the one Gradio tries too.
+
+    Raises:
+        OSError: It is in use, or the host is not of this machine.
+    """
+    family, kind, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    with socket.socket(family, kind) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind(address)
+        found = int(probe.getsockname()[1])
+    return found if family == socket.AF_INET else _bound(HOST, found)
+
+
+def _in_address(host: str) -> str:
+    """Return a host as it stands in an address, where colons would begin a port."""
+    return f"[{host}]" if ":" in host else host
 
 
 def build_space() -> tuple[gr.Blocks, Answers]:
@@ -314,4 +330,4 @@ def _known_hosts(host: str) -> list[str]:
     """The names under which this machine may be asked; every one where others may ask it."""
     if host in ("0.0.0.0", "::"):  # noqa: S104 (compared, not bound)
         return ["*"]
-    return [host, "localhost", "127.0.0.1"]
+    return [_in_address(host), "localhost", "127.0.0.1"]

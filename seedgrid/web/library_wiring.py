@@ -21,12 +21,23 @@ from seedgrid.web.serializers.place import write_fields
 from seedgrid.web.server.file_work import FileWork
 from seedgrid.web.server.uploads import taken_in
 from seedgrid.web.state.page_state import read_page_state
-from seedgrid.web.wiring import PRIVATE, Updates, address_of, or_skip, said, show_page, updates
+from seedgrid.web.wiring import (
+    PRIVATE,
+    Updates,
+    address_of,
+    or_skip,
+    said,
+    show_page,
+    updates,
+    when_answered,
+)
 
 _FOUND_JS: Final = "() => SeedGrid.libraryAnswered?.()"
+_NOT_FOUND_JS: Final = "() => SeedGrid.libraryRefused?.()"
 _EMPTIED_JS: Final = "() => { SeedGrid.libraryAnswered?.(); SeedGrid.askLibrary?.(); }"
 _DROP_JS: Final = "(state, files) => SeedGrid.turn(state, {}, files)"
 _CHECK_JS: Final = "(status) => SeedGrid.checkLibrary?.(status)"
+_UNCHANGED_JS: Final = "() => SeedGrid.checkLibrary?.({ kind: 'error' })"
 
 
 def wire_library(
@@ -59,11 +70,11 @@ def _wire_pictures(view: View, actions: LibraryActions) -> None:
         return _problem(actions.on_note(said(event, "id"), said(event, "note"), kept), kept)
 
     found = view.library.search(on_search, view.state, [view.status, view.library], **PRIVATE)
-    found.then(None, js=_FOUND_JS, api_visibility="private")
+    when_answered(found, js=_FOUND_JS, refused_js=_NOT_FOUND_JS)
     show_page(view, view.library.open, on_open)
     show_page(view, view.stage.example, on_example)
     emptied = view.library.empty(on_empty, view.state, view.status, **PRIVATE)
-    emptied.then(None, js=_EMPTIED_JS, api_visibility="private")
+    when_answered(emptied, js=_EMPTIED_JS)
 
     def on_folder(kept: object, event: gr.EventData, request: gr.Request) -> object:
         host = request.client.host if request.client else ""
@@ -84,6 +95,7 @@ def _wire_selected(view: View, selected: Selected) -> None:
     for event, answer in ((view.library.trash, on_trash), (view.library.mark, on_mark)):
         done = event(answer, view.state, parts, **PRIVATE)
         done.then(None, view.status, js=_CHECK_JS, api_visibility="private")
+        done.failure(None, js=_UNCHANGED_JS, api_visibility="private")
 
 
 def _wire_drop(view: View, actions: LibraryActions, file_work: FileWork) -> None:

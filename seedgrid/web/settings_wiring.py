@@ -21,7 +21,7 @@ from seedgrid.web.serializers import stage
 from seedgrid.web.state.model_options import Offer, offered_words, shapes_of
 from seedgrid.web.state.page_state import read_page_state
 from seedgrid.web.texts import choose_language, say, word
-from seedgrid.web.wiring import PRIVATE, QUEUED, Updates, said, updates
+from seedgrid.web.wiring import PRIVATE, QUEUED, Updates, said, updates, when_answered
 
 _OFFERED: Final = tuple(row for row in ON_PAGE if row.widget in ("number", "choice"))
 """The settings that depend on the model."""
@@ -85,7 +85,7 @@ def wire_settings(view: View, handlers: Handlers, demo: gr.Blocks, *, language: 
     view.payload.advise(on_advise, None, view.payload, **PRIVATE)
     view.payload.choose(on_choose, [view.state, turbo], offered, **PRIVATE)
     first = demo.load(on_model, asked, offered, **PRIVATE)
-    first.then(None, js=_OFFERED_JS, api_visibility="private")
+    when_answered(first, js=_OFFERED_JS)
 
 
 def _offer(offer: Offer, language: str, wanted: Mapping[str, str] | None) -> Updates:

@@ -122,7 +122,22 @@ def show_page(
     """
     shown = [view.state, view.payload, *also]
     answered = trigger(handler, [view.state, *inputs], shown, js=js, **PRIVATE)
-    answered.then(None, js=_ANSWERED_JS, api_visibility="private")  # after a failure too
+    when_answered(answered, js=_ANSWERED_JS)
+
+
+def when_answered(asked: Any, js: str, refused_js: str = "") -> None:  # noqa: ANN401 (made by Gradio)
+    """Run a script of the page when a question has its answer, and also when it gets none.
+
+    Gradio's `then` follows answers alone: a request that was refused (HTTP 413, 429, 500), or
+    whose handler failed, is followed by `failure`.
+
+    Args:
+        asked: What the event's listener gave back.
+        js: The script.
+        refused_js: Another one for a question without an answer.
+    """
+    asked.then(None, js=js, api_visibility="private")
+    asked.failure(None, js=refused_js or js, api_visibility="private")
 
 
 def _wire_card(view: View, handlers: Handlers, checks: Checks) -> None:

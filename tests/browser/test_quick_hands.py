@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
+import pytest
 from playwright.sync_api import Browser, Page, Route, expect
-from steps import SOON_MS, cell, generate, ids, prompt, refine, wait_until_done
+from steps import SOON_MS, cell, generate, ids, prompt, refine, wait_until_done, wait_until_open
 
 
 class Held:
@@ -104,3 +106,67 @@ def test_the_card_is_that_of_the_last_pick(page: Page) -> None:
     early.let_go()
     page.wait_for_timeout(300)  # long enough for a card that should not come
     expect(page.locator("#sg-picked .sg-lock-seed")).to_have_text("3")
+
+
+class Refused:
+    """The first question to the server that holds these words is refused; all are counted."""
+
+    def __init__(self, page: Page, words: str, status: int) -> None:
+        self._words = words
+        self._status = status
+        self.asked = 0
+        page.route(re.compile("/run/predict"), self._refuse)
+
+    def _refuse(self, route: Route) -> None:
+        if self._words not in (route.request.post_data or ""):
+            return route.fallback()
+        self.asked += 1
+        if self.asked > 1:
+            return route.fallback()
+        return route.fulfill(status=self._status, content_type="text/plain", body="not now")
+
+
+@pytest.fixture
+def troubled(browser: Browser, address: str) -> Iterator[Page]:
+    """A page whose console may speak of what was refused."""
+    context = browser.new_context()
+    page = context.new_page()
+    page.set_default_timeout(SOON_MS)
+    page.goto(address)
+    wait_until_open(page)
+    yield page
+    context.close()
+
+
+def test_what_was_refused_is_said_and_can_be_pressed_again(troubled: Page) -> None:
+    """A server that takes no question does not leave a page behind that asks no more."""
+    for status in (413, 429, 500):
+        prompt(troubled).fill(f"a fox that was refused with {status}")
+        refused = Refused(troubled, '},"{\\"prompt\\"', status)
+        troubled.click("#sg-generate")
+        expect(troubled.locator("#sg-status .sg-status-line")).to_contain_text(f"HTTP {status}")
+        generate(troubled)
+        assert refused.asked == 2
+
+
+def test_a_refused_change_of_the_library_is_asked_for_once_more(troubled: Page) -> None:
+    """What the eye took away comes back, by one search and not by one after the other."""
+    prompt(troubled).fill("a heron that stays")
+    generate(troubled)
+    troubled.click("#sg-library-open")
+    troubled.fill("#sg-library input[type=search]", "heron that stays")
+    items = troubled.locator("#sg-library .sg-item")
+    expect(items).to_have_count(4)
+    Refused(troubled, '"trashed":true', 429)
+    searches = Refused(troubled, '"asked":{"text"', 200)
+    searches.asked = 1  # none of them is refused
+    items.first.hover()
+    items.first.locator(".sg-item-remove").click()
+    expect(items).to_have_count(4)
+    expect(troubled.locator("#sg-status .sg-status-line")).to_contain_text("HTTP 429")
+    items.first.hover()
+    items.first.locator(".sg-item-remove").click()
+    expect(items).to_have_count(3)
+    so_far = searches.asked
+    troubled.wait_for_timeout(500)  # long enough for searches that should not come
+    assert searches.asked == so_far

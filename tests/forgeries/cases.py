@@ -7,6 +7,7 @@ is painted here by the backend alone, and its pixels are compared.
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -16,7 +17,7 @@ import numpy as np
 from seedgrid.core.errors import InputError, RunError, SeedGridError
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Passport, Recipe, read_recipe
-from tests.forgeries import files, looks, pixels, records
+from tests.forgeries import files, hidden, looks, pixels, records
 from tests.forgeries.files import Named
 from tests.forgeries.originals import Original
 
@@ -57,6 +58,11 @@ def cases(originals: Sequence[Original], paint: Paint, *, every: int = 1) -> Ite
     yield from _all("impossible", records.records_of_their_own(first))
     yield from _all("identical", files.shown_as_it_is(first))
     yield from _all("altered", looks.shown_otherwise(first))
+    yield from _all("impossible", hidden.no_picture(first))
+    yield from _all("identical", hidden.shown_as_it_is(first))
+    yield from _all("altered", hidden.shown_or_told_otherwise(first))
+    for name, data in hidden.bombs(first):
+        yield _case(name, data, "identical", "altered", "impossible")
     yield from _of_recipes(first, paint, every)
     yield from _of_passports(first, paint, every)
 
@@ -100,11 +106,11 @@ def _is_rounding(one: Pixels, other: Pixels) -> bool:
 
 def _of_recipes(it: Original, paint: Paint, every: int) -> Iterator[Case]:
     for name, changes in list(records.OTHER_RECIPES.items())[::every]:
-        recipe = read_recipe(it.recipe.model_dump_json()).replace(**changes)
+        recipe = read_recipe(json.dumps(it.record["recipe"] | changes))
         truth = _truth(it, paint, recipe, it.passport)
         if truth == "altered" and "determinism" in changes:
             truth = "drifted"  # Its passport would be another, which may change anything.
-        yield _case(f"recipe: {name}", it.with_recipe(**changes), truth)
+        yield _case(f"recipe: {name}", it.with_recipe_and_words(recipe, **changes), truth)
     for name, changes in records.IMPOSSIBLE_RECIPES.items():
         yield _case(f"recipe: {name}", it.with_recipe(**changes), "impossible")
 
@@ -138,6 +144,10 @@ def _of_passports(it: Original, paint: Paint, every: int) -> Iterator[Case]:
             "altered",
             "drifted",
         )
+    for name, changes in records.RESTORED.items():
+        passport = it.record["passport"] | changes
+        data = it.with_pixels(edited, passport=passport)
+        yield _case(f"passport: {name}, edited", data, "altered", "drifted")
     for gone in ("threads", "determinism", "attention", "device", "torch"):
         passport = {key: value for key, value in it.record["passport"].items() if key != gone}
         yield _case(

@@ -34,7 +34,7 @@ def shown_otherwise(it: Original) -> Iterator[Named]:
     for name in ("LAB", "XYZ"):
         profile = ImageCms.ImageCmsProfile(ImageCms.createProfile(name)).tobytes()
         yield f"a profile of {name}", it.from_image(image, icc_profile=profile)
-    swapped = _swapped_primaries(ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes())
+    swapped = swapped_primaries(ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes())
     yield "a profile with red and blue swapped", it.from_image(image, icc_profile=swapped)
     for kind, data in (
         (b"cICP", b"\x09\x10\x00\x01"),
@@ -99,7 +99,7 @@ def _alphas(height: int, width: int) -> dict[str, np.ndarray]:
     }
 
 
-def _swapped_primaries(profile: bytes) -> bytes:
+def swapped_primaries(profile: bytes) -> bytes:
     return profile.replace(b"rXYZ", b"tmpZ").replace(b"bXYZ", b"rXYZ").replace(b"tmpZ", b"bXYZ")
 
 

@@ -77,8 +77,11 @@ class Original:
 
     def data_with_words(self, **changes: Any) -> bytes:
         """Let the text for other programs be that of another recipe."""
-        text = parameters_text(self.recipe.replace(**changes))
-        return png_chunks.with_texts(self.chunks, [png_chunks.plain_text(PARAMETERS_KEY, text)])
+        return _with_words(self.data, self.recipe.replace(**changes))
+
+    def with_recipe_and_words(self, recipe: Recipe, **changes: Any) -> bytes:
+        """Change the recipe, and let the text for other programs be that of the changed one."""
+        return _with_words(self.with_recipe(**changes), recipe)
 
     def with_chunks(self, *added: Chunk, at_the_end: bool = False) -> bytes:
         """Add chunks before the pixels, or behind them."""
@@ -96,6 +99,11 @@ class Original:
 
 def with_record(data: bytes, record: dict[str, Any]) -> bytes:
     text = png_chunks.utf8_text(png.CHUNK_KEY, json.dumps(record))
+    return png_chunks.with_texts(png_chunks.split(data), [text])
+
+
+def _with_words(data: bytes, recipe: Recipe) -> bytes:
+    text = png_chunks.plain_text(PARAMETERS_KEY, parameters_text(recipe))
     return png_chunks.with_texts(png_chunks.split(data), [text])
 
 

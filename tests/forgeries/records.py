@@ -75,6 +75,7 @@ ROUNDING: Final[dict[str, dict[str, Any]]] = {
     "another diffusers": {"diffusers": "0.30.0"},
     "another transformers": {"transformers": "4.50.0"},
     "another processor": {"device_name": "Intel(R) Xeon(R)"},
+    "another driver": {"driver": "999.9"},
 }
 """Differences of the passport that may round otherwise and cannot be restored here."""
 
@@ -91,6 +92,16 @@ NOT_ROUNDING: Final[dict[str, dict[str, Any]]] = {
     "threads beyond all": {"threads": 10**9},
 }
 """Nothing of this makes an edit "close"."""
+
+RESTORED: Final[dict[str, dict[str, Any]]] = {
+    "three threads": {"threads": 3},
+    "two threads": {"threads": 2},
+    "slices": {"vae_slicing": True},
+    "another layout": {"memory_format": "channels_last"},
+    "another limit": {"instruction_limits": {"ONEDNN_MAX_CPU_ISA": "AVX2"}},
+    "a limit that there is not": {"instruction_limits": {"MADE_UP": "AVX2"}},
+}
+"""What can be set here again, or means nothing: it excuses no edit."""
 
 
 def records_of_their_own(it: Original) -> Iterator[Named]:

@@ -13,15 +13,32 @@ import socket
 import time
 import zipfile
 from collections import Counter
+from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
+from foreign_files import blank_png
+from PIL import Image
 
 from tests.load.visitor import Page, Tally
 
 _REFUSED = (503, 507)
 _PATIENCE_S = 20.0
+
+
+@cache
+def _huge_pictures() -> list[tuple[str, bytes]]:
+    """Pictures just below what may be unpacked, and far above."""
+    photo, web = io.BytesIO(), io.BytesIO()
+    Image.new("RGB", (9000, 9000)).save(photo, "JPEG", progressive=True)
+    Image.new("RGB", (3900, 3900)).save(web, "WEBP", quality=1, method=0)
+    return [
+        ("huge.png", blank_png(8000, 7900, colour=2)),
+        ("clear.png", blank_png(8000, 8000, colour=6)),
+        ("photo.jpg", photo.getvalue()),
+        ("web.webp", web.getvalue()),
+    ]
 
 
 class Hostile:
@@ -122,11 +139,7 @@ class Hostile:
             )
 
     def _huge_picture(self) -> None:
-        from PIL import Image
-
-        buffer = io.BytesIO()
-        Image.new("L", (8000, 8000)).save(buffer, "PNG")
-        self._upload("huge.png", buffer.getvalue())
+        self._upload(*self._random.choice(_huge_pictures()))
 
     def _bad_zip(self) -> None:
         buffer = io.BytesIO()

@@ -9,6 +9,7 @@ that of the place. Needs no torch here.
 from __future__ import annotations
 
 import contextlib
+from collections import OrderedDict
 from collections.abc import Generator, Sequence
 from functools import partial
 from typing import Final, NoReturn, Protocol
@@ -17,12 +18,14 @@ from seedgrid.core import errors
 from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import InputError, RunCancelled, RunError, SeedGridError
 from seedgrid.core.picture import Pixels
-from seedgrid.core.recipe import ModelRef, Passport, Recipe
+from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.core.speeds import Speeds
 from seedgrid.diffusion.away.computing import News
-from seedgrid.diffusion.backend import Backend, Outcome, Placement, Watch
+from seedgrid.diffusion.backend import Backend, LoadWatch, Outcome, Placement, Watch
 from seedgrid.diffusion.worker.job import job_text
 
+NUM_PASSPORTS: Final = 256
+"""Of so many settings the place's passport is known; of another it is asked again."""
 _ERRORS: Final = {
     kind.__name__: kind
     for kind in (
@@ -69,13 +72,18 @@ class AwayBackend:
         self._cards = cards
         self.painted_s = 0.0
         self._speeds = Speeds()
-        self._passports: dict[tuple[str, Placement], Passport] = {}
+        self._passports: OrderedDict[tuple[str, Placement], Passport] = OrderedDict()
 
     def card(self, model: str | None) -> ModelCard:
         """Find a model and say what it can do, without loading it."""
         return self._cards.card(model)
 
-    def prepare(self, recipe: Recipe, placement: Placement) -> Passport:
+    def prepare(
+        self,
+        recipe: Recipe,
+        placement: Placement,
+        watch: LoadWatch | None = None,  # noqa: ARG002 (what is loaded elsewhere is not told)
+    ) -> Passport:
         """Say under which passport the place computes; it is asked once."""
         key = (recipe.batch_key, placement)
         if key not in self._passports:
@@ -112,9 +120,9 @@ class AwayBackend:
         """
         raise RunError("place_failed", reason="portable arithmetic is not tried there")
 
-    def rehash(self, ref: ModelRef) -> None:
+    def rehash(self, recipe: Recipe) -> None:
         """Compare every byte of a model's weights, those of this machine, with what it names."""
-        self._cards.rehash(ref)
+        self._cards.rehash(recipe)
 
     def close(self) -> None:
         """Let go of the place."""
@@ -141,7 +149,7 @@ class AwayBackend:
                 match kind:
                     case "passport":
                         passport = Passport.model_validate_json(said[0])
-                        self._passports[recipes[0].batch_key, placement] = passport
+                        self._know((recipes[0].batch_key, placement), passport)
                     case "failed":
                         raise _raised(*said)
                     case "pictures":
@@ -153,6 +161,13 @@ class AwayBackend:
         if paint or not self.is_ready(recipes[0], placement):
             raise RunError("place_failed", reason="it ended without an answer")
         return ()
+
+    def _know(self, key: tuple[str, Placement], passport: Passport) -> None:
+        """Remember what the place said last; of settings that were not told so long, nothing."""
+        self._passports[key] = passport
+        self._passports.move_to_end(key)
+        while len(self._passports) > NUM_PASSPORTS:
+            self._passports.popitem(last=False)
 
 
 def _tell(watch: Watch | None, kind: str, said: Sequence[object]) -> None:

@@ -23,6 +23,10 @@ _READERS: Final[tuple[Callable[[Mapping[str, str]], Found | None], ...]] = (
 )
 
 
+_OTHERS: Final = frozenset({"prompt", "negative_prompt", "seed", "workflow"})
+"""Texts that are of tools whatever is in them."""
+
+
 def read_foreign(source: png.Source) -> Imported:
     """Turn another tool's picture into a request, with what cannot come along.
 
@@ -37,3 +41,13 @@ def read_foreign(source: png.Source) -> Imported:
         if found is not None:
             return to_imported(found)
     raise PictureError("picture_without_recipe")
+
+
+def names_settings(texts: Mapping[str, str]) -> bool:
+    """Tell whether any of these tools would find settings of its own in a file's texts."""
+    if not _OTHERS.isdisjoint(texts):
+        return True
+    try:
+        return any(read(texts) is not None for read in _READERS)
+    except PictureError:  # They are its own, and damaged.
+        return True

@@ -156,29 +156,32 @@ class VisitorLibraries:
         return LateLibrary(
             self._folder / visitor,
             empty=self._empty,
-            on_open=lambda _: self._admit(visitor),
+            on_grow=lambda _: self._admit(visitor),
             on_add=lambda library, entries, size: self._note(visitor, library, entries, size),
+            on_delete=lambda entries, size: self._note_deleted(visitor, entries, size),
         )
 
     def _admit(self, visitor: str) -> None:
-        """Make room for a visitor's first picture.
+        """Make room for what a visitor is about to keep.
 
         Raises:
             LibraryError: `visitors_full`.
         """
         with self._lock:
-            while visitor not in self._visits and self._is_full():
+            self._used(visitor)
+            while self._is_full(visitor):
                 oldest, visit = next(iter(self._visits.items()))
                 wait_s = visit.used_at_s + _LEFT_ALONE_S - self._clock()
                 if wait_s > 0:
                     raise LibraryError("visitors_full", minutes=math.ceil(wait_s / 60))
                 self._delete(oldest)
 
-    def _is_full(self) -> bool:
+    def _is_full(self, visitor: str) -> bool:
         num_bytes = sum(visit.num_bytes for visit in self._visits.values())
         is_large = self._max_bytes is not None and num_bytes >= self._max_bytes
+        is_new = visitor not in self._visits
         is_many = self._max_visitors is not None and len(self._visits) >= self._max_visitors
-        return is_large or is_many
+        return is_large or (is_new and is_many)
 
     def _note(
         self, visitor: str, library: LateLibrary, entries: Sequence[Entry], num_bytes: int
@@ -194,6 +197,16 @@ class VisitorLibraries:
             self._owners.update(dict.fromkeys(new, visitor))
             self._used(visitor)
             self._close_idle()
+
+    def _note_deleted(self, visitor: str, entries: Sequence[Entry], num_bytes: int) -> None:
+        """Forget pictures that are no more, and count what is left."""
+        with self._lock:
+            visit = self._visits.get(visitor)
+            if visit is not None:
+                visit.num_bytes = num_bytes
+                for entry in entries:
+                    visit.pictures.discard(entry.id)
+                    self._owners.pop(entry.id, None)
 
     def _used(self, visitor: str) -> _Visit | None:
         visit = self._visits.get(visitor)
