@@ -12,7 +12,7 @@ from typing import Final, Literal, Protocol, runtime_checkable
 from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import RunError
 from seedgrid.core.picture import Pixels
-from seedgrid.core.recipe import ModelRef, Passport, Recipe
+from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.diffusion.portable_trial import PortableTrial
 from seedgrid.diffusion.probe_results import ProbeReport
 
@@ -201,11 +201,11 @@ class Backend(Protocol):
         """
         ...
 
-    def rehash(self, ref: ModelRef) -> None:
-        """Compare every byte of a model's weights with what a recipe names.
+    def rehash(self, recipe: Recipe) -> None:
+        """Compare every byte of a model's and its LoRAs' weights with what a recipe names.
 
         Raises:
-            ModelError: `model_changed`.
+            ModelError: `model_changed` or `lora_changed`.
         """
         ...
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from seedgrid.core.card import ModelCard
-from seedgrid.core.recipe import ModelRef, Passport, Recipe
+from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.diffusion.backend import LoadWatch, Outcome, Placement, Watch
 from seedgrid.diffusion.portable_trial import PortableTrial
 from seedgrid.diffusion.probe_results import ProbeReport
@@ -55,9 +55,9 @@ class DeferredBackend:
         """Return what a trial found of portable arithmetic here; remembered by passport."""
         return self._painter().try_portable(recipe, placement)
 
-    def rehash(self, ref: ModelRef) -> None:
-        """Compare every byte of a model's weights with what a recipe names."""
-        registry.rehash(ref)
+    def rehash(self, recipe: Recipe) -> None:
+        """Compare every byte of a model's and its LoRAs' weights with what a recipe names."""
+        registry.rehash(recipe)
 
     def close(self) -> None:
         """Let go of models and memory."""

@@ -21,7 +21,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import InputError
-from seedgrid.core.recipe import ModelRef, Passport, Recipe
+from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.diffusion.accel import Accelerator, all_used_by, make_accelerators
 from seedgrid.diffusion.backend import (
     ATTENTION_NAMES,
@@ -110,9 +110,9 @@ class DiffusersBackend:
         with _scope(recipe, placement):
             return try_portable(self._pipelines.get(recipe, placement).device, placement)
 
-    def rehash(self, ref: ModelRef) -> None:
-        """Compare every byte of a model's weights with what a recipe names."""
-        registry.rehash(ref)
+    def rehash(self, recipe: Recipe) -> None:
+        """Compare every byte of a model's and its LoRAs' weights with what a recipe names."""
+        registry.rehash(recipe)
 
     def close(self) -> None:
         """Let go of models and memory."""

@@ -185,7 +185,7 @@ class FakeBackend:
     def probe(self, *_: object) -> None:
         """Tell nothing: there is no arithmetic that the pictures of a batch could share."""
 
-    def rehash(self, ref: ModelRef) -> None:
+    def rehash(self, recipe: Recipe) -> None:
         """Do nothing: there are no weights."""
 
     def try_portable(self, recipe: Recipe, placement: Placement) -> PortableTrial:  # noqa: ARG002 (protocol)

@@ -18,7 +18,7 @@ from seedgrid.core import errors
 from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import InputError, RunCancelled, RunError, SeedGridError
 from seedgrid.core.picture import Pixels
-from seedgrid.core.recipe import ModelRef, Passport, Recipe
+from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.core.speeds import Speeds
 from seedgrid.diffusion.away.computing import News
 from seedgrid.diffusion.backend import Backend, LoadWatch, Outcome, Placement, Watch
@@ -120,9 +120,9 @@ class AwayBackend:
         """
         raise RunError("place_failed", reason="portable arithmetic is not tried there")
 
-    def rehash(self, ref: ModelRef) -> None:
+    def rehash(self, recipe: Recipe) -> None:
         """Compare every byte of a model's weights, those of this machine, with what it names."""
-        self._cards.rehash(ref)
+        self._cards.rehash(recipe)
 
     def close(self) -> None:
         """Let go of the place."""
