@@ -10,7 +10,7 @@ from typing import Any
 
 from seedgrid.core.errors import RunError
 from seedgrid.core.recipe import Passport, Recipe
-from seedgrid.diffusion.backend import Backend, Placement, Watch
+from seedgrid.diffusion.backend import Backend, LoadWatch, Placement, Watch
 from seedgrid.testing.fake import FakeBackend
 
 LOOK_S = 0.01
@@ -51,8 +51,11 @@ def marks(folder: Path) -> dict[int, list[str]]:
 class OtherBackend(FakeBackend):
     """Paints as another processor would: under another passport."""
 
-    def prepare(self, recipe: Recipe, placement: Placement) -> Passport:
-        return super().prepare(recipe, placement).model_copy(update={"device": "other"})
+    def prepare(
+        self, recipe: Recipe, placement: Placement, watch: LoadWatch | None = None
+    ) -> Passport:
+        passport = super().prepare(recipe, placement, watch)
+        return passport.model_copy(update={"device": "other"})
 
 
 class DyingBackend(FakeBackend):

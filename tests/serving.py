@@ -184,7 +184,7 @@ def _main(library: str, step_delay_s: str, kind: str, load: str, port: str) -> N
 
     from seedgrid.core.picture import Pixels
     from seedgrid.core.recipe import Passport, Recipe
-    from seedgrid.diffusion.backend import Placement, Watch
+    from seedgrid.diffusion.backend import LoadWatch, Placement, Watch
     from seedgrid.testing.fake import Fault
     from seedgrid.web import launch
     from seedgrid.web.actions import painting
@@ -193,10 +193,12 @@ def _main(library: str, step_delay_s: str, kind: str, load: str, port: str) -> N
     gate = Gate(Path(library))
 
     class Brittle(HeldBackend):
-        def prepare(self, recipe: Recipe, placement: Placement) -> Passport:
+        def prepare(
+            self, recipe: Recipe, placement: Placement, watch: LoadWatch | None = None
+        ) -> Passport:
             while load == "held" and not gate.is_open:
                 time.sleep(0.02)
-            return super().prepare(recipe, placement)
+            return super().prepare(recipe, placement, watch)
 
         def paint(
             self, recipes: Sequence[Recipe], placement: Placement, watch: Watch

@@ -22,12 +22,12 @@ from seedgrid.testing.fake import FakeBackend
 from seedgrid.web import launch
 launch.warm = lambda studio: None
 class Hanging(FakeBackend):
-    def prepare(self, recipe, placement):
+    def prepare(self, recipe, placement, watch=None):
         import threading
         print("hangs", flush=True)
         threading.Event().wait()
 class Slow(FakeBackend):
-    def prepare(self, recipe, placement):
+    def prepare(self, recipe, placement, watch=None):
         print("begins", flush=True)
         return super().prepare(recipe, placement)
 def ready(studio):

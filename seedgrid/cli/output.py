@@ -160,6 +160,8 @@ class RunLine(TerminalLine):
         match event:
             case Queued(position=position) if position:
                 self._describe(f"waiting, {position} before")
+            case Loading(model=model, num_bytes=num_bytes, total=total) if total:
+                self._describe(f"loading {model}, {num_bytes / 1e9:.1f} of {total / 1e9:.1f} GB")
             case Loading(model=model):
                 self._describe(f"loading {model}")
             case Started():

@@ -1,8 +1,8 @@
 """What a run tells those who watch it. Plain and frozen; no tensors, no callables.
 
-A run's events are: any number of `Queued`, then `Loading` if the model must be loaded, then
-`Started`, `Noise`, `Step`, `Finished`, `Missed` (one picture) and `Eased` in any number, and at
-the end exactly one of `Done`, `Cancelled`, `Failed`.
+A run's events are: any number of `Queued`, then `Loading`, once or more, if the model must be
+loaded, then `Started`, `Noise`, `Step`, `Finished`, `Missed` (one picture) and `Eased` in any
+number, and at the end exactly one of `Done`, `Cancelled`, `Failed`.
 """
 
 from __future__ import annotations
@@ -24,9 +24,16 @@ class Queued:
 
 @dataclass(frozen=True, kw_only=True)
 class Loading:
-    """The model is being loaded; the first run after the start waits for it."""
+    """The model is being loaded; the first run after the start waits for it.
+
+    Attributes:
+        num_bytes: Of a large model, told again and again: how much of it is in memory.
+        total: How much it will be; 0 where nobody can say.
+    """
 
     model: str
+    num_bytes: int = 0
+    total: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

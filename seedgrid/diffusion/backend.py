@@ -12,7 +12,7 @@ from typing import Final, Literal, Protocol, runtime_checkable
 from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import RunError
 from seedgrid.core.picture import Pixels
-from seedgrid.core.recipe import ModelRef, Passport, Recipe
+from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.diffusion.portable_trial import PortableTrial
 from seedgrid.diffusion.probe_results import ProbeReport
 
@@ -62,6 +62,10 @@ def even_threads(available: int) -> int:
     places, so the slot would show in the bits; two or eight cut all of them alike (docs/log.md).
     """
     return 1 << (available.bit_length() - 1)
+
+
+LoadWatch = Callable[[int, int], None]
+"""Is told how many bytes of how many a model has in memory; what it raises stops the loading."""
 
 
 class Watch(Protocol):
@@ -133,10 +137,18 @@ class Backend(Protocol):
         """
         ...
 
-    def prepare(self, recipe: Recipe, placement: Placement) -> Passport:
+    def prepare(
+        self, recipe: Recipe, placement: Placement, watch: LoadWatch | None = None
+    ) -> Passport:
         """Load what the recipe needs and say under which passport it would be computed.
 
+        Args:
+            recipe: One that will be painted.
+            placement: Where and how.
+            watch: Told of a large model while it is loaded, where it is loaded in this process.
+
         Raises:
+            RunCancelled: What `watch` raises comes out.
             ModelError: The weights are not those that the recipe names.
             DeviceError: The device is not there.
         """
@@ -189,11 +201,11 @@ class Backend(Protocol):
         """
         ...
 
-    def rehash(self, ref: ModelRef) -> None:
-        """Compare every byte of a model's weights with what a recipe names.
+    def rehash(self, recipe: Recipe) -> None:
+        """Compare every byte of a model's and its LoRAs' weights with what a recipe names.
 
         Raises:
-            ModelError: `model_changed`.
+            ModelError: `model_changed` or `lora_changed`.
         """
         ...
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from seedgrid.core.card import ModelCard
-from seedgrid.core.recipe import ModelRef, Passport, Recipe
-from seedgrid.diffusion.backend import Outcome, Placement, Watch
+from seedgrid.core.recipe import Passport, Recipe
+from seedgrid.diffusion.backend import LoadWatch, Outcome, Placement, Watch
 from seedgrid.diffusion.portable_trial import PortableTrial
 from seedgrid.diffusion.probe_results import ProbeReport
 from seedgrid.diffusion.process import large_import
@@ -31,9 +31,11 @@ class DeferredBackend:
         """Find a model and say what it can do, without loading it and without torch."""
         return registry.find(model).card
 
-    def prepare(self, recipe: Recipe, placement: Placement) -> Passport:
+    def prepare(
+        self, recipe: Recipe, placement: Placement, watch: LoadWatch | None = None
+    ) -> Passport:
         """Import torch, load what a recipe needs, and say under which passport it would run."""
-        return self._painter().prepare(recipe, placement)
+        return self._painter().prepare(recipe, placement, watch)
 
     def is_ready(self, recipe: Recipe, placement: Placement) -> bool:
         """Tell whether the model is loaded already."""
@@ -53,9 +55,9 @@ class DeferredBackend:
         """Return what a trial found of portable arithmetic here; remembered by passport."""
         return self._painter().try_portable(recipe, placement)
 
-    def rehash(self, ref: ModelRef) -> None:
-        """Compare every byte of a model's weights with what a recipe names."""
-        registry.rehash(ref)
+    def rehash(self, recipe: Recipe) -> None:
+        """Compare every byte of a model's and its LoRAs' weights with what a recipe names."""
+        registry.rehash(recipe)
 
     def close(self) -> None:
         """Let go of models and memory."""

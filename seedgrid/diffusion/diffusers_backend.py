@@ -21,10 +21,11 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import InputError
-from seedgrid.core.recipe import ModelRef, Passport, Recipe
+from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.diffusion.accel import Accelerator, all_used_by, make_accelerators
 from seedgrid.diffusion.backend import (
     ATTENTION_NAMES,
+    LoadWatch,
     Outcome,
     Placement,
     Unwatched,
@@ -63,12 +64,14 @@ class DiffusersBackend:
         """Find a model and say what it can do, without loading it."""
         return registry.find(model).card
 
-    def prepare(self, recipe: Recipe, placement: Placement) -> Passport:
+    def prepare(
+        self, recipe: Recipe, placement: Placement, watch: LoadWatch | None = None
+    ) -> Passport:
         """Load what the recipe needs and say under which passport it would be computed."""
 
         def prepare() -> Passport:
             with _scope(recipe, placement):
-                loaded = self._pipelines.get(recipe, placement)
+                loaded = self._pipelines.get(recipe, placement, watch)
                 loaded.check_settings(recipe)
                 return current_passport(loaded.device, placement)
 
@@ -107,9 +110,9 @@ class DiffusersBackend:
         with _scope(recipe, placement):
             return try_portable(self._pipelines.get(recipe, placement).device, placement)
 
-    def rehash(self, ref: ModelRef) -> None:
-        """Compare every byte of a model's weights with what a recipe names."""
-        registry.rehash(ref)
+    def rehash(self, recipe: Recipe) -> None:
+        """Compare every byte of a model's and its LoRAs' weights with what a recipe names."""
+        registry.rehash(recipe)
 
     def close(self) -> None:
         """Let go of models and memory."""

@@ -22,9 +22,10 @@ import torch
 from seedgrid.core.checks import check_steps_run
 from seedgrid.core.errors import InputError, ModelError
 from seedgrid.core.recipe import Recipe
-from seedgrid.diffusion.backend import Placement
+from seedgrid.diffusion.backend import LoadWatch, Placement
 from seedgrid.diffusion.devices import empty_cache, pick_device, place, torch_dtype
 from seedgrid.diffusion.foreign_errors import foreign_reason
+from seedgrid.diffusion.loading import weights_told
 from seedgrid.diffusion.lora_layers import add_loras
 from seedgrid.diffusion.memory import is_memory_error
 from seedgrid.diffusion.previews import Preview, make_preview
@@ -137,8 +138,8 @@ class PipelineCache:
         """Tell whether `get` would be quick."""
         return _key(recipe, placement) in self._loaded
 
-    def get(self, recipe: Recipe, placement: Placement) -> Loaded:
-        """Return the pipeline for a recipe, loading it if need be.
+    def get(self, recipe: Recipe, placement: Placement, watch: LoadWatch | None = None) -> Loaded:
+        """Return the pipeline for a recipe, loading it if need be, which `watch` is told of.
 
         Raises:
             ModelError: The model is not there, damaged, or its weights are not the recipe's.
@@ -151,7 +152,7 @@ class PipelineCache:
             while len(self._loaded) >= MAX_LOADED:
                 self._loaded.popitem(last=False)
                 empty_cache()
-            self._loaded[key] = _load(recipe, placement)
+            self._loaded[key] = _load(recipe, placement, watch)
         self._loaded.move_to_end(key)
         return self._loaded[key]
 
@@ -170,15 +171,16 @@ def _key(recipe: Recipe, placement: Placement) -> tuple[object, ...]:
     return (recipe.model, recipe.dtype, device, loras, *parts, *layout)
 
 
-def _load(recipe: Recipe, placement: Placement) -> Loaded:
+def _load(recipe: Recipe, placement: Placement, watch: LoadWatch | None) -> Loaded:
     device = pick_device(placement.device)
     files = registry.find_recorded(recipe.model).files
     loras = tuple(recorded_lora(lora) for lora in recipe.loras)
     before = _states(files, loras)
     check_room(recipe.model.id, files.num_parameters, recipe.dtype)
     try:
-        with quiet_diffusers():
-            pipeline = _read_pipeline(files, torch_dtype(recipe.dtype))
+        dtype = torch_dtype(recipe.dtype)
+        with quiet_diffusers(), weights_told(files.num_parameters, dtype, watch):
+            pipeline = _read_pipeline(files, dtype)
     except (OSError, ValueError, RuntimeError, TypeError, KeyError, AttributeError) as error:
         # What a damaged or contradictory configuration makes diffusers raise is not documented.
         reason = None if is_memory_error(error) else foreign_reason(error)

@@ -208,7 +208,8 @@ class Engine:
         recipe = _any_recipe(self._backend.card(model))
         self._queue.put_errand(
             self._warming.errand(
-                recipe.model.id, lambda backend: backend.prepare(recipe, self._placement)
+                recipe.model.id,
+                lambda backend, watch: backend.prepare(recipe, self._placement, watch),
             )
         )
 

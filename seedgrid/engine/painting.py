@@ -103,12 +103,25 @@ class Painter:
                 run.announce(Loading(model=recipe.model.id))
                 self._pulse.beat(is_loading=True)
             try:
-                passport = self._backend.prepare(recipe, placement)
+                passport = self._backend.prepare(
+                    recipe, placement, partial(self._loads, run, recipe)
+                )
             except RunError as error:
                 ease(run, cells, error)
                 continue
             self._pulse.beat()
             return passport
+
+    def _loads(self, run: Run, recipe: Recipe, num_bytes: int, total: int) -> None:
+        """Tell a run how much of its model is there, and hear whether it still wants it.
+
+        Raises:
+            RunCancelled: It does not.
+        """
+        self._pulse.beat(is_loading=True)
+        if run.cancelled:
+            raise RunCancelled("run_cancelled")
+        run.announce(Loading(model=recipe.model.id, num_bytes=num_bytes, total=total))
 
     def recall(
         self, run: Run, cells: Cells, passport: Passport, saving: list[Future[None]]

@@ -10,7 +10,7 @@ Knows nothing of what a model is: files in, a digest out. No torch needed.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -39,9 +39,7 @@ def files_digest(files: Mapping[str, Path], *, anew: bool = False) -> str:
     Raises:
         OSError: A file cannot be read.
     """
-    states = {_state(path) for path in files.values()} if anew else set()
-    digests = _file_digests(list(files.values()), unknown=states - _read)
-    _read.update(states)
+    digests = _file_digests(list(files.values()), anew=anew)
     lines = [f"{digests[path]}  {name}\n" for name, path in sorted(files.items())]
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
@@ -57,13 +55,17 @@ def known_digest(files: Mapping[str, Path]) -> str | None:
     return None
 
 
-def file_digest(path: Path) -> str:
+def file_digest(path: Path, *, anew: bool = False) -> str:
     """Return a file's own SHA-256, 64 hexadecimal digits.
+
+    Args:
+        path: Where it lies.
+        anew: As in `files_digest`.
 
     Raises:
         OSError: It cannot be read.
     """
-    return _file_digests([path])[path]
+    return _file_digests([path], anew=anew)[path]
 
 
 def states(files: Mapping[str, Path]) -> tuple[str, ...]:
@@ -75,8 +77,10 @@ def states(files: Mapping[str, Path]) -> tuple[str, ...]:
     return tuple(_state_or_gone(path) for _, path in sorted(files.items()))
 
 
-def _file_digests(paths: Sequence[Path], unknown: Set[str] = frozenset()) -> dict[Path, str]:
-    """Return the digests of files, as they are remembered unless their state is `unknown`."""
+def _file_digests(paths: Sequence[Path], *, anew: bool = False) -> dict[Path, str]:
+    """Return the digests of files, as they are remembered, or read anew once for each state."""
+    states = {_state(path) for path in paths} if anew else set()
+    unknown = states - _read
     known = recall(_CACHE)
     found: dict[Path, str] = {}
     new: dict[str, str] = {}
@@ -91,6 +95,7 @@ def _file_digests(paths: Sequence[Path], unknown: Set[str] = frozenset()) -> dic
             new[state] = found[path]
     if new:
         remember(_CACHE, recall(_CACHE) | new)  # Others remembered theirs while these were read.
+    _read.update(states)
     return found
 
 

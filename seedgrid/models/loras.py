@@ -108,8 +108,12 @@ def source_of(name: str) -> str:
     return said if isinstance(said, str) else ""
 
 
-def recorded_lora(lora: Lora) -> Path:
+def recorded_lora(lora: Lora, *, anew: bool = False) -> Path:
     """Return the very file that a recipe names: the same name and the same weights.
+
+    Args:
+        lora: As the recipe names it.
+        anew: Read every byte, whatever is remembered of the files.
 
     Raises:
         ModelError: `lora_missing`, or `lora_changed` when the name now means other weights.
@@ -118,7 +122,7 @@ def recorded_lora(lora: Lora) -> Path:
     if not paths:
         raise ModelError("lora_missing", value=lora.id)
     for path in paths:
-        if file_digest(path) == lora.weights_sha256:
+        if file_digest(path, anew=anew) == lora.weights_sha256:
             return path
     raise ModelError("lora_changed", value=lora.id)
 

@@ -19,12 +19,13 @@ from typing import Final
 from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import ModelError
 from seedgrid.core.names import is_folder_name, is_hub_id, is_revision
-from seedgrid.core.recipe import ModelRef
+from seedgrid.core.recipe import ModelRef, Recipe
 from seedgrid.core.variables import models_folders
 from seedgrid.models.cards import make_card
 from seedgrid.models.fetching import hub_cache, repository_folder
 from seedgrid.models.files import INDEX, PICKLE_SUFFIXES, ModelFiles, read_folder
 from seedgrid.models.hub import read_name
+from seedgrid.models.loras import recorded_lora
 from seedgrid.models.own import own_folder
 from seedgrid.models.single_file import configuration_source, read_single_file
 from seedgrid.storage.assets import assets_folder
@@ -123,14 +124,17 @@ def find_recorded(ref: ModelRef) -> Model:
     raise problem
 
 
-def rehash(ref: ModelRef) -> None:
-    """Read a model's weights again, every byte, and compare them with what a recipe names.
+def rehash(recipe: Recipe) -> None:
+    """Read a model's and its LoRAs' weights again, every byte, and compare them with a recipe.
 
     Raises:
-        ModelError: `model_changed`, or as `find_recorded`.
+        ModelError: `model_changed`, or as `find_recorded`; `lora_changed` or `lora_missing`.
     """
+    ref = recipe.model
     if find_recorded(ref).files.digest(anew=True) != ref.weights_sha256:
         raise ModelError("model_changed", value=ref.id)
+    for lora in recipe.loras:
+        recorded_lora(lora, anew=True)
 
 
 def installed() -> tuple[Model, ...]:

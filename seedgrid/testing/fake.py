@@ -28,7 +28,7 @@ from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import ModelError, RunCancelled, RunError
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import ModelRef, Passport, Recipe
-from seedgrid.diffusion.backend import Outcome, Placement, Watch
+from seedgrid.diffusion.backend import LoadWatch, Outcome, Placement, Watch
 from seedgrid.diffusion.portable_trial import PortableTrial
 from seedgrid.storage import starts
 
@@ -124,7 +124,12 @@ class FakeBackend:
             raise ModelError("model_missing", value=model)
         return self._card
 
-    def prepare(self, recipe: Recipe, placement: Placement) -> Passport:
+    def prepare(
+        self,
+        recipe: Recipe,
+        placement: Placement,
+        watch: LoadWatch | None = None,  # noqa: ARG002 (nothing is large here)
+    ) -> Passport:
         """Pretend to load, once, and return the passport of this machine."""
         if self._load_error is not None:
             raise self._load_error
@@ -180,7 +185,7 @@ class FakeBackend:
     def probe(self, *_: object) -> None:
         """Tell nothing: there is no arithmetic that the pictures of a batch could share."""
 
-    def rehash(self, ref: ModelRef) -> None:
+    def rehash(self, recipe: Recipe) -> None:
         """Do nothing: there are no weights."""
 
     def try_portable(self, recipe: Recipe, placement: Placement) -> PortableTrial:  # noqa: ARG002 (protocol)

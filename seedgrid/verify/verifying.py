@@ -142,9 +142,9 @@ def _doubted(
     """Ask the probe before a picture is blamed for what its slot did.
 
     Raises:
-        ModelError: `model_changed`: its weights are not what they were, so they are to blame.
+        ModelError: Its weights, or a LoRA's, are not what they were, so they are to blame.
     """
-    backend.rehash(recipe.model)
+    backend.rehash(recipe)
     report = None if recipe.is_portable else backend.probe(recipe, placement, watch)
     if report is None or report.holds:
         return painted

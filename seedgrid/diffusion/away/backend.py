@@ -18,10 +18,10 @@ from seedgrid.core import errors
 from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import InputError, RunCancelled, RunError, SeedGridError
 from seedgrid.core.picture import Pixels
-from seedgrid.core.recipe import ModelRef, Passport, Recipe
+from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.core.speeds import Speeds
 from seedgrid.diffusion.away.computing import News
-from seedgrid.diffusion.backend import Backend, Outcome, Placement, Watch
+from seedgrid.diffusion.backend import Backend, LoadWatch, Outcome, Placement, Watch
 from seedgrid.diffusion.worker.job import job_text
 
 NUM_PASSPORTS: Final = 256
@@ -78,7 +78,12 @@ class AwayBackend:
         """Find a model and say what it can do, without loading it."""
         return self._cards.card(model)
 
-    def prepare(self, recipe: Recipe, placement: Placement) -> Passport:
+    def prepare(
+        self,
+        recipe: Recipe,
+        placement: Placement,
+        watch: LoadWatch | None = None,  # noqa: ARG002 (what is loaded elsewhere is not told)
+    ) -> Passport:
         """Say under which passport the place computes; it is asked once."""
         key = (recipe.batch_key, placement)
         if key not in self._passports:
@@ -115,9 +120,9 @@ class AwayBackend:
         """
         raise RunError("place_failed", reason="portable arithmetic is not tried there")
 
-    def rehash(self, ref: ModelRef) -> None:
+    def rehash(self, recipe: Recipe) -> None:
         """Compare every byte of a model's weights, those of this machine, with what it names."""
-        self._cards.rehash(ref)
+        self._cards.rehash(recipe)
 
     def close(self) -> None:
         """Let go of the place."""

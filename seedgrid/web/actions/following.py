@@ -13,8 +13,8 @@ from typing import Final
 from anyio import to_thread
 
 from seedgrid.core.errors import SeedGridError
-from seedgrid.core.events import Event, Finished, Step, Terminal
-from seedgrid.engine import Run
+from seedgrid.core.events import Event, Finished, Queued, Step, Terminal
+from seedgrid.engine import Run, Warmth
 from seedgrid.studio import Studio
 from seedgrid.web.serializers import stage
 from seedgrid.web.serializers.answers import Progress
@@ -66,8 +66,8 @@ class Following:
         has_ended = False
         with changes_of(run) as changed:
             while not has_ended:
-                if not await _heard(changed, _IDLE_S):
-                    yield Progress()
+                if not await _heard(changed, _POLL_S if told.waits_for(self._studio) else _IDLE_S):
+                    yield told.beside(self._studio.warmth)
                     continue
                 changed.clear()
                 has_ended = run.has_ended
@@ -87,6 +87,8 @@ class Following:
             if not has_waited:
                 status = stage.say(epoch, "status_warming", model=warmth.model)
                 yield Progress(stage=shown, status=status, rail=rail)
+            elif warmth.total:
+                yield Progress(status=stage.say_loading(epoch, warmth))
             else:
                 yield Progress()
             has_waited = True
@@ -123,10 +125,23 @@ class _Told:
         self._since = 0
         self._here: Snapshot | None = None
         self._rail: stage.Json | None = None
+        self._is_queued = False
 
     def new_events(self) -> tuple[Event, ...]:
         events, self._since = self._run.next_events(self._since)
+        if events:
+            self._is_queued = isinstance(events[-1], Queued)
         return events
+
+    def waits_for(self, studio: Studio) -> bool:
+        """Tell whether the run waits while a model is loaded ahead of need: its own, mostly."""
+        return self._is_queued and studio.warmth.state == "loading"
+
+    def beside(self, warmth: Warmth) -> Progress:
+        """Return what there is to say while nothing happens to the run itself."""
+        if not self._is_queued or warmth.state != "loading":
+            return Progress()
+        return Progress(status=stage.say_loading(self._state.epoch, warmth))
 
     def after(self, events: Sequence[Event]) -> Progress:
         """Return what a page shows then; where the library refuses, what the run knows itself."""

@@ -34,7 +34,7 @@ from seedgrid.core.notices import Notice
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.seeds import next_seeds
-from seedgrid.engine import Run
+from seedgrid.engine import Run, Warmth
 from seedgrid.web.serializers import changes, pictures
 
 Json = pictures.Json
@@ -104,8 +104,8 @@ def status_of(epoch: int, event: Event, run: Run) -> Json:
             return say(epoch, "status_next")
         case Queued(position=position):
             return say(epoch, "status_queued", number=position)
-        case Loading(model=model):
-            return say(epoch, "status_loading", model=model)
+        case Loading():
+            return say_loading(epoch, event)
         case Started() | Noise():
             return say(epoch, "status_started")
         case Step(tile=tile, num_tiles=total) if total:
@@ -132,6 +132,14 @@ def status_of(epoch: int, event: Event, run: Run) -> Json:
             return say(epoch, "status_cancelled", kind="done")
         case Failed(error=error):
             return complain(epoch, error)
+
+
+def say_loading(epoch: int, loading: Loading | Warmth) -> Json:
+    """How far a model's loading is, where that can be said."""
+    if not loading.total:
+        return say(epoch, "status_loading", model=loading.model)
+    done, total = (f"{number / 1e9:.1f}" for number in (loading.num_bytes, loading.total))
+    return say(epoch, "status_loading_part", model=loading.model, done=done, total=total)
 
 
 def _compared(epoch: int, run: Run) -> Json:

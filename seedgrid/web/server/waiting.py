@@ -51,6 +51,8 @@ class Stand:
         match event:
             case Queued():
                 return replace(self, words=f"waiting; {event.position} before this one")
+            case Loading(total=total) if total:
+                return replace(self, words=f"loading {event.model}, {event.num_bytes / total:.0%}")
             case Loading():
                 return replace(self, words=f"loading {event.model}")
             case Started():
