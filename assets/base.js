@@ -1,24 +1,14 @@
-/* What every part of the page shares: the language, its words, small tools. Knows no picture.
-   Runs before Gradio, which asks navigator.language once and does not know plain "zh". */
+/* What every part of the page shares: the language, its words, small tools. Knows no picture. */
 window.SeedGrid = (() => {
   const config = window.SeedGridConfig;
-  const languages = config.languages;
-  const asked = new URLSearchParams(location.search).get("__lang");
-  const wishes = [asked, config.language, ...(navigator.languages ?? [navigator.language])];
-  const language =
-    wishes
-      .filter(Boolean)
-      .map((wish) => wish.toLowerCase().split(/[-_]/)[0])
-      .find((wish) => Object.hasOwn(languages, wish)) ?? "en";
-  Object.defineProperty(navigator, "language", { get: () => languages[language].tag });
-  document.documentElement.lang = languages[language].tag;
+  const { language, languages } = config;
 
   // Gradio's own stream is cut when the page is left, and it logs that as an error: nobody is there.
   addEventListener("beforeunload", () => (console.error = () => undefined));
 
   /** The sentence for a key in the visitor's language, filled in; data are shown as text only. */
   function text(key, data = {}) {
-    const sentence = config.texts[key]?.[language] ?? config.texts[key]?.en;
+    const sentence = config.texts[key];
     if (sentence === undefined) return data.message ?? key;
     return sentence.replace(/\{(\w+)\}/g, (whole, name) =>
       name in data ? word(name, data[name]) : whole,
@@ -28,7 +18,7 @@ window.SeedGrid = (() => {
   /** Some data are words of ours: the name of a field, or a list of sentences. */
   function word(name, value) {
     if (Array.isArray(value)) return clauses(value.map((part) => text(part.key, part.data)));
-    return config.texts[`${name}_${value}`]?.[language] ?? String(value);
+    return config.texts[`${name}_${value}`] ?? String(value);
   }
 
   /** Sentences as the parts of a longer one. */

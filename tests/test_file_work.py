@@ -51,6 +51,8 @@ ROUTES: Final = {
     "/seedgrid/pictures/{id}.png": SMALL,
     "/seedgrid/assets/{name:path}": SMALL,
     "/seedgrid/assets/later.js": SMALL,
+    "/seedgrid/assets/first-{language:str}.js": SMALL,
+    "/seedgrid/assets/first.css": SMALL,
     "/healthz": SMALL,
     "/metrics": SMALL,
     "/seedgrid/cluster": SMALL,

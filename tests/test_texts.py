@@ -20,6 +20,7 @@ from seedgrid.locales import ENGLISH, english, locales, read_locale
 from seedgrid.verify.reasons import REASONS
 from seedgrid.web.page import make_i18n
 from seedgrid.web.server import app
+from seedgrid.web.server.first import first_script
 from seedgrid.web.server.later import SCRIPTS as LATER
 from seedgrid.web.texts import choose_language, labels, later_texts, page_texts, say
 
@@ -141,13 +142,25 @@ def test_a_language_is_one_file(german: str) -> None:
     assert next(iter(locales())) == ENGLISH
     assert choose_language("fr-FR,de-AT;q=0.8") == german
     assert make_i18n().translations[german]["generate"] == "Erzeugen"
-    head = app.page_head(german)
+    script = first_script(german).decode()
     assert all(
-        f'"de": "{told}"' in head
+        f': "{told}"' in script
         for told in ("Erzeugen", "Der Prompt ist leer: sag, was das Bild zeigen soll.")
     )
-    assert '"de": {"tag": "de"' in head
+    assert '"de": {"tag": "de"' in app.page_head(german)
     assert program._read_arguments(["--lang", german]).lang == german
+
+
+def test_a_page_begins_with_the_words_of_one_language() -> None:
+    """All three were in every page: a third of what was ours in it, for everybody."""
+    foreign = {language for language in locales() if language != ENGLISH}
+    for key, told in page_texts().items():
+        line = json.dumps({key: told[ENGLISH]}, ensure_ascii=False)[1:-1]
+        assert line.encode() in first_script(ENGLISH)
+    sentence = "status_unreachable"
+    for language in foreign:
+        assert page_texts()[sentence][language].encode() not in first_script(ENGLISH)
+        assert page_texts()[sentence][language] not in app.page_head(None)
 
 
 def test_what_is_not_translated_yet_is_said_in_english(german: str) -> None:

@@ -368,3 +368,14 @@ def test_the_page_is_open_while_the_model_loads(
         Gate(tmp_path / "library").open()
         wait_until_done(page)
         page.close()  # before its server
+
+
+def test_a_page_begins_with_one_script_and_one_style_of_ours(page: Page) -> None:
+    """There were thirty, each packed for itself; the library's come with the first click there."""
+    names = """() => performance.getEntriesByType("resource").map((each) => each.name)
+        .filter((name) => /seedgrid.assets.*[.](js|css)/.test(name))
+        .map((name) => name.split("/").at(-1).split("?")[0]).sort()"""
+    assert page.evaluate(names) == ["first-en.js", "first.css"]
+    page.click("#sg-library-open")
+    expect(page.locator("#sg-library input[type=search]")).to_be_visible()
+    assert page.evaluate(names) == ["first-en.js", "first.css", "later.js"]

@@ -28,6 +28,7 @@ from seedgrid.studio import Studio
 from seedgrid.web.serializers import pictures
 from seedgrid.web.server.downloads import download_routes
 from seedgrid.web.server.file_work import FileWork
+from seedgrid.web.server.first import first_routes, script_address, style_address
 from seedgrid.web.server.headers import FOREVER, HARMLESS, SPACE_FRAMES, SecurityHeaders
 from seedgrid.web.server.health import health_route
 from seedgrid.web.server.later import ADDRESS, asset_address, later_route, later_version
@@ -44,38 +45,9 @@ from seedgrid.web.server.stream import Follow, follow_route
 from seedgrid.web.server.uploads import UploadBounds, UploadGate
 from seedgrid.web.state.opening import opening_files
 from seedgrid.web.state.visitor_libraries import Libraries
-from seedgrid.web.texts import page_languages, page_texts
+from seedgrid.web.texts import page_languages
 
 ASSETS: Final = assets_folder()
-SCRIPTS: Final = (
-    "base.js",
-    "turns.js",
-    "away.js",
-    "place.js",
-    "stream.js",
-    "stage.js",
-    "rail.js",
-    "picked.js",
-    "verdict.js",
-    "exports.js",
-    "fours.js",
-    "offers.js",
-    "starting.js",
-    "status.js",
-    "history.js",
-    "hints.js",
-    "advice.js",
-    "folds.js",
-    "shapes.js",
-    "door.js",
-    "zoom.js",
-    "large.js",
-    "drop.js",
-    "roll.js",
-    "names.js",
-    "keys.js",
-)
-_STYLES: Final = ("page.css", "panel.css", "library.css", "overlay.css")
 _THUMB_PX: Final = 192
 _OPENING_PX: Final = 256
 _THUMB_QUALITY: Final = 80
@@ -149,6 +121,7 @@ def routes(
         Route("/seedgrid/pictures/{id}.png", picture),
         Route("/seedgrid/thumbs/{id}.jpg", thumb),
         later_route(),
+        *first_routes(),
         Route("/seedgrid/assets/{name:path}", asset),
         health_route(studio),
         *metrics_routes(studio),
@@ -201,24 +174,24 @@ def page_head(language: str | None) -> str:
     """Return what the page's head holds beside Gradio's: styles, words, scripts."""
     config = {
         "language": language,
-        "languages": page_languages(),
-        "texts": page_texts(),
+        "languages": {
+            name: about | {"script": script_address(name)}
+            for name, about in page_languages().items()
+        },
         "fields": [row.id for row in ON_PAGE],
         "max_upload_mb": MAX_FILE_MB,
         "links": [row.name for row in IN_LINKS],
         "later": f"{ADDRESS}?v={later_version()}",
     }
     words = json.dumps(config, ensure_ascii=False).replace("<", "\\u003c")
-    links = [f'<link rel="stylesheet" href="{asset_address(name)}">' for name in _STYLES]
-    scripts = [f'<script src="{asset_address(name)}"></script>' for name in SCRIPTS]
     return "\n".join(
         [
             '<meta charset="utf-8">',
             '<meta name="color-scheme" content="light dark">',
             f'<link rel="icon" type="image/svg+xml" href="{asset_address("icon.svg")}">',
-            *links,
+            f'<link rel="stylesheet" href="{style_address()}">',
             f"<script>window.SeedGridConfig = {words};</script>",
-            *scripts,
+            f"<script>{(ASSETS / 'language.js').read_text('utf-8')}</script>",
         ]
     )
 

@@ -38,7 +38,11 @@ def later_script() -> bytes:
     words = json.dumps(later_texts(), ensure_ascii=False)
     style = json.dumps({"models_style": asset_address(MODELS_STYLE)})
     scripts = [(assets_folder() / name).read_text("utf-8") for name in SCRIPTS]
-    told = f"Object.assign(SeedGridConfig.texts, {words});Object.assign(SeedGridConfig, {style});"
+    told = (
+        f"for (const [key, told] of Object.entries({words}))"
+        " SeedGridConfig.texts[key] = told[SeedGridConfig.language] ?? told.en;"
+        f"Object.assign(SeedGridConfig, {style});"
+    )
     return "\n".join([told, *scripts]).encode()
 
 
