@@ -231,6 +231,19 @@ def test_a_bundle_of_too_many_or_too_much_is_refused(
     ]
 
 
+def test_a_bundle_that_is_mostly_air_is_given_up(library: Library, tmp_path: Path) -> None:
+    """Members that were refused once counted for nothing: 200 KB kept a thread for half a minute.
+
+    Pictures are packed already, so a bundle that unpacks to many times itself holds none.
+    """
+    members = {f"{number}.png": b"\0" * (65 * 2**20) for number in range(4)}
+    codes = [
+        result.error and result.error.code
+        for result in taken(library, write_zip(tmp_path / "air.zip", members))
+    ]
+    assert codes == ["picture_large", "bundle_large"]
+
+
 def test_a_damaged_bundle_gives_one_sentence(library: Library, tmp_path: Path) -> None:
     """Text named .zip, a truncated one, a wrong check sum and a password are all told."""
     good = write_zip(tmp_path / "good.zip", {"fox.png": ours()}, zipfile.ZIP_STORED).read_bytes()

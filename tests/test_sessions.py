@@ -41,6 +41,9 @@ options = launch.launch_options(answers, language=None, host=host)
 launch.serve(demo, server_port=port, **options)
 events = {fn.fn.__name__: number for number, fn in demo.fns.items() if fn.fn is not None}
 kept = lambda: sum(isinstance(each, SessionState) for each in gc.get_objects())
+made = []
+write_all_down = SessionState.__init__
+SessionState.__init__ = lambda self, blocks: (made.append(1), write_all_down(self, blocks))[1]
 with httpx.Client(base_url=demo.local_url, timeout=120.0) as client:
     def ask(route, event, data, session):
         asked = {"fn_index": events[event], "data": data, "session_hash": session}
@@ -49,11 +52,24 @@ with httpx.Client(base_url=demo.local_url, timeout=120.0) as client:
              for n in range(int(sys.argv[2]))]
     for n in range(3):
         ask("queue/join", "on_verify", [{"visitor": "0" * 32}], "listened to by nobody")
+    for n in range(3):
+        asked = {"fn_index": events["on_load"], "data": [{}, ""]}
+        client.post("gradio_api/run/predict", json=asked).raise_for_status()
+    part = "--b\\r\\nContent-Disposition: form-data; name=\\"files\\""
+    upload = lambda head, size: client.post("gradio_api/upload?upload_id=u",
+        content=f"{part}{head}\\r\\n\\r\\n{'x' * size}\\r\\n--b--\\r\\n",
+        headers={"content-type": "multipart/form-data; boundary=b"}).status_code
+    uploads = [upload("; filename=\\"a.png\\"", 50_000), upload("", 50_000)]
+from gradio.routes import file_upload_statuses
 gc.collect()
 queue = demo._queue
 print(json.dumps({
     "visitors": len(shown),
     "sessions": kept(),
+    "written_down": len(made),
+    "uploads": uploads,
+    "progress": [type(file_upload_statuses._statuses).__name__,
+                 type(file_upload_statuses._signals).__name__],
     "known": len(demo.app.state_holder.session_data),
     "unheard": [type(queue.pending_messages_per_session).__name__,
                 type(queue.pending_messages_per_session["listened to by nobody"]).__name__,
@@ -72,6 +88,9 @@ def test_a_session_leaves_nothing_behind(tmp_path: Path) -> None:
     where = f"gradio {gr.__version__}"
     assert found["visitors"] == NUM_REQUESTS
     assert found["known"] == 0, where
+    assert found["written_down"] == 0, where  # Nor where a request names none.
+    assert found["uploads"] == [200, 413], where  # A field once lay in memory, 60 MB of it.
+    assert found["progress"] == ["Recent", "Signals"], where
     assert found["sessions"] < NUM_REQUESTS / 2, where  # A few threads hold their last one.
     assert found["unheard"] == ["Unheard", "LastMessages", "Recent"], where
 
@@ -89,6 +108,16 @@ def test_messages_nobody_listens_to_are_bounded() -> None:
         unheard["s0"].put_nowait(number)
     assert unheard["s0"].qsize() == sessions.NUM_MESSAGES
     assert unheard["s0"].get_nowait() == 10
+
+
+def test_uploads_that_are_only_asked_about_are_forgotten() -> None:
+    """Each name that anybody asked for was kept, and a name may be 60 KB long."""
+    signals = sessions.Signals()
+    for number in range(sessions.NUM_UNHEARD + 10):
+        assert not signals[f"u{number}"].is_set()
+    assert len(signals) == sessions.NUM_UNHEARD
+    signals["u100"].set()
+    assert signals["u100"].is_set()
 
 
 def test_messages_are_heard_in_order() -> None:

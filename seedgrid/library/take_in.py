@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 MAX_MEMBERS: Final = 10_000
 MAX_UNPACKED_BYTES: Final = 4 * 1024**3
+_MAX_RATIO: Final = 4
+"""Pictures are packed already: a bundle of them is hardly smaller than they are."""
 
 _START: Final = re.compile(r"(?:^|[/ ])starts/([0-9a-f]{64})\.png\Z")
 _MAX_NAMES: Final = 200
@@ -173,20 +175,22 @@ def _take_bundle(library: Library, path: Path) -> Iterator[Taken]:
 
 
 def _take_members(library: Library, path: Path, members: Members) -> Iterator[Taken]:
-    room = MAX_UNPACKED_BYTES
+    room = min(MAX_UNPACKED_BYTES, MAX_FILE_BYTES + _MAX_RATIO * path.stat().st_size)
     for number, member in members.names():
         if not member.lower().endswith(_SUFFIXES):
             continue
         name = f"{path.name}: {member[:200]}"
+        found: bytes | InputError
         try:
-            data = _unpacked(members, number, path)
+            found = _unpacked(members, number, path)
         except InputError as error:
-            yield Taken(name=name, error=error)
-            continue
-        room -= len(data)
-        if room < 0:
+            found = error
+        if members.num_unpacked > room:  # What came to nothing was unpacked too.
             raise InputError("bundle_large", field="picture", value=path.name)
-        yield _take_one(library, name, data)
+        if isinstance(found, bytes):
+            yield _take_one(library, name, found)
+        else:
+            yield Taken(name=name, error=found)
 
 
 def _unpacked(members: Members, number: int, path: Path) -> bytes:

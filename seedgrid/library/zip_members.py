@@ -14,7 +14,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import IO, BinaryIO, Final
 
 _END: Final = struct.Struct("<4s4H2LH")
 _ENTRY: Final = struct.Struct("<4s6H3L5H2L")
@@ -25,6 +25,7 @@ _MAX_TABLE: Final = 8 * 1024**2
 _IN_LARGE_END: Final = 0xFFFFFFFF
 _LARGE_LENGTH_AT: Final = 40
 """Where the table's length stands in the end record of Zip64, which some tools always write."""
+_PIECE_BYTES: Final = 1024**2
 _UNREADABLE: Final = (
     zipfile.BadZipFile,
     zipfile.LargeZipFile,
@@ -57,6 +58,9 @@ class MemberError(Exception):
 class Members:
     """What is in a ZIP file, folders left out.
 
+    Attributes:
+        num_unpacked: How many bytes were unpacked so far, of members that came to nothing too.
+
     Raises:
         zipfile.BadZipFile: It has no table of contents.
         OSError: It cannot be read.
@@ -64,6 +68,7 @@ class Members:
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("rb")
+        self.num_unpacked = 0
         try:
             self._entries = list(_entries(self._file))
         except BaseException:  # Nobody else can close it.
@@ -97,9 +102,17 @@ class Members:
                 zipfile.ZipFile(_Alone(self._file, start, table)) as bundle,
                 bundle.open(bundle.infolist()[0]) as member,
             ):
-                return member.read(limit)
+                return self._read(member, limit)
         except _UNREADABLE as error:
             raise MemberError(name, error) from error
+
+    def _read(self, member: IO[bytes], limit: int) -> bytes:
+        pieces: list[bytes] = []
+        while limit > 0 and (piece := member.read(min(limit, _PIECE_BYTES))):
+            self.num_unpacked += len(piece)
+            limit -= len(piece)
+            pieces.append(piece)
+        return b"".join(pieces)
 
 
 def _entries(file: BinaryIO) -> Iterator[tuple[str, int, bytes]]:

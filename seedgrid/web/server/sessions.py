@@ -1,4 +1,4 @@
-"""What Gradio keeps of browser sessions: nothing of their values, and few messages unheard.
+"""What Gradio keeps of browser sessions and uploads: no values, few messages, no long fields.
 
 Any request may name a new session. For each, of up to 10,000, Gradio copies the configuration of
 the whole page, 185 KB, and with it the last value of every component, whoever sent it; and what is
@@ -19,7 +19,9 @@ from copy import copy
 from typing import Any, Final, Generic, TypeVar
 
 import gradio as gr
+from gradio import route_utils, routes
 from gradio.state_holder import SessionState, StateHolder
+from starlette.formparsers import MultiPartException
 
 logger = logging.getLogger(__name__)
 
@@ -27,6 +29,8 @@ NUM_KEPT: Final = 64
 """How many sessions another Gradio may keep, where it cannot be told to keep none."""
 NUM_UNHEARD: Final = 500
 """Of so many sessions there may be messages to which nobody has listened yet."""
+MAX_FIELD_BYTES: Final = 10_000
+"""Of what stands beside the files of an upload: it is kept in memory, and Gradio's has none."""
 NUM_MESSAGES: Final = 100
 """So many of each; the oldest go."""
 
@@ -90,6 +94,35 @@ class Unheard(Recent[asyncio.Queue[Any]]):
         super().__setitem__(key, LastMessages())
 
 
+class Signals(Recent[asyncio.Event]):
+    """What tells that an upload has begun; anybody may ask for any name, of any length."""
+
+    def __missing__(self, key: str) -> asyncio.Event:
+        """Return a new one."""
+        self[key] = signal = asyncio.Event()
+        return signal
+
+
+class BoundedParts(route_utils.GradioMultiPartParser):  # type: ignore[misc] # as above
+    """Reads an upload; files go to the disk, and nothing else is long."""
+
+    def on_part_data(self, data: bytes, start: int, end: int) -> None:
+        """Take a piece of a file, or of a short field.
+
+        Raises:
+            MultiPartException: The field is none of a browser's.
+        """
+        part = self._current_part
+        if part.file is None:
+            if len(part.data) + end - start > MAX_FIELD_BYTES:
+                raise MultiPartException(
+                    f"a field exceeded the maximum allowed size: {end - start}"
+                )
+            part.data += data[start:end]
+            return
+        super().on_part_data(data, start, end)
+
+
 def keep_no_sessions(demo: gr.Blocks) -> None:
     """Let a page that is being served keep nothing of its sessions, and few messages.
 
@@ -107,3 +140,17 @@ def keep_no_sessions(demo: gr.Blocks) -> None:
     app.state_holder.set_blocks(demo)
     queue.pending_messages_per_session = Unheard()
     queue.pending_event_ids_session = Recent[set[str]]()
+    _bound_what_has_no_session()
+
+
+def _bound_what_has_no_session() -> None:
+    """Let a request without a session cost as little as one with, and bound what uploads leave."""
+    for module, name, ours in (
+        (route_utils, "SessionState", PassingState),
+        (route_utils, "GradioMultiPartParser", BoundedParts),
+    ):
+        if isinstance(getattr(module, name, None), type):
+            setattr(module, name, ours)
+    progress: Any = getattr(routes, "file_upload_statuses", None)
+    if all(isinstance(getattr(progress, name, None), dict) for name in ("_statuses", "_signals")):
+        progress._statuses, progress._signals = Recent[Any](), Signals()
