@@ -1,4 +1,4 @@
-/* Dropping files anywhere on the page hands them to the import field. */
+/* Dropping files anywhere on the page hands them to the import field; a model or LoRA to its panel. */
 (() => {
   const { make, text, byId } = SeedGrid;
   // Gradio's own words in the field come in no language of ours.
@@ -46,6 +46,12 @@
   document.addEventListener("drop", (event) => {
     if (!hasFiles(event)) return;
     uncover();
+    const weights = [...event.dataTransfer.files].find((file) => file.name.endsWith(".safetensors"));
+    if (weights) {
+      event.preventDefault();
+      event.stopImmediatePropagation();
+      return void SeedGrid.later().then(() => SeedGrid.takeModel(weights));
+    }
     if (refuses(event.dataTransfer.files)) {
       event.preventDefault();
       return event.stopImmediatePropagation();

@@ -208,11 +208,17 @@
         // What stands before our own answers says it in plain text.
       }
       tell(told.said, told.wrong);
-      field.value = "";
+      if (field) field.value = "";
       look();
     };
     request.send(file);
   }
+
+  /** A file that was dropped anywhere on the page. */
+  SeedGrid.takeModel = async (file) => {
+    if (!parts?.box.isConnected) await SeedGrid.showModels();
+    send(file, null);
+  };
 
   const chosen = () => byId("sg-model")?.querySelector("input")?.value;
 

@@ -33,6 +33,13 @@ RUN_AXE: Final = """async () => {
         nodes.map((node) => `${id}: ${node.target} ${node.failureSummary}`));
 }"""
 
+DROP: Final = """([name, bytes]) => {
+    const dataTransfer = new DataTransfer();
+    dataTransfer.items.add(new File([new Uint8Array(bytes)], name));
+    const how = { dataTransfer, bubbles: true, cancelable: true };
+    document.querySelector("#sg-stage").dispatchEvent(new DragEvent("drop", how));
+}"""
+
 
 @pytest.fixture(scope="module")
 def address(
@@ -166,8 +173,8 @@ def test_a_lora_is_dropped_and_stands_in_the_prompt_with_scale_and_words(
     page.on("dialog", lambda dialog: dialog.accept())
     panel = show(page)
     content = lora_of_the_bundled_model({"modelspec.trigger_phrase": "inkfox, ink"})
-    picker = panel.locator("#sg-models-file")
-    picker.set_input_files({"name": "ink fox.safetensors", "mimeType": "", "buffer": content})
+    page.keyboard.press("Escape")
+    page.evaluate(DROP, ["ink fox.safetensors", list(content)])
     expect(panel.get_by_role("status")).to_contain_text("ink fox")
     use = panel.get_by_role("button", name="Use: ink fox")
     use.press("Enter")
