@@ -232,7 +232,7 @@ def test_a_bundle_of_too_many_or_too_much_is_refused(
 
 
 def test_a_bundle_that_is_mostly_air_is_given_up(library: Library, tmp_path: Path) -> None:
-    """Members that were refused once counted for nothing: 200 KB kept a thread for half a minute.
+    """Members that were refused once counted for nothing: a thread was kept for half a minute.
 
     Pictures are packed already, so a bundle that unpacks to many times itself holds none.
     """

@@ -123,3 +123,21 @@ def test_no_text_hides_a_nest(text: str, more: int) -> None:
     for _ in range(MAX_DEPTH + more):
         nest = [nest]
     assert problem(json.dumps([text, nest]).encode()) is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "is_refused"),
+    [
+        (rb'["\ud800"]', True),
+        (rb'["\uDC00 and \ud83d\ude00"]', True),
+        (rb'["\ud83d\ud83d\ude00"]', True),
+        (rb'["\ud83d\ude00"]', False),
+        (rb'["\\ud800"]', False),
+        (b"[NaN]", True),
+        (b"[-Infinity]", True),
+        (b'["NaN"]', False),
+    ],
+)
+def test_what_could_not_be_written_again_is_refused(text: bytes, is_refused: bool) -> None:
+    """Python's reader takes half a character and NaN; whoever writes them on would fail."""
+    assert (problem(text) is not None) == is_refused

@@ -1,7 +1,8 @@
-"""How deep and how many-valued a JSON text is, told before anything of it is built.
+"""What is too much in a JSON text, or no JSON at all, told before anything of it is built.
 
 A megabyte of `{},{},…` becomes hundreds of megabytes of Python objects, and a deep nest ends the
-reader's stack. One pass over the bytes says so beforehand. Knows nothing of requests.
+reader's stack; NaN and half a character, which Python's reader takes, cannot be written again. One
+pass over the bytes says so beforehand. Knows nothing of requests.
 
     problem(b"[" * 100_000)  # "nested deeper than 32"
 """
@@ -21,13 +22,22 @@ _NO_BRACKETS: Final = bytes(set(range(256)) - set(_BRACKETS))
 # No two branches begin alike, so the time is in proportion to the length.
 _STRINGS: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"?+', re.DOTALL)
 _LONG_NUMBER: Final = re.compile(rb"(?<![0-9])[0-9]{%d}" % (MAX_DIGITS + 1))
+_NO_NUMBER: Final = re.compile(rb"NaN|Infinity")
+_ESCAPES: Final = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+    rb"|\\[^u]|(?P<half>\\u[dD][89a-fA-F])"
+)
 
 
 def problem(text: bytes) -> str | None:
-    """Say what is too much about a JSON text, if anything is; bad JSON is left to its reader."""
+    """Say what is wrong with a JSON text, if anything is; bad JSON is left to its reader."""
     bare = _STRINGS.sub(b" ", text)
     if _LONG_NUMBER.search(bare):
         return f"a number of more than {MAX_DIGITS} digits"
+    if _NO_NUMBER.search(bare):
+        return "NaN or Infinity for a number"
+    if any(found["half"] for found in _ESCAPES.finditer(text)):
+        return "half a character (a surrogate alone), which no file can hold"
     # Each value but the first of all follows a comma or an opening bracket.
     if bare.count(b",") + bare.count(b"[") + bare.count(b"{") >= MAX_VALUES:
         return f"more than {MAX_VALUES:,} values"

@@ -83,7 +83,8 @@ def _refusal(headers: Headers, limit: int | None) -> PlainTextResponse | None:
 
 
 def _too_much(said: str) -> PlainTextResponse:
-    return PlainTextResponse(f"the request is too large: {said}", status_code=413)
+    said = f"the request is too large, or nobody can read it: {said}"
+    return PlainTextResponse(said, status_code=413)
 
 
 async def _read(receive: Receive) -> bytes:
