@@ -88,8 +88,11 @@
   /** Look again at everything, or only at what comes. */
   async function look(isMovingOnly = false) {
     clearTimeout(timer);
+    const { box } = parts;
+    box.setAttribute("aria-busy", "true");
     const told = await ask(isMovingOnly).catch(() => null);
-    if (told && parts.box.isConnected) show(told);
+    if (told && box.isConnected) show(told);
+    box.setAttribute("aria-busy", "false");
   }
 
   const goesOn = ({ state }) => ["waiting", "asking", "fetching"].includes(state);

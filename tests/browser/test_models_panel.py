@@ -83,6 +83,8 @@ def lora_of_the_bundled_model(said: dict[str, str]) -> bytes:
 
 
 def found_by_axe(page: Page) -> list[str]:
+    """Look when nothing is drawn anew: rows that go while axe measures them have no colours."""
+    expect(page.locator("#sg-models-panel[aria-busy='true']")).to_have_count(0)
     page.evaluate(AXE)
     found = []
     for theme in ("light", "dark"):
