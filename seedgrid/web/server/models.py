@@ -198,14 +198,20 @@ _download: Final = _silent(ModelManager.download)
 
 def _add(manager: ModelManager, name: str, language: str) -> str:
     """Know a folder or file, or begin to fetch what is a name of the hub, or its address there."""
-    hub_id = name.removeprefix(f"{host()}/").removeprefix("https://huggingface.co/").strip("/")
-    hub_id = _FILE_PAGE.sub(r"\1/\3@\2", hub_id)
+    hub_id = _hub_name(name)
     path = Path(name).expanduser()
     if read_download(hub_id)[0] is not None and not path.exists():
         return _download(manager, hub_id, language)
     if may_be_lora(path):
         return say_later("models_added", language, name=manager.add_lora(name).id)
     return say_later("models_added", language, name=manager.add(name).id)
+
+
+def _hub_name(text: str) -> str:
+    """Return what the hub calls what an address of its pages shows; anything else as it is."""
+    name = text.removeprefix(f"{host()}/").removeprefix("https://huggingface.co/").strip("/")
+    page = _FILE_PAGE.fullmatch(name)
+    return f"{page[1]}/{page[3]}@{page[2]}" if page else name
 
 
 def _delete(manager: ModelManager, name: str, language: str) -> str:
