@@ -16,6 +16,7 @@ from seedgrid.models.hub import read_download
 from seedgrid.models.lora_shelf import LoraItem, describe_lora
 from seedgrid.models.loras import find_lora
 from seedgrid.studio.model_manager import ModelManager
+from seedgrid.web.server.models import hub_name
 
 FOXES = "someone/ink-foxes"
 GENERIC = "pytorch_lora_weights.safetensors"
@@ -192,3 +193,21 @@ def test_a_public_page_tells_and_fetches_what_its_owner_lists(
     manager.download(FOXES)
     assert manager.wait(FOXES).state == "done"
     assert [each.id for each in manager.loras()] == ["ink-foxes"]
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("org/foxes", "org/foxes"),
+        ("https://huggingface.co/org/foxes/", "org/foxes"),
+        (
+            "https://huggingface.co/org/foxes/blob/v2/a/f.safetensors",
+            "org/foxes/a/f.safetensors@v2",
+        ),
+        ("org/foxes/resolve/main/f.safetensors?download=true", "org/foxes/f.safetensors@main"),
+        ("/home/me/blob/f.safetensors", "/home/me/blob/f.safetensors"),
+    ],
+)
+def test_the_address_of_a_page_of_the_hub_names_its_file(text: str, name: str) -> None:
+    """What is copied from a browser's bar is what `seedgrid models --download` takes."""
+    assert hub_name(text).strip("/") == name.strip("/")

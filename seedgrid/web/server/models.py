@@ -198,7 +198,7 @@ _download: Final = _silent(ModelManager.download)
 
 def _add(manager: ModelManager, name: str, language: str) -> str:
     """Know a folder or file, or begin to fetch what is a name of the hub, or its address there."""
-    hub_id = _hub_name(name)
+    hub_id = hub_name(name)
     path = Path(name).expanduser()
     if read_download(hub_id)[0] is not None and not path.exists():
         return _download(manager, hub_id, language)
@@ -207,7 +207,7 @@ def _add(manager: ModelManager, name: str, language: str) -> str:
     return say_later("models_added", language, name=manager.add(name).id)
 
 
-def _hub_name(text: str) -> str:
+def hub_name(text: str) -> str:
     """Return what the hub calls what an address of its pages shows; anything else as it is."""
     name = text.removeprefix(f"{host()}/").removeprefix("https://huggingface.co/").strip("/")
     page = _FILE_PAGE.fullmatch(name)
