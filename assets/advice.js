@@ -4,24 +4,36 @@
   const { make, text, byId } = SeedGrid;
   const PAUSE_MS = 250;
   let timer = 0;
+  let shown = "";
   let asked = "";
-  let advise = () => undefined;
+  let isOut = false;
+  let advise = null;
 
   function askSoon() {
     clearTimeout(timer);
     timer = setTimeout(ask, PAUSE_MS);
   }
 
+  const typed = () => ({ fields: SeedGrid.typed(), vary: SeedGrid.seen({ vary: [1, 2, 3, 4].map((number) => `sg-vary-${number}`) }) });
+
+  /** One question at a time: of two that overlap, the older one may be answered last. */
   function ask() {
-    const fields = SeedGrid.typed();
-    const vary = SeedGrid.seen({ vary: [1, 2, 3, 4].map((number) => `sg-vary-${number}`) });
-    advise({ fields, vary });
+    if (isOut || !advise) return;
+    isOut = true;
+    asked = JSON.stringify(typed());
+    advise(JSON.parse(asked));
+  }
+
+  /** It was answered, or refused; what was typed meanwhile is asked for now. */
+  function advised() {
+    isOut = false;
+    if (JSON.stringify(typed()) !== asked) askSoon();
   }
 
   function show(all) {
     const news = JSON.stringify(all);
-    if (news === asked) return;
-    asked = news;
+    if (news === shown) return;
+    shown = news;
     for (const note of document.querySelectorAll(".sg-advice")) note.remove();
     for (const each of all) place(each);
   }
@@ -60,5 +72,6 @@
   }
   document.addEventListener("sg-words", askSoon);
   SeedGrid.adviser = (component) => (advise = component.advise);
+  SeedGrid.advised = advised;
   SeedGrid.shows.advice = show;
 })();

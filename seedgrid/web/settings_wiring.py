@@ -26,6 +26,7 @@ from seedgrid.web.wiring import PRIVATE, QUEUED, Updates, said, updates, when_an
 _OFFERED: Final = tuple(row for row in ON_PAGE if row.widget in ("number", "choice"))
 """The settings that depend on the model."""
 _OFFERED_JS: Final = "() => SeedGrid.offered()"
+_ADVISED_JS: Final = "() => SeedGrid.advised()"
 
 
 def wire_settings(view: View, handlers: Handlers, demo: gr.Blocks, *, language: str | None) -> None:
@@ -82,7 +83,8 @@ def wire_settings(view: View, handlers: Handlers, demo: gr.Blocks, *, language: 
     portable.change(on_portable, [model, portable], portable, **QUEUED)
     turbo.input(on_turbo, [model, turbo], settings, **PRIVATE)
     model.input(on_model, asked, offered, **PRIVATE)
-    view.payload.advise(on_advise, None, view.payload, **PRIVATE)
+    advised = view.payload.advise(on_advise, None, view.payload, **PRIVATE)
+    when_answered(advised, js=_ADVISED_JS)
     view.payload.choose(on_choose, [view.state, turbo], offered, **PRIVATE)
     first = demo.load(on_model, asked, offered, **PRIVATE)
     when_answered(first, js=_OFFERED_JS)

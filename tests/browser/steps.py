@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 SOON_MS = 60_000
 
@@ -104,3 +104,35 @@ def seeds_shown(page: Page) -> list[str]:
 
 def status(page: Page) -> Locator:
     return page.locator("#sg-status")
+
+
+class Held:
+    """The first question to the server that holds these words, until it is let go."""
+
+    def __init__(self, page: Page, words: str) -> None:
+        self._page = page
+        self._words = words
+        self._route: Route | None = None
+        page.route(re.compile("/run/predict"), self._hold)
+
+    def _hold(self, route: Route) -> None:
+        if self._route is None and self._words in (route.request.post_data or ""):
+            self._route = route
+        else:
+            route.fallback()
+
+    @property
+    def is_asked(self) -> bool:
+        return self._route is not None
+
+    def wait(self) -> Route:
+        """Wait until it was asked."""
+        while self._route is None:
+            self._page.wait_for_timeout(20)
+        return self._route
+
+    def let_go(self) -> None:
+        """Let it go, and wait for its answer."""
+        route = self.wait()
+        with self._page.expect_response(lambda answer: answer.request == route.request):
+            route.continue_()

@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, expect
 from serving import serve
 from steps import (
     SOON_MS,
+    Held,
     OpenPage,
     cell,
     prompt,
@@ -65,6 +66,21 @@ def test_unknown_words_are_told_before_the_click(open_page: OpenPage, bundled_ad
     variation(page, 1).fill(", qwxz")
     expect(page.locator("#sg-variations .sg-advice")).to_contain_text("qwxz")
     prompt(page).fill("a cat, watercolor")
+    expect(page.locator("#sg-hints .sg-advice")).to_have_count(0)
+
+
+def test_advice_is_of_what_stands_in_the_field_now(
+    open_page: OpenPage, bundled_address: str
+) -> None:
+    """An answer about earlier words, though it comes later than others would, does not stay."""
+    page = open_page(at=bundled_address)
+    early = Held(page, "a spaceship")
+    prompt(page).fill("a spaceship")
+    early.wait()
+    prompt(page).fill("a cat")
+    page.wait_for_timeout(1000)  # long enough for an answer that would be overtaken
+    early.let_go()
+    page.wait_for_timeout(500)  # long enough for what should not stay
     expect(page.locator("#sg-hints .sg-advice")).to_have_count(0)
 
 

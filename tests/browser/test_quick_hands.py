@@ -7,39 +7,17 @@ from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
-from steps import SOON_MS, cell, generate, ids, prompt, refine, wait_until_done, wait_until_open
-
-
-class Held:
-    """The first question to the server that holds these words, until it is let go."""
-
-    def __init__(self, page: Page, words: str) -> None:
-        self._page = page
-        self._words = words
-        self._route: Route | None = None
-        page.route(re.compile("/run/predict"), self._hold)
-
-    def _hold(self, route: Route) -> None:
-        if self._route is None and self._words in (route.request.post_data or ""):
-            self._route = route
-        else:
-            route.fallback()
-
-    @property
-    def is_asked(self) -> bool:
-        return self._route is not None
-
-    def wait(self) -> Route:
-        """Wait until it was asked."""
-        while self._route is None:
-            self._page.wait_for_timeout(20)
-        return self._route
-
-    def let_go(self) -> None:
-        """Let it go, and wait for its answer."""
-        route = self.wait()
-        with self._page.expect_response(lambda answer: answer.request == route.request):
-            route.continue_()
+from steps import (
+    SOON_MS,
+    Held,
+    cell,
+    generate,
+    ids,
+    prompt,
+    refine,
+    wait_until_done,
+    wait_until_open,
+)
 
 
 def test_generate_pressed_while_the_page_opens_is_what_is_shown(
