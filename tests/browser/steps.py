@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from playwright.sync_api import Locator, Page, Route, expect
+from playwright.sync_api import Locator, Page, Route, TimeoutError, expect
 
 SOON_MS = 60_000
 
@@ -43,14 +43,18 @@ def wait_until_done(page: Page, count: int = 4) -> None:
 
 def wait_for_new_round(page: Page, before: list[str], count: int = 4) -> None:
     """Wait until the stage shows so many other pictures than before, all finished."""
-    page.wait_for_function(
-        """before => {
-            const isNew = ({dataset}) =>
-                dataset.state === "done" && !before.includes(dataset.pictureId);
-            const cells = [...document.querySelectorAll("#sg-stage [data-cell]")];
-            return cells.length > 0 && cells.every(isNew); }""",
-        arg=before,
-    )
+    try:
+        page.wait_for_function(
+            """before => {
+                const isNew = ({dataset}) =>
+                    dataset.state === "done" && !before.includes(dataset.pictureId);
+                const cells = [...document.querySelectorAll("#sg-stage [data-cell]")];
+                return cells.length > 0 && cells.every(isNew); }""",
+            arg=before,
+        )
+    except TimeoutError as error:
+        said, stage = status(page).inner_text(), page.locator("#sg-stage").inner_html()
+        raise AssertionError(f"no new round after {before}; {said!r}; {stage[:2000]}") from error
     wait_until_done(page, count)
 
 
