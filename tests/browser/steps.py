@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from playwright.sync_api import Locator, Page, Route, TimeoutError, expect
+from playwright.sync_api import Locator, Page, Route, expect
+from playwright.sync_api import TimeoutError as NeverCame
 
 SOON_MS = 60_000
 
@@ -52,7 +53,7 @@ def wait_for_new_round(page: Page, before: list[str], count: int = 4) -> None:
                 return cells.length > 0 && cells.every(isNew); }""",
             arg=before,
         )
-    except TimeoutError as error:
+    except NeverCame as error:
         said, stage = status(page).inner_text(), page.locator("#sg-stage").inner_html()
         raise AssertionError(f"no new round after {before}; {said!r}; {stage[:2000]}") from error
     wait_until_done(page, count)
