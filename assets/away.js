@@ -9,14 +9,12 @@
   let banner = null;
 
   window.fetch = async (target, options) => {
-    try {
-      const answer = await ask(target, options);
-      if (!answer.ok && isOurs(target)) refused(answer.status);
-      return answer;
-    } catch (error) {
+    const answer = await ask(target, options).catch((error) => {
       if (isOurs(target) && error.name === "TypeError") away();
       throw error;
-    }
+    });
+    if (!answer.ok && isOurs(target)) refused(answer.status);
+    return answer;
   };
 
   /** Uploads and events; how a run goes calls `away` itself (stream.js). */
@@ -27,7 +25,7 @@
 
   /** A server that stands but does not take a question: too many at once, too much, or a fault. */
   function refused(code) {
-    SeedGrid.shows.status({ key: "status_refused", kind: "error", data: { code } });
+    SeedGrid.shows.status?.({ key: "status_refused", kind: "error", data: { code } });
   }
 
   let isLeaving = false;

@@ -127,6 +127,25 @@ def test_what_was_refused_is_said_and_can_be_pressed_again(troubled: Page) -> No
         assert refused.asked == 2
 
 
+def test_a_page_whose_opening_was_refused_works(browser: Browser, address: str) -> None:
+    """It is opened once, not again and again, and paints."""
+    context = browser.new_context()
+    page = context.new_page()
+    page.set_default_timeout(SOON_MS)
+    loads: list[Page] = []
+    page.on("load", lambda opened: loads.append(opened))
+    refused = Refused(page, '\\"place\\"', 429)
+    page.goto(address)
+    page.wait_for_function("() => window.SeedGrid?.shows?.stage")
+    while not refused.asked:
+        page.wait_for_timeout(20)
+    page.wait_for_timeout(500)  # long enough for an opening that should not come
+    page.click("#sg-generate")
+    wait_until_done(page)
+    assert len(loads) == 1
+    context.close()
+
+
 def test_a_refused_change_of_the_library_is_asked_for_once_more(troubled: Page) -> None:
     """What the eye took away comes back, by one search and not by one after the other."""
     prompt(troubled).fill("a heron that stays")
