@@ -18,6 +18,7 @@ from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.backend import Placement
 from seedgrid.engine import Engine
 from seedgrid.studio import Studio
+from seedgrid.studio.model_manager import ModelManager
 from seedgrid.testing.fake import FakeBackend
 
 collect_ignore = ["gpu"]
@@ -165,6 +166,14 @@ def hub_home(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr("seedgrid.models.fetching._PAUSE_S", 0.0)
     monkeypatch.setenv("HF_TOKEN", "hf_secret")
     return tmp_path
+
+
+@pytest.fixture
+def manager(hub_home: Path) -> Iterator[ModelManager]:  # noqa: ARG001 (the cache)
+    """What the models panel and `seedgrid models` ask, on a machine without models."""
+    manager = ModelManager()
+    yield manager
+    manager.close()
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:

@@ -23,13 +23,6 @@ GENERIC = "pytorch_lora_weights.safetensors"
 
 
 @pytest.fixture
-def manager(hub_home: Path) -> Iterator[ModelManager]:  # noqa: ARG001 (the cache)
-    manager = ModelManager()
-    yield manager
-    manager.close()
-
-
-@pytest.fixture
 def published(hub: Hub) -> Iterator[Repository]:
     """A LoRA on the hub, as diffusers' own scripts publish them."""
     hub.repositories[FOXES] = Repository({GENERIC: lora_bytes(), "README.md": b"foxes"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,13 +19,6 @@ from seedgrid.models.memory import check_room
 from seedgrid.studio.model_manager import ModelManager
 
 FOXES = "someone/foxes"
-
-
-@pytest.fixture
-def manager(hub_home: Path) -> Iterator[ModelManager]:  # noqa: ARG001 (the cache)
-    manager = ModelManager()
-    yield manager
-    manager.close()
 
 
 def checkpoint(path: Path) -> Path:

@@ -6,7 +6,6 @@ Knows no component.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from typing import Final
 
@@ -17,6 +16,7 @@ from starlette.routing import Route
 from seedgrid.locales import locales
 from seedgrid.storage.assets import assets_folder
 from seedgrid.web.server.headers import FOREVER
+from seedgrid.web.server.later import version_of
 from seedgrid.web.texts import page_texts
 
 SCRIPTS: Final = (
@@ -66,12 +66,12 @@ def first_style() -> bytes:
 
 def script_address(language: str) -> str:
     """Return where the script of a language is; it changes with the content."""
-    return f"{_FOLDER}/first-{language}.js?v={_version(first_script(language))}"
+    return f"{_FOLDER}/first-{language}.js?v={version_of(first_script(language))}"
 
 
 def style_address() -> str:
     """Return where the style sheet is; it changes with the content."""
-    return f"{_FOLDER}/first.css?v={_version(first_style())}"
+    return f"{_FOLDER}/first.css?v={version_of(first_style())}"
 
 
 def first_routes() -> list[Route]:
@@ -94,7 +94,3 @@ def first_routes() -> list[Route]:
 
 def _joined(names: tuple[str, ...]) -> bytes:
     return b"\n".join((assets_folder() / name).read_bytes() for name in names)
-
-
-def _version(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()[:12]

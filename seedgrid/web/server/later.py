@@ -47,14 +47,18 @@ def later_script() -> bytes:
 
 
 def later_version() -> str:
-    """Return what changes with its content, so that it may be cached for ever."""
-    return hashlib.sha256(later_script()).hexdigest()[:12]
+    """Return what changes with the script."""
+    return version_of(later_script())
+
+
+def version_of(content: bytes) -> str:
+    """Return what changes with a content, so that it may be cached for ever by its address."""
+    return hashlib.sha256(content).hexdigest()[:12]
 
 
 def asset_address(name: str) -> str:
     """Return where a file of `assets/` is; it changes with the content."""
-    digest = hashlib.sha256((assets_folder() / name).read_bytes()).hexdigest()[:12]
-    return f"seedgrid/assets/{name}?v={digest}"
+    return f"seedgrid/assets/{name}?v={version_of((assets_folder() / name).read_bytes())}"
 
 
 def later_route() -> Route:
