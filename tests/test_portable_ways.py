@@ -86,7 +86,9 @@ def test_pieces_are_spread_over_threads_that_compute_alone() -> None:
         threads.spread(lambda piece: 1 // piece, (1, 0, 2))
 
 
-@pytest.mark.parametrize(("length", "most", "least"), [(7, 2, 1), (8, 8, 5), (1, 9, 1), (0, 9, 1), (100, 30, 9)])
+@pytest.mark.parametrize(
+    ("length", "most", "least"), [(7, 2, 1), (8, 8, 5), (1, 9, 1), (0, 9, 1), (100, 30, 9)]
+)
 def test_cuts_hold_everything_once(length: int, most: int, least: int) -> None:
     """Equal parts in order, none longer than is said, and an even share for every thread."""
     torch.set_num_threads(2)
