@@ -44,7 +44,7 @@ def arguments(name: str, seeds: tuple[int, ...], size: int = 64, steps: int = 2)
         "prompt": [f"fox {seed}" for seed in seeds],
         "width": size,
         "height": size,
-        **({"use_resolution_binning": False} if name in ("pixart", "sana") else {}),
+        **({"use_resolution_binning": False} if name in ("pixart", "pixart-sigma", "sana") else {}),
     }
 
 
