@@ -33,6 +33,16 @@ _REMEMBERED: Final = (
     .order_by(PICTURES.c.number.desc())
     .limit(4)
 )
+_AT_ONCE: Final = 500
+"""So many ids are looked for by one question."""
+_KNOWN: Final = (
+    sa.select(PICTURES.c.recipe_id)
+    .distinct()
+    .where(
+        PICTURES.c.recipe_id.in_(sa.bindparam("recipes", expanding=True)),
+        PICTURES.c.passport_id == sa.bindparam("passport"),
+    )
+)
 
 
 def search_rows(
@@ -268,6 +278,17 @@ def remembered_rows(connection: sa.Connection, recipe_id: str, passport_id: str)
     """Return the rows of sealed pictures of this recipe and this passport, newest first."""
     found = connection.execute(_REMEMBERED, {"recipe": recipe_id, "passport": passport_id})
     return found.mappings().all()
+
+
+def known_recipes(
+    connection: sa.Connection, recipe_ids: Sequence[str], passport_id: str
+) -> set[str]:
+    """Return which of these recipes have any picture under this passport."""
+    found: set[str] = set()
+    for start in range(0, len(recipe_ids), _AT_ONCE):
+        some = list(recipe_ids[start : start + _AT_ONCE])
+        found |= {*connection.scalars(_KNOWN, {"recipes": some, "passport": passport_id})}
+    return found
 
 
 def starting_with(text: str) -> sa.ColumnElement[bool]:

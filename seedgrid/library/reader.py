@@ -80,9 +80,11 @@ class LibraryReader:
             By recipe id; one that is not known is not in it.
         """
         with self._storage.database.reads() as connection:
+            known = queries.known_recipes(connection, recipe_ids, passport_digest)
             rows = [
                 row
-                for recipe_id in dict.fromkeys(recipe_ids)
+                for recipe_id in recipe_ids
+                if recipe_id in known
                 for row in queries.remembered_rows(connection, recipe_id, passport_digest)
             ]
         found: dict[str, Entry] = {}
