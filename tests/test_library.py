@@ -24,7 +24,8 @@ from seedgrid.core.errors import InputError, LibraryError, PictureError
 from seedgrid.core.picture import new_id
 from seedgrid.formats import png, png_chunks
 from seedgrid.library import Library
-from seedgrid.library.queries import Sort, search_rows
+from seedgrid.library.pages import Sort
+from seedgrid.library.queries import search_rows
 
 
 @pytest.fixture

@@ -22,7 +22,8 @@ from seedgrid.core.errors import InputError, LibraryError
 from seedgrid.core.tags import Collection
 from seedgrid.library import mending, queries
 from seedgrid.library.checkup import Report
-from seedgrid.library.queries import Page, Rows, Search, Sort, Work, WorkPage
+from seedgrid.library.pages import Page, Search, Sort, Work, WorkPage
+from seedgrid.library.queries import Rows
 from seedgrid.library.storage import LibraryStorage
 from seedgrid.library.tables import PICTURES, DamagedRowError, read_tags
 
