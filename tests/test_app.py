@@ -31,6 +31,7 @@ from seedgrid.diffusion.processor import has_fast_bfloat16
 from seedgrid.formats import png
 from seedgrid.library import Library
 from seedgrid.models.registry import bundled_folder
+from seedgrid.studio import Studio
 from seedgrid.testing.fake import FAKE_CARD
 from seedgrid.web import launch
 from seedgrid.web.server import app as server
@@ -298,6 +299,21 @@ def test_a_space_offers_what_is_installed_and_no_path(model: str) -> None:
         InstalledBackend().card(model)
     assert caught.value.code == "model_not_offered"
     assert "bundled" in str(caught.value)
+
+
+def test_a_picture_from_elsewhere_brings_no_other_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A recipe may name anything: the owner's list counts before it is looked up."""
+    monkeypatch.setenv("SEEDGRID_PUBLIC", "1")
+    monkeypatch.setenv("SEEDGRID_ALLOWED_MODELS", "bundled")
+    with Studio(library=tmp_path, backend=InstalledBackend()) as studio:
+        (own,) = studio.resolve(Request(prompt="a fox", seeds=(0,)))
+        studio.check_offered([own])
+        other = own.model.model_copy(update={"id": "someone/else"})
+        with pytest.raises(ModelError) as caught:
+            studio.check_offered([own, own.replace(model=other)])
+    assert caught.value.code == "model_not_offered"
 
 
 def test_a_space_paints_with_its_own_model() -> None:
