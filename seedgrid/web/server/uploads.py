@@ -88,7 +88,8 @@ class UploadGate:
             await (refusal or _refuse(411, "say how long the upload is"))(scope, receive, send)
             return
         self._arriving += length
-        _FILES.set(files := [])
+        files: list[None] = []
+        _FILES.set(files)
         try:
             await self._app(scope, receive, send)
         finally:
