@@ -199,11 +199,12 @@ SeedGrid.openLibrary = ({ element, props, watch, search, open, trash, mark, empt
 
   addEventListener("scroll", () => isNear(end) && askMore(), { passive: true });
   SeedGrid.askLibrary = ask;
-  /** A change has its answer: ask again if it failed. */
+  /** A change has its answer: what is shown above shows it too; ask again if it failed. */
   SeedGrid.checkLibrary = (status) => {
     changing -= 1;
     line.answered();
     if (status?.kind === "error") ask();
+    else SeedGrid.lookAgain();
   };
   SeedGrid.libraryAnswered = line.answered;
   /** A search was refused: scrolling on asks again. */

@@ -211,6 +211,8 @@
   /** What stands in the fields, as a payload. */
   SeedGrid.typed = () => JSON.stringify(Object.fromEntries(Object.entries(read()).filter(([name]) => name !== "vary")));
   SeedGrid.offered = () => offered();
+  /** What the library did to pictures may be seen here too; a run that paints tells its own news. */
+  SeedGrid.lookAgain = () => current.round && !SeedGrid.stageNow().busy && send({ place: addressed() ?? current.round });
   SeedGrid.shows.place = show;
   SeedGrid.shows.fields = fill;
 })();

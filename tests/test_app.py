@@ -31,6 +31,7 @@ from seedgrid.diffusion.processor import has_fast_bfloat16
 from seedgrid.formats import png
 from seedgrid.library import Library
 from seedgrid.models.registry import bundled_folder
+from seedgrid.studio import Studio
 from seedgrid.testing.fake import FAKE_CARD
 from seedgrid.web import launch
 from seedgrid.web.server import app as server
@@ -300,6 +301,21 @@ def test_a_space_offers_what_is_installed_and_no_path(model: str) -> None:
     assert "bundled" in str(caught.value)
 
 
+def test_a_picture_from_elsewhere_brings_no_other_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A recipe may name anything: the owner's list counts before it is looked up."""
+    monkeypatch.setenv("SEEDGRID_PUBLIC", "1")
+    monkeypatch.setenv("SEEDGRID_ALLOWED_MODELS", "bundled")
+    with Studio(library=tmp_path, backend=InstalledBackend()) as studio:
+        (own,) = studio.resolve(Request(prompt="a fox", seeds=(0,)))
+        studio.check_offered([own])
+        other = own.model.model_copy(update={"id": "someone/else"})
+        with pytest.raises(ModelError) as caught:
+            studio.check_offered([own, own.replace(model=other)])
+    assert caught.value.code == "model_not_offered"
+
+
 def test_a_space_paints_with_its_own_model() -> None:
     """The one it was started with, whatever it is, and the bundled one."""
     own = str(bundled_folder())
@@ -324,6 +340,26 @@ def test_a_request_is_bounded(
     url = f"{address}gradio_api/queue/join"
     answer = httpx.post(url, content=body, headers={"Content-Type": "application/json"} | headers)
     assert answer.status_code == status
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("POST", "gradio_api/call/v2/grid", b"{}", 400),
+        ("POST", "gradio_api/run/grid", b'{"data": [], "fn_index": 99999}', 400),
+        ("POST", "gradio_api/queue/join", b"\xff\xfe{", 400),
+        ("GET", "gradio_api/call/grid/nothing", b"", 200),
+        ("GET", f"seedgrid/assets/{'a' * 300}.js", b"", 404),
+    ],
+)
+def test_what_nobody_can_read_gets_an_answer(
+    address: str, method: str, path: str, body: bytes, status: int
+) -> None:
+    """Each was an error of the server's, with fifty lines in its log, or a broken connection."""
+    headers = {"Content-Type": "application/json"}
+    assert (
+        httpx.request(method, address + path, content=body, headers=headers).status_code == status
+    )
 
 
 def test_the_language_of_the_command_wins() -> None:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hub import Hub, Repository
 from lora_files import lora_bytes
@@ -15,7 +16,9 @@ from seedgrid.models import own
 from seedgrid.models.hub import read_download
 from seedgrid.models.lora_shelf import LoraItem, describe_lora
 from seedgrid.models.loras import find_lora
+from seedgrid.studio import Studio
 from seedgrid.studio.model_manager import ModelManager
+from seedgrid.verify import claim_of
 from seedgrid.web.server.models import hub_name
 
 FOXES = "someone/ink-foxes"
@@ -186,6 +189,24 @@ def test_a_public_page_tells_and_fetches_what_its_owner_lists(
     manager.download(FOXES)
     assert manager.wait(FOXES).state == "done"
     assert [each.id for each in manager.loras()] == ["ink-foxes"]
+
+
+def test_a_stranger_paints_with_what_the_owner_lists(
+    manager: ModelManager, studio: Studio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether a prompt names a LoRA, or a picture that is gone on from or verified has it."""
+    drop(manager, "fox.safetensors", lora_bytes())
+    painted = studio.grid("a fox <lora:fox:0.8>", "0")[0]
+    claim = claim_of(painted.id, np.asarray(painted.image), painted.recipe, painted.entry.passport)
+    monkeypatch.setenv("SEEDGRID_PUBLIC", "1")
+    studio.grid("a fox <lora:fox:0.5>", "0")
+    monkeypatch.setenv("SEEDGRID_ALLOWED_MODELS", "bundled, ink")
+    assert refused(studio.grid, "a fox <lora:fox:0.7>", "0") == "lora_not_offered"
+    assert refused(studio.grid, "a fox <lora:nobody>", "0") == "lora_not_offered"
+    assert refused(studio.refine, painted) == "lora_not_offered"
+    assert refused(studio.verify, [claim]) == "lora_not_offered"
+    monkeypatch.setenv("SEEDGRID_ALLOWED_MODELS", "bundled, fox")
+    studio.grid("a fox <lora:fox:0.7>", "0")
 
 
 @pytest.mark.parametrize(

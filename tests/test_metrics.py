@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,6 +26,8 @@ def test_workers_and_queue_are_told(tmp_path: Path) -> None:
     assert "# TYPE seedgrid_workers gauge\nseedgrid_workers 1\n" in text
     assert 'seedgrid_worker_pictures_total{worker="a\\"<b>"} 4\n' in text
     assert "seedgrid_queue_runs 0\n" in text
+    told = re.findall(r"^# HELP (\w+) .+\n# TYPE \1 (?:gauge|counter)\n\1", text, re.MULTILINE)
+    assert len(told) == text.count("# TYPE") == len(set(told))
     assert "<td>a&quot;&lt;b&gt;</td>" in page
     assert "Nothing waits or goes on." in page
 

@@ -260,6 +260,12 @@ def allowed_models() -> frozenset[str] | None:
     return frozenset(name.strip() for name in named.split(",") if name.strip()) or None
 
 
+def is_offered(*names: str) -> bool:
+    """Tell whether people may use a model or LoRA of any of these names: at home every one."""
+    allowed = allowed_models()
+    return allowed is None or not is_public() or not allowed.isdisjoint(names)
+
+
 def models_folders() -> tuple[Path, ...]:
     """Return the folders with models and LoRAs that were named."""
     named = os.environ.get("SEEDGRID_MODELS", "").split(os.pathsep)

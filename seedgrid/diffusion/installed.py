@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import ModelError
-from seedgrid.core.variables import allowed_models
+from seedgrid.core.variables import is_offered
 from seedgrid.diffusion.deferred import DeferredBackend
 from seedgrid.models import registry
 
@@ -32,13 +32,9 @@ class InstalledBackend(DeferredBackend):
         """
         if model is None or model == self._own:
             return super().card(self._own)
-        allowed = allowed_models()
-        offered = {
-            installed.id
-            for installed in registry.installed()
-            if allowed is None or installed.id in allowed
-        }
-        if model.partition("@")[0] not in offered:
+        own = registry.find(self._own).id  # What recipes call it, where it is a folder.
+        offered = {each.id for each in registry.installed() if is_offered(each.id)}
+        if model.partition("@")[0] not in offered | {own}:
             choices = ", ".join(sorted(offered) or [self._own])
             raise ModelError("model_not_offered", value=model[:80], choices=choices)
         return super().card(model)

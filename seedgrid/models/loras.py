@@ -17,7 +17,7 @@ from typing import Final
 from seedgrid.core.errors import InputError, ModelError
 from seedgrid.core.names import is_folder_name, is_hub_id
 from seedgrid.core.recipe import Lora
-from seedgrid.core.variables import models_folders
+from seedgrid.core.variables import is_offered, models_folders
 from seedgrid.models.digests import file_digest
 from seedgrid.models.files import SUFFIX, is_lora, read_header
 from seedgrid.models.own import LORAS, own_folder
@@ -48,7 +48,8 @@ def find_lora(name: str) -> LoraFile:
     """Find a LoRA by its name, or by its hub id; no path is followed here.
 
     Raises:
-        InputError: `lora_missing` or `lora_not_downloaded`, by the prompt, where it was named.
+        InputError: `lora_missing` or `lora_not_downloaded`, by the prompt, where it was named;
+            `lora_not_offered`.
         ModelError: `lora_damaged`.
     """
     if is_hub_id(name):
@@ -56,10 +57,22 @@ def find_lora(name: str) -> LoraFile:
         if not fetched:
             raise InputError("lora_not_downloaded", field="prompt", value=name)
         name = fetched[-1]
+    check_offered(name)
     for path in _known(name):
         if path.is_file():
             return _checked(path)
     raise InputError("lora_missing", field="prompt", value=name[:80])
+
+
+def check_offered(name: str) -> None:
+    """Refuse a LoRA that the owner of a public page does not offer, whether it is here or not.
+
+    Raises:
+        InputError: `lora_not_offered`, by the prompt.
+    """
+    name = name.removesuffix(SUFFIX)
+    if not is_offered(name, source_of(name)):
+        raise InputError("lora_not_offered", field="prompt", value=name[:80])
 
 
 def take_lora(path: Path) -> LoraFile:

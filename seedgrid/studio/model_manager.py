@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from seedgrid.core.errors import ModelError
-from seedgrid.core.variables import allowed_models, is_public
+from seedgrid.core.variables import allowed_models, is_offered, is_public
 from seedgrid.diffusion.probe_results import ProbeReport, newest_report
 from seedgrid.models import catalogue, own, registry
 from seedgrid.models.catalogue import FirstModel, Item
@@ -50,21 +50,11 @@ class ModelManager:
 
     def items(self) -> tuple[ManagedModel, ...]:
         """Return the models on this machine; on a public page those that it offers."""
-        allowed = allowed_models()
-        return tuple(
-            _managed(item)
-            for item in catalogue.items()
-            if allowed is None or not is_public() or item.id in allowed
-        )
+        return tuple(_managed(item) for item in catalogue.items() if is_offered(item.id))
 
     def loras(self) -> tuple[LoraItem, ...]:
         """Return the LoRAs on this machine; on a public page those that it offers."""
-        allowed = allowed_models()
-        return tuple(
-            each
-            for each in shelf()
-            if allowed is None or not is_public() or {each.id, each.hub_id} & set(allowed)
-        )
+        return tuple(each for each in shelf() if is_offered(each.id, each.hub_id))
 
     def first(self) -> tuple[FirstModel, ...]:
         """Return good first models that may be fetched and are not here."""

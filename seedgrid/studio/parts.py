@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
@@ -17,11 +17,13 @@ from seedgrid.core.card import ModelCard
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import SeedGridError
 from seedgrid.core.recipe import Recipe
-from seedgrid.core.request import Request, resolve
+from seedgrid.core.request import Request, ask_again, resolve
+from seedgrid.core.variables import is_public
 from seedgrid.diffusion.backend import Backend, Placement, Unwatched, Watch
 from seedgrid.diffusion.portable_trial import PortableTrial
 from seedgrid.diffusion.probe_results import ProbeReport
 from seedgrid.engine import UNBOUNDED, Bounds, Engine, Load, PainterState, Run, Warmth
+from seedgrid.models import loras
 from seedgrid.pictures import StudioPicture, read_entry
 from seedgrid.storage import starts
 from seedgrid.studio.options import AnyPicture, is_id
@@ -158,6 +160,20 @@ class Parts:
         """
         return self.backend.card(model or self.model)
 
+    def check_offered(self, recipes: Collection[Recipe]) -> None:
+        """Refuse what the owner of a public page does not offer, whatever brought the recipes.
+
+        Raises:
+            ModelError: `model_not_offered`.
+            InputError: `lora_not_offered`.
+        """
+        if not is_public():
+            return
+        for model in {ask_again(recipe).model for recipe in recipes}:
+            self.card(model)
+        for name in {lora.id for recipe in recipes for lora in recipe.loras}:
+            loras.check_offered(name)
+
     @property
     def warmth(self) -> Warmth:
         """How far `warm` has come."""
@@ -204,10 +220,11 @@ class Parts:
             address: Where from, as in `RunOptions`.
 
         Raises:
-            SeedGridError: As `Engine.submit`.
+            SeedGridError: As `Engine.submit`, and as `check_offered`.
         """
         from seedgrid.verify import verify
 
+        self.check_offered([claim.recipe for claim in claims])
         return self.engine.borrow(
             lambda backend: verify(claims, backend, watch=watch, device=device),
             owner=owner,

@@ -179,6 +179,7 @@ class Starting(Resolving):
         *,
         expected: Sequence[str] = (),
     ) -> Run:
+        self.check_offered([job.recipe for job in jobs])
         run = self.engine.submit(
             jobs,
             owner=options.get("owner", _OWNER),

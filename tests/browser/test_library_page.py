@@ -125,6 +125,28 @@ def test_what_is_thrown_away_can_be_taken_back(page: Page) -> None:
     expect(page.locator(ITEMS)).to_have_count(1)
 
 
+def test_what_the_library_changes_is_seen_on_the_stage(page: Page) -> None:
+    """Thrown away, taken back, made a favourite: cell and card say so without a reload."""
+    prompt(page).fill("an egret above its library")
+    first = generate(page)
+    cell(page, 2).click()
+    expect(page.locator("#sg-picked .sg-star")).to_be_visible()
+    open_library(page)
+    search(page, "egret")
+    expect(page.locator(ITEMS)).to_have_count(4)
+    wanted = page.locator(ITEMS).filter(has=page.locator(f"[data-picture-id='{first[2]}']"))
+    wanted.hover()
+    wanted.locator(".sg-item-remove").click()
+    expect(cell(page, 2)).to_have_attribute("data-mark", "picture_trashed")
+    expect(cell(page, 2)).to_have_attribute("aria-selected", "true")
+    page.click("#sg-library .sg-undo button")
+    expect(cell(page, 2)).to_have_attribute("data-mark", "")
+    page.click("#sg-library .sg-select")
+    wanted.locator(".sg-item-open").click()
+    page.click("#sg-library [data-tool=favourite]")
+    expect(page.locator("#sg-picked .sg-star")).to_have_attribute("aria-pressed", "true")
+
+
 def test_tags_gather_and_works_alike_are_one(page: Page) -> None:
     """Markup in a tag is text; its chip opens the collection; what is equal is one card."""
     hostile = "<img src=x onerror=alert(1)>"

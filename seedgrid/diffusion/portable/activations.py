@@ -26,7 +26,8 @@ _EXP2: Final = (  # 2**t on -0.5 … 0.5, relative error 1.8e-7; the constant te
     1.0,
 )
 _NORMAL_LIMIT: Final = 5.5
-_NORMAL_ABOVE: Final = (  # distribution of a normal number: 0.5 + x above(x**2) / below(x**2)
+# The distribution function of a normal number: 0.5 + x numerator(x**2) / denominator(x**2).
+_NORMAL_NUMERATOR: Final = (
     2.2749359729345997e-08,
     6.352125637931749e-06,
     0.00016882647469174117,
@@ -34,7 +35,7 @@ _NORMAL_ABOVE: Final = (  # distribution of a normal number: 0.5 + x above(x**2)
     0.033852722495794296,
     0.398942232131958,
 )
-_NORMAL_BELOW: Final = (
+_NORMAL_DENOMINATOR: Final = (
     1.1975042752965237e-06,
     7.364777411567047e-05,
     0.0018844493897631764,
@@ -93,8 +94,8 @@ def gelu(x: torch.Tensor) -> torch.Tensor:
     """Return x times the normal distribution at x, by a quotient of two polynomials."""
     near = x.clamp(-_NORMAL_LIMIT, _NORMAL_LIMIT)
     square = near * near
-    above = polynomial(square, _NORMAL_ABOVE).mul_(near)
-    return above.div_(polynomial(square, _NORMAL_BELOW)).add_(0.5).mul_(x)
+    numerator = polynomial(square, _NORMAL_NUMERATOR).mul_(near)
+    return numerator.div_(polynomial(square, _NORMAL_DENOMINATOR)).add_(0.5).mul_(x)
 
 
 def gelu_tanh(x: torch.Tensor) -> torch.Tensor:

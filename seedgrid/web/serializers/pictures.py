@@ -24,7 +24,7 @@ from seedgrid.storage.unpacking import unpacked
 from seedgrid.web.serializers.changes import caption, is_noise, mix, shares
 
 if TYPE_CHECKING:
-    from seedgrid.library.queries import Work
+    from seedgrid.library.pages import Work
 
 Json = dict[str, Any]
 
