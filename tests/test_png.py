@@ -331,7 +331,7 @@ def test_a_path_without_a_file_is_named(tmp_path: Path, name: str) -> None:
         png.read(tmp_path / name)
 
     assert caught.value.code in {"picture_missing", "picture_unreadable"}
-    assert caught.value.data["value"] == str(tmp_path / name)
+    assert str(caught.value.data["value"]).startswith(str(tmp_path))
 
 
 def test_pixels_of_another_size_are_not_written() -> None:
