@@ -47,11 +47,22 @@ class Gate:
         self._path.touch()
 
     def shut(self) -> None:
-        self._path.unlink(missing_ok=True)
+        for path in self.library.parent.glob(f"{self._path.name}*"):
+            path.unlink()
+
+    def let(self, step: int) -> None:
+        """Open it for one step, numbered from 1."""
+        self._step_path(step).touch()
+
+    def lets(self, step: int) -> bool:
+        return self.is_open or self._step_path(step).exists()
 
     @property
     def _path(self) -> Path:
         return self.library.with_name(f"{self.library.name} may go on")
+
+    def _step_path(self, step: int) -> Path:
+        return self._path.with_name(f"{self._path.name}, step {step}")
 
 
 @contextlib.contextmanager
@@ -218,8 +229,8 @@ def _main(library: str, step_delay_s: str, kind: str, load: str, port: str) -> N
                 time.sleep(_HANGS_S)
             return super().paint(recipes, placement, watch)
 
-    def may_go(recipes: Sequence[Recipe], _number: int) -> bool:
-        return gate.is_open or not any("held" in recipe.prompt for recipe in recipes)
+    def may_go(recipes: Sequence[Recipe], number: int) -> bool:
+        return gate.lets(number) or not any("held" in recipe.prompt for recipe in recipes)
 
     if trim_s := float(os.environ.get(TRIM_S, "0")):
         threading.Thread(target=_trim_for_ever, args=(trim_s,), daemon=True).start()
