@@ -11,6 +11,8 @@ from typing import Final
 
 import torch
 
+from seedgrid.diffusion.portable.threads import cuts, spread
+
 PIECE: Final = 1 << 17
 """Numbers worked on at a time: what is in the making stays in the processor's cache."""
 
@@ -68,7 +70,7 @@ def exp(x: torch.Tensor, factor: float = _LOG2_E) -> torch.Tensor:
     value = polynomial(t, _EXP2)
     # Added to the exponent's bits, a whole number multiplies by its power of two. NaN becomes 0 or
     # -2**31, whose lowest 9 bits are 0 as well, so NaN stays NaN.
-    value.view(torch.int32).add_(whole.to(torch.int32).bitwise_left_shift_(23))
+    value.view(torch.int32).add_(whole.to(torch.int32), alpha=1 << 23)
     return value
 
 
@@ -110,9 +112,11 @@ def in_pieces(function: Function, x: torch.Tensor) -> torch.Tensor:
     source = x if dense.stride() == x.stride() else x.contiguous()
     result = torch.empty_like(source)
     from_flat, to_flat = _flat(source), _flat(result)
-    for start in range(0, from_flat.numel(), PIECE):
-        piece = from_flat[start : start + PIECE]
-        to_flat[start : start + PIECE] = function(piece)
+
+    def compute(piece: slice) -> None:
+        to_flat[piece] = function(from_flat[piece])
+
+    spread(compute, cuts(from_flat.numel(), PIECE))
     return result
 
 
