@@ -287,9 +287,6 @@ def _as_text(answer: Json) -> list[Any]:
 
 
 def _asker(context: Any) -> Asker:  # noqa: ANN401 (mcp's)
-    """An agent's session is an owner."""
+    """An owner is an address: agents have no sessions, and what one calls itself bounds nothing."""
     request = context.request
-    if request is None:
-        return asker(_OWNER, None, None)
-    host = request.client.host if request.client else None
-    return asker(_OWNER, request.headers.get("mcp-session-id"), host)
+    return asker(_OWNER, None, request.client.host if request and request.client else None)
