@@ -107,7 +107,7 @@ def test_twice_as_many_are_twice_the_work(case: Callable[[int], Callable[[], obj
 
 @pytest.mark.parametrize("text", ["steps 8, " * 40_000, "lora 1, " * 700, "a" * 5001])
 def test_a_variation_is_no_longer_than_a_prompt(text: str) -> None:
-    """Two megabytes of settings in one line kept the interpreter for a minute."""
+    """A line of settings once held the interpreter far longer than it was long."""
     with pytest.raises(InputError) as caught:
         read_variation(text)
 
