@@ -146,6 +146,7 @@ def _batch(entries: Sequence[Entry]) -> dict[str, Any]:
         "loras": [(lora.weights_sha256, lora.scale) for lora in recipe.loras],
         "start": recipe.start,
         "strength": recipe.strength,
+        "upscaler": recipe.upscaler.weights_sha256 if recipe.upscaler else None,
         "lock_width": recipe.lock_width,
         "width": recipe.width,
         "height": recipe.height,
