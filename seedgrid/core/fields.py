@@ -234,6 +234,12 @@ FIELDS: Final = (
         varies=LORA,
     ),
     Field(
+        name="upscaler",
+        belongs="recipe",
+        fills=("upscaler",),
+        write=lambda upscaler: str(upscaler.id),
+    ),
+    Field(
         name="model",
         belongs="recipe",
         fills=("model",),
