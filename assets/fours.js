@@ -65,7 +65,9 @@ SeedGrid.fours = ({ element }) => {
   }
 
   function show() {
-    const fours = Object.entries(SeedGrid.pickedNow()?.fours ?? {});
+    const picked = SeedGrid.pickedNow();
+    if (picked?.isEarly) return; // what is offered for a picture comes with its whole card
+    const fours = Object.entries(picked?.fours ?? {});
     if (!fours.length) return element.replaceChildren();
     const keeper = chip(text("fours_keep"), [], () => ask(keeper));
     keeper.classList.add("sg-four-keep");

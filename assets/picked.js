@@ -4,6 +4,7 @@ SeedGrid.picked = ({ element, props, watch, favourite, note }) => {
   const { make, text, icon, image, words, thumbUrl } = SeedGrid;
   const isTouched = matchMedia("(pointer: coarse)").matches;
   let now = null;
+  let room = 0; // of the last whole card: the next one begins as tall, and nothing below it jumps
 
   function show(value) {
     now = value.id ? value : null;
@@ -13,6 +14,8 @@ SeedGrid.picked = ({ element, props, watch, favourite, note }) => {
     const said = value.lost ? "card_lost" : value.trashed ? "card_trashed" : value.hint;
     const hint = said ? make("p", { class: "sg-hint", text: text(said) }) : null;
     element.replaceChildren(...[card, ...rest, hint].filter(Boolean));
+    element.style.minHeight = now?.isEarly ? `${room}px` : "";
+    if (now && !now.isEarly) room = element.offsetHeight;
     element.dataset.pictureId = value.id ?? "";
     SeedGrid.refresh();
     document.dispatchEvent(new CustomEvent("sg-card", { detail: value.id }));

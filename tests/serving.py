@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
-from far_network import far
+from far_network import far, latency_seed
 
 ROOT = Path(__file__).parent.parent
 TRIM_S = "SEEDGRID_TEST_TRIM_S"
@@ -47,11 +47,22 @@ class Gate:
         self._path.touch()
 
     def shut(self) -> None:
-        self._path.unlink(missing_ok=True)
+        for path in self.library.parent.glob(f"{self._path.name}*"):
+            path.unlink()
+
+    def let(self, step: int) -> None:
+        """Open it for one step, numbered from 1."""
+        self._step_path(step).touch()
+
+    def lets(self, step: int) -> bool:
+        return self.is_open or self._step_path(step).exists()
 
     @property
     def _path(self) -> Path:
         return self.library.with_name(f"{self.library.name} may go on")
+
+    def _step_path(self, step: int) -> Path:
+        return self._path.with_name(f"{self._path.name}, step {step}")
 
 
 @contextlib.contextmanager
@@ -95,11 +106,10 @@ def serve_process(
     What it says after its start is written into `log`.
     """
     environment = os.environ | ({"SEEDGRID_PUBLIC": "1", **public} if public is not None else {})
-    latency_s = float(os.environ.get("SEEDGRID_TEST_LATENCY_S", "0"))
     command = [sys.executable, "-W", "ignore", __file__]
     command += [str(library), str(step_delay_s), "real" if real else "fake"]
     command.append("held" if load_held else "at once")
-    command.append("0" if latency_s else str(port))
+    command.append("0" if latency_seed() else str(port))
     with subprocess.Popen(
         command, cwd=ROOT, stderr=subprocess.PIPE, text=True, env=environment
     ) as process:
@@ -117,15 +127,22 @@ def serve_process(
             drain = threading.Thread(target=lines.extend, args=(rest,), daemon=True)
             drain.start()
             address = line.removeprefix("SeedGrid is at ").strip()
-            if not latency_s:
-                yield address, process.pid
-                return
-            near = httpx.URL(address)
-            with far(near.port or 80, latency_s, port) as far_port:
-                yield str(near.copy_with(port=far_port)), process.pid
+            with _reached(address, port) as reached:
+                yield reached, process.pid
         finally:
             process.terminate()
             process.wait()
+
+
+@contextlib.contextmanager
+def _reached(address: str, port: int = 0) -> Iterator[str]:
+    """Give the address itself, or one through a slow network where the tests ask for that."""
+    seed, near = latency_seed(), httpx.URL(address)
+    if seed is None:
+        yield address
+    else:
+        with far(near.port or 80, seed, port) as far_port:
+            yield str(near.copy_with(port=far_port))
 
 
 def _copied(said: Iterable[str], log: Path) -> Iterator[str]:
@@ -157,7 +174,8 @@ def serve_space(python: str = sys.executable, folder: Path = ROOT) -> Iterator[s
             while not _answers(address):
                 assert process.poll() is None, "the Space did not start"
                 time.sleep(0.1)
-            yield address
+            with _reached(address) as reached:
+                yield reached
         finally:
             process.terminate()
             process.wait()
@@ -211,8 +229,8 @@ def _main(library: str, step_delay_s: str, kind: str, load: str, port: str) -> N
                 time.sleep(_HANGS_S)
             return super().paint(recipes, placement, watch)
 
-    def may_go(recipes: Sequence[Recipe], _number: int) -> bool:
-        return gate.is_open or not any("held" in recipe.prompt for recipe in recipes)
+    def may_go(recipes: Sequence[Recipe], number: int) -> bool:
+        return gate.lets(number) or not any("held" in recipe.prompt for recipe in recipes)
 
     if trim_s := float(os.environ.get(TRIM_S, "0")):
         threading.Thread(target=_trim_for_ever, args=(trim_s,), daemon=True).start()

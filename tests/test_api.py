@@ -249,6 +249,20 @@ def test_another_site_cannot_use_the_tools(
     assert answer.status_code == status
 
 
+def test_no_agent_holds_what_others_need(address: str) -> None:
+    """There were two hundred sessions for all, and one who began so many shut the others out."""
+    told = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "x", "version": "1"},
+    }
+    begin = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": told}
+    headers = {"Accept": "application/json, text/event-stream"}
+    answer = httpx.post(f"{address}gradio_api/mcp", json=begin, headers=headers)
+    assert answer.status_code == 200
+    assert "mcp-session-id" not in answer.headers
+
+
 def test_agents_are_bounded_by_their_address(tmp_path: Path) -> None:
     """On a public page a new session is no new allowance."""
     with serve(

@@ -342,6 +342,26 @@ def test_a_request_is_bounded(
     assert answer.status_code == status
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("POST", "gradio_api/call/v2/grid", b"{}", 400),
+        ("POST", "gradio_api/run/grid", b'{"data": [], "fn_index": 99999}', 400),
+        ("POST", "gradio_api/queue/join", b"\xff\xfe{", 400),
+        ("GET", "gradio_api/call/grid/nothing", b"", 200),
+        ("GET", f"seedgrid/assets/{'a' * 300}.js", b"", 404),
+    ],
+)
+def test_what_nobody_can_read_gets_an_answer(
+    address: str, method: str, path: str, body: bytes, status: int
+) -> None:
+    """Each was an error of the server's, with fifty lines in its log, or a broken connection."""
+    headers = {"Content-Type": "application/json"}
+    assert (
+        httpx.request(method, address + path, content=body, headers=headers).status_code == status
+    )
+
+
 def test_the_language_of_the_command_wins() -> None:
     """`--lang` reaches the scripts whatever the browser says."""
     assert '"language": "ko"' in server.page_head("ko")

@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 
 import pytest
+from painting import PLACEMENT
 from stores import MakeRecipes, MemoryStore
 
 from seedgrid.core import variables
@@ -24,13 +25,16 @@ from seedgrid.core.errors import (
     SeedGridError,
 )
 from seedgrid.core.events import Noise, Step
+from seedgrid.core.picture import pixels_sha256
 from seedgrid.core.plan import plan_grid
+from seedgrid.core.recipe import Recipe
 from seedgrid.diffusion.away import backend as away_backend
 from seedgrid.diffusion.away import computing, ray_node
 from seedgrid.diffusion.away.backend import AwayBackend
 from seedgrid.diffusion.away.computing import News, compute
 from seedgrid.diffusion.away.zero_gpu import ZeroGpu, seconds_for
-from seedgrid.diffusion.backend import Placement
+from seedgrid.diffusion.backend import Placement, Unwatched
+from seedgrid.diffusion.deferred import DeferredBackend
 from seedgrid.engine import Engine
 from seedgrid.testing.fake import FakeBackend, Fault
 from seedgrid.web.launch import _lent
@@ -257,73 +261,33 @@ def test_what_is_no_cluster_is_said(text: str) -> None:
         ray_node.read_address(text)
 
 
-FORKING = """
-import contextlib, json, multiprocessing, sys, threading
-from seedgrid.core.plan import plan_grid
-from seedgrid.core.request import Request, resolve
-from seedgrid.diffusion.away.backend import AwayBackend
-from seedgrid.diffusion.away.computing import compute
-from seedgrid.diffusion.deferred import DeferredBackend
-from seedgrid.diffusion.backend import Placement, Unwatched
-from seedgrid.core.picture import pixels_sha256
-
-ctx = multiprocessing.get_context("fork")
-
-def child(text, paint, pipe, stopped):
-    with contextlib.closing(compute(text, paint)) as news:
-        for each in news:
-            pipe.send(each)
-            if stopped.is_set():
-                break
-    pipe.close()
-
-class Forking:
-    "As ZeroGPU: a forked process for each call, pickles both ways, no torch in the parent."
-    def compute(self, text, paint, expected_s):
-        assert "torch" not in sys.modules
-        there, here = ctx.Pipe(duplex=False)
-        stopped = ctx.Event()
-        process = ctx.Process(target=child, args=(text, paint, here, stopped))
-        process.start()
-        here.close()
-        try:
-            while True:
-                try:
-                    yield there.recv()
-                except EOFError:
-                    return
-        finally:
-            stopped.set()
-            there.close()
-            process.join()
-    def close(self):
-        pass
-
-backend = AwayBackend(Forking(), DeferredBackend())
-size = {"width": 64, "height": 64}
-request = Request(prompt="a red fox", seeds=(0, 1, 2, 3), num_inference_steps=2, **size)
-recipes = resolve(request, backend.card(sys.argv[1]))
-placement = Placement(threads=2, previews=False)
-passport = backend.prepare(recipes[0], placement)
-away = [pixels_sha256(each) for each in backend.paint(recipes, placement, Unwatched())]
-assert "torch" not in sys.modules
-own = DeferredBackend()
-same = own.prepare(recipes[0], placement).digest == passport.digest
-here = [pixels_sha256(each) for each in own.paint(recipes, placement, Unwatched())]
-print(json.dumps([away == here, same, len(set(away))]))
-"""
-
-
-def test_a_fork_without_torch_in_the_parent_gives_the_very_bits(
+@pytest.mark.sweep
+def test_the_fork_that_spaces_makes_gives_the_very_bits(
     model_folder: Callable[[str], Path],
 ) -> None:
-    """As on ZeroGPU: the parent never touches torch, and the child's passport is the picture's."""
+    """The real package lends it, with a lender of ours; its passport is the picture's."""
+    folder = model_folder("sd")
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", FORKING, model_folder("sd")],
+        [sys.executable, "-W", "ignore", ROOT / "tests" / "zero_gpu.py", folder],
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout.splitlines()[-1]) == [True, True, 4]
+    told = json.loads(done.stdout.splitlines()[-1])
+    recipes = [Recipe.model_validate_json(each) for each in told["recipes"]]
+    own = DeferredBackend()
+    assert own.prepare(recipes[0], PLACEMENT).digest == told["passport"]
+    here = [pixels_sha256(each) for each in own.paint(recipes, PLACEMENT, Unwatched())]
+    own.close()
+    assert told["pictures"] == [here, here]
+    assert told["forbidden"]
+    assert told["steps"] == 2 * recipes[0].num_inference_steps
+    assert [what for what, _ in told["asked"]] == ["schedule", "allow", "release"] + [
+        "schedule",
+        "release",
+    ] * 2
+    seconds = [each for what, each in told["asked"] if what == "schedule"]
+    assert seconds[0] == 30  # To load and say under which passport.
+    assert seconds[1] > 30

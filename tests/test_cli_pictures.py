@@ -14,6 +14,8 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from seedgrid.cli import main
+from seedgrid.cli.machine import _portable_self_test
+from seedgrid.diffusion.portable import selftest
 from seedgrid.formats import png
 from seedgrid.testing.fake import FakeBackend
 
@@ -229,6 +231,13 @@ def test_doctor_paints_a_picture_twice(
     assert report["reproduces"] is True
     assert report["versions"]["pillow"]
     assert not library_folder.exists()
+
+
+def test_doctor_compares_the_tiny_grid(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pipeline that calls other operations is found, where each operation is right."""
+    monkeypatch.setattr(selftest, "check", tuple)
+    monkeypatch.setattr(selftest, "GRID", "0" * 64)
+    assert _portable_self_test() == "DIFFERENT: grid"
 
 
 def test_doctor_says_no(fake: FakeBackend, capsys: pytest.CaptureFixture[str]) -> None:

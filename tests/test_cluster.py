@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from seedgrid.core.errors import RunCancelled, RunError
 from seedgrid.core.plan import plan_grid
 from seedgrid.diffusion.away import ray_node
 from seedgrid.engine import Engine
+from seedgrid.library import Library
 from seedgrid.testing.fake import FakeBackend
 
 pytestmark = pytest.mark.sweep
@@ -78,24 +80,28 @@ def _wait_for(is_so: Callable[[], bool]) -> None:
         time.sleep(LOOK_S)
 
 
-def test_a_killed_worker_costs_no_picture(cluster: Cluster, make_recipes: MakeRecipes) -> None:
-    """Kill -9 in the middle of sixteen: all cells, the bits and passports of the local engine."""
-    recipes = make_recipes("held", SIXTEEN)
-    run = cluster.engine.submit(plan_grid(recipes), owner="me")
-    _wait_for(lambda: len(marks(cluster.folder)) == 2)
-    killed, seeds = next(iter(marks(cluster.folder).items()))
-    os.kill(killed, signal.SIGKILL)
-    _wait_for(
-        lambda: any(
-            seeds[0] in begun for pid, begun in marks(cluster.folder).items() if pid != killed
+def test_a_killed_worker_costs_no_picture(
+    cluster: Cluster, make_recipes: MakeRecipes, tmp_path: Path
+) -> None:
+    """Kill -9 in the middle of sixteen: all cells, and the very files of the local engine."""
+    jobs = plan_grid(make_recipes("held", SIXTEEN))
+    with Library(tmp_path / "spread") as spread, Library(tmp_path / "alone") as alone:
+        run = cluster.engine.submit(jobs, owner="me", library=spread)
+        _wait_for(lambda: len(marks(cluster.folder)) == 2)
+        killed, seeds = next(iter(marks(cluster.folder).items()))
+        os.kill(killed, signal.SIGKILL)
+        _wait_for(
+            lambda: any(
+                seeds[0] in begun for pid, begun in marks(cluster.folder).items() if pid != killed
+            )
         )
-    )
-    (cluster.folder / "go").touch()
-    entries = run.result(SOON_S)
-    with Engine(FakeBackend(), MemoryStore()) as engine:
-        alone = engine.submit(plan_grid(recipes), owner="me").result(SOON_S)
-    assert [entry.pixels_sha256 for entry in entries] == [each.pixels_sha256 for each in alone]
-    assert [entry.passport for entry in entries] == [each.passport for each in alone]
+        (cluster.folder / "go").touch()
+        files = [entry.path.read_bytes() for entry in run.result(SOON_S)]
+        # A library's seal is its own: both have one secret here.
+        shutil.copy(spread.folder / "library.secret", alone.folder)
+        with Engine(FakeBackend(), alone) as engine:
+            entries = engine.submit(jobs, owner="me").result(SOON_S)
+        assert files == [entry.path.read_bytes() for entry in entries]
 
 
 def test_stop_frees_the_workers(cluster: Cluster, make_recipes: MakeRecipes) -> None:

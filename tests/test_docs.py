@@ -113,3 +113,16 @@ def test_each_dependency_has_a_range_and_a_pin() -> None:
     lines = (ROOT / "requirements.txt").read_text().splitlines()
     pins = {re.split(r"[<>=]", line)[0] for line in lines if line and not line.startswith("#")}
     assert ranges == pins
+
+
+@pytest.mark.parametrize(
+    "page",
+    ["README.md", "CHANGELOG.md"]
+    + [f"docs/{name}.md" for name in ("cluster", "contributing", "operations", "performance")],
+)
+def test_whoever_reads_of_a_gpu_reads_at_once_that_none_was_tried(page: str) -> None:
+    """The first paragraph of a page that claims anything of a GPU says so."""
+    text = re.sub(r"\bno GPU|^#.*", "", (ROOT / page).read_text(), flags=re.MULTILINE)
+    claims = re.split(r"\n\n|\n(?=- )", text)
+    first = " ".join(next(each for each in claims if re.search("GPU|CUDA", each)).split())
+    assert re.search("(never|not been|not yet) run on (a GPU|one)", first, re.IGNORECASE), first

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -18,8 +20,10 @@ from stores import MakeRecipes, MemoryStore
 from seedgrid.core.errors import RunError
 from seedgrid.core.events import Eased
 from seedgrid.core.plan import plan_grid
+from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
+from seedgrid.diffusion.memory import is_memory_error, within_memory
 from seedgrid.engine import Engine
 from seedgrid.engine.easing import easier_ways
 from seedgrid.formats import png
@@ -167,3 +171,23 @@ def test_whatever_torch_says_without_memory_is_understood() -> None:
     found = json.loads(done.stdout)
     assert found
     assert [said for said, is_understood in found if not is_understood] == []
+
+
+def test_a_file_that_found_no_memory_is_not_called_damaged() -> None:
+    """Under a limit a model of which every byte was right was “damaged: get it again”."""
+    refused = OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
+    damaged = OSError("Unable to load weights from checkpoint file")
+    assert not is_memory_error(damaged)
+    damaged.__context__ = refused
+    assert is_memory_error(damaged)
+    assert is_memory_error(RuntimeError("can't start new thread"))
+    tried: list[int] = []
+
+    def load() -> str:
+        tried.append(1)
+        if len(tried) == 1:
+            raise damaged
+        return "there"
+
+    recipe = resolve(Request(prompt="a fox", seeds=(1,)), FakeBackend().card(None))[0]
+    assert within_memory(load, lambda: None, lambda: None, recipe, "cpu") == "there"

@@ -59,14 +59,16 @@ def paint(
     ]
 
 
-def run_scripts(folder: Path, scripts: Sequence[tuple[str, str]]) -> str:
-    """Run scripts in one new process that can import nothing of ours, and return what they say."""
+def run_scripts(folder: Path, scripts: Sequence[tuple[Path, str | None]]) -> str:
+    """Run scripts in one new process that can import nothing of ours, and return what they say.
+
+    Each is told where its model is; None leaves it to find that out.
+    """
     driver = ["import runpy, sys", "sys.modules['seedgrid'] = None"]
-    for number, (program, model) in enumerate(scripts):
-        path = folder / f"reproduce-{number}.py"
-        path.write_text(program, encoding="utf-8")
+    for path, model in scripts:
+        told = [str(path)] if model is None else [str(path), "--model", model]
         driver += [
-            f"sys.argv = [{str(path)!r}, '--model', {model!r}]",
+            f"sys.argv = {told!r}",
             "try:",
             f"    runpy.run_path({str(path)!r}, run_name='__main__')",
             "except SystemExit as end:",
@@ -84,20 +86,10 @@ def run_scripts(folder: Path, scripts: Sequence[tuple[str, str]]) -> str:
     return finished.stdout
 
 
-def test_the_script_repeats_the_bundled_models_pictures(
-    backend: DiffusersBackend, library: Library, tmp_path: Path
-) -> None:
-    """Grid, refinement and noise mix of the real model come out bit for bit in a new process."""
-    request = Request(prompt="a red fox", seeds=(7,), num_inference_steps=2, lock_width=2)
-    mixed = replace(request, noise_mix=(NoiseShare(seed=9, weight=0.2),))
-    card = backend.card("bundled")
-    entries = paint(backend, library, resolve(request, card) + resolve(mixed, card))
-    model = str(Path(__file__).parents[1] / "assets" / "model")
-
-    said = run_scripts(tmp_path, [(single.script(entries), model)])
-
-    assert said.count("identical  seed 7") == 2, said
-    assert said.endswith("all identical\nexit 0\n")
+def write_script(folder: Path, entries: Sequence[Entry]) -> Path:
+    path = folder / f"reproduce-{entries[0].id}-{entries[0].recipe.seed}.py"
+    path.write_text(single.script(entries), encoding="utf-8")
+    return path
 
 
 def test_the_script_repeats_every_kind_of_pipeline_and_finds_a_wrong_one(
@@ -106,8 +98,17 @@ def test_the_script_repeats_every_kind_of_pipeline_and_finds_a_wrong_one(
     model_folder: Callable[[str], Path],
     tmp_path: Path,
 ) -> None:
-    """Prompts and none, negatives and none, odd sizes of batch, schedulers that draw again."""
-    scripts = []
+    """Prompts and none, negatives and none, odd sizes of batch, schedulers that draw again.
+
+    Grid and noise mix of the real model too; and, unpacked, a bundle with its model needs no word
+    about where the model is.
+    """
+    request = Request(prompt="a red fox", seeds=(7,), num_inference_steps=2, lock_width=2)
+    mixed = replace(request, noise_mix=(NoiseShare(seed=9, weight=0.2),))
+    card = backend.card("bundled")
+    entries = paint(backend, library, resolve(request, card) + resolve(mixed, card))
+    model = str(Path(__file__).parents[1] / "assets" / "model")
+    scripts: list[tuple[Path, str | None]] = [(write_script(tmp_path, entries), model)]
     for name, changes in {
         "sd": {"scheduler": "DPM++ 2M SDE Karras", "negative_prompt": "blur", "seeds": (1, 2, 3)},
         "sdxl": {"scheduler": "Euler a", "seeds": (1, 2)},
@@ -119,13 +120,19 @@ def test_the_script_repeats_every_kind_of_pipeline_and_finds_a_wrong_one(
         card = backend.card(str(folder))
         request = Request(prompt="a fox", num_inference_steps=2, **changes)
         entries = paint(backend, library, resolve(request, card))
-        scripts.append((single.script(entries), str(folder)))
+        scripts.append((write_script(tmp_path, entries), str(folder)))
+        if name == "sd":
+            bundles.write_bundle(entries, tmp_path / "art.zip", model=folder)
+            with zipfile.ZipFile(tmp_path / "art.zip") as bundle:
+                bundle.extractall(tmp_path / "art")
+            scripts.append((tmp_path / "art" / "reproduce.py", None))
     # The last one lies about its seed: it must be found out.
     wrong = replace(entries[0], recipe=entries[0].recipe.replace(seed=2))
-    scripts.append((single.script([wrong]), str(folder)))
+    scripts.append((write_script(tmp_path, [wrong]), str(folder)))
 
     said = run_scripts(tmp_path, scripts)
 
+    assert said.count("identical  seed 7") == 2, said
     assert said.count("all identical\nexit 0\n") == len(scripts) - 1, said
     assert "DIFFERENT  seed 2" in said
     assert said.endswith("1 different\nexit 1\n")
@@ -256,31 +263,6 @@ def test_our_own_model_is_in_the_bundle(
             assert ("model/model_index.json" in bundle.namelist()) == is_inside
             readme = bundle.read("README.txt").decode()
         assert ("--model FOLDER" in readme) == (not is_inside)
-
-
-def test_the_script_finds_the_model_of_its_bundle(
-    backend: DiffusersBackend,
-    library: Library,
-    model_folder: Callable[[str], Path],
-    tmp_path: Path,
-) -> None:
-    """Unpacked, a bundle with its model needs no word about where the model is."""
-    folder = model_folder("sd")
-    request = Request(prompt="a fox", seeds=(1,), num_inference_steps=1, lock_width=1)
-    entries = paint(backend, library, resolve(request, backend.card(str(folder))))
-    bundles.write_bundle(entries, tmp_path / "art.zip", model=folder)
-    with zipfile.ZipFile(tmp_path / "art.zip") as bundle:
-        bundle.extractall(tmp_path / "art")
-
-    finished = subprocess.run(
-        [sys.executable, "reproduce.py"],
-        cwd=tmp_path / "art",
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-    assert finished.stdout.endswith("all identical\n"), finished.stdout + finished.stderr
 
 
 def test_equal_bundles_are_equal_files(library: Library, tmp_path: Path) -> None:

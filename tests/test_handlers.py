@@ -409,7 +409,7 @@ def test_stop_keeps_what_is_done_and_leaves_others_alone(
     painter.num_steps = math.inf
     stopped, done = follow(handlers, mine)[-1], follow(handlers, yours)[-1]
     assert {cell["state"] for cell in stopped.stage["cells"]} == {"stopped"}
-    assert (stopped.status["key"], stopped.stage["busy"]) == ("status_cancelled", False)
+    assert (stopped.status["key"], stopped.stage["busy"]) == ("status_cancelled_early", False)
     assert stopped.rail["rounds"] == []
     assert {cell["state"] for cell in done.stage["cells"]} == {"done"}
 
@@ -422,7 +422,7 @@ def test_stop_then_generate_runs_one_job_to_its_end(handlers: Handlers, painter:
     painter.num_steps = math.inf
     second = handlers.on_generate(ASKED, kept(first))
     assert follow(handlers, second)[-1].status["key"] == "status_done"
-    assert follow(handlers, first)[-1].status["key"] == "status_cancelled"
+    assert follow(handlers, first)[-1].status["key"] == "status_cancelled_early"
     assert len({call.thread for call in painter.calls}) == 1
 
 

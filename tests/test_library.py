@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +24,8 @@ from seedgrid.core.errors import InputError, LibraryError, PictureError
 from seedgrid.core.picture import new_id
 from seedgrid.formats import png, png_chunks
 from seedgrid.library import Library
-from seedgrid.library.queries import Sort, search_rows
+from seedgrid.library.pages import Sort
+from seedgrid.library.queries import search_rows
 
 
 @pytest.fixture
@@ -160,6 +162,23 @@ def test_a_recipe_is_remembered_under_its_passport_only(library: Library) -> Non
     other = "11" * 32
     assert library.remembered([recipe_id, other], entry.passport.digest) == {recipe_id: entry}
     assert library.remembered([recipe_id], "00" * 32) == {}
+
+
+def test_ten_thousand_new_recipes_are_a_few_questions(library: Library) -> None:
+    """A large matrix asked once a cell, and a hundred workers waited for that."""
+    known = library.add(make_picture())
+    asked = [known.recipe.id, *(f"{number:064x}" for number in range(1000))]
+    statements: list[str] = []
+
+    def count(*told: Any) -> None:
+        statements.append(told[2])
+
+    engine = library._storage.database._reader
+    sa.event.listen(engine, "before_cursor_execute", count)
+    found = library.remembered(asked, known.passport.digest)
+    sa.event.remove(engine, "before_cursor_execute", count)
+    assert found == {known.recipe.id: known}
+    assert len(statements) <= 10
 
 
 def test_the_file_of_a_picture(library: Library) -> None:
@@ -798,6 +817,7 @@ def test_threads_share_a_library(library: Library) -> None:
 ADD_TEN = """
 import sys
 from pathlib import Path
+from typing import Any
 from pictures import make_picture
 from seedgrid.library import Library
 with Library(Path(sys.argv[1])) as library:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
@@ -28,6 +30,14 @@ def replace(folder: Path) -> None:
     (folder / "other").replace(folder / "library.db")
 
 
+def copy_another_over(folder: Path) -> None:
+    with contextlib.closing(sqlite3.connect(folder / "other")) as other:
+        other.execute("CREATE TABLE pictures (number INTEGER)")
+        other.commit()
+    (folder / "library.db").write_bytes((folder / "other").read_bytes())
+    (folder / "other").unlink()
+
+
 def empty(folder: Path) -> None:
     (folder / "library.db").write_bytes(b"")
 
@@ -36,7 +46,7 @@ def delete(folder: Path) -> None:
     (folder / "library.db").unlink()
 
 
-@pytest.mark.parametrize("harm", [overwrite, replace, empty, delete])
+@pytest.mark.parametrize("harm", [overwrite, replace, copy_another_over, empty, delete])
 @pytest.mark.parametrize("has_read", [False, True])
 def test_a_database_that_is_lost_while_open_is_made_again(
     tmp_path: Path, harm: Callable[[Path], None], has_read: bool

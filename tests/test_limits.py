@@ -97,6 +97,12 @@ def test_json_is_bounded_before_it_is_built(body: bytes, reason: str) -> None:
     assert (status, reason in said) == (413, True)
 
 
+@pytest.mark.parametrize("body", [b"[NaN]", rb'["\ud800"]'])
+def test_what_nobody_can_read_is_not_called_too_much(body: bytes) -> None:
+    """It is as wrong when it is sent again in pieces."""
+    assert post("/gradio_api/queue/join", body)[0] == 400
+
+
 def test_a_long_prompt_with_many_commas_passes() -> None:
     """Commas and brackets inside a text are no values."""
     body = json.dumps({"data": ["a, [b], {c}\\" * 9_000, '\\",' * 9_000]}).encode()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,6 +26,8 @@ def test_workers_and_queue_are_told(tmp_path: Path) -> None:
     assert "# TYPE seedgrid_workers gauge\nseedgrid_workers 1\n" in text
     assert 'seedgrid_worker_pictures_total{worker="a\\"<b>"} 4\n' in text
     assert "seedgrid_queue_runs 0\n" in text
+    told = re.findall(r"^# HELP (\w+) .+\n# TYPE \1 (?:gauge|counter)\n\1", text, re.MULTILINE)
+    assert len(told) == text.count("# TYPE") == len(set(told))
     assert "<td>a&quot;&lt;b&gt;</td>" in page
     assert "Nothing waits or goes on." in page
 
@@ -48,3 +51,16 @@ def test_the_card_says_where_only_where_several_paint(tmp_path: Path, *, is_spre
     entry = replace(entry, passport=passport)
     card = pictures.card(entry, None, hint=None, lock=None, model=None, is_spread=is_spread)
     assert card["where"] == ("NVIDIA H200\\u202e" if is_spread else "")
+
+
+def test_the_card_tells_two_kinds_of_one_processor_apart(tmp_path: Path) -> None:
+    """Workers with other instructions give other bits, though the processor has one name."""
+    with Studio(library=tmp_path, backend=FakeBackend()) as studio:
+        entry = studio.grid("a fox", seeds="0", width=64, height=64)[0].entry
+    said = []
+    for kind in ("AVX2", "AVX512"):
+        update = {"device": "cpu", "device_name": "AMD EPYC", "cpu_capability": kind}
+        other = replace(entry, passport=entry.passport.model_copy(update=update))
+        card = pictures.card(other, None, hint=None, lock=None, model=None, is_spread=True)
+        said.append(card["where"])
+    assert said == ["AMD EPYC, AVX2", "AMD EPYC, AVX512"]

@@ -72,3 +72,13 @@ def test_a_final_is_told_by_its_size_and_what_is_varied_of_it_by_its_words(
     final = recipe.replace(start="f" * 64, strength=0.3, width=512, height=768)
     assert describe_change(recipe, final) == "512x768, strength 0.3"
     assert describe_change(final, final.replace(prompt="a fox, artsy")) == ", artsy"
+
+
+def test_a_grid_says_of_no_picture_that_it_was_changed(make_recipes: MakeRecipes) -> None:
+    """There is nothing before it; what a mix is made of is told share by share."""
+    assert {job.lineage.change for job in plan_grid(make_recipes())} == {""}
+    before = make_recipes()[0]
+    shares = (NoiseShare(seed=5, weight=0.1), NoiseShare(seed=7, weight=0.25))
+    assert (
+        describe_change(before, before.replace(noise_mix=shares)) == "10% of seed 5 + 25% of seed 7"
+    )

@@ -331,3 +331,11 @@ def test_a_path_without_a_file_is_named(tmp_path: Path, name: str) -> None:
         png.read(tmp_path / name)
 
     assert caught.value.code in {"picture_missing", "picture_unreadable"}
+    assert str(caught.value.data["value"]).startswith(str(tmp_path))
+
+
+def test_pixels_of_another_size_are_not_written() -> None:
+    """A recipe would be in the file that did not make it."""
+    with pytest.raises(PictureError) as caught:
+        png.encode(dataclasses.replace(PICTURE, pixels=PICTURE.pixels[1:]))
+    assert caught.value.code == "picture_altered"

@@ -22,7 +22,7 @@ from seedgrid.diffusion.portable.cases import CASES, numbers
 from seedgrid.diffusion.portable.golden import GOLDEN, GRID, SCHEDULERS
 from seedgrid.diffusion.portable.noise import normal
 from seedgrid.diffusion.portable.rules import EXACT, RULES
-from seedgrid.diffusion.portable.selftest import digest, grid_digest, run
+from seedgrid.diffusion.portable.selftest import check, digest, grid_digest, run
 from tests.portable.child import arguments, bundled, expected, paint, psnr_db, walk
 
 ROOT = Path(__file__).parent.parent
@@ -120,6 +120,17 @@ def test_scheduler_leads_where_the_definition_says(name: str) -> None:
         led = walk(name)
     assert digest(led) == SCHEDULERS[name]
     torch.testing.assert_close(led, walk(name), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_threads_do_not_show_in_a_bit(threads: int) -> None:
+    """Each computes other pieces; operations and the tiny grid stay what they are."""
+    torch.set_num_threads(threads)
+    try:
+        assert check() == ()
+        assert grid_digest(bundled()) == GRID
+    finally:
+        torch.set_num_threads(1)
 
 
 def test_tiny_grid_of_the_bundled_model_has_the_golden_hash() -> None:

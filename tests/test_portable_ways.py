@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from seedgrid.diffusion.portable import contraction, portable, windows, winograd
+from seedgrid.diffusion.portable import contraction, portable, threads, windows, winograd
 from seedgrid.diffusion.portable.cases import numbers
 from seedgrid.diffusion.portable.grids import anchor, largest
 from seedgrid.diffusion.portable.weights import WeightCache, compact, make_ready
@@ -70,6 +70,32 @@ def test_winograds_way_is_not_taken_where_nothing_proves_it_exact() -> None:
     """Weights that are all as large as the largest could fill the 53 bits."""
     weights = torch.ones(96, 640, 3, 3) * 1.9
     assert winograd.transformed_weights(make_ready(weights.reshape(1, 96, 640, 9)), (3, 3)) is None
+
+
+def test_pieces_are_spread_over_threads_that_compute_alone() -> None:
+    """In order, with one of torch's threads and no gradients each; the caller keeps its number."""
+    torch.set_num_threads(3)
+
+    def work(piece: int) -> tuple[int, int, bool]:
+        inner = threads.spread(lambda part: part + 10, (piece, piece))  # computed where it is
+        return inner[0], torch.get_num_threads(), torch.is_grad_enabled()
+
+    assert threads.spread(work, range(7)) == [(10 + piece, 1, False) for piece in range(7)]
+    assert torch.get_num_threads() == 3
+    with pytest.raises(ZeroDivisionError):
+        threads.spread(lambda piece: 1 // piece, (1, 0, 2))
+
+
+@pytest.mark.parametrize(
+    ("length", "most", "least"), [(7, 2, 1), (8, 8, 5), (1, 9, 1), (0, 9, 1), (100, 30, 9)]
+)
+def test_cuts_hold_everything_once(length: int, most: int, least: int) -> None:
+    """Equal parts in order, none longer than is said, and an even share for every thread."""
+    torch.set_num_threads(2)
+    parts = threads.cuts(length, most, least)
+    assert [place for part in parts for place in range(length)[part]] == list(range(length))
+    assert all(part.stop - part.start <= most for part in parts)
+    assert len(parts) == 1 or len(parts) % 2 == 0
 
 
 @pytest.mark.parametrize("tile_bytes", [1, 5000, 60_000, 1 << 30])

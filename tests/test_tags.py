@@ -15,7 +15,7 @@ from seedgrid.core.errors import InputError
 from seedgrid.core.picture import new_id
 from seedgrid.core.tags import MAX_TAG_CHARACTERS, MAX_TAGS, changed_tags, check_tag, readable_tags
 from seedgrid.library import Library
-from seedgrid.library.queries import Sort
+from seedgrid.library.pages import Sort
 
 
 @pytest.fixture

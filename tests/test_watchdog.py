@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,9 +13,10 @@ from stores import MakeRecipes, MemoryStore
 
 from seedgrid.core.errors import RunCancelled, RunError
 from seedgrid.core.plan import plan_grid
-from seedgrid.core.recipe import Recipe
+from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.diffusion.backend import Backend, Outcome, Placement, Watch
 from seedgrid.engine import Engine, Patience
+from seedgrid.engine.saving import Saver
 from seedgrid.engine.watchdog import Pulse, Watchdog
 from seedgrid.testing.fake import FakeBackend, Fault
 
@@ -86,6 +89,23 @@ def test_what_ends_a_thread_in_the_library_ends_only_the_run(make_recipes: MakeR
         store.error = None
         after = engine.submit(plan_grid(make_recipes(seeds=(1,))), owner="a")
         assert len(after.result(SOON_S)) == 1
+
+
+def test_what_ends_a_thread_while_it_saves_several_batches_is_told_to_each(
+    make_recipes: MakeRecipes,
+) -> None:
+    """Saved together they were told nothing, and whoever painted them waited for ever."""
+    store, saver, may_save = MemoryStore(), Saver(), threading.Event()
+    store.error = SystemExit()  # type: ignore[assignment] # as above
+    jobs = plan_grid(make_recipes(seeds=(1, 2)))
+    run: Any = SimpleNamespace(library=store, jobs=jobs)
+    pixels = np.zeros((64, 64, 3), np.uint8)
+    saver.submit(may_save.wait)
+    saved = [saver.save(run, [(cell, pixels)], Passport()) for cell in (0, 1)]
+    may_save.set()
+
+    assert [type(each.exception(SOON_S)) for each in saved] == [SystemExit, SystemExit]
+    saver.close()
 
 
 def test_a_backend_that_ignores_stop_is_left_behind(make_recipes: MakeRecipes) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
@@ -11,9 +11,8 @@ from seedgrid.cli import options
 from seedgrid.cli.output import complain, picture_row, say, say_json, say_table
 from seedgrid.core.entry import Entry
 from seedgrid.core.tags import check_tag
+from seedgrid.library.pages import Sort
 from seedgrid.studio import Studio
-
-Sort = Literal["newest", "oldest", "favourites", "words"]
 
 app = typer.Typer(help="List the library, tag what is in it; `library check` finds and repairs.")
 

@@ -102,9 +102,11 @@ def _version(name: str) -> str:
 
 def _portable_self_test() -> str:
     """Compare this machine's portable arithmetic with the hashes that never change."""
-    from seedgrid.diffusion.portable.selftest import check
+    from seedgrid.diffusion.portable.selftest import check, check_grid
+    from seedgrid.models.registry import bundled_folder
 
-    wrong = check()
+    folder = bundled_folder()
+    wrong = (*check(), *(check_grid(folder) if folder.is_dir() else ()))
     return f"DIFFERENT: {', '.join(wrong)}" if wrong else "holds"
 
 

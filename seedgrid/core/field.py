@@ -13,6 +13,15 @@ from seedgrid.core.card import ModelCard
 Effect = Literal["other", "last", "same"]
 Widget = Literal["bar", "words", "lines", "text", "number", "choice", "switch"]
 
+NUMBER: Final = re.compile(r"[-+]?[\d.]++(?:,\d++)?")
+NAME: Final = re.compile(r"[^\s,;]++")
+LINE: Final = re.compile(r"[^,;]++")
+TEXT: Final = re.compile(r"[^;]++")
+SEEDS: Final = re.compile(r"\d[\d-]*+")
+SIZE: Final = re.compile(r"\d[\dx×]*+")
+LORA: Final = re.compile(r"(?:[^\s,;:]{1,80}+[ :] {0,4}+)?+[-+]?[\d.]++")
+"""What a value looks like behind the name of its field, in a variation."""
+
 
 def _as_it_is(text: str) -> str:
     return text
@@ -55,7 +64,7 @@ class Field:
     """
 
     name: str
-    belongs: Literal["recipe", "placement", "run"]
+    belongs: Literal["recipe", "placement", "run"] = "recipe"
     fills: tuple[str, ...] = ()
     value_type: type[str | int | float | bool] = str
     default: str | bool | None = None

@@ -9,13 +9,12 @@ The page's form and what fills it in, the options of the command line, links, im
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, Final, get_args
 
 from seedgrid.core import checks
-from seedgrid.core.field import Field
+from seedgrid.core.field import LINE, LORA, NAME, NUMBER, SEEDS, SIZE, TEXT, Field
 from seedgrid.core.loras import write_tags
 from seedgrid.core.mixes import read_mix, write_decimal, write_mix
 from seedgrid.core.recipe import (
@@ -30,16 +29,6 @@ from seedgrid.core.seeds import format_seeds, parse_seeds
 
 AUTO: Final = "auto"
 """What a list offers first: as the model's card says."""
-
-
-NUMBER: Final = re.compile(r"[-+]?[\d.]++(?:,\d++)?")
-NAME: Final = re.compile(r"[^\s,;]++")
-LINE: Final = re.compile(r"[^,;]++")
-TEXT: Final = re.compile(r"[^;]++")
-SEEDS: Final = re.compile(r"\d[\d-]*+")
-SIZE: Final = re.compile(r"\d[\dx×]*+")
-LORA: Final = re.compile(r"(?:[^\s,;:]{1,80}+[ :] {0,4}+)?+[-+]?[\d.]++")
-"""What a value looks like behind the name of its field, in a variation."""
 
 
 def _auto_is_open(text: str) -> str | None:
@@ -57,7 +46,6 @@ def _write_size(size: tuple[int, int]) -> str:
 FIELDS: Final = (
     Field(
         name="prompt",
-        belongs="recipe",
         fills=("prompt",),
         read=partial(checks.check_prompt, field="prompt"),
         reads_blank=True,
@@ -67,7 +55,6 @@ FIELDS: Final = (
     ),
     Field(
         name="typed",
-        belongs="recipe",
         fills=("typed_prompt",),
         read=partial(checks.check_prompt, field="prompt"),
         check=lambda text, _: checks.check_prompt(text, field="prompt"),
@@ -75,7 +62,6 @@ FIELDS: Final = (
     ),
     Field(
         name="seeds",
-        belongs="recipe",
         fills=("seeds",),
         default="0-3",
         read=parse_seeds,
@@ -88,7 +74,6 @@ FIELDS: Final = (
     ),
     Field(
         name="negative",
-        belongs="recipe",
         fills=("negative_prompt",),
         default="",
         read=partial(checks.check_prompt, field="negative"),
@@ -101,7 +86,6 @@ FIELDS: Final = (
     ),
     Field(
         name="weights",
-        belongs="recipe",
         fills=("weights",),
         value_type=bool,
         default=False,
@@ -115,7 +99,6 @@ FIELDS: Final = (
     Field(name="more_prompts", belongs="run", widget="lines", is_expert=True),
     Field(
         name="mix",
-        belongs="recipe",
         fills=("noise_mix",),
         read=read_mix,
         write=write_mix,
@@ -127,7 +110,6 @@ FIELDS: Final = (
     ),
     Field(
         name="steps",
-        belongs="recipe",
         fills=("num_inference_steps",),
         value_type=int,
         low=1,
@@ -143,7 +125,6 @@ FIELDS: Final = (
     ),
     Field(
         name="guidance",
-        belongs="recipe",
         fills=("guidance_scale",),
         value_type=float,
         high=MAX_GUIDANCE,
@@ -159,7 +140,6 @@ FIELDS: Final = (
     ),
     Field(
         name="size",
-        belongs="recipe",
         fills=("width", "height"),
         low=MIN_SIZE_PX,
         high=MAX_SIZE_PX,
@@ -175,7 +155,6 @@ FIELDS: Final = (
     ),
     Field(
         name="scheduler",
-        belongs="recipe",
         fills=("scheduler",),
         read=_auto_is_open,
         check=checks.check_scheduler,
@@ -189,7 +168,6 @@ FIELDS: Final = (
     ),
     Field(
         name="determinism",
-        belongs="recipe",
         fills=("determinism",),
         check=checks.check_determinism,
         choices=lambda _: ("strict", "seeded", "off"),
@@ -201,7 +179,6 @@ FIELDS: Final = (
     ),
     Field(
         name="start",
-        belongs="recipe",
         fills=("start",),
         read=checks.parse_start,
         check=checks.check_start,
@@ -213,7 +190,6 @@ FIELDS: Final = (
     ),
     Field(
         name="strength",
-        belongs="recipe",
         fills=("strength",),
         value_type=float,
         high=1,
@@ -228,7 +204,6 @@ FIELDS: Final = (
     ),
     Field(
         name="lora",
-        belongs="recipe",
         fills=("loras",),
         write=lambda loras: write_tags("", loras).strip(),
         varies=LORA,
@@ -241,7 +216,6 @@ FIELDS: Final = (
     ),
     Field(
         name="model",
-        belongs="recipe",
         fills=("model",),
         read=str.strip,
         widget="choice",
@@ -260,7 +234,6 @@ FIELDS: Final = (
     ),
     Field(
         name="dtype",
-        belongs="recipe",
         fills=("dtype",),
         read=_auto_is_open,
         check=checks.check_dtype,
@@ -284,7 +257,6 @@ FIELDS: Final = (
     ),
     Field(
         name="portable",
-        belongs="recipe",
         fills=("portable",),
         value_type=bool,
         default=False,
@@ -297,7 +269,6 @@ FIELDS: Final = (
     ),
     Field(
         name="width",
-        belongs="recipe",
         fills=("lock_width",),
         value_type=int,
         low=1,

@@ -30,14 +30,15 @@ def picture_filename(prompt: str, seed: int) -> str:
 
 def unlike_each_other(names: Iterable[str]) -> list[str]:
     """Return the names in their order; one that was there before gets a number, `fox-2.png`."""
-    given: dict[str, None] = {}
+    given: dict[str, int] = {}  # and the last number that each got
     for name in names:
         stem, dot, ending = name.rpartition(".")
-        other, number = name, 1
+        other, number = name, given.get(name, 1)
         while other in given:
             number += 1
             other = f"{stem}-{number}{dot}{ending}"
-        given[other] = None
+        given[name] = number
+        given[other] = 1
     return list(given)
 
 

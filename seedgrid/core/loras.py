@@ -66,7 +66,7 @@ def rescaled(loras: Sequence[Lora], text: str) -> tuple[Lora, ...]:
     Raises:
         InputError: `lora_none`: there is none, or none of that name; `lora_scale`.
     """
-    *name, number = text.replace(":", " ").split()
+    *name, number = text.replace(":", " ").split() or [""]
     scale, wanted = read_scale(number), " ".join(name)
     if not loras or (wanted and wanted not in {lora.id for lora in loras}):
         raise InputError("lora_none", field="vary", value=wanted or text)

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +69,24 @@ def pixels_sha256(pixels: Pixels) -> str:
         pixels: Shape (height, width, 3), uint8.
     """
     return hashlib.sha256(np.ascontiguousarray(pixels).data).hexdigest()
+
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+def without_circles(parents: Mapping[Key, Key | None]) -> dict[Key, Key | None]:
+    """Cut each circle of parents at one place: files from elsewhere may say that there is one."""
+    found: dict[Key, Key | None] = {}
+    for start in parents:
+        path: dict[Key, None] = {}
+        step: Key | None = start
+        while step is not None and step not in found and step not in path:
+            path[step] = None
+            step = parents[step]
+        found |= {each: parents[each] for each in path}
+        if step is not None and step in path:
+            found[step] = None
+    return {each: found[each] for each in parents}
 
 
 def new_id() -> str:

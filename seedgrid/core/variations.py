@@ -67,10 +67,10 @@ def read_variation(text: str) -> Variation:
     """Read one line as people write it.
 
     Raises:
-        InputError: `vary_noise`: it would change the noise itself; or a value that its field
-            cannot read.
+        InputError: `vary_noise`: it would change the noise itself; a value that its field cannot
+            read; or as `check_prompt`.
     """
-    rest, settings = text.strip(), {}
+    rest, settings = check_prompt(text, field="vary").strip(), {}
     while (taken := _taken(rest)) is not None:
         row, value, after = taken
         if row.keeps_noise:

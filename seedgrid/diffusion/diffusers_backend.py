@@ -117,7 +117,8 @@ class DiffusersBackend:
     def try_portable(self, recipe: Recipe, placement: Placement) -> PortableTrial:
         """Return what a trial found of portable arithmetic where a recipe would be painted."""
         with _scope(recipe, placement):
-            return try_portable(self._pipelines.get(recipe, placement).device, placement)
+            device = self._pipelines.get(recipe, placement).device
+            return try_portable(device, current_passport(device, placement))
 
     def rehash(self, recipe: Recipe) -> None:
         """Compare every byte of a model's and its LoRAs' weights with what a recipe names."""
@@ -154,12 +155,13 @@ class DiffusersBackend:
                 return (self._enlarger.paint(first, pick_device(placement.device), watch),)
             loaded = self._pipelines.get(first, placement)
             loaded.check_settings(first)
+            passport = current_passport(loaded.device, placement)
             if first.is_portable:
-                check_portable(loaded.device, placement)
+                check_portable(loaded.device, passport)
             watch.noise(lambda: loaded.preview.of_noise(recipes))
             # Shortcuts were compared bit for bit with torch's own arithmetic only.
             shortcuts = () if first.is_portable else self._accelerators
-            quickened = _quickened(shortcuts, first, loaded, placement)
+            quickened = _quickened(shortcuts, first, passport)
             with self._untouched(loaded, first):
                 return paint_batch(recipes, loaded, watch, quickened)
 
@@ -182,7 +184,7 @@ class DiffusersBackend:
         with _scope(recipe, placement):
             loaded = self._pipelines.get(recipe, placement)
             probed = [each for each in self._accelerators if each.is_probed]
-            quickened = _quickened(probed, recipe, loaded, placement)
+            quickened = _quickened(probed, recipe, current_passport(loaded.device, placement))
 
             def compute(recipes: Sequence[Recipe], watching: Watching) -> list[torch.Tensor]:
                 @contextmanager
@@ -211,11 +213,8 @@ class DiffusersBackend:
         loaded.check_untouched(recipe)
 
 
-def _quickened(
-    accelerators: Sequence[Accelerator], recipe: Recipe, loaded: Loaded, placement: Placement
-) -> Around:
+def _quickened(accelerators: Sequence[Accelerator], recipe: Recipe, passport: Passport) -> Around:
     """Return what lets a call take quicker ways, which are told all that may change their bits."""
-    passport = current_passport(loaded.device, placement)
     loras = [(lora.weights_sha256, lora.scale) for lora in recipe.loras]
     context = f"{recipe.model.weights_sha256}|{recipe.dtype}|{loras}|{passport.digest}"
     return partial(all_used_by, accelerators=accelerators, context=context)

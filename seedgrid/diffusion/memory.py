@@ -19,8 +19,15 @@ logger = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
-_SAID: Final = ("can't allocate memory", "not enough memory", "out of memory")
-"""By torch's allocators, as plain RuntimeErrors, on Linux and macOS, Windows, and some devices."""
+_SAID: Final = (
+    "can't allocate memory",
+    "cannot allocate memory",
+    "not enough memory",
+    "out of memory",
+    "can't start new thread",
+)
+"""By torch's allocators, on Linux and macOS, Windows, and some devices; by the readers of files,
+which map them; and by Python of a thread, whose stack found no room."""
 
 _ONEDNN: Final = frozenset({"could not create a primitive", "could not execute a primitive"})
 """All that oneDNN says when memory for its code or its work is refused, seen under a real limit.
@@ -30,13 +37,19 @@ What it does not support it says otherwise: no primitive *descriptor*.
 
 
 def is_memory_error(error: BaseException) -> bool:
-    """Tell whether an error means that memory was full, whoever raised it."""
-    if isinstance(error, torch.OutOfMemoryError | MemoryError):
-        return True
-    said = str(error)
-    return isinstance(error, RuntimeError) and (
-        said.strip() in _ONEDNN or any(words in said for words in _SAID)
-    )
+    """Tell whether an error means that memory was full, whoever raised it.
+
+    A library that could not read a file says so, and of why only in the error that it met.
+    """
+    met: BaseException | None = error
+    while met is not None:
+        said = str(met).strip()
+        if isinstance(met, torch.OutOfMemoryError | MemoryError) or said in _ONEDNN:
+            return True
+        if any(words in said.lower() for words in _SAID):
+            return True
+        met = met.__cause__ or met.__context__
+    return False
 
 
 def within_memory(
@@ -61,7 +74,7 @@ def within_memory(
     for is_last in (False, True):
         try:
             return work()
-        except (MemoryError, RuntimeError) as error:
+        except Exception as error:
             if not is_memory_error(error):
                 raise
         # Only out here, where the exception and the tensors its traceback holds are gone, can the

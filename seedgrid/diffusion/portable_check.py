@@ -5,16 +5,14 @@ from __future__ import annotations
 import torch
 
 from seedgrid.core.errors import RunError
-from seedgrid.diffusion.backend import Placement
-from seedgrid.diffusion.environment import current_passport
+from seedgrid.core.recipe import Passport
 from seedgrid.diffusion.portable_trial import PortableTrial, keep_trial, recall_trial
 
 
-def try_portable(device: torch.device, placement: Placement) -> PortableTrial:
+def try_portable(device: torch.device, passport: Passport) -> PortableTrial:
     """Return what a trial found; it takes some seconds and is remembered by passport."""
     from seedgrid.diffusion.portable import selftest  # see arithmetic.py
 
-    passport = current_passport(device, placement)
     trial = recall_trial(passport)
     if trial is None:
         trial = PortableTrial(wrong=selftest.check(device), times=selftest.cost(device))
@@ -22,12 +20,12 @@ def try_portable(device: torch.device, placement: Placement) -> PortableTrial:
     return trial
 
 
-def check_portable(device: torch.device, placement: Placement) -> None:
+def check_portable(device: torch.device, passport: Passport) -> None:
     """Refuse to call a picture portable whose arithmetic is not that of the definition.
 
     Raises:
         RunError: `portable_wrong_here`.
     """
-    wrong = try_portable(device, placement).wrong
+    wrong = try_portable(device, passport).wrong
     if wrong:
         raise RunError("portable_wrong_here", value=", ".join(wrong))

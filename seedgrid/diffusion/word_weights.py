@@ -85,4 +85,6 @@ def token_weights(tokenizer: Any, pieces: Pieces, num_tokens: int) -> list[float
         end = len(ids) - 1
         weights[place:end] = [weight] * max(0, end - place)
         place = max(place, end)
+        if place == num_tokens - 1:  # What follows is cut off, and reading it takes its square.
+            break
     return weights

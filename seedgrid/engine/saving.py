@@ -122,7 +122,7 @@ def _saved_together(some: Sequence[_Batch]) -> bool:
     pictures = [picture for batch in some for picture in batch.pictures.values()]
     try:
         entries = iter(some[0].run.library.add_together(pictures))
-    except Exception as error:  # noqa: BLE001 (alone, the batch that it is about raises it again)
+    except BaseException as error:  # noqa: BLE001 (alone, the batch that it is about raises it again)
         logger.info("%d batches are saved one by one: %s", len(some), error)
         return False
     for batch in some:

@@ -176,7 +176,7 @@ class Worker:
                         self._saver.submit(turn.abandon)
             self._saver.close()
             self._backend.close()
-        except Exception:  # The thread's edge; `gone` is set whatever happens.
+        except BaseException:  # The thread's edge; `gone` is set whatever happens.
             logger.exception("the backend could not be closed")
         finally:
             self.gone.set()

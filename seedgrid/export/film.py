@@ -22,9 +22,10 @@ SUFFIXES: Final = (".webp", ".gif")
 
 _NOISE_MS: Final = 700
 _STEPS_MS: Final = 3000
+"""All steps together, where each may then stand as long as this:"""
 _STEP_MS: Final = (60, 450)
 _END_MS: Final = 2200
-_QUALITY: Final = 82
+_WEBP_QUALITY: Final = 82
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,8 +33,8 @@ class Film:
     """What was seen while a picture was painted again.
 
     Attributes:
-        steps: The noise and the steps, small, RGB.
-        end: The finished picture, RGB.
+        steps: The noise and the previews of the steps, (height, width, 3) each.
+        end: The finished picture, as large as it is.
         is_same: Whether it came out bit for bit as the one that was asked for.
     """
 
@@ -57,7 +58,7 @@ def write_film(film: Film, path: Path) -> None:
     if suffix not in SUFFIXES:
         raise InputError("film_suffix", field="film", value=path.name)
     first, *others = _frames(film)
-    how = {"quality": _QUALITY} if suffix == ".webp" else {"optimize": True}
+    how = {"quality": _WEBP_QUALITY} if suffix == ".webp" else {"optimize": True}
     with open_atomically(path) as file:
         first.save(
             file,

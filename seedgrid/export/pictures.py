@@ -33,27 +33,27 @@ def packed_pictures(entries: Sequence[Entry]) -> Iterator[bytes]:
     if not there:
         raise InputError("export_nothing", field="picture")
     names = unlike_each_other(picture_filename(e.recipe.prompt, e.recipe.seed) for e in there)
-    made = _Made()
-    # PNGs are packed already. But what is stored as it is and comes in pieces has no length ahead,
-    # and some readers take that for the end: packed without packing, they all read it.
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED, compresslevel=0) as archive:
+    pieces = _Pieces()
+    # PNGs are compressed already. But a stored member that comes in pieces has no length in its
+    # header, and some readers stop there; deflated at level 0, which all read, it says its end.
+    with zipfile.ZipFile(pieces, "w", zipfile.ZIP_DEFLATED, compresslevel=0) as archive:
         for name, entry in zip(names, there, strict=True):
             with suppress(FileNotFoundError):  # It was deleted since.
-                yield from _member(archive, made, name, entry)
-    yield made.taken()
+                yield from _member(archive, pieces, name, entry)
+    yield pieces.taken()
 
 
-def _member(archive: zipfile.ZipFile, made: _Made, name: str, entry: Entry) -> Iterator[bytes]:
+def _member(archive: zipfile.ZipFile, pieces: _Pieces, name: str, entry: Entry) -> Iterator[bytes]:
     member = zipfile.ZipInfo(name, DATE)
     member.compress_type = zipfile.ZIP_DEFLATED
     with entry.path.open("rb") as file, archive.open(member, "w") as target:
         while piece := file.read(_PIECE_BYTES):
             target.write(piece)
-            yield made.taken()
+            yield pieces.taken()
 
 
-class _Made(io.RawIOBase):
-    """Where the archive is written to, until it is taken from there."""
+class _Pieces(io.RawIOBase):
+    """A file that holds what was written since it was last taken."""
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []

@@ -18,6 +18,7 @@ from PIL import Image, ImageDraw
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError
+from seedgrid.core.picture import without_circles
 from seedgrid.core.plain import one_line
 from seedgrid.export import sheets
 from seedgrid.export.contact_sheets import cell_of, rounds_of
@@ -148,15 +149,17 @@ def _places(entries: Sequence[Entry]) -> list[_Place]:
     number_of = {
         entry.id: (n, at) for n, made in enumerate(rounds) for at, entry in enumerate(made)
     }
-    parents = [number_of.get(made[0].lineage.parent_id or "") for made in rounds]
+    said = [number_of.get(made[0].lineage.parent_id or "") for made in rounds]
+    above = without_circles({n: place[0] if place else None for n, place in enumerate(said)})
+    parents = [None if above[n] is None else place for n, place in enumerate(said)]
     chosen = {entry.lineage.parent_id for entry in entries}
     places: dict[int, _Place] = {}
     free: dict[int, tuple[int, int]] = {}  # by depth: the first free column, and the gaps before it
     for number, depth in _walk(parents):
         made, parent = rounds[number], parents[number]
         across = min(len(made), max(4, round(len(made) ** 0.5)))
-        above = places[parent[0]] if parent else None
-        start = (above.left, above.gaps) if above else (0, 0)
+        over = places[parent[0]] if parent else None
+        start = (over.left, over.gaps) if over else (0, 0)
         left, gaps = max(start, free.get(depth, (0, 0)))
         cells = tuple(cell_of(e, e.lineage.change, chosen=e.id in chosen) for e in made)
         places[number] = _Place(cells, depth, left, gaps, across, parent)

@@ -27,6 +27,9 @@ HEAD: Final = "m004"
 
 _MIGRATIONS: Final = Path(__file__).parent / "migrations"
 _DAMAGED: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+_ANOTHERS: Final = ("no such table", "no such column")
+"""What SQLite says of a database that is none of ours."""
+_OURS: Final = "SELECT 1 FROM pictures, recipes, passports, seals LIMIT 0"
 _LOCKED: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 _READ_ONLY: Final = frozenset({sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH})
 
@@ -160,7 +163,7 @@ class Database:
         with contextlib.ExitStack() as stack:
             stack.enter_context(self._refusals())
             try:
-                connection = stack.enter_context(engine.begin())
+                connection = self._begun(engine, stack)
             except sa.exc.DatabaseError as error:
                 self._note(error)
                 if not (self._is_damaged and self._may_mend()):
@@ -168,6 +171,15 @@ class Database:
                 self._make_sure()
                 connection = stack.enter_context(engine.begin())
             yield connection
+
+    def _begun(self, engine: sa.Engine, stack: contextlib.ExitStack) -> sa.Connection:
+        """Begin, and make sure that it is our database: another may have been copied over it."""
+        with contextlib.ExitStack() as begun:
+            connection = begun.enter_context(engine.begin())
+            if self._may_mend():
+                connection.exec_driver_sql(_OURS)
+            stack.push(begun.pop_all())
+        return connection
 
     def _may_mend(self) -> bool:
         return self._mend is not None and self._mender != threading.get_ident()
@@ -239,6 +251,6 @@ def _translated(error: sa.exc.DBAPIError, path: Path) -> LibraryError:
         return LibraryError("library_locked", value=str(path))
     if code in _READ_ONLY:
         return LibraryError("folder_read_only", value=str(path.parent))
-    if code in _DAMAGED:
+    if code in _DAMAGED or str(cause).startswith(_ANOTHERS):
         return LibraryError("library_damaged", value=str(path))
     return LibraryError("folder_refuses", value=str(path), reason=str(cause))

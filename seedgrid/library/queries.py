@@ -6,21 +6,17 @@ what the first does.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final, Literal, TypedDict
+from collections.abc import Sequence
+from typing import Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy.sql.base import ReadOnlyColumnCollection
 
-from seedgrid.core.entry import Entry
+from seedgrid.library.pages import Search, Sort
 from seedgrid.library.tables import ENTRIES, PICTURES, SEALS, written_tags
 
 Rows = Sequence[sa.RowMapping]
 Columns = ReadOnlyColumnCollection[str, sa.Column[Any]]
-
-Sort = Literal["newest", "oldest", "favourites", "words"]
-"""In which order many pictures or works come; favourites and words begin with the newest, too."""
 
 _WORDS: Final = sa.table("words", sa.column("rowid"), sa.column("words"))
 _PIECE: Final = 3
@@ -37,71 +33,16 @@ _REMEMBERED: Final = (
     .order_by(PICTURES.c.number.desc())
     .limit(4)
 )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Page:
-    """Some pictures of an answer, newest first.
-
-    Attributes:
-        after: Where the next page goes on; None at the end.
-        times: Of pictures that stand for several equal ones, how many, by id.
-    """
-
-    entries: tuple[Entry, ...]
-    after: int | None = None
-    times: Mapping[str, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Work:
-    """A tree of choices in one line.
-
-    Attributes:
-        id: The `work_id` of its pictures.
-        cover: Its newest picture.
-        num_pictures: How many there are, the trash left out.
-        times: How many works there are with just its recipes and pixels; it is the newest of them.
-    """
-
-    id: str
-    cover: Entry
-    num_pictures: int
-    times: int = 1
-
-
-@dataclass(frozen=True, kw_only=True)
-class WorkPage:
-    """Some works, the one with the newest picture first.
-
-    Attributes:
-        after: Where the next page goes on; None at the end.
-    """
-
-    works: tuple[Work, ...]
-    after: int | None = None
-
-
-class Search(TypedDict, total=False):
-    """What else is looked for; what is absent, or None, does not matter.
-
-    Attributes:
-        model: The model's id.
-        seed: The seed.
-        favourite: Only favourites, or only the others.
-        since: The earliest time, ISO 8601, or the beginning of one: `"2026-11"`.
-        until: The time before which, ISO 8601, or the beginning of one.
-        trashed: Look in the trash instead.
-        tag: Only pictures with this tag.
-    """
-
-    model: str | None
-    seed: int | None
-    favourite: bool | None
-    since: str | None
-    until: str | None
-    trashed: bool
-    tag: str | None
+_AT_ONCE: Final = 500
+"""So many ids are looked for by one question."""
+_KNOWN: Final = (
+    sa.select(PICTURES.c.recipe_id)
+    .distinct()
+    .where(
+        PICTURES.c.recipe_id.in_(sa.bindparam("recipes", expanding=True)),
+        PICTURES.c.passport_id == sa.bindparam("passport"),
+    )
+)
 
 
 def search_rows(
@@ -337,6 +278,17 @@ def remembered_rows(connection: sa.Connection, recipe_id: str, passport_id: str)
     """Return the rows of sealed pictures of this recipe and this passport, newest first."""
     found = connection.execute(_REMEMBERED, {"recipe": recipe_id, "passport": passport_id})
     return found.mappings().all()
+
+
+def known_recipes(
+    connection: sa.Connection, recipe_ids: Sequence[str], passport_id: str
+) -> set[str]:
+    """Return which of these recipes have any picture under this passport."""
+    found: set[str] = set()
+    for start in range(0, len(recipe_ids), _AT_ONCE):
+        some = list(recipe_ids[start : start + _AT_ONCE])
+        found |= {*connection.scalars(_KNOWN, {"recipes": some, "passport": passport_id})}
+    return found
 
 
 def starting_with(text: str) -> sa.ColumnElement[bool]:

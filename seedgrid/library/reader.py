@@ -22,7 +22,8 @@ from seedgrid.core.errors import InputError, LibraryError
 from seedgrid.core.tags import Collection
 from seedgrid.library import mending, queries
 from seedgrid.library.checkup import Report
-from seedgrid.library.queries import Page, Rows, Search, Sort, Work, WorkPage
+from seedgrid.library.pages import Page, Search, Sort, Work, WorkPage
+from seedgrid.library.queries import Rows
 from seedgrid.library.storage import LibraryStorage
 from seedgrid.library.tables import PICTURES, DamagedRowError, read_tags
 
@@ -79,9 +80,11 @@ class LibraryReader:
             By recipe id; one that is not known is not in it.
         """
         with self._storage.database.reads() as connection:
+            known = queries.known_recipes(connection, recipe_ids, passport_digest)
             rows = [
                 row
-                for recipe_id in dict.fromkeys(recipe_ids)
+                for recipe_id in recipe_ids
+                if recipe_id in known
                 for row in queries.remembered_rows(connection, recipe_id, passport_digest)
             ]
         found: dict[str, Entry] = {}

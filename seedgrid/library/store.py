@@ -43,6 +43,9 @@ _BESIDE_PIXELS: Final = 16 * 1024
 class Library(LibraryReader):
     """Every picture made, with its lineage, its marks and its file.
 
+    A change of marks is made to all of the pictures that it names, or to none: an `InputError`
+    (`picture_unknown`) or a `LibraryError` leaves everything as it was.
+
     Args:
         folder: Made if it is not there.
         busy_timeout_s: How long to wait for another process that writes.
@@ -167,62 +170,32 @@ class Library(LibraryReader):
             return self._storage.confirm(picture_id)
 
     def set_favourite(self, picture_id: str, favourite: bool) -> Entry:
-        """Mark or unmark a favourite.
-
-        Raises:
-            InputError: `picture_unknown`.
-            LibraryError: Nothing has changed.
-        """
+        """Mark or unmark a favourite."""
         return self.set_favourites((picture_id,), favourite)[0]
 
     def set_favourites(self, picture_ids: Sequence[str], favourite: bool) -> tuple[Entry, ...]:
-        """Mark or unmark favourites, all of them or none.
-
-        Raises:
-            InputError: `picture_unknown`.
-            LibraryError: Nothing has changed.
-        """
+        """Mark or unmark favourites."""
         return self._change(picture_ids, favourite=favourite)
 
     def set_note(self, picture_id: str, note: str) -> Entry:
-        """Write a note to a picture, in place of the one before.
-
-        Raises:
-            InputError: `picture_unknown`, or the note is too long for text.
-            LibraryError: Nothing has changed.
-        """
+        """Write a note to a picture, in place of the one before; too long a one is refused."""
         return self._change((picture_id,), note=check_prompt(note, field="note"))[0]
 
     def tag(
         self, picture_ids: Sequence[str], *, add: Sequence[str] = (), remove: Sequence[str] = ()
     ) -> tuple[Entry, ...]:
-        """Put tags on pictures and take others off, of all of them or none.
-
-        Raises:
-            InputError: `picture_unknown`, or as `core.tags.changed_tags`.
-            LibraryError: Nothing has changed.
-        """
+        """Put tags on pictures and take others off; refused as by `core.tags.changed_tags`."""
         return self._change_each(
             picture_ids,
             lambda entry: {"tags": changed_tags(entry.tags, add=add, remove=remove)},
         )
 
     def trash(self, *picture_ids: str) -> tuple[Entry, ...]:
-        """Put pictures into the trash, all or none; their files stay.
-
-        Raises:
-            InputError: `picture_unknown`.
-            LibraryError: Nothing has changed.
-        """
+        """Put pictures into the trash; their files stay."""
         return self._change(picture_ids, trashed=True)
 
     def restore(self, *picture_ids: str) -> tuple[Entry, ...]:
-        """Take pictures out of the trash, all or none.
-
-        Raises:
-            InputError: `picture_unknown`.
-            LibraryError: Nothing has changed.
-        """
+        """Take pictures out of the trash."""
         return self._change(picture_ids, trashed=False)
 
     def empty_trash(self) -> int:

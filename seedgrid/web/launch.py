@@ -17,13 +17,7 @@ import threading
 from pathlib import Path
 from typing import Any, Final
 
-from seedgrid.core.variables import (
-    is_public,
-    is_zero_gpu,
-    number,
-    trusted_proxies,
-    whole_number,
-)
+from seedgrid.core.variables import is_public, is_zero_gpu, trusted_proxies
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")  # read once, when gradio is imported
 # Uvicorn would believe whatever a peer on this machine says of where it comes from.
@@ -40,15 +34,13 @@ with quickly():
     from seedgrid.core.plain import one_line
     from seedgrid.diffusion.backend import Backend, Placement
     from seedgrid.diffusion.deferred import DeferredBackend
-    from seedgrid.engine import Bounds
     from seedgrid.locales import locales
     from seedgrid.studio import Studio, default_model
+    from seedgrid.web import bounds
     from seedgrid.web.components.theme import make_theme
     from seedgrid.web.page import Answers, build_app, make_answers, make_i18n
     from seedgrid.web.server import app
-    from seedgrid.web.server.file_work import FileWorkBounds
     from seedgrid.web.server.sessions import NUM_KEPT, keep_no_sessions
-    from seedgrid.web.server.uploads import UploadBounds
     from seedgrid.web.state.visitor_libraries import VisitorLibraries
 
 logger = logging.getLogger("seedgrid")
@@ -58,8 +50,6 @@ PORT: Final = 7860
 _MAX_FILE_SIZE: Final = f"{app.MAX_FILE_MB}mb"
 _MAX_THREADS: Final = 400
 """Also how many events Gradio's queue lets in at once, those that wait without a thread too."""
-_TOGETHER: Final = 64
-"""How many pieces of work with files strangers may have waiting or going on together."""
 _POLL_S: Final = 0.5
 _EXIT_LOST: Final = 70
 """Of a process whose engine no longer comes back: EX_SOFTWARE of sysexits.h."""
@@ -142,8 +132,8 @@ def launch_options(answers: Answers, *, language: str | None, host: str | None) 
                 language=language,
                 hosts=hosts,
                 uploads=Path(get_upload_folder()),
-                bounds=_upload_bounds(),
-                max_open=whole_number("SEEDGRID_MAX_OPEN_PER_ADDRESS", is_public=is_public()),
+                bounds=bounds.of_uploads(),
+                max_open=bounds.count("SEEDGRID_MAX_OPEN_PER_ADDRESS"),
             ),
         },
         "server_name": host and _in_address(host),
@@ -242,10 +232,10 @@ def _public_answers(model: str | None, backend: Backend | None, cluster: str | N
     studio = _make_studio(model, folder / "api", painter)
     libraries = VisitorLibraries(
         folder / "visitors",
-        max_visitors=whole_number("SEEDGRID_MAX_VISITORS", is_public=True),
-        max_bytes=_megabytes("SEEDGRID_MAX_VISITORS_MB"),
+        max_visitors=bounds.count("SEEDGRID_MAX_VISITORS"),
+        max_bytes=bounds.megabytes("SEEDGRID_MAX_VISITORS_MB"),
     )
-    return make_answers(studio, libraries, _file_work_bounds())
+    return make_answers(studio, libraries, bounds.of_file_work())
 
 
 def _lent(installed: Backend) -> Backend:
@@ -271,21 +261,13 @@ def _spread(cards: Backend, cluster: str) -> Backend:
 def _make_studio(
     model: str | None, library: str | Path | None, backend: Backend | None = None
 ) -> Studio:
-    public = is_public()
-    bounds = Bounds(
-        queue_s=number("SEEDGRID_MAX_QUEUE_S", is_public=public),
-        run_s=number("SEEDGRID_MAX_RUN_S", is_public=public),
-        run_megapixel_steps=number("SEEDGRID_MAX_MEGAPIXEL_STEPS", is_public=public),
-        runs_per_address=whole_number("SEEDGRID_MAX_RUNS_PER_ADDRESS", is_public=public),
-    )
-    runs_per_owner = whole_number("SEEDGRID_MAX_RUNS_PER_VISITOR", is_public=public)
     return Studio(
         model,
         library,
         backend=backend,
         placement=Placement(),
-        runs_per_owner=runs_per_owner or sys.maxsize,
-        bounds=bounds,
+        runs_per_owner=bounds.runs_per_owner(),
+        bounds=bounds.of_engine(),
         on_lost=give_up,
     )
 
@@ -299,31 +281,6 @@ def _keep_uploads_apart() -> None:
         folder = tempfile.mkdtemp(prefix="seedgrid-uploads-")
         os.environ["GRADIO_TEMP_DIR"] = folder
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
-
-
-def _upload_bounds() -> UploadBounds:
-    return UploadBounds(
-        request=_megabytes("SEEDGRID_MAX_UPLOAD_MB"),
-        together=_megabytes("SEEDGRID_MAX_UPLOADS_MB"),
-        address=_megabytes("SEEDGRID_MAX_UPLOADS_MB_PER_ADDRESS"),
-    )
-
-
-def _file_work_bounds() -> FileWorkBounds:
-    """Return what strangers may have in work with files at once."""
-    address = whole_number("SEEDGRID_MAX_FILES_PER_ADDRESS", is_public=True)
-    return FileWorkBounds(
-        address=address,
-        together=_TOGETHER,
-        window_s=number("SEEDGRID_MAX_FILES_S_PER_ADDRESS", is_public=True),
-        download_bytes=_megabytes("SEEDGRID_MAX_DOWNLOAD_MB"),
-        dropped=whole_number("SEEDGRID_MAX_DROPPED", is_public=True),
-    )
-
-
-def _megabytes(name: str) -> float | None:
-    found = number(name, is_public=is_public())
-    return None if found is None else found * 1e6
 
 
 def _known_hosts(host: str) -> list[str]:

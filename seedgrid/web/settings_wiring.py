@@ -37,7 +37,13 @@ def wire_settings(view: View, handlers: Handlers, demo: gr.Blocks, *, language: 
         return choose_language(*wishes, request.headers.get("accept-language"))
 
     def offered_for(
-        kept: object, model: str | None, turbo: bool, language: str, wanted: Mapping[str, str]
+        kept: object,
+        model: str | None,
+        turbo: bool,
+        language: str,
+        wanted: Mapping[str, object],
+        *,
+        is_shown: bool = False,
     ) -> Updates:
         try:
             offer = handlers.offer(model, turbo=turbo)
@@ -45,10 +51,18 @@ def wire_settings(view: View, handlers: Handlers, demo: gr.Blocks, *, language: 
             status = stage.complain(read_page_state(kept).move().epoch, error)
             return status, *[gr.skip() for _ in offered[1:]]
         hints = offered_words(offer.card, language)
-        return gr.skip(), hints, shapes_of(offer.card), *_offer(offer, language, wanted)
+        return (
+            gr.skip(),
+            hints,
+            shapes_of(offer.card),
+            *_offer(offer, language, wanted, is_shown=is_shown),
+        )
 
-    def on_model(kept: object, model: str | None, turbo: bool, request: gr.Request) -> Updates:
-        return offered_for(kept, model, turbo, words_of(request), {})
+    def on_model(
+        kept: object, model: str | None, turbo: bool, request: gr.Request, *shown: object
+    ) -> Updates:
+        chosen = {row.name: value for row, value in zip(lists, shown, strict=True)}
+        return offered_for(kept, model, turbo, words_of(request), chosen, is_shown=True)
 
     def on_choose(kept: object, turbo: bool, event: gr.EventData, request: gr.Request) -> Updates:
         wanted = {row.name: str(said(event, row.name) or "") for row in _OFFERED}
@@ -75,10 +89,11 @@ def wire_settings(view: View, handlers: Handlers, demo: gr.Blocks, *, language: 
                 async for key, data in handlers.portable_news(model):
                     yield gr.update(info=say(key, language).format(**data))
 
+    lists = [row for row in _OFFERED if row.widget == "choice"]
     settings = [view.settings[row.name] for row in _OFFERED]
     offered = [view.status, view.bar.hints, view.shapes, *settings]
     model, turbo = view.settings["model"], view.settings["turbo"]
-    asked = [view.state, model, turbo]
+    asked = [view.state, model, turbo, *(view.settings[row.name] for row in lists)]
     portable = view.settings["portable"]
     portable.change(on_portable, [model, portable], portable, **QUEUED)
     turbo.input(on_turbo, [model, turbo], settings, **PRIVATE)
@@ -90,20 +105,34 @@ def wire_settings(view: View, handlers: Handlers, demo: gr.Blocks, *, language: 
     when_answered(first, js=_OFFERED_JS)
 
 
-def _offer(offer: Offer, language: str, wanted: Mapping[str, str] | None) -> Updates:
+def _offer(
+    offer: Offer, language: str, wanted: Mapping[str, object] | None, *, is_shown: bool = False
+) -> Updates:
     """Values for the settings: what can be chosen, and as a hint what an open one gets.
 
-    `wanted` is what shall be chosen, where it is offered; None leaves the lists as they are.
+    Args:
+        offer: What the model and this machine offer.
+        language: Of the words in the lists.
+        wanted: What shall be chosen, where it is offered; None leaves the lists as they are.
+        is_shown: Whether the lists show that already. What is offered still is then not written
+            again: a hand may have chosen something else meanwhile.
     """
     return tuple(
-        _list(row, offer, language, wanted)
+        _list(row, offer, language, wanted, is_shown=is_shown)
         if row.widget == "choice"
         else gr.update(placeholder=row.text(offer.answers))
         for row in _OFFERED
     )
 
 
-def _list(row: Field, offer: Offer, language: str, wanted: Mapping[str, str] | None) -> object:
+def _list(
+    row: Field,
+    offer: Offer,
+    language: str,
+    wanted: Mapping[str, object] | None,
+    *,
+    is_shown: bool,
+) -> object:
     choices = [
         (word(f"{row.name}_choice_{name}", language) or name, name)
         for name in offer.choices[row.name]
@@ -114,5 +143,7 @@ def _list(row: Field, offer: Offer, language: str, wanted: Mapping[str, str] | N
     if wanted is None:
         return gr.update(choices=choices)
     is_there = wanted.get(row.name) in [name for _, name in choices]
+    if is_there and is_shown:
+        return gr.update(choices=choices)
     usual = offer.chosen.get(row.name, choices[0][1])
     return gr.update(choices=choices, value=wanted[row.name] if is_there else usual)

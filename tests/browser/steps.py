@@ -68,6 +68,17 @@ def set_steps(page: Page, steps: int) -> None:
     box.fill(str(steps))
 
 
+def write_into_list(box: Locator, words: str) -> None:
+    """Write into a list and leave it: one that stands open lies on what is beside it."""
+    box.fill(words)
+    box.blur()
+
+
+def wait_for_turns(page: Page) -> None:
+    """Wait until every question about the place that was asked before has its answer."""
+    page.evaluate("async () => { await SeedGrid.turn({}); SeedGrid.answered(); }")
+
+
 def open_experts(page: Page) -> None:
     """Open the settings, and in them those that are folded away once more."""
     if not page.locator("#sg-steps input").is_visible():

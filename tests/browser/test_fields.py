@@ -6,6 +6,7 @@ import re
 
 from playwright.sync_api import Page, expect
 from steps import (
+    Held,
     cell,
     generate,
     ids,
@@ -14,7 +15,9 @@ from steps import (
     seeds_shown,
     set_steps,
     wait_for_new_round,
+    wait_for_turns,
     wait_until_done,
+    write_into_list,
 )
 
 from seedgrid.core.fields import ON_PAGE
@@ -38,16 +41,51 @@ def test_a_mistake_is_explained_at_its_field(page: Page) -> None:
     for field, value, words in MISTAKES:
         box = page.locator(f"#sg-{field}").locator("input, textarea").first
         good = box.input_value()
-        box.fill(value)
-        box.blur()  # a list that stands open may lie on Generate
-        page.click("#sg-generate")
         message = page.locator(f"#sg-{field} [role=alert]")
+        write_into_list(box, value)
+        if field == "model":  # what it offers is asked for at once
+            expect(message).to_contain_text(words)
+        page.click("#sg-generate")
+        wait_for_turns(page)
         expect(message).to_contain_text(words)
         expect(box).to_have_attribute("aria-invalid", "true")
         assert ids(page) == first
         box.press("x")
         expect(message).to_have_count(0)
         box.fill(good)
+
+
+MANY_MODELS = """() => {
+    const list = document.querySelector("#sg-model [role=listbox]");
+    for (let more = 0; more < 40; more += 1) list.append(list.firstElementChild.cloneNode(true));
+}"""
+
+
+def test_a_look_at_the_models_covers_nothing_and_changes_nothing(page: Page) -> None:
+    """Their list lay on Generate, and who left it had all other lists at their first choice."""
+    set_steps(page, 2)
+    open_experts(page)
+    scheduler, model = page.locator("#sg-scheduler input"), page.locator("#sg-model input")
+    scheduler.click()
+    page.get_by_role("option", name="Euler", exact=True).click()
+    for at in ("center", "end"):
+        model.evaluate("(box, block) => box.scrollIntoView({ block, behavior: 'instant' })", at)
+        model.focus()
+        expect(page.locator("#sg-model [role=listbox]")).to_be_visible()
+        page.evaluate(MANY_MODELS)
+        page.locator("#sg-generate").click(trial=True)
+        model.blur()
+    left = Held(page, ',"Euler",')
+    model.focus()
+    model.blur()
+    left.wait()
+    scheduler.click()
+    page.get_by_role("option", name="DDIM", exact=True).click()
+    left.let_go()
+    generate(page)
+    expect(scheduler).to_have_value("DDIM")
+    cell(page, 0).click()
+    expect(page.locator("#sg-picked .sg-facts")).to_contain_text("DDIM")
 
 
 def test_what_was_just_typed_is_what_is_painted(page: Page) -> None:

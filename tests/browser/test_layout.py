@@ -5,6 +5,7 @@ from __future__ import annotations
 from playwright.sync_api import Page, expect
 from steps import (
     CELLS,
+    Held,
     OpenPage,
     cell,
     generate,
@@ -86,6 +87,24 @@ def test_the_grid_stays_where_it_is_when_the_rail_branches(open_page: OpenPage) 
     assert _grid_box(page) == before
     names = page.locator("#sg-lineage .sg-round-name").all_inner_texts()
     assert len(set(names)) == 4, names
+
+
+def test_refine_stays_where_it_is_from_pick_to_pick(page: Page) -> None:
+    """Also until the server's card comes: the panel fell in and came back with each click."""
+    pictures = generate(page)
+    refine_button, facts = page.locator("#sg-refine"), page.locator("#sg-picked .sg-facts")
+    cell(page, 0).click()
+    expect(facts).to_be_visible()
+    expect(page.locator("#sg-fours .sg-chip").first).to_be_visible()
+    before = refine_button.bounding_box()
+    card = Held(page, f'"id":"{pictures[1]}"')
+    cell(page, 1).click()
+    card.wait()
+    expect(facts).to_have_count(0)
+    assert refine_button.bounding_box() == before
+    card.let_go()
+    expect(facts).to_be_visible()
+    assert refine_button.bounding_box() == before
 
 
 def _grid_box(page: Page) -> object:

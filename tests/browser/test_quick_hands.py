@@ -15,6 +15,7 @@ from steps import (
     ids,
     prompt,
     refine,
+    wait_for_new_round,
     wait_until_done,
     wait_until_open,
 )
@@ -84,6 +85,19 @@ def test_the_card_is_that_of_the_last_pick(page: Page) -> None:
     early.let_go()
     page.wait_for_timeout(300)  # long enough for a card that should not come
     expect(page.locator("#sg-picked .sg-lock-seed")).to_have_text("3")
+
+
+def test_a_button_that_moves_under_the_pointer_is_pressed(page: Page) -> None:
+    """What comes between down and up moves Refine away; the browser alone would click nothing."""
+    first = generate(page)
+    cell(page, 0).click()
+    expect(page.locator("#sg-picked .sg-facts")).to_be_visible()
+    refine_button = page.locator("#sg-refine")
+    refine_button.hover()
+    page.mouse.down()
+    page.evaluate("document.querySelector('#sg-picked').style.paddingTop = '80px'")
+    page.mouse.up()
+    wait_for_new_round(page, first)
 
 
 class Refused:

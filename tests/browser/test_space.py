@@ -18,6 +18,8 @@ from steps import (
     seeds_shown,
     set_steps,
     variation,
+    wait_for_turns,
+    write_into_list,
 )
 
 from seedgrid.core.prompts import GUIDE_SUFFIXES
@@ -66,8 +68,10 @@ def test_a_space_tells_nothing_of_its_machine(open_page: OpenPage, space: str) -
     set_steps(page, 2)
     model = page.locator("#sg-model input")
     expect(model).to_have_value("bundled")
-    model.fill("/etc")
+    write_into_list(model, "/etc")
+    expect(page.locator("#sg-model")).to_contain_text("is not offered here")
     page.click("#sg-generate")
+    wait_for_turns(page)
     expect(page.locator("#sg-model")).to_contain_text("is not offered here")
     page.close()  # before its server
 

@@ -2,6 +2,7 @@
 
 python -m tests.portable child MODEL…       in this environment; prints names and hashes
 python -m tests.portable sweep FOLDER       random recipes, environments and widths
+python -m tests.portable swapped [RULE…]    is torch's own form of each rule found by its hash?
 python -m tests.portable emulate PROCESSOR  on an emulated one: nehalem, haswell or arm64
 """
 
@@ -19,6 +20,10 @@ if __name__ == "__main__":
         from tests.portable.sweep import main as sweep
 
         sys.exit(sweep(rest))
+    elif command == "swapped":
+        from tests.portable.swapped import main as swapped
+
+        swapped(rest)
     else:
         from tests.portable.emulate import main as emulate
 

@@ -5,6 +5,9 @@ wheels from the package index: nothing is installed, all lies in one folder. It 
 minutes. Needs Debian or Ubuntu on x86-64, and about 3 GB for ARM.
 
     python -m tests.portable emulate nehalem [MODEL…] [--only] [--folder DIR]
+
+A model may name a scheduler and a seed (`sd-v/UniPC@77`): what has no golden hash is painted here,
+too, and compared.
 """
 
 from __future__ import annotations

@@ -11,6 +11,8 @@ from typing import Final
 
 import torch
 
+from seedgrid.diffusion.portable.threads import cuts, spread
+
 PIECE: Final = 1 << 17
 """Numbers worked on at a time: what is in the making stays in the processor's cache."""
 
@@ -24,7 +26,8 @@ _EXP2: Final = (  # 2**t on -0.5 … 0.5, relative error 1.8e-7; the constant te
     1.0,
 )
 _NORMAL_LIMIT: Final = 5.5
-_NORMAL_ABOVE: Final = (  # distribution of a normal number: 0.5 + x above(x**2) / below(x**2)
+# The distribution function of a normal number: 0.5 + x numerator(x**2) / denominator(x**2).
+_NORMAL_NUMERATOR: Final = (
     2.2749359729345997e-08,
     6.352125637931749e-06,
     0.00016882647469174117,
@@ -32,7 +35,7 @@ _NORMAL_ABOVE: Final = (  # distribution of a normal number: 0.5 + x above(x**2)
     0.033852722495794296,
     0.398942232131958,
 )
-_NORMAL_BELOW: Final = (
+_NORMAL_DENOMINATOR: Final = (
     1.1975042752965237e-06,
     7.364777411567047e-05,
     0.0018844493897631764,
@@ -67,7 +70,7 @@ def exp(x: torch.Tensor, factor: float = _LOG2_E) -> torch.Tensor:
     value = polynomial(t, _EXP2)
     # Added to the exponent's bits, a whole number multiplies by its power of two. NaN becomes 0 or
     # -2**31, whose lowest 9 bits are 0 as well, so NaN stays NaN.
-    value.view(torch.int32).add_(whole.to(torch.int32).bitwise_left_shift_(23))
+    value.view(torch.int32).add_(whole.to(torch.int32), alpha=1 << 23)
     return value
 
 
@@ -91,8 +94,8 @@ def gelu(x: torch.Tensor) -> torch.Tensor:
     """Return x times the normal distribution at x, by a quotient of two polynomials."""
     near = x.clamp(-_NORMAL_LIMIT, _NORMAL_LIMIT)
     square = near * near
-    above = polynomial(square, _NORMAL_ABOVE).mul_(near)
-    return above.div_(polynomial(square, _NORMAL_BELOW)).add_(0.5).mul_(x)
+    numerator = polynomial(square, _NORMAL_NUMERATOR).mul_(near)
+    return numerator.div_(polynomial(square, _NORMAL_DENOMINATOR)).add_(0.5).mul_(x)
 
 
 def gelu_tanh(x: torch.Tensor) -> torch.Tensor:
@@ -109,9 +112,11 @@ def in_pieces(function: Function, x: torch.Tensor) -> torch.Tensor:
     source = x if dense.stride() == x.stride() else x.contiguous()
     result = torch.empty_like(source)
     from_flat, to_flat = _flat(source), _flat(result)
-    for start in range(0, from_flat.numel(), PIECE):
-        piece = from_flat[start : start + PIECE]
-        to_flat[start : start + PIECE] = function(piece)
+
+    def compute(piece: slice) -> None:
+        to_flat[piece] = function(from_flat[piece])
+
+    spread(compute, cuts(from_flat.numel(), PIECE))
     return result
 
 

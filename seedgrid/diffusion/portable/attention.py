@@ -7,6 +7,7 @@ one grid; their sum and their products with the values are exact, and one quotie
 from __future__ import annotations
 
 import math
+from itertools import product
 from typing import Final
 
 import torch
@@ -14,6 +15,7 @@ import torch
 from seedgrid.diffusion.portable import activations
 from seedgrid.diffusion.portable.contraction import exact_product, on_grid
 from seedgrid.diffusion.portable.grids import rounded
+from seedgrid.diffusion.portable.threads import cuts, spread
 
 _SHARE_ANCHOR: Final = 24.0  # steps of 2**-19 for shares of attention, which are at most 1
 _SOFTMAX_ANCHOR: Final = 2.0  # steps of 2**-22
@@ -77,16 +79,16 @@ def attention(
     result = torch.empty(*left.shape[:2], value.shape[-1], dtype=torch.float32, device=query.device)
     rows = min(length, max(1, _SCORES // others))
     heads = max(1, _SCORES // (rows * others)) if rows == length else 1
-    for first in range(0, len(left), heads):
-        some = slice(first, first + heads)
-        for top in range(0, length, rows):
-            part = slice(top, top + rows)
-            scores = exact_product(left[some, part], right[some]).to(torch.float32)
-            if added is not None:
-                scores += added[some, part]
-            parts = shares(scores, _SHARE_ANCHOR)
-            sums = exact_product(parts, values[some])
-            result[some, part] = _divided(sums[..., :-1], sums[..., -1:])
+
+    def attend(place: tuple[slice, slice]) -> None:
+        scores = exact_product(left[place], right[place[0]]).to(torch.float32)
+        if added is not None:
+            scores += added[place]
+        parts = shares(scores, _SHARE_ANCHOR)
+        sums = exact_product(parts, values[place[0]])
+        result[place] = _divided(sums[..., :-1], sums[..., -1:])
+
+    spread(attend, list(product(cuts(len(left), heads), cuts(length, rows))))
     return result.view(*query.shape[:-1], value.shape[-1])
 
 

@@ -10,17 +10,19 @@ one has a grid of its own, so a result never depends on its neighbours in the ba
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
 
 from seedgrid.diffusion.portable import winograd
 from seedgrid.diffusion.portable.grids import MAX_TERMS, anchor, largest, rounded
+from seedgrid.diffusion.portable.threads import cuts, spread
 from seedgrid.diffusion.portable.weights import CACHE, Ready, compact, make_ready
 from seedgrid.diffusion.portable.windows import Maps, Windows, convolve
 
 _ROWS_BYTES = 1 << 21
+_MIN_ROWS = 64
 
 
 def exact_product(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
@@ -60,10 +62,13 @@ def linear(
     rows = inputs.reshape(-1, inputs.shape[-1])
     result = torch.empty(len(rows), len(weights), dtype=torch.float32, device=rows.device)
     across = ready.matrix[0, :, :, 0].to(torch.float64).t()
-    for part in _blocks(rows):
+
+    def multiply(part: slice) -> None:
         numbers = on_grid(rows[part] * ready.balance, -1)
-        result[part] = exact_product(numbers, across)
-    return add_bias(result, bias).view(*inputs.shape[:-1], len(weights))
+        add_bias(result[part].copy_(exact_product(numbers, across)), bias)
+
+    spread(multiply, cuts(len(rows), max(_MIN_ROWS, _ROWS_BYTES // (8 * rows.shape[1])), _MIN_ROWS))
+    return result.view(*inputs.shape[:-1], len(weights))
 
 
 def _make_rows(weights: torch.Tensor) -> Ready:
@@ -74,11 +79,6 @@ def _make_rows(weights: torch.Tensor) -> Ready:
 def add_bias(sums: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
     """Add a bias in place; zero is always a positive zero afterwards."""
     return sums.add_(0.0 if bias is None else bias + 0.0)
-
-
-def _blocks(rows: torch.Tensor) -> Iterator[slice]:
-    step = max(64, _ROWS_BYTES // (8 * rows.shape[1]))
-    return (slice(start, start + step) for start in range(0, len(rows), step))
 
 
 def convolution(

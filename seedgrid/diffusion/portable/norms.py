@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from seedgrid.diffusion.portable.sums import moments
+from seedgrid.diffusion.portable.threads import cuts, spread
 
 Moments = tuple[torch.Tensor, torch.Tensor]
 
@@ -19,10 +20,8 @@ _TERMS: Final = 1 << 19
 
 def _moments_of(rows: torch.Tensor, eps: float) -> Moments:
     """Return mean and 1 / sqrt(variance + eps) of each row, float64, some rows at a time."""
-    step = max(1, _TERMS // rows.shape[1])
-    means, variances = zip(
-        *(moments(rows[start : start + step]) for start in range(0, len(rows), step)), strict=True
-    )
+    pieces = cuts(len(rows), max(1, _TERMS // rows.shape[1]))
+    means, variances = zip(*spread(lambda some: moments(rows[some]), pieces), strict=True)
     variance = torch.cat(variances) + eps
     return torch.cat(means), 1.0 / square_root(variance)
 

@@ -11,13 +11,15 @@ from __future__ import annotations
 import hashlib
 import time
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any, Final
 
 import torch
 import torch.nn.functional as F  # noqa: N812 - torch's own convention
+from diffusers import DiffusionPipeline
 
 from seedgrid.diffusion.portable.cases import CASES, numbers
-from seedgrid.diffusion.portable.golden import GOLDEN
+from seedgrid.diffusion.portable.golden import GOLDEN, GRID
 from seedgrid.diffusion.portable.mode import native, portable
 
 _TURNS: Final = 10
@@ -41,6 +43,17 @@ def run(name: str, device: torch.device | None = None) -> str:
 def check(device: torch.device | None = None) -> tuple[str, ...]:
     """Return the names of the operations whose hash is another one here; see `run`."""
     return tuple(name for name in CASES if run(name, device) != GOLDEN.get(name))
+
+
+def check_grid(folder: Path) -> tuple[str, ...]:
+    """Return `("grid",)` if the bundled model's tiny grid is another one here; on the CPU.
+
+    Args:
+        folder: The bundled model's.
+    """
+    pipeline = DiffusionPipeline.from_pretrained(folder, dtype=torch.float32)
+    pipeline.set_progress_bar_config(disable=True)
+    return () if grid_digest(pipeline) == GRID else ("grid",)
 
 
 def cost(device: torch.device) -> float:

@@ -8,13 +8,13 @@ the size of a tile change the speed only.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 import torch
 
 from seedgrid.diffusion.portable.grids import MAX_TERMS
+from seedgrid.diffusion.portable.threads import cuts, spread
 
 TILE_BYTES: Final = 1 << 21
 """Of a tile's windows: it should stay in the processor's cache until it is multiplied."""
@@ -91,7 +91,7 @@ class Maps:
         return part
 
 
-def tiles(shape: torch.Size, bytes_a_row: int, least_bytes: int = 0) -> Iterator[Tile]:
+def tiles(shape: torch.Size, bytes_a_row: int, least_bytes: int = 0) -> list[Tile]:
     """Cut a result into tiles of about `TILE_BYTES`.
 
     Args:
@@ -103,10 +103,11 @@ def tiles(shape: torch.Size, bytes_a_row: int, least_bytes: int = 0) -> Iterator
     tile_bytes = max(TILE_BYTES, least_bytes)
     rows = min(height, max(1, tile_bytes // bytes_a_row))
     together = max(1, tile_bytes // (bytes_a_row * rows)) if rows == height else 1
-    for first in range(0, samples, together):
-        for top in range(0, height, rows):
-            some = slice(first, min(first + together, samples))
-            yield Tile(samples=some, top=top, rows=min(rows, height - top))
+    return [
+        Tile(samples=some, top=part.start, rows=part.stop - part.start)
+        for some in cuts(samples, together, -(-least_bytes // (bytes_a_row * height)))
+        for part in cuts(height, rows, -(-least_bytes // bytes_a_row))
+    ]
 
 
 def convolve(
@@ -168,7 +169,8 @@ def _by_windows(
     flat = matrix.reshape(len(matrix), -1)
     terms, width = flat.shape[1], result.shape[3]
     reach = windows.dilation[0] * (windows.kernel[0] - 1) + 1
-    for tile in tiles(result.shape, 8 * terms * width):
+
+    def fill(tile: Tile) -> None:
         rows = (tile.rows - 1) * windows.stride[0] + reach
         part = maps.part(tile.samples, tile.top * windows.stride[0], rows, windows.padding)
         views = _views(part, windows, tile.rows, width).movedim(0, 3)
@@ -180,6 +182,8 @@ def _by_windows(
         ordered = sums.view(len(matrix), -1, tile.rows, width).movedim(1, 0)
         place = result[tile.samples, :, tile.top : tile.top + tile.rows]
         place.copy_(ordered).add_(shift)
+
+    spread(fill, tiles(result.shape, 8 * terms * width))
 
 
 def _by_rows(
@@ -197,7 +201,8 @@ def _by_rows(
     parts = parts.reshape(height, len(matrix), -1)
     reach = windows.dilation[0] * (height - 1)
     along = Windows(kernel=(1, across), stride=windows.stride, dilation=windows.dilation)
-    for tile in tiles(result.shape, 8 * depth * across * width):
+
+    def fill(tile: Tile) -> None:
         part = maps.part(tile.samples, tile.top, tile.rows + reach, windows.padding)
         views = _views(part, along, tile.rows + reach, width)[:, :, 0]
         rows = views.permute(1, 2, 3, 0, 4)  # depth, kernel columns, rows, samples, width
@@ -212,3 +217,5 @@ def _by_rows(
         ordered = sums.view(len(matrix), tile.rows, -1, width).movedim(2, 0)
         place = result[tile.samples, :, tile.top : tile.top + tile.rows]
         place.copy_(ordered).add_(shift)
+
+    spread(fill, tiles(result.shape, 8 * depth * across * width))

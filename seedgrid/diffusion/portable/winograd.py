@@ -14,8 +14,9 @@ from typing import Final
 
 import torch
 
+from seedgrid.diffusion.portable.threads import spread
 from seedgrid.diffusion.portable.weights import Ready
-from seedgrid.diffusion.portable.windows import Maps, Windows, shifts, tiles
+from seedgrid.diffusion.portable.windows import Maps, Tile, Windows, shifts, tiles
 
 MIN_CHANNELS: Final = 48
 """With fewer, the transforms cost more than the products that they save."""
@@ -71,7 +72,8 @@ def convolve(maps: Maps, weights: torch.Tensor, bias: torch.Tensor | None) -> to
     result = torch.empty((samples, outputs, height, width), device=maps.numbers.device)
     shape = torch.Size((samples, outputs, height // 2, width // 2))
     square_bytes = 8 * 16 * depth
-    for tile in tiles(shape, square_bytes * width // 2, square_bytes * _MIN_SQUARES):
+
+    def fill(tile: Tile) -> None:
         top = 2 * tile.top
         part = maps.part(tile.samples, top, 2 * tile.rows + 2, _SAME.padding)
         squares = _transformed(part)
@@ -82,6 +84,8 @@ def convolve(maps: Maps, weights: torch.Tensor, bias: torch.Tensor | None) -> to
             for across, values in enumerate(_combined(line)):
                 place[:, down::2, across::2] = values
         whole.add_(shift)
+
+    spread(fill, tiles(shape, square_bytes * width // 2, square_bytes * _MIN_SQUARES))
     return result
 
 

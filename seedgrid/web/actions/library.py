@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import Field, StringConstraints, ValidationError
 
@@ -21,6 +21,7 @@ from seedgrid.core.recipe import MAX_SIZE_PX, Seed, Value
 from seedgrid.core.request import Request
 from seedgrid.formats import png
 from seedgrid.formats.importers.imported import Imported, fit
+from seedgrid.library.pages import Sort
 from seedgrid.library.take_in import Taken, take_in
 from seedgrid.studio import Studio
 from seedgrid.web.actions.hindered import says_what_hinders
@@ -40,9 +41,6 @@ MAX_TAGS_SHOWN: Final = 200
 
 Words = Annotated[str, StringConstraints(max_length=200)]
 Day = Annotated[str, StringConstraints(pattern=r"^(\d{4}-\d{2}-\d{2})?$")]
-
-
-Sort = Literal["newest", "oldest", "favourites", "words"]
 
 
 class Query(Value):

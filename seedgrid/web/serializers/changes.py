@@ -40,28 +40,27 @@ def is_noise(recipe: Recipe, change: str) -> bool:
 
 
 def round_name(
-    changed: Sequence[Change], before: Sequence[Collection[str]], beside: Sequence[Collection[str]]
+    changed: Sequence[Change], before: Collection[frozenset[str]], tried: Collection[str]
 ) -> Json:
     """Name a round by what sets it apart from those that went on from the same pictures.
 
     Args:
         changed: Of its cells.
-        before: The changes of earlier rounds that went on from the same picture.
-        beside: Those of earlier rounds that went on from the others of its grid.
+        before: The changes of each earlier round that went on from the same picture.
+        tried: Those of all earlier rounds that went on from its grid.
 
     Returns:
         `key`, of a word of the page, or `words` as they were written.
     """
     recipe, change = changed[0]
     changes = [each for _, each in changed if each]
-    if not changes or any(set(changes) == set(each) for each in before):
+    if not changes or frozenset(changes) in before:
         return {"key": "rail_again"}
     if is_noise(recipe, change):
         is_subtle = recipe.noise_mix[-1].weight <= _SUBTLE_UP_TO
         return {"key": "rail_subtle" if is_subtle else "rail_strong"}
     if recipe.start and change.startswith(f"{recipe.width}x{recipe.height}, "):
         return {"key": "rail_large", "data": {"width": recipe.width, "height": recipe.height}}
-    tried = {each for sibling in (*before, *beside) for each in sibling}
     own = [each for each in changes if each not in tried]
     if not own:
         return {"key": "rail_seed", "data": {"seed": recipe.seed}}

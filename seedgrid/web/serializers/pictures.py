@@ -17,6 +17,7 @@ from seedgrid.core.entry import Entry
 from seedgrid.core.filenames import picture_filename
 from seedgrid.core.plain import one_line
 from seedgrid.core.prompts import compare_words
+from seedgrid.core.recipe import Passport
 from seedgrid.core.variations import fours
 from seedgrid.formats.links import link_query
 from seedgrid.models.schedulers import names_like
@@ -24,7 +25,7 @@ from seedgrid.storage.unpacking import unpacked
 from seedgrid.web.serializers.changes import caption, is_noise, mix, shares
 
 if TYPE_CHECKING:
-    from seedgrid.library.queries import Work
+    from seedgrid.library.pages import Work
 
 Json = dict[str, Any]
 
@@ -93,7 +94,7 @@ def card(
         "scheduler": recipe.scheduler,
         "usual_scheduler": model.scheduler if model else recipe.scheduler,
         "model": recipe.model.id,
-        "where": one_line(entry.passport.device_name, limit=60) if is_spread else "",
+        "where": _where(entry.passport) if is_spread else "",
         "portable": recipe.is_portable,
         "negative": recipe.negative_prompt,
         "strength": "" if recipe.upscaler or not recipe.start else f"{recipe.strength:g}",
@@ -106,6 +107,12 @@ def card(
         "file": picture_filename(recipe.prompt, recipe.seed),
         "fours": fours(recipe, names_like(recipe.scheduler)),
     }
+
+
+def _where(passport: Passport) -> str:
+    """Name a device, a processor with its instructions: two of one name may be of two kinds."""
+    kind = passport.cpu_capability if passport.device == "cpu" else ""
+    return one_line(", ".join(filter(None, (passport.device_name, kind))), limit=60)
 
 
 def no_picture() -> Json:

@@ -64,18 +64,19 @@ def _named(shown: Sequence[Json], changed: dict[str, list[Change]]) -> list[Json
 
     Where a name says no more than that of a round before, `nth` counts: "Subtle 2".
     """
-    siblings: dict[str, list[tuple[str | None, list[str]]]] = {}
+    tried: dict[str, set[str]] = {}  # by the round that was gone on from
+    before: dict[tuple[str, str], set[frozenset[str]]] = {}  # and by the picture
     called: Counter[str] = Counter()
     named = []
     for each in shown:
         changes = [change for _, change in changed[each["id"]] if change]
         name: Json = {"key": "rail_seeds"}
         if each["parent"]:
-            kin, picture = siblings.setdefault(each["parent"], []), each["from"]
-            before = [tried for of, tried in kin if of == picture]
-            beside = [tried for of, tried in kin if of != picture]
-            name = round_name(changed[each["id"]], before, beside)
-            kin.append((picture, changes))
+            words = tried.setdefault(each["parent"], set())
+            same = before.setdefault((each["parent"], each["from"]), set())
+            name = round_name(changed[each["id"]], same, words)
+            words.update(changes)
+            same.add(frozenset(changes))
             called[called_so := f"{each['parent']} {name}"] += 1
             if called[called_so] > 1:
                 name |= {"nth": called[called_so]}

@@ -129,7 +129,8 @@ def status_of(epoch: int, event: Event, run: Run) -> Json:
         case Done(elapsed_s=elapsed_s):
             return say(epoch, "status_done", kind="done", seconds=f"{elapsed_s:.1f}")
         case Cancelled():
-            return say(epoch, "status_cancelled", kind="done")
+            key = "status_cancelled" if run.finished else "status_cancelled_early"
+            return say(epoch, key, kind="done")
         case Failed(error=error):
             return complain(epoch, error)
 

@@ -42,6 +42,7 @@ from seedgrid.web.server.openapi import api_routes
 from seedgrid.web.server.packed import Packed
 from seedgrid.web.server.page_head import PageHead
 from seedgrid.web.server.stream import Follow, follow_route
+from seedgrid.web.server.unreadable import Unreadable
 from seedgrid.web.server.uploads import UploadBounds, UploadGate
 from seedgrid.web.state.opening import opening_files
 from seedgrid.web.state.visitor_libraries import Libraries
@@ -109,7 +110,7 @@ def routes(
     def asset(request: Request) -> Response:
         path = ASSETS / request.path_params["name"]
         kind = _TYPES.get(path.suffix)
-        if kind is None or not path.is_file() or ASSETS not in path.resolve().parents:
+        if kind is None or not _is_in(path, ASSETS):
             return PlainTextResponse("there is no such file", status_code=404)
         return FileResponse(path, media_type=kind, headers=FOREVER)
 
@@ -167,6 +168,7 @@ def middleware(
         Middleware(UploadGate, folder=uploads, bounds=bounds),
         Middleware(PageHead, head=head, frames=frames),
         Middleware(Packed),
+        Middleware(Unreadable),
     ]
 
 
@@ -220,6 +222,13 @@ def _is_foreign(headers: Headers) -> bool:
         return True
     origin = headers.get("origin")
     return origin is not None and urlsplit(origin).netloc != headers.get("host")
+
+
+def _is_in(path: Path, folder: Path) -> bool:
+    try:
+        return path.is_file() and folder in path.resolve().parents
+    except OSError:  # A name may be longer than any file's.
+        return False
 
 
 def _there(path: Path | None, kind: str, headers: dict[str, str]) -> Response:

@@ -46,6 +46,7 @@ SCRIPTS: Final = (
     "roll.js",
     "names.js",
     "keys.js",
+    "press.js",
 )
 STYLES: Final = ("page.css", "panel.css", "library.css", "overlay.css")
 """In this order, as the scripts; files in `assets/`."""

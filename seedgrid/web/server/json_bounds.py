@@ -4,7 +4,7 @@ A megabyte of `{},{},…` becomes hundreds of megabytes of Python objects, and a
 reader's stack; NaN and half a character, which Python's reader takes, cannot be written again. One
 pass over the bytes says so beforehand. Knows nothing of requests.
 
-    problem(b"[" * 100_000)  # "nested deeper than 32"
+    problem(b"[" * 100_000)  # (413, "nested deeper than 32")
 """
 
 from __future__ import annotations
@@ -29,23 +29,27 @@ _ESCAPES: Final = re.compile(
 )
 
 
-def problem(text: bytes) -> str | None:
-    """Say what is wrong with a JSON text, if anything is; bad JSON is left to its reader."""
+def problem(text: bytes) -> tuple[int, str] | None:
+    """Say what is wrong with a JSON text, if anything is; bad JSON is left to its reader.
+
+    Returns:
+        HTTP's status, 413 for too much and 400 for what cannot be, and a few words.
+    """
     bare = _STRINGS.sub(b" ", text)
     if _LONG_NUMBER.search(bare):
-        return f"a number of more than {MAX_DIGITS} digits"
+        return 413, f"a number of more than {MAX_DIGITS} digits"
     if _NO_NUMBER.search(bare):
-        return "NaN or Infinity for a number"
+        return 400, "NaN or Infinity for a number"
     if any(found["half"] for found in _ESCAPES.finditer(text)):
-        return "half a character (a surrogate alone), which no file can hold"
+        return 400, "half a character (a surrogate alone), which no file can hold"
     # Each value but the first of all follows a comma or an opening bracket.
     if bare.count(b",") + bare.count(b"[") + bare.count(b"{") >= MAX_VALUES:
-        return f"more than {MAX_VALUES:,} values"
+        return 413, f"more than {MAX_VALUES:,} values"
     depth = 0
     for bracket in bare.translate(None, _NO_BRACKETS):
         depth += 1 if bracket in b"[{" else -1
         if depth > MAX_DEPTH:
-            return f"nested deeper than {MAX_DEPTH}"
+            return 413, f"nested deeper than {MAX_DEPTH}"
         if depth < 0:
             return None
     return None

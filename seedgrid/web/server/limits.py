@@ -30,7 +30,7 @@ class BoundedBody:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or refuse it: 413 for too much, 411 when it does not say how much."""
+        """Answer a request, or refuse it: 413 for too much, 411 without a length, 400 unread."""
         if scope["type"] != "http" or scope["method"] in _WITHOUT_BODY or is_upload(scope):
             await self._app(scope, receive, send)
             return
@@ -43,7 +43,7 @@ class BoundedBody:
         if refusal is None:
             body = await _read(receive)
             said = problem(body)
-            refusal = None if said is None else _too_much(said)
+            refusal = None if said is None else _refused(*said)
         if refusal is not None:
             await refusal(scope, receive, send)
             return
@@ -78,13 +78,13 @@ def _refusal(headers: Headers, limit: int | None) -> PlainTextResponse | None:
     if length is None:
         return PlainTextResponse("say how long the request is", status_code=411)
     if limit is not None and length > limit:
-        return _too_much(f"more than {limit:,} bytes")
+        return _refused(413, f"more than {limit:,} bytes")
     return None
 
 
-def _too_much(said: str) -> PlainTextResponse:
-    said = f"the request is too large, or nobody can read it: {said}"
-    return PlainTextResponse(said, status_code=413)
+def _refused(status: int, said: str) -> PlainTextResponse:
+    why = "the request is too large" if status == 413 else "nobody can read the request"
+    return PlainTextResponse(f"{why}: {said}", status_code=status)
 
 
 async def _read(receive: Receive) -> bytes:

@@ -28,8 +28,17 @@ _STYLE: Final = (
     "th { font-weight: 600; } th:nth-child(-n+2), td:nth-child(-n+2) { text-align: left; }"
 )
 
-Row = tuple[str, str, str, float]
-"""A metric's name, its kind, its worker (empty: of all), its value."""
+_METRICS: Final = {
+    "queue_runs": ("gauge", "Runs that wait or go on."),
+    "queue_seconds": ("gauge", "How long one worker would take for them, estimated."),
+    "workers": ("gauge", "Workers that can paint; none where there is no cluster."),
+    "worker_busy": ("gauge", "1 while a worker paints."),
+    "worker_batches_total": ("counter", "Batches that a worker painted."),
+    "worker_pictures_total": ("counter", "Pictures that a worker painted."),
+    "worker_busy_seconds_total": ("counter", "How long a worker was given batches to paint."),
+    "worker_seconds_total": ("counter", "How long a worker has been there."),
+}
+"""By name, without `seedgrid_`: of which kind a metric is, and what it says."""
 
 
 def metrics_routes(studio: Studio) -> list[Route]:
@@ -38,7 +47,7 @@ def metrics_routes(studio: Studio) -> list[Route]:
         return []
 
     def metrics(_: Request) -> Response:
-        text = "".join(_lines(_rows(studio)))
+        text = "".join(_lines(studio))
         return PlainTextResponse(text, headers=UNCACHED, media_type=_TYPE)
 
     def page(_: Request) -> Response:
@@ -47,31 +56,34 @@ def metrics_routes(studio: Studio) -> list[Route]:
     return [Route("/metrics", metrics), Route("/seedgrid/cluster", page)]
 
 
-def _rows(studio: Studio) -> Iterator[Row]:
-    load, painters = studio.load, studio.painters
-    yield "seedgrid_queue_runs", "gauge", "", load.num_waiting
-    yield "seedgrid_queue_seconds", "gauge", "", load.left_s
-    yield "seedgrid_workers", "gauge", "", len(painters)
-    for kind, name, values in (
-        ("gauge", "busy", [float(each.is_busy) for each in painters]),
-        ("counter", "batches_total", [each.num_batches for each in painters]),
-        ("counter", "pictures_total", [each.num_pictures for each in painters]),
-        ("counter", "busy_seconds_total", [each.busy_s for each in painters]),
-        ("counter", "seconds_total", [each.seen_s for each in painters]),
-    ):
-        for painter, value in zip(painters, values, strict=True):
-            yield f"seedgrid_worker_{name}", kind, painter.name, value
+def _lines(studio: Studio) -> Iterator[str]:
+    of_all = {
+        "queue_runs": studio.load.num_waiting,
+        "queue_seconds": studio.load.left_s,
+        "workers": len(studio.painters),
+    }
+    of_each = [(_label(each.name), _of(each)) for each in studio.painters]
+    for name, (kind, words) in _METRICS.items():
+        yield f"# HELP seedgrid_{name} {words}\n# TYPE seedgrid_{name} {kind}\n"
+        if name in of_all:
+            yield f"seedgrid_{name} {of_all[name]:.10g}\n"
+        else:
+            yield from (f"seedgrid_{name}{label} {found[name]:.10g}\n" for label, found in of_each)
 
 
-def _lines(rows: Iterator[Row]) -> Iterator[str]:
-    told = ""
-    for name, kind, worker, value in rows:
-        if name != told:
-            yield f"# TYPE {name} {kind}\n"
-            told = name
-        words = worker.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
-        label = f'{{worker="{words}"}}' if worker else ""
-        yield f"{name}{label} {value:.10g}\n"
+def _of(painter: PainterState) -> dict[str, float]:
+    return {
+        "worker_busy": painter.is_busy,
+        "worker_batches_total": painter.num_batches,
+        "worker_pictures_total": painter.num_pictures,
+        "worker_busy_seconds_total": painter.busy_s,
+        "worker_seconds_total": painter.seen_s,
+    }
+
+
+def _label(worker: str) -> str:
+    words = worker.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
+    return f'{{worker="{words}"}}'
 
 
 def _page(studio: Studio) -> str:

@@ -23,6 +23,8 @@ from gradio import route_utils, routes
 from gradio.state_holder import SessionState, StateHolder
 from starlette.formparsers import MultiPartException
 
+from seedgrid.web.server.uploads import file_arrives
+
 logger = logging.getLogger(__name__)
 
 NUM_KEPT: Final = 64
@@ -105,6 +107,12 @@ class Signals(Recent[asyncio.Event]):
 
 class BoundedParts(route_utils.GradioMultiPartParser):  # type: ignore[misc] # as above
     """Reads an upload; files go to the disk, and nothing else is long."""
+
+    def on_headers_finished(self) -> None:
+        """Begin a part."""
+        super().on_headers_finished()
+        if self._current_part.file is not None:
+            file_arrives()
 
     def on_part_data(self, data: bytes, start: int, end: int) -> None:
         """Take a piece of a file, or of a short field.

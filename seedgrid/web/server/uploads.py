@@ -11,6 +11,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -24,6 +25,15 @@ from seedgrid.web.server.limits import body_length, is_upload
 from seedgrid.web.server.waiting import network_of
 
 HOUR_S: Final = 3600.0
+LEAST_BYTES: Final = 8192
+"""What a file takes on the disk, however little is in it: a block, and one for its folder."""
+_FILES: Final = ContextVar[list[None]]("_FILES")
+"""One for each file of the upload that is being read."""
+
+
+def file_arrives() -> None:
+    """Count a file of the upload that this is called for."""
+    _FILES.get([]).append(None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,15 +82,19 @@ class UploadGate:
             return
         length = body_length(Headers(scope=scope))
         # No more than that can come: the server below stops reading there.
-        refusal = await self._refusal(length, network_of((scope.get("client") or ("",))[0]))
+        address = network_of((scope.get("client") or ("",))[0])
+        refusal = await self._refusal(length, address)
         if refusal is not None or length is None:
             await (refusal or _refuse(411, "say how long the upload is"))(scope, receive, send)
             return
         self._arriving += length
+        files: list[None] = []
+        _FILES.set(files)
         try:
             await self._app(scope, receive, send)
         finally:
             self._arriving -= length
+            self._recent.append((self._clock(), address, LEAST_BYTES * max(1, len(files))))
 
     async def _refusal(self, length: int | None, address: str) -> PlainTextResponse | None:
         if length is None:
@@ -115,7 +129,7 @@ def sweep(folder: Path, now_s: float) -> int:
                 if status.st_mtime < now_s - HOUR_S:
                     path.unlink()
                 else:
-                    total += status.st_size
+                    total += max(status.st_size, LEAST_BYTES)
         for name in folders:
             with contextlib.suppress(OSError):
                 _remove_old_folder(Path(root) / name, now_s)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import count
 
 from seedgrid.core.entry import Entry
+from seedgrid.core.picture import without_circles
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,9 +40,9 @@ def rounds_of(entries: Iterable[Entry]) -> tuple[Round, ...]:
     """
     grouped = _by_round(entries)
     round_of = {entry.id: id_ for id_, cells in grouped.items() for entry in cells}
+    parents = {i: round_of.get(cells[0].lineage.parent_id or "") for i, cells in grouped.items()}
     children: dict[str | None, list[str]] = {}
-    for id_, cells in grouped.items():
-        parent_round_id = round_of.get(cells[0].lineage.parent_id or "")
+    for id_, parent_round_id in without_circles(parents).items():
         children.setdefault(parent_round_id, []).append(id_)
     rounds: list[Round] = []
     lanes = count()
@@ -75,12 +76,14 @@ def living(rounds: Sequence[Round], current: str | None) -> tuple[Round, ...]:
         rounds: As `rounds_of` sorts them.
         current: The round on the stage, which stays.
     """
-    wanted = {
-        step.id
-        for each in rounds
-        if each.id == current or not all(entry.trashed for entry in each.entries)
-        for step in path_to(rounds, each.id)
-    }
+    by_id = {each.id: each for each in rounds}
+    wanted: set[str] = set()
+    for each in rounds:
+        is_seen = each.id == current or not all(entry.trashed for entry in each.entries)
+        step = each if is_seen else None
+        while step is not None and step.id not in wanted:
+            wanted.add(step.id)
+            step = by_id.get(step.parent_round_id or "")
     return tuple(each for each in rounds if each.id in wanted)
 
 

@@ -1,0 +1,144 @@
+"""What many pictures, rounds and words cost grows as they do; and no forged tree is without end.
+
+Work is counted in the interpreter's instructions: twice as many of something may be twice the work.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import FrameType, SimpleNamespace
+from typing import Any
+
+import pytest
+from pictures import make_lineage, make_recipe
+
+from seedgrid.core.entry import Entry
+from seedgrid.core.errors import InputError
+from seedgrid.core.filenames import unlike_each_other
+from seedgrid.core.recipe import Passport
+from seedgrid.core.variations import read_variation, refine
+from seedgrid.core.weights import read_weights
+from seedgrid.diffusion.word_weights import token_weights
+from seedgrid.export.tree_picture import draw_tree
+from seedgrid.web.serializers.rail import rail
+from seedgrid.web.state.tree import living, rounds_of
+
+
+def instructions(work: Callable[[], object]) -> int:
+    """Count what the interpreter does, each turn of each loop with it."""
+    count = 0
+
+    def trace(frame: FrameType, event: str, _: object) -> Any:
+        nonlocal count
+        frame.f_trace_opcodes = True
+        count += event == "opcode"
+        return trace
+
+    sys.settrace(trace)
+    try:
+        work()
+    finally:
+        sys.settrace(None)
+    return count
+
+
+def entry_of(picture: int, parent: int | None, *, round_: int | None = None) -> Entry:
+    """A picture as its file says: the numbers of itself, its parent and its round."""
+    number = "{:032x}".format
+    lineage = make_lineage(
+        picture_id=number(picture),
+        parent_id=None if parent is None else number(parent),
+        round_id=number(1000 + picture if round_ is None else round_),
+        work_id=number(0),
+        change=f", word {picture}",
+        created_at=f"{picture:09}",
+    )
+    return Entry(
+        path=Path("nowhere.png"),
+        recipe=make_recipe(),
+        passport=Passport(),
+        lineage=lineage,
+        pixels_sha256="00" * 32,
+        file_sha256="00" * 32,
+    )
+
+
+def chain(size: int) -> tuple[Entry, ...]:
+    return tuple(entry_of(n, n - 1 if n else None) for n in range(size))
+
+
+def star(size: int) -> tuple[Entry, ...]:
+    return tuple(entry_of(n, 0 if n else None) for n in range(size))
+
+
+def show_rail(entries: Sequence[Entry]) -> Callable[[], object]:
+    return lambda: rail(0, living(rounds_of(entries), None), current=None, has_parent=False)
+
+
+class Letters:
+    """A tokenizer for which every letter is a token."""
+
+    def __call__(self, text: str, *, truncation: bool, max_length: int) -> SimpleNamespace:
+        assert truncation
+        ids = [letter for letter in text]  # noqa: C416 (each is looked at)
+        return SimpleNamespace(input_ids=["start", *ids[: max_length - 2], "end"])
+
+
+CASES: dict[str, Callable[[int], Callable[[], object]]] = {
+    "files of one name": lambda size: lambda: unlike_each_other(["a.png"] * size),
+    "a long line of rounds": lambda size: show_rail(chain(size)),
+    "many rounds of one picture": lambda size: show_rail(star(size)),
+    "a tree's picture": lambda size: lambda: draw_tree(chain(size)),
+    "words with weights": lambda size: (
+        lambda: token_weights(Letters(), read_weights("(a)b" * size), 77)
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_twice_as_many_are_twice_the_work(case: Callable[[int], Callable[[], object]]) -> None:
+    """A thousand rounds of one picture once cost every click a third of a second."""
+    once, twice = instructions(case(100)), instructions(case(200))
+
+    assert twice <= 2.4 * once
+
+
+@pytest.mark.parametrize("text", ["steps 8, " * 40_000, "lora 1, " * 700, "a" * 5001])
+def test_a_variation_is_no_longer_than_a_prompt(text: str) -> None:
+    """Two megabytes of settings in one line kept the interpreter for a minute."""
+    with pytest.raises(InputError) as caught:
+        read_variation(text)
+
+    assert (caught.value.code, caught.value.field) == ("prompt_long", "vary")
+
+
+@pytest.mark.parametrize("text", ["lora: :::", "lora=\u3000:", "lora 0.5, lora : :"])
+def test_a_scale_of_marks_alone_is_refused(text: str) -> None:
+    """It ended in Python's own error, which the page can only call unknown."""
+    with pytest.raises(InputError) as caught:
+        refine(make_recipe(), [text], lambda _: pytest.fail("no card is needed"))
+
+    assert caught.value.code == "lora_scale"
+
+
+@pytest.mark.parametrize(
+    ("entries", "num_rounds"),
+    [
+        ((entry_of(1, 1),), 1),
+        ((entry_of(1, 2), entry_of(2, 1)), 2),
+        ((entry_of(1, 2, round_=7), entry_of(2, None, round_=7)), 1),
+        ((entry_of(1, 3), entry_of(2, 1), entry_of(3, 2), entry_of(4, 3), entry_of(5, None)), 5),
+    ],
+    ids=["its own parent", "each other's", "in one round", "three and who follows"],
+)
+def test_pictures_that_are_their_own_ancestors_are_shown(
+    entries: Sequence[Entry], num_rounds: int
+) -> None:
+    """A file says who its parent is; a circle was not shown, and its tree was an error."""
+    rounds = rounds_of(entries)
+
+    assert sorted(e.id for each in rounds for e in each.entries) == sorted(e.id for e in entries)
+    assert len(living(rounds, None)) == len(rounds) == num_rounds
+    assert draw_tree(entries)
