@@ -73,6 +73,12 @@ def final(
         list[float] | None,
         typer.Option(help="How much is painted anew; repeat it. Default: four, from 0.2 to 0.5."),
     ] = None,
+    upscaler: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="A network that enlarges instead: its .safetensors file or name."
+        ),
+    ] = None,
     device: options.Device = "auto",
     library: options.Library = None,
     out: options.Out = None,
@@ -82,7 +88,9 @@ def final(
     """Make a picture large, on its own seed and words."""
     folder = _make_out(out)
     with Studio(None, library, device) as studio:
-        run = studio.start_final(picture, scale, strengths=strength or STRENGTHS, fresh=fresh)
+        run = studio.start_final(
+            picture, scale, strengths=strength or STRENGTHS, upscaler=upscaler, fresh=fresh
+        )
         _finish(studio, run, folder, as_json=json)
 
 

@@ -209,6 +209,12 @@ FIELDS: Final = (
         varies=LORA,
     ),
     Field(
+        name="upscaler",
+        belongs="recipe",
+        fills=("upscaler",),
+        write=lambda upscaler: str(upscaler.id),
+    ),
+    Field(
         name="model",
         fills=("model",),
         read=str.strip,

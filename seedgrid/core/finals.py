@@ -18,7 +18,7 @@ import psutil
 from seedgrid.core.card import ModelCard
 from seedgrid.core.checks import check_size, check_start, check_strength
 from seedgrid.core.errors import InputError
-from seedgrid.core.recipe import MAX_STEPS, Recipe
+from seedgrid.core.recipe import MAX_SIZE_PX, MAX_STEPS, MIN_SIZE_PX, Recipe, Upscaler
 
 SCALES: Final = (2, 4)
 STRENGTHS: Final = (0.2, 0.3, 0.4, 0.5)
@@ -60,6 +60,7 @@ def finals(
     return tuple(
         parent.replace(
             start=begun,
+            upscaler=None,
             strength=check_strength(strength, card),
             width=width,
             height=height,
@@ -68,6 +69,43 @@ def finals(
         )
         for strength in strengths
     )
+
+
+def enlarged(parent: Recipe, upscaler: Upscaler, *, start: str, scale: int) -> Recipe:
+    """Return the recipe of a picture that an upscaler network makes larger.
+
+    It keeps the words and settings of the picture, which say what it shows. The network computes in
+    float32 on the machine's own kernels.
+
+    Raises:
+        InputError: `final_scale`; `size_range`.
+    """
+    if scale not in SCALES:
+        raise InputError("final_scale", field="scale", value=scale)
+    width, height = parent.width * scale, parent.height * scale
+    if max(width, height) > MAX_SIZE_PX:
+        sizes = {"low": MIN_SIZE_PX, "high": MAX_SIZE_PX}
+        raise InputError("size_range", field="size", value=f"{width}x{height}", **sizes)
+    return parent.replace(
+        upscaler=upscaler,
+        start=start,
+        strength=1.0,
+        width=width,
+        height=height,
+        lock_width=1,
+        dtype="float32",
+        arithmetic="native",
+    )
+
+
+def check_has_words(recipe: Recipe) -> None:
+    """Refuse to vary what no words made.
+
+    Raises:
+        InputError: `upscaler_words`.
+    """
+    if recipe.upscaler is not None:
+        raise InputError("upscaler_words", field="vary", value=recipe.upscaler.id)
 
 
 def needs_tiles(recipe: Recipe, card: ModelCard) -> bool:

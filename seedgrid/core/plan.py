@@ -48,11 +48,12 @@ def describe_change(before: Recipe, after: Recipe) -> str:
 
     Returns:
         The suffix (`", artsy"`), or the whole prompt when it is no longer form of the parent's;
-        `"512x512, strength 0.3"` of a final; `"10% of seed 7"` or `"seed 8"`; settings as a
-        variation is written, `"guidance 3"`. Empty when nothing differs.
+        `"512x512, strength 0.3"` of a final, or the name of its network; `"10% of seed 7"` or
+        `"seed 8"`; settings as a variation is written, `"guidance 3"`. Empty when nothing differs.
     """
     if after.start and after.start != before.start:
-        return f"{after.width}x{after.height}, strength {after.strength:g}"
+        how = after.upscaler.id if after.upscaler else f"strength {after.strength:g}"
+        return f"{after.width}x{after.height}, {how}"
     parts = []
     if after.words != before.words:
         added = after.words.removeprefix(before.words.rstrip())

@@ -77,6 +77,13 @@ class Lora(Value):
     scale: Annotated[float, Field(ge=-4, le=4)] = 1.0
 
 
+class Upscaler(Value):
+    """A network that enlarges pictures, by name and content."""
+
+    id: Annotated[str, StringConstraints(min_length=1, max_length=200)]
+    weights_sha256: Digest
+
+
 class NoiseShare(Value):
     """A second seed whose noise is mixed into the first's.
 
@@ -89,7 +96,15 @@ class NoiseShare(Value):
     weight: Annotated[float, Field(gt=0, le=1)]
 
 
-CAME_LATER: Final = ("arithmetic", "typed_prompt", "start", "strength", "weights", "compiled")
+CAME_LATER: Final = (
+    "arithmetic",
+    "typed_prompt",
+    "start",
+    "strength",
+    "weights",
+    "upscaler",
+    "compiled",
+)
 """Fields that are not written while they have their default: older recipes keep their ids."""
 
 
@@ -110,6 +125,8 @@ class Recipe(Value):
         strength: How much of the start the noise takes away; 1 without a start.
         weights: Whether brackets weigh words, as in `(red:1.3)` (core/weights.py); they are words
             like any other, and this is not written down, where not.
+        upscaler: The network that enlarged the start to this size, and did nothing else; the words
+            and settings are then those of the picture that was enlarged.
         compiled: In recipes from before the first release only: they are shown, not painted.
     """
 
@@ -133,6 +150,7 @@ class Recipe(Value):
     start: StartDigest = ""
     strength: Annotated[float, Field(gt=0, le=1)] = 1.0
     weights: bool = False
+    upscaler: Upscaler | None = None
     compiled: bool = False
 
     @model_serializer(mode="wrap")

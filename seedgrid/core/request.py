@@ -18,7 +18,7 @@ from seedgrid.core.card import ModelCard
 from seedgrid.core.checks import check_kept_width, check_steps_run
 from seedgrid.core.errors import InputError
 from seedgrid.core.fields import FIELDS
-from seedgrid.core.recipe import MAX_STEPS, Lora, NoiseShare, Recipe
+from seedgrid.core.recipe import MAX_STEPS, Lora, NoiseShare, Recipe, Upscaler
 from seedgrid.core.seeds import check_seed
 from seedgrid.core.weights import read_weights
 
@@ -44,6 +44,7 @@ class Request:
         portable: Whether the pictures shall have the same bits on every machine; in float32.
         model: Which model, as `seedgrid.models.registry.find` understands it; None is the default.
         weights: Whether brackets in its prompts weigh words, as in `(red:1.3)`.
+        upscaler: As a recipe holds it; nobody types it.
         of_recipe: Whether its values were a recipe's, as a link's are: lock widths that are not
             offered any more are painted as they are.
     """
@@ -67,6 +68,7 @@ class Request:
     start: str | None = None
     strength: float | None = None
     weights: bool = False
+    upscaler: Upscaler | None = None
     of_recipe: bool = False
 
 
@@ -94,7 +96,9 @@ def resolve(request: Request, card: ModelCard) -> tuple[Recipe, ...]:
         read_weights(settings["prompt"])
         read_weights(settings["negative_prompt"])
     settings |= begun(request, settings, card)
-    base = Recipe(seed=0, model=card.ref, loras=request.loras, **settings)
+    base = Recipe(
+        seed=0, model=card.ref, loras=request.loras, upscaler=request.upscaler, **settings
+    )
     if not request.seeds:
         raise InputError("seed_text", field="seeds", value="")
     return tuple(base.model_copy(update={"seed": check_seed(seed)}) for seed in request.seeds)

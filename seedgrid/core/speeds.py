@@ -63,4 +63,5 @@ class Speeds:
 
 
 def _key(recipe: Recipe) -> tuple[str, str, int, int]:
-    return recipe.model.id, recipe.arithmetic, recipe.width, recipe.height
+    painter = f"upscaler {recipe.upscaler.id}" if recipe.upscaler else recipe.model.id
+    return painter, recipe.arithmetic, recipe.width, recipe.height

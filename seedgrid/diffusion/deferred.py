@@ -47,7 +47,7 @@ class DeferredBackend:
         """Compute up to W recipes of one `batch_key` in a batch of exactly W cells."""
         return self._painter().paint(recipes, placement, watch)
 
-    def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport:
+    def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport | None:
         """Tell whether the lock holds for recipes like this one, here; remembered by passport."""
         return self._painter().probe(recipe, placement, watch)
 

@@ -21,7 +21,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import InputError
-from seedgrid.core.recipe import Passport, Recipe
+from seedgrid.core.recipe import Passport, Recipe, Upscaler
 from seedgrid.diffusion.accel import Accelerator, all_used_by, make_accelerators
 from seedgrid.diffusion.backend import (
     ATTENTION_NAMES,
@@ -42,8 +42,10 @@ from seedgrid.diffusion.portable_check import check_portable, try_portable
 from seedgrid.diffusion.portable_trial import PortableTrial
 from seedgrid.diffusion.probe import run_probe
 from seedgrid.diffusion.probe_results import ProbeReport, advise, keep_report, recall_report
+from seedgrid.diffusion.upscaling import Enlarger, spandrel_version
 from seedgrid.diffusion.watched_parts import Watching
 from seedgrid.models import registry
+from seedgrid.storage import starts
 
 _KERNELS: Final = {
     "math": SDPBackend.MATH,
@@ -59,6 +61,7 @@ class DiffusersBackend:
     def __init__(self) -> None:
         self._pipelines = PipelineCache()
         self._accelerators = make_accelerators()
+        self._enlarger = Enlarger()
 
     def card(self, model: str | None) -> ModelCard:
         """Find a model and say what it can do, without loading it."""
@@ -71,6 +74,8 @@ class DiffusersBackend:
 
         def prepare() -> Passport:
             with _scope(recipe, placement):
+                if recipe.upscaler is not None:
+                    return self._ready_to_enlarge(recipe, recipe.upscaler, placement)
                 loaded = self._pipelines.get(recipe, placement, watch)
                 loaded.check_settings(recipe)
                 return current_passport(loaded.device, placement)
@@ -79,6 +84,8 @@ class DiffusersBackend:
 
     def is_ready(self, recipe: Recipe, placement: Placement) -> bool:
         """Tell whether the model is loaded already."""
+        if recipe.upscaler is not None:
+            return self._enlarger.has(recipe.upscaler, pick_device(placement.device))
         return self._pipelines.has(recipe, placement)
 
     def paint(
@@ -92,8 +99,10 @@ class DiffusersBackend:
             lambda: self._paint(recipes, placement, watch), first, placement, watch
         )
 
-    def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport:
+    def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport | None:
         """Tell whether the lock holds for recipes like this one, here; remembered by passport."""
+        if recipe.upscaler is not None:  # It is made alone, without noise.
+            return None
         passport = self.prepare(recipe, placement)
         report = recall_report(recipe, passport)
         if report is None:
@@ -118,6 +127,7 @@ class DiffusersBackend:
     def close(self) -> None:
         """Let go of models and memory."""
         self._pipelines.clear()
+        self._enlarger.clear()
         self._accelerators = make_accelerators()
         gc.collect()
         empty_cache()
@@ -141,6 +151,8 @@ class DiffusersBackend:
     ) -> tuple[Outcome, ...]:
         first = recipes[0]
         with _scope(first, placement):
+            if first.upscaler is not None:
+                return (self._enlarger.paint(first, pick_device(placement.device), watch),)
             loaded = self._pipelines.get(first, placement)
             loaded.check_settings(first)
             passport = current_passport(loaded.device, placement)
@@ -152,6 +164,15 @@ class DiffusersBackend:
             quickened = _quickened(shortcuts, first, passport)
             with self._untouched(loaded, first):
                 return paint_batch(recipes, loaded, watch, quickened)
+
+    def _ready_to_enlarge(
+        self, recipe: Recipe, upscaler: Upscaler, placement: Placement
+    ) -> Passport:
+        starts.check_there([recipe.start])
+        device = pick_device(placement.device)
+        self._enlarger.load(upscaler, device)
+        passport = current_passport(device, placement)
+        return passport.model_copy(update={"spandrel": spandrel_version()})
 
     def _within_memory(
         self, work: Callable[[], Result], recipe: Recipe, placement: Placement, watch: Watch

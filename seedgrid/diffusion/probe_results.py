@@ -95,6 +95,8 @@ def keep_report(recipe: Recipe, passport: Passport, report: ProbeReport) -> None
 
 def lock_notice(recipe: Recipe, passport: Passport) -> Notice | None:
     """Say that pictures like this one were not tested here, or that their lock does not hold."""
+    if recipe.upscaler is not None:  # Made alone, and without noise.
+        return None
     if recipe.is_portable:  # Its batch cannot show: docs/portable.md.
         return None
     report = recall_report(recipe, passport)

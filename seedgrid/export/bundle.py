@@ -19,6 +19,7 @@ from seedgrid.export.pictures import DATE
 from seedgrid.export.script import needs_model_path, requirements, script, starts_of
 from seedgrid.models import registry
 from seedgrid.models.loras import recorded_lora
+from seedgrid.models.upscalers import recorded_upscaler
 from seedgrid.storage.files import open_atomically
 
 _README: Final = """\
@@ -26,6 +27,7 @@ _README: Final = """\
 
 pictures/         the pictures, each with its recipe inside
 loras/            the LoRAs, if there are any
+upscalers/        the networks that enlarged pictures, if any did
 starts/           what pictures were begun from, if any were
 recipes.json      the recipe, the lineage and the digest of the pixels of each
 passports.json    where they were computed
@@ -61,6 +63,10 @@ def write_bundle(entries: Sequence[Entry], path: Path, *, model: Path | None = N
             _write(bundle, f"starts/{sha256}.png", data, packed=False)
         for lora in dict.fromkeys(lora for entry in entries for lora in entry.recipe.loras):
             _copy(bundle, f"loras/{lora.weights_sha256}.safetensors", recorded_lora(lora))
+        networks = {e.recipe.upscaler: e.recipe.upscaler for e in entries if e.recipe.upscaler}
+        for network in networks.values():
+            name = f"upscalers/{network.weights_sha256}.safetensors"
+            _copy(bundle, name, recorded_upscaler(network))
         recipes = [_described(entry, name) for entry, name in zip(entries, members, strict=True)]
         passports = {entry.passport.digest: entry.passport for entry in entries}
         plain = {key: passport.model_dump(mode="json") for key, passport in passports.items()}
@@ -69,6 +75,7 @@ def write_bundle(entries: Sequence[Entry], path: Path, *, model: Path | None = N
         _write(bundle, "reproduce.py", program.encode())
         has_loras = any(entry.recipe.loras for entry in entries)
         pins = requirements(passports.values()) + ("peft\n" if has_loras else "")
+        pins += "spandrel\neinops\n" if networks else ""
         _write(bundle, "requirements.txt", pins.encode())
         _write(bundle, "README.txt", _readme(entries, has_model=model is not None).encode())
         for source in sorted(model.rglob("*")) if model else ():

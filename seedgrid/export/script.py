@@ -30,6 +30,8 @@ from seedgrid.storage import starts
 _TEMPLATE: Final = "reproduce_template.txt"
 _DATA_MARK: Final = "# <data>\n"
 _ARITHMETIC_MARK: Final = "# <arithmetic>\n"
+_ENLARGING: Final = "enlarging_template.txt"
+_ENLARGING_MARK: Final = "# <enlarging>\n"
 # A portable picture's arithmetic is SeedGrid's own. A copy of it in every script would be a second
 # definition; its versions never change, so any later SeedGrid will do.
 _PORTABLE_IMPORT: Final = """\
@@ -67,16 +69,21 @@ def script(entries: Sequence[Entry], *, has_starts: bool = True) -> str:
         raise InputError("export_nothing", field="picture")
     for entry in entries:
         _check(entry)
-    template = resources.files("seedgrid.export").joinpath(_TEMPLATE).read_text(encoding="utf-8")
-    head, tail = template.split(_DATA_MARK)
+    head, tail = _template(_TEMPLATE).split(_DATA_MARK)
     is_portable = any(entry.recipe.is_portable for entry in entries)
     head = head.replace("SEEDGRID_VERSION", seedgrid.__version__)
     head = head.replace("NEEDED_OF_SEEDGRID", _NEEDED_IF_PORTABLE if is_portable else _NEEDED)
     tail = tail.replace(_ARITHMETIC_MARK, _PORTABLE_IMPORT if is_portable else "")
+    has_enlarged = any(entry.recipe.upscaler for entry in entries)
+    tail = tail.replace(_ENLARGING_MARK, _template(_ENLARGING) if has_enlarged else "")
     batches = pformat([_batch(group) for group in _groups(entries)], width=96, sort_dicts=False)
     files = starts_of(entries) if has_starts else {}
     packed = {sha256: b64encode(data).decode() for sha256, data in files.items()}
     return f"{head}BATCHES = {batches}\nSTARTS = {pformat(packed, width=96)}\n{tail}"
+
+
+def _template(name: str) -> str:
+    return resources.files("seedgrid.export").joinpath(name).read_text(encoding="utf-8")
 
 
 def starts_of(entries: Iterable[Entry]) -> dict[str, bytes]:
@@ -146,6 +153,7 @@ def _batch(entries: Sequence[Entry]) -> dict[str, Any]:
         "loras": [(lora.weights_sha256, lora.scale) for lora in recipe.loras],
         "start": recipe.start,
         "strength": recipe.strength,
+        "upscaler": recipe.upscaler.weights_sha256 if recipe.upscaler else None,
         "lock_width": recipe.lock_width,
         "width": recipe.width,
         "height": recipe.height,

@@ -32,7 +32,11 @@ def parameters_text(recipe: Recipe) -> str:
         "Model hash": recipe.model.weights_sha256[:10],
         "Model": recipe.model.id,
         **_noise_settings(recipe),
-        **({"Denoising strength": f"{recipe.strength:g}"} if recipe.start else {}),
+        **(
+            {"Denoising strength": f"{recipe.strength:g}"}
+            if recipe.start and not recipe.upscaler
+            else {}
+        ),
         "RNG": "CPU",
         "Version": f"SeedGrid {__version__}",
     }

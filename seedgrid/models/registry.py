@@ -28,6 +28,7 @@ from seedgrid.models.hub import read_name
 from seedgrid.models.loras import recorded_lora
 from seedgrid.models.own import own_folder
 from seedgrid.models.single_file import configuration_source, read_single_file
+from seedgrid.models.upscalers import recorded_upscaler
 from seedgrid.storage.assets import assets_folder
 from seedgrid.storage.cache import recall_texts, remember_one
 
@@ -128,8 +129,12 @@ def rehash(recipe: Recipe) -> None:
     """Read a model's and its LoRAs' weights again, every byte, and compare them with a recipe.
 
     Raises:
-        ModelError: `model_changed`, or as `find_recorded`; `lora_changed` or `lora_missing`.
+        ModelError: `model_changed`, or as `find_recorded`; `lora_changed` or `lora_missing`;
+            `upscaler_changed` of what a network enlarged.
     """
+    if recipe.upscaler is not None:
+        recorded_upscaler(recipe.upscaler, anew=True)
+        return
     ref = recipe.model
     if find_recorded(ref).files.digest(anew=True) != ref.weights_sha256:
         raise ModelError("model_changed", value=ref.id)

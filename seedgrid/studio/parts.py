@@ -23,7 +23,7 @@ from seedgrid.diffusion.backend import Backend, Placement, Unwatched, Watch
 from seedgrid.diffusion.portable_trial import PortableTrial
 from seedgrid.diffusion.probe_results import ProbeReport
 from seedgrid.engine import UNBOUNDED, Bounds, Engine, Load, PainterState, Run, Warmth
-from seedgrid.models import loras
+from seedgrid.models import loras, upscalers
 from seedgrid.pictures import StudioPicture, read_entry
 from seedgrid.storage import starts
 from seedgrid.studio.options import AnyPicture, is_id
@@ -165,12 +165,14 @@ class Parts:
 
         Raises:
             ModelError: `model_not_offered`.
-            InputError: `lora_not_offered`.
+            InputError: `lora_not_offered`, `upscaler_not_offered`.
         """
         if not is_public():
             return
         for model in {ask_again(recipe).model for recipe in recipes}:
             self.card(model)
+        for upscaler in {recipe.upscaler for recipe in recipes if recipe.upscaler}:
+            upscalers.check_offered(upscaler.id)
         for name in {lora.id for recipe in recipes for lora in recipe.loras}:
             loras.check_offered(name)
 

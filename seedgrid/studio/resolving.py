@@ -13,7 +13,7 @@ from seedgrid.core.card import ModelCard
 from seedgrid.core.checks import parse_start
 from seedgrid.core.errors import RunError
 from seedgrid.core.loras import read_scale, read_tags
-from seedgrid.core.recipe import Lora, Recipe
+from seedgrid.core.recipe import Lora, Recipe, Upscaler
 from seedgrid.core.request import Request
 from seedgrid.core.turbo import quicken
 from seedgrid.diffusion.backend import Placement
@@ -22,6 +22,7 @@ from seedgrid.diffusion.processor import has_fast_bfloat16
 from seedgrid.formats import png
 from seedgrid.models.files import SUFFIX
 from seedgrid.models.loras import find_lora, take_lora
+from seedgrid.models.upscalers import find_upscaler, take_upscaler
 from seedgrid.storage import starts
 from seedgrid.studio.options import AnyPicture, is_id
 from seedgrid.studio.parts import Parts
@@ -116,6 +117,14 @@ class Resolving(Parts):
             number = read_scale(scale) if equals else 1.0
             loras.append(Lora(id=found.id, weights_sha256=found.sha256, scale=number))
         return tuple(loras)
+
+    def take_upscaler(self, named: str) -> Upscaler:
+        """Return a network as recipes hold it; its file is known by its name from now on.
+
+        Raises:
+            ModelError: It is not there, or no network.
+        """
+        return take_upscaler(Path(named)) if named.endswith(SUFFIX) else find_upscaler(named)
 
     def _with_start(self, request: Request, library: Library | None) -> Request:
         """Return the request with the digest of its start: no path is followed here."""

@@ -11,17 +11,26 @@ from seedgrid.core import request as requests
 from seedgrid.core.advice import advise
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import ModelError
-from seedgrid.core.finals import STRENGTHS, decoding_bytes, finals, needs_tiles
+from seedgrid.core.finals import (
+    STRENGTHS,
+    check_has_words,
+    decoding_bytes,
+    enlarged,
+    finals,
+    needs_tiles,
+)
 from seedgrid.core.notices import Notice
 from seedgrid.core.plan import Job, plan_grid, plan_refine
 from seedgrid.core.prompts import GUIDE_SUFFIXES
-from seedgrid.core.recipe import LOCK_WIDTHS, Recipe
+from seedgrid.core.recipe import LOCK_WIDTHS, Recipe, Upscaler
 from seedgrid.core.request import Request
 from seedgrid.core.seeds import draw_seed
+from seedgrid.core.tiles import Tile, cut
 from seedgrid.core.variations import refine
 from seedgrid.core.words import Vocabulary
 from seedgrid.engine import Run
 from seedgrid.formats import png
+from seedgrid.models.upscalers import needed_bytes
 from seedgrid.studio.options import AnyPicture, RunOptions, is_id
 from seedgrid.studio.resolving import Resolving, provable, resolve_prompts
 
@@ -80,6 +89,7 @@ class Starting(Resolving):
             SeedGridError: As `start_grid`.
         """
         parent = self.find(picture, options.get("library"))
+        check_has_words(parent.recipe)
         vocabulary = self._vocabulary(parent.recipe)
         recipes = refine(parent.recipe, suffixes, self.card, prompt=prompt, vocabulary=vocabulary)
         return self._go_on(self._joined(picture, parent, options), recipes, options)
@@ -90,6 +100,7 @@ class Starting(Resolving):
         scale: int = 2,
         *,
         strengths: Sequence[float] = STRENGTHS,
+        upscaler: str | None = None,
         **options: Unpack[RunOptions],
     ) -> Run:
         """Start a round of a picture's large finals; returns at once.
@@ -97,11 +108,24 @@ class Starting(Resolving):
         Where decoding in one piece would take too much memory it is done in tiles, which is told,
         and stands in the passport.
 
+        Args:
+            picture: See `AnyPicture`.
+            scale: 2 or 4 times as wide and high.
+            strengths: How much is painted anew, a picture each.
+            upscaler: The name or .safetensors file of a network that enlarges in place of that.
+            **options: See `RunOptions`.
+
         Raises:
             SeedGridError: As `start_grid`; `picture_lost` when its pixels are gone.
         """
         library = options.get("library")
         parent = self.find(picture, library)
+        if upscaler:
+            network = self.take_upscaler(upscaler)
+            start = self.take_start(parent, library)
+            recipe = enlarged(parent.recipe, network, start=start, scale=scale)
+            jobs = plan_refine(self._joined(picture, parent, options), [recipe])
+            return self._submit(jobs, [_tiles_notice(parent.recipe, recipe, network)], options)
         card = self.card(requests.ask_again(parent.recipe).model)
         start = self.take_start(parent, library)
         recipes = finals(parent.recipe, card, start=start, scale=scale, strengths=strengths)
@@ -128,6 +152,7 @@ class Starting(Resolving):
             SeedGridError: As `start_grid`.
         """
         parent = self.find(picture, options.get("library"))
+        check_has_words(parent.recipe)
         seeds = [draw_seed() for _ in range(_NUM_VARIATIONS)]
         recipes = requests.noise_variations(parent.recipe, seeds, weight=weight)
         return self._go_on(self._joined(picture, parent, options), recipes, options)
@@ -198,6 +223,19 @@ def _width_notices(recipes: Sequence[Recipe], usual: int) -> tuple[Notice, ...]:
     """Say that the batches are narrower than their author expects, where they are."""
     widths = {recipe.lock_width for recipe in recipes if recipe.lock_width < usual}
     return tuple(Notice("width_lowered", width=width, usual=usual) for width in sorted(widths))
+
+
+def _tiles_notice(parent: Recipe, recipe: Recipe, network: Upscaler) -> Notice:
+    """Say how much memory a network takes for one of how many tiles."""
+    tiles = cut(parent.width, parent.height)
+    scale = recipe.width // parent.width
+    most = max((each.with_margin(parent.width, parent.height) for each in tiles), key=_area)
+    wanted = needed_bytes(network, _area(most) * scale**2)
+    return Notice("upscaler_tiles", value=network.id, tiles=len(tiles), size=f"{wanted / 1e9:.1f}")
+
+
+def _area(tile: Tile) -> int:
+    return (tile.right - tile.left) * (tile.bottom - tile.top)
 
 
 def _odd(recipes: Sequence[Recipe]) -> tuple[Notice, ...]:

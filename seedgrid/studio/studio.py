@@ -106,6 +106,7 @@ class Studio(Looking):
         scale: int = 2,
         *,
         strengths: Sequence[float] = STRENGTHS,
+        upscaler: str | None = None,
         fresh: bool = False,
     ) -> Pictures:
         """Make a picture large, on its own seed and words, and wait for it.
@@ -114,12 +115,15 @@ class Studio(Looking):
             picture: See `AnyPicture`.
             scale: 2 or 4 times as wide and high.
             strengths: How much is painted anew, one picture each; `[0.3]` gives one.
+            upscaler: The name or .safetensors file of a network that enlarges in place of that; one
+                picture.
             fresh: Compute even what the library remembers.
 
         Raises:
             SeedGridError: As `grid`.
         """
-        return _wait(self.start_final(picture, scale, strengths=strengths, fresh=fresh))
+        run = self.start_final(picture, scale, strengths=strengths, upscaler=upscaler, fresh=fresh)
+        return _wait(run)
 
 
 def _wait(run: Run) -> Pictures:

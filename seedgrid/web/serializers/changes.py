@@ -59,7 +59,7 @@ def round_name(
     if is_noise(recipe, change):
         is_subtle = recipe.noise_mix[-1].weight <= _SUBTLE_UP_TO
         return {"key": "rail_subtle" if is_subtle else "rail_strong"}
-    if recipe.start and change.startswith(f"{recipe.width}x{recipe.height}, strength "):
+    if recipe.start and change.startswith(f"{recipe.width}x{recipe.height}, "):
         return {"key": "rail_large", "data": {"width": recipe.width, "height": recipe.height}}
     own = [each for each in changes if each not in tried]
     if not own:

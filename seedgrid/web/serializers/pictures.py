@@ -97,7 +97,7 @@ def card(
         "where": _where(entry.passport) if is_spread else "",
         "portable": recipe.is_portable,
         "negative": recipe.negative_prompt,
-        "strength": f"{recipe.strength:g}" if recipe.start else "",
+        "strength": "" if recipe.upscaler or not recipe.start else f"{recipe.strength:g}",
         "favourite": entry.favourite,
         "note": entry.note,
         "hint": hint,

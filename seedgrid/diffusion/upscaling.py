@@ -1,0 +1,204 @@
+"""Enlarge a picture with an upscaler network, tile by tile: the only file that knows spandrel.
+
+The network is read from safetensors and computes in float32. A picture is what plain spandrel gives
+for each of its tiles (core/tiles.py), bit for bit; it needs neither the model nor its words.
+
+    enlarger = Enlarger()
+    enlarger.paint(recipe, torch.device("cpu"), watch)
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any, Final
+
+import numpy as np
+import torch
+from PIL import Image
+
+from seedgrid.core.errors import ModelError, RunCancelled, RunError
+from seedgrid.core.picture import Pixels
+from seedgrid.core.recipe import Recipe, Upscaler
+from seedgrid.core.tiles import Tile, cut
+from seedgrid.diffusion.backend import Outcome, Watch
+from seedgrid.diffusion.foreign_errors import foreign_reason
+from seedgrid.diffusion.memory import is_memory_error
+from seedgrid.models.upscalers import recorded_upscaler
+from seedgrid.storage import starts
+
+_COLOURS: Final = 3
+_SHRUNK: Final = 4
+"""A preview is so many times smaller."""
+_VISION: Final = "torchvision"
+_REFUSALS: Final = (RuntimeError, ValueError, TypeError, LookupError, AttributeError)
+"""What torch and spandrel's networks raise is not documented."""
+
+
+class Enlarger:
+    """Holds the network that was used last."""
+
+    def __init__(self) -> None:
+        self._key: tuple[Upscaler, str] | None = None
+        self._network: Any = None
+
+    def has(self, upscaler: Upscaler, device: torch.device) -> bool:
+        """Tell whether a network is loaded."""
+        return self._key == (upscaler, str(device))
+
+    def load(self, upscaler: Upscaler, device: torch.device) -> Any:
+        """Return a network as spandrel describes it, loading it if need be.
+
+        Raises:
+            ModelError: `upscaler_library`: spandrel is not installed; `upscaler_unknown`: it knows
+                no such network, or one that makes no picture larger; as `recorded_upscaler`.
+        """
+        path = recorded_upscaler(upscaler)  # Its digest is looked at each time.
+        if not self.has(upscaler, device):
+            self.clear()
+            spandrel = import_spandrel()
+            wrong = (spandrel.UnsupportedModelError, *_REFUSALS)
+            try:
+                network = spandrel.ModelLoader(device=device).load_from_file(path)
+            except wrong as error:
+                if is_memory_error(error):
+                    raise
+                raise ModelError("upscaler_unknown", value=upscaler.id) from error
+            colours = (network.input_channels, network.output_channels)
+            if network.scale < 2 or colours != (_COLOURS, _COLOURS):
+                raise ModelError("upscaler_unknown", value=upscaler.id)
+            self._network, self._key = network.eval(), (upscaler, str(device))
+            recorded_upscaler(upscaler)  # Somebody may have written into it meanwhile.
+        return self._network
+
+    def paint(self, recipe: Recipe, device: torch.device, watch: Watch) -> Outcome:
+        """Return a recipe's start, as large as it says.
+
+        As often as its own scale takes, and back to the size by Lanczos where that is too much.
+
+        Raises:
+            RunError: `pipeline_refused`: the network would not.
+            RunCancelled: `watch.cancelled` became true.
+            PictureError: `start_missing`.
+        """
+        assert recipe.upscaler is not None
+        network = self.load(recipe.upscaler, device)
+        pixels, size = starts.pixels(recipe.start), (recipe.width, recipe.height)
+        sizes = _sizes(pixels.shape[1], pixels.shape[0], size, network.scale)
+        steps = _Steps(watch, total=sum(len(cut(*each)) for each in sizes))
+        try:
+            for _ in sizes:
+                pixels = _enlarged(pixels, network, device, steps)
+        except _REFUSALS as error:
+            reason = None if is_memory_error(error) else foreign_reason(error)
+            if reason is None:
+                raise
+            raise RunError("pipeline_refused", reason=reason) from error
+        if not pixels.size:
+            return RunError("picture_nan")
+        if pixels.shape[:2] == size[::-1]:
+            return pixels
+        return np.array(Image.fromarray(pixels).resize(size, Image.Resampling.LANCZOS))
+
+    def clear(self) -> None:
+        """Let go of the network."""
+        self._key = self._network = None
+
+
+def spandrel_version() -> str:
+    """Return the release that is installed; empty where none is."""
+    return version("spandrel") if find_spec("spandrel") else ""
+
+
+class _Steps:
+    """Tells a watch of each tile that is done, and stops before the next."""
+
+    def __init__(self, watch: Watch, *, total: int) -> None:
+        self._watch = watch
+        self._total = total
+        self._number = 0
+
+    def check(self) -> None:
+        if self._watch.cancelled:
+            raise RunCancelled("run_cancelled")
+
+    def done(self, canvas: Pixels) -> None:
+        self._number += 1
+        self._watch.step(self._number, self._total, lambda: (canvas[::_SHRUNK, ::_SHRUNK].copy(),))
+
+
+def _sizes(width: int, height: int, wanted: tuple[int, int], scale: int) -> list[tuple[int, int]]:
+    """Return what is cut into tiles, time after time, until it is as large as wanted."""
+    sizes = []
+    while width < wanted[0] or height < wanted[1]:
+        sizes.append((width, height))
+        width, height = width * scale, height * scale
+    return sizes
+
+
+def _enlarged(pixels: Pixels, network: Any, device: torch.device, steps: _Steps) -> Pixels:
+    """Return a picture as many times larger as a network makes it; nothing where that is NaN."""
+    height, width, _ = pixels.shape
+    scale = network.scale
+    whole = Image.fromarray(pixels).resize((width * scale, height * scale))
+    canvas = np.array(whole)  # What is not done yet is shown as a plain enlargement.
+    for tile in cut(width, height):
+        steps.check()
+        given = _of_tile(pixels, tile, network, device)
+        if not np.isfinite(given).all():
+            return np.empty((0, 0, _COLOURS), np.uint8)
+        rows = slice(tile.top * scale, tile.bottom * scale)
+        canvas[rows, tile.left * scale : tile.right * scale] = (given * 255).round()
+        steps.done(canvas)
+    return canvas
+
+
+def _of_tile(pixels: Pixels, tile: Tile, network: Any, device: torch.device) -> Any:
+    """Return what a network makes of a tile: (rows, columns, 3), 0 … 1, without its margin."""
+    around = tile.with_margin(pixels.shape[1], pixels.shape[0])
+    part = pixels[around.top : around.bottom, around.left : around.right]
+    image = torch.from_numpy(part.copy()).permute(2, 0, 1)[None].to(device).float() / 255
+    with torch.inference_mode():
+        large = network(image)[0].clamp(0, 1).permute(1, 2, 0).cpu().numpy()
+    top, left = (tile.top - around.top) * network.scale, (tile.left - around.left) * network.scale
+    rows, columns = tile.bottom - tile.top, tile.right - tile.left
+    return large[top : top + rows * network.scale, left : left + columns * network.scale]
+
+
+def import_spandrel() -> Any:
+    """Return the library.
+
+    Raises:
+        ModelError: `upscaler_library`: it is not installed.
+    """
+    if find_spec("spandrel") is None or find_spec("einops") is None:
+        raise ModelError("upscaler_library")
+    with _without_vision():
+        import spandrel
+
+    return spandrel
+
+
+@contextmanager
+def _without_vision() -> Iterator[None]:
+    """Let spandrel be imported where torchvision is not, which must fit torch to the build.
+
+    Two of its networks name it, for faces and for holes; neither enlarges. A torchvision from the
+    package index beside a torch for processors alone keeps diffusers from being imported at all.
+    """
+    if _VISION in sys.modules or find_spec(_VISION) is not None:
+        yield
+        return
+    names = (_VISION, f"{_VISION}.transforms", f"{_VISION}.transforms.functional")
+    empty = {name: ModuleType(name) for name in names}
+    vars(empty[names[-1]]).update(InterpolationMode=None, rotate=None, normalize=None)
+    sys.modules.update(empty)
+    try:
+        yield
+    finally:
+        for name in names:
+            del sys.modules[name]

@@ -1,0 +1,131 @@
+"""Upscaler networks on this machine: safetensors files, by name and by content.
+
+One is a file, the name of one that was used before, or of one in the folder `upscalers` of the
+folders of `SEEDGRID_MODELS`. A recipe holds its name and digest, never a path. What a network is,
+spandrel finds out when it is loaded. Needs no torch.
+
+    take_upscaler(Path("4x-foxes.safetensors"))   # Upscaler(id='4x-foxes', …)
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from seedgrid.core.errors import InputError, ModelError
+from seedgrid.core.names import is_folder_name
+from seedgrid.core.recipe import Upscaler
+from seedgrid.core.variables import is_offered, models_folders
+from seedgrid.models.digests import file_digest
+from seedgrid.models.files import SUFFIX, count_parameters, is_lora, read_header
+from seedgrid.models.own import own_folder
+from seedgrid.storage.cache import recall_texts, remember_one
+
+FOLDER: Final = "upscalers"
+
+_PLACES: Final = "upscalers"
+_KERNEL_DIMENSIONS: Final = 4
+_COPIES: Final = 3
+"""So many results of one layer were seen in memory together, at the most."""
+
+
+def find_upscaler(name: str) -> Upscaler:
+    """Find a network by its name; no path is followed here.
+
+    Raises:
+        InputError: `upscaler_missing`, or `upscaler_not_offered` on a public page.
+        ModelError: `upscaler_damaged`.
+    """
+    check_offered(name)
+    for path in _known(name):
+        if path.is_file():
+            return _checked(path)
+    raise InputError("upscaler_missing", field="upscaler", value=name[:80])
+
+
+def take_upscaler(path: Path) -> Upscaler:
+    """Make a file known by its name from now on.
+
+    Raises:
+        InputError: `upscaler_missing`.
+        ModelError: `upscaler_damaged` for what is no safetensors file of a network.
+    """
+    path = path.expanduser().absolute()
+    if path.suffix != SUFFIX or not path.is_file():
+        raise InputError("upscaler_missing", field="upscaler", value=path.name[:80])
+    found = _checked(path)
+    places = [place for place in recall_texts(_PLACES).get(found.id, []) if place != str(path)]
+    remember_one(_PLACES, found.id, [str(path), *places])
+    return found
+
+
+def known_upscalers() -> tuple[str, ...]:
+    """Return the names of the networks on this machine that people may use, in their order."""
+    used = [Path(place) for places in recall_texts(_PLACES).values() for place in places]
+    lying = [path for folder in _folders() for path in folder.glob(f"*{SUFFIX}")]
+    names = {path.stem for path in (*used, *lying) if path.is_file()}
+    return tuple(sorted((name for name in names if is_offered(name)), key=str.casefold))
+
+
+def check_offered(name: str) -> None:
+    """Refuse a network that the owner of a public page does not offer, whether it is here or not.
+
+    Raises:
+        InputError: `upscaler_not_offered`.
+    """
+    if not is_offered(name):
+        raise InputError("upscaler_not_offered", field="upscaler", value=name[:80])
+
+
+def recorded_upscaler(upscaler: Upscaler, *, anew: bool = False) -> Path:
+    """Return the very file that a recipe names: the same name and the same weights.
+
+    Args:
+        upscaler: As the recipe names it.
+        anew: Read every byte, whatever is remembered of the files.
+
+    Raises:
+        InputError: `upscaler_missing`.
+        ModelError: `upscaler_changed` when the name now means other weights.
+    """
+    paths = [path for path in _known(upscaler.id) if path.is_file()]
+    if not paths:
+        raise InputError("upscaler_missing", field="upscaler", value=upscaler.id)
+    for path in paths:
+        if file_digest(path, anew=anew) == upscaler.weights_sha256:
+            return path
+    raise ModelError("upscaler_changed", value=upscaler.id)
+
+
+def needed_bytes(upscaler: Upscaler, num_pixels: int) -> int:
+    """Return about how much memory a network takes at its peak for so many pixels that it gives.
+
+    Its weights, and the results of its widest layer, in float32.
+    """
+    path = recorded_upscaler(upscaler)
+    header = read_header(path, path.name)
+    shapes = [entry["shape"] for entry in header.values()]
+    widest = max((int(s[0]) for s in shapes if len(s) == _KERNEL_DIMENSIONS), default=1)
+    weights = count_parameters(header)
+    return 4 * (weights + _COPIES * widest * num_pixels)
+
+
+def _known(name: str) -> list[Path]:
+    if not is_folder_name(name):
+        return []
+    used = [Path(place) for place in recall_texts(_PLACES).get(name, [])]
+    return used + [folder / f"{name}{SUFFIX}" for folder in _folders()]
+
+
+def _folders() -> list[Path]:
+    return [root / FOLDER for root in (*models_folders(), own_folder())]
+
+
+def _checked(path: Path) -> Upscaler:
+    try:
+        header = read_header(path, path.name)
+    except ModelError as error:
+        raise ModelError("upscaler_damaged", value=path.name) from error
+    if not header or is_lora(header) or not is_folder_name(path.stem):
+        raise ModelError("upscaler_damaged", value=path.name)
+    return Upscaler(id=path.stem, weights_sha256=file_digest(path))

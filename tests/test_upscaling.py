@@ -1,0 +1,227 @@
+"""Finals by an upscaler network: what spandrel gives, tile by tile, and a recipe like any other."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from lora_files import lora_bytes
+from painting import PLACEMENT, one_thread
+from PIL import Image
+from safetensors.numpy import save_file
+from upscaler_files import plain_pixels, save_upscaler
+
+from seedgrid.core.errors import ModelError, RunCancelled, SeedGridError
+from seedgrid.core.recipe import Upscaler, read_recipe
+from seedgrid.core.tiles import cut
+from seedgrid.diffusion import upscaling
+from seedgrid.diffusion.backend import PreviewMaker, Unwatched
+from seedgrid.diffusion.diffusers_backend import DiffusersBackend
+from seedgrid.export.bundle import write_bundle
+from seedgrid.models.upscalers import known_upscalers, take_upscaler
+from seedgrid.pictures import StudioPicture
+from seedgrid.studio import Studio
+from seedgrid.verify import claim_of, verify
+
+needs_spandrel = pytest.mark.skipif(
+    find_spec("spandrel") is None, reason="networks need requirements-upscale.txt"
+)
+
+
+@pytest.fixture
+def network(tmp_path: Path) -> Path:
+    """A file that nobody has to load."""
+    path = tmp_path / "2x-foxes.safetensors"
+    save_file({"conv.weight": np.zeros((8, 3, 3, 3), np.float32)}, path)
+    return path
+
+
+@pytest.fixture
+def picked(studio: Studio) -> StudioPicture:
+    return studio.grid("a fox", "3", width=192, height=160, num_inference_steps=4)[0]
+
+
+def refused(call: Callable[..., object], *arguments: object, **settings: object) -> str:
+    with pytest.raises(SeedGridError) as caught:
+        call(*arguments, **settings)
+    return caught.value.code
+
+
+def test_a_picture_enlarged_by_a_network_is_a_recipe(
+    studio: Studio, picked: StudioPicture, network: Path
+) -> None:
+    """By name and digest, alone in its batch, from the pixels that were picked."""
+    run = studio.start_final(picked, 4, upscaler=str(network))
+    (entry,) = run.result()
+    recipe = entry.recipe
+    assert recipe.upscaler == take_upscaler(network)
+    assert (recipe.width, recipe.height, recipe.lock_width) == (768, 640, 1)
+    assert (recipe.start, recipe.prompt) == (picked.entry.pixels_sha256, "a fox")
+    assert entry.lineage.change == "768x640, 2x-foxes"
+    assert [notice.code for notice in run.notices] == ["upscaler_tiles"]
+    assert run.notices[0].data["tiles"] == 4
+    assert read_recipe(recipe.model_dump_json()) == recipe
+    assert "upscaler" not in picked.recipe.model_dump()
+    assert studio.final(picked, 4, upscaler="2x-foxes")[0].recipe == recipe  # By its name.
+    assert known_upscalers() == ("2x-foxes",)
+
+
+def test_what_cannot_be_enlarged_is_refused(
+    studio: Studio, picked: StudioPicture, network: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a sentence, before anything is painted."""
+    (large,) = studio.final(picked, 2, upscaler=str(network))
+    assert refused(studio.refine, large) == "upscaler_words"
+    assert refused(studio.start_variations, large, weight=0.1) == "upscaler_words"
+    assert refused(studio.final, picked, 3, upscaler=str(network)) == "final_scale"
+    assert refused(studio.final, large, 8, upscaler=str(network)) == "final_scale"
+    four = studio.final(large, 4, upscaler=str(network))[0]
+    assert refused(studio.final, four, 2, upscaler=str(network)) == "size_range"
+    for name in ("nobody", "/nowhere/nobody.safetensors", "../foxes"):
+        assert refused(studio.final, picked, 2, upscaler=name) == "upscaler_missing"
+    lora = network.with_name("lora.safetensors")
+    lora.write_bytes(lora_bytes())
+    assert refused(studio.final, picked, 2, upscaler=str(lora)) == "upscaler_damaged"
+    monkeypatch.setenv("SEEDGRID_PUBLIC", "1")
+    monkeypatch.setenv("SEEDGRID_ALLOWED_MODELS", "bundled, fake")
+    assert refused(studio.final, picked, 2, upscaler="2x-foxes") == "upscaler_not_offered"
+    assert refused(studio.start_again, [large.entry], None) == "upscaler_not_offered"
+    assert known_upscalers() == ()
+
+
+def test_an_enlarged_picture_can_be_painted_over(
+    studio: Studio, picked: StudioPicture, network: Path
+) -> None:
+    """Its pixels are a start like any others, and then the model paints again."""
+    (large,) = studio.final(picked, 2, upscaler=str(network))
+    (over,) = studio.final(large, 2, strengths=[0.5])
+    assert over.recipe.upscaler is None
+    assert over.recipe.start == large.entry.pixels_sha256
+    assert int(over.recipe.num_inference_steps * 0.5) == 4
+
+
+def test_without_spandrel_one_sentence_says_what_to_install(
+    network: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And nothing that would bring another torchvision along."""
+    monkeypatch.setattr(upscaling, "find_spec", lambda _: None)
+    with pytest.raises(ModelError) as caught:
+        upscaling.Enlarger().load(take_upscaler(network), torch.device("cpu"))
+    assert caught.value.code == "upscaler_library"
+    assert "pip install --no-deps spandrel einops" in str(caught.value)
+
+
+def test_tiles_cover_a_picture_once() -> None:
+    """With a margin all around, but beyond the edges."""
+    covered = np.zeros((300, 130), int)
+    for tile in cut(130, 300):
+        covered[tile.top : tile.bottom, tile.left : tile.right] += 1
+        around = tile.with_margin(130, 300)
+        assert around.left == max(0, tile.left - 16)
+        assert around.bottom == min(300, tile.bottom + 16)
+    assert (covered == 1).all()
+
+
+@pytest.fixture
+def painter(tmp_path: Path) -> Iterator[Studio]:
+    """A studio with the bundled model."""
+    with Studio("bundled", tmp_path / "library", placement=PLACEMENT) as studio:
+        yield studio
+
+
+def plain(path: Path, picture: Path, scale: int) -> np.ndarray:
+    """Enlarge a picture of one tile as spandrel's own documentation does it."""
+    import spandrel
+
+    network = spandrel.ModelLoader(device="cpu").load_from_file(path).eval()
+    image = torch.from_numpy(np.asarray(Image.open(picture)).copy()).permute(2, 0, 1)[None] / 255
+    with one_thread(), torch.inference_mode():
+        pixels = plain_pixels(network, image).numpy()
+    assert pixels.shape[0] == image.shape[2] * scale
+    return pixels
+
+
+@needs_spandrel
+@pytest.mark.parametrize("kind", ["ESRGAN", "Compact"])
+def test_a_picture_equals_plain_spandrel(painter: Studio, tmp_path: Path, kind: str) -> None:
+    """Of one tile, bit for bit, and verified."""
+    path = save_upscaler(tmp_path / "4x-small.safetensors", scale=4, kind=kind)
+    picked = painter.grid("a fox", "3", width=64, height=64, num_inference_steps=1)[0]
+    (large,) = painter.final(picked, 4, upscaler=str(path))
+    np.testing.assert_array_equal(np.asarray(large.image), plain(path, picked.path, 4))
+    assert large.entry.passport.model_dump()["spandrel"]
+    claim = claim_of(large.id, np.asarray(large.image), large.recipe, large.entry.passport)
+    assert [each.verdict for each in verify([claim], painter.backend)] == ["identical"]
+
+
+@needs_spandrel
+def test_a_picture_comes_out_again_in_a_new_process(
+    painter: Studio, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of four tiles, by its bundle's plain spandrel code and by verify."""
+    path = save_upscaler(tmp_path / "4x-small.safetensors", scale=4, kind="Compact")
+    picked = painter.grid("a fox", "3", width=160, height=160, num_inference_steps=1)[0]
+    (large,) = painter.final(picked, 4, upscaler=str(path))
+    (half,) = painter.final(picked, 2, upscaler=str(path))  # Four times, and back by Lanczos.
+    assert half.image.size == (320, 320)
+    write_bundle([large.entry, half.entry], tmp_path / "art.zip")
+    with zipfile.ZipFile(tmp_path / "art.zip") as bundle:
+        bundle.extractall(tmp_path / "art")
+    command = [sys.executable, tmp_path / "art" / "reproduce.py"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "all identical\n" in done.stdout, done.stdout + done.stderr
+    monkeypatch.setenv("SEEDGRID_LIBRARY", str(painter.library_folder))
+    command = [sys.executable, "-m", "seedgrid", "verify", large.path, half.path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout.endswith("\n2 identical\n"), done.stdout + done.stderr
+
+
+@needs_spandrel
+def test_tiles_are_told_and_stop_is_heard_between_two(painter: Studio, tmp_path: Path) -> None:
+    """Each is a step, of both times that a network of two goes over a picture for four."""
+    path = save_upscaler(tmp_path / "2x-small.safetensors", kind="Compact")
+    picked = painter.grid("a fox", "3", width=256, height=160, num_inference_steps=1)[0]
+    (large,) = painter.final(picked, 4, upscaler=str(path))
+
+    class Noting(Unwatched):
+        def __init__(self, stop_after: int) -> None:
+            self.told: list[tuple[int, int]] = []
+            self.stop_after = stop_after
+
+        def step(self, number: int, total: int, previews: PreviewMaker) -> None:
+            assert previews()[0].ndim == 3
+            self.told.append((number, total))
+            self.cancelled = number == self.stop_after
+
+    backend, whole, stopped = DiffusersBackend(), Noting(99), Noting(3)
+    backend.paint([large.recipe], PLACEMENT, whole)
+    assert whole.told == [(number, 16) for number in range(1, 17)]  # 256x160, then 512x320.
+    with pytest.raises(RunCancelled):
+        backend.paint([large.recipe], PLACEMENT, stopped)
+    assert len(stopped.told) == 3
+    assert backend.probe(large.recipe, PLACEMENT, Unwatched()) is None
+
+
+@needs_spandrel
+def test_a_network_that_changed_or_is_none_is_to_blame(painter: Studio, tmp_path: Path) -> None:
+    """No other weights, no network that makes nothing larger, no tensors that spandrel knows."""
+    path = save_upscaler(tmp_path / "2x-small.safetensors")
+    picked = painter.grid("a fox", "3", width=64, height=64, num_inference_steps=1)[0]
+    (large,) = painter.final(picked, 2, upscaler=str(path))
+    save_upscaler(path, seed=1)
+    claim = claim_of(large.id, np.asarray(large.image), large.recipe, large.entry.passport)
+    (found,) = verify([claim], painter.backend)
+    assert found.verdict == "impossible"
+    assert "other weights" in str(found.reasons[0])
+    save_upscaler(path, scale=1)
+    assert refused(painter.final, picked, 2, upscaler=str(path)) == "upscaler_unknown"
+    save_file({"conv.weight": np.zeros((8, 3, 3, 3), np.float32)}, path)
+    assert refused(painter.final, picked, 2, upscaler=str(path)) == "upscaler_unknown"
+    assert large.recipe.upscaler != Upscaler(id="2x-small", weights_sha256="0" * 64)
