@@ -84,10 +84,17 @@ def shared(browser: Browser, address: str) -> Iterator[BrowserContext]:
 
     They stay compiled as long as their process lives, which a tab that stays open keeps alive.
     """
-    context = browser.new_context(viewport=DESKTOP)
+    context = new_context(browser)
     context.new_page().goto(f"{address}seedgrid/api")
     yield context
     context.close()
+
+
+def new_context(browser: Browser, **options: Any) -> BrowserContext:
+    """A browser of its own, as patient in each of its pages as a busy machine needs it."""
+    context = browser.new_context(**({"viewport": DESKTOP} | options))
+    context.set_default_timeout(SOON_MS)
+    return context
 
 
 @pytest.fixture
@@ -111,7 +118,7 @@ def open_page(browser: Browser, address: str, troubles: list[str]) -> Iterator[O
         loses_server: bool = False,
         **options: Any,
     ) -> Page:
-        context = browser.new_context(**({"viewport": DESKTOP} | options))
+        context = new_context(browser, **options)
         contexts.append(context)
         return visit(context, at, path, troubles, count=count, loses_server=loses_server)
 
@@ -151,7 +158,6 @@ def visit(
             not the page, then writes into the console, at any later time, that nobody answered.
     """
     page = context.new_page()
-    page.set_default_timeout(SOON_MS)
 
     def on_console(message: ConsoleMessage) -> None:
         is_expected = loses_server and message.text.startswith(NOT_ANSWERED)
