@@ -122,6 +122,26 @@ def test_sum_that_is_too_long_is_cut_at_the_same_places() -> None:
     assert torch.equal(product.diagonal(), first + second)
 
 
+@pytest.mark.parametrize("is_left", [True, False])
+def test_product_keeps_what_is_small_beside_a_loud_index(*, is_left: bool) -> None:
+    """Columns that do not read the loud index, or rows: as true as float32 can say them."""
+    left, right = numbers(2, 5, 8) / 3, numbers(2, 8, 6, seed=2) / 3
+    left[:, :, 1] *= 2.0**14
+    right[:, 1] = 0.0
+    if not is_left:
+        left, right = right.mT, left.mT
+    true = left.double() @ right.double()
+    torch.testing.assert_close(contraction.product(left, right).double(), true, rtol=0, atol=1e-6)
+
+
+def test_matrices_multiplied_at_a_time_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One by one or all together."""
+    left, right = numbers(5, 7, 9) / 3, numbers(5, 9, 3, seed=2) / 3
+    together = contraction.product(left, right)
+    monkeypatch.setattr(contraction, "_ROWS_BYTES", 1)
+    assert torch.equal(contraction.product(left, right), together)
+
+
 def test_weights_that_change_are_made_ready_anew() -> None:
     """A weight written over in place is another weight."""
     layer = torch.nn.Linear(8, 4)

@@ -34,6 +34,13 @@ def _loud(*shape: int) -> torch.Tensor:
     return values
 
 
+def _far_apart(*shape: int) -> torch.Tensor:
+    """Return numbers of many bits, of which one channel is a million times as large."""
+    values = numbers(*shape, seed=6) / 3.0
+    values[:, 1] *= 2.0**20
+    return values
+
+
 def _generator() -> torch.Generator:
     return torch.Generator("cpu").manual_seed(20)
 
@@ -108,7 +115,11 @@ CASES: Final[dict[str, Case]] = {
         numbers(31, 40), (40,), numbers(40, seed=2), numbers(40, seed=3)
     ),
     "dot": lambda: torch.dot(numbers(999), numbers(999, seed=2)),
-    "bmm": lambda: torch.bmm(numbers(3, 17, 33), numbers(3, 33, 9, seed=2)),
+    "bmm": lambda: (
+        torch.bmm(numbers(3, 17, 33), numbers(3, 33, 9, seed=2)),
+        torch.bmm(_far_apart(3, 33, 17).mT, numbers(3, 33, 9, seed=2)),
+        torch.bmm(numbers(3, 17, 33), _far_apart(3, 33, 9)),
+    ),
     "mm": lambda: torch.mm(numbers(17, 33), numbers(33, 9, seed=2)),
     "addmm": lambda: (
         torch.addmm(numbers(9, seed=3), numbers(17, 33), numbers(33, 9, seed=2)),

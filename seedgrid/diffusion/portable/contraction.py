@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from seedgrid.diffusion.portable import winograd
-from seedgrid.diffusion.portable.grids import MAX_TERMS, anchor, largest, rounded
+from seedgrid.diffusion.portable.grids import MAX_TERMS, anchor, fine_anchor, largest, rounded
 from seedgrid.diffusion.portable.threads import cuts, spread
 from seedgrid.diffusion.portable.weights import CACHE, Ready, compact, make_ready
 from seedgrid.diffusion.portable.windows import Maps, Windows, convolve
@@ -43,9 +43,36 @@ def on_grid(numbers: torch.Tensor, dim: int) -> torch.Tensor:
     return rounded(numbers, anchor(largest(numbers, dim))).to(torch.float64)
 
 
+def on_two_grids(numbers: torch.Tensor, dim: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Round float32 numbers as `on_grid` does, and what that leaves to a grid 2**19 times as fine.
+
+    Returns:
+        float64; the second is at most 2**18 steps of its grid.
+    """
+    magnitudes = largest(numbers, dim)
+    coarse = rounded(numbers, anchor(magnitudes)).to(torch.float64)
+    rest = numbers.to(torch.float64).sub_(coarse)
+    return coarse, rounded(rest, fine_anchor(magnitudes))
+
+
 def product(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-    """Multiply two batches of computed matrices, (…, m, k) by (…, k, n)."""
-    return exact_product(on_grid(left, -1), on_grid(right, -2)).to(torch.float32).add_(0.0)
+    """Multiply two batches of computed matrices, (n, i, k) by (n, k, j), in twice the bits.
+
+    No weights say here how loud an inner index is, and linear attention divides by one of the
+    results: what one grid would lose beside the largest number must stay.
+    """
+    shape = (*left.shape[:2], right.shape[2])
+    result = torch.empty(shape, dtype=torch.float32, device=left.device)
+    pair_bytes = 8 * left.shape[2] * (left.shape[1] + right.shape[2])
+
+    def multiply(some: slice) -> None:
+        coarse, fine = on_two_grids(left[some], -1)
+        across, fine_across = on_two_grids(right[some], -2)
+        mixed = exact_product(coarse, fine_across) + exact_product(fine, across)
+        result[some] = (exact_product(coarse, across) + mixed).to(torch.float32)
+
+    spread(multiply, cuts(len(left), max(1, _ROWS_BYTES // max(1, pair_bytes))))
+    return result.add_(0.0)
 
 
 def linear(

@@ -51,10 +51,10 @@ GOLDEN: Final[dict[str, str]] = {
     "native_group_norm": "3ea6c5bbd31252f6f3cebd8b365b841a5a1acd58220c4f021998e965262e4d2a",
     "native_layer_norm": "87ae4f51277222b5d7506f84d4d8079f8a30adef3e3ed28b61a74670cee4d77e",
     "dot": "7461b1056298d222253bdb8d54b64450c944f5166464c046adc760b02ff26a6f",
-    "bmm": "510f8be3bafe21bbb313013dd6344b8dc63292810ced0aadcffb9ec14a202603",
+    "bmm": "2a673a41f05622525c54d4b8cdc2aa42afa8aad424034cd673d2b321fd46c89b",
     "mm": "a72e53eef2ec1096f6e8b99f74ab45bb11788df3b16a71fda3614d048c2c24cb",
     "addmm": "96d1961bbb91d1795e20db34d3dc70e62b59cef081d0c6a5af37fc8341f18d33",
-    "baddbmm": "78639680f14ad36aa835047000f15516c12371c3c1eeb215bc4d689643fff4d9",
+    "baddbmm": "a64a47f2ab278c23ff0f65cba4b4d3963f9e61dc4e56f5258df5a6de34b1b368",
     "linear": "aa17a1f370daf4c1ff5d78a2499990f3eeb90c78260cf0563de146a68a1c88ea",
     "convolution": "3bfc6676e8a544fbbe5b4013738e5d77eb52ff35a7572c8fd69818da0611c86d",
     "scaled_dot_product_attention": "746495ab62ca6afe4f5d236e1f9591581aa491f44f12326a4eafd97e30e40cdd",
@@ -64,7 +64,7 @@ GOLDEN: Final[dict[str, str]] = {
 }
 """SHA-256 of what each case of cases.py gives."""
 
-GRID: Final = "0be1c9cd9b86159b770ac41fb29fd808ab50c44bae090c88206c7a54a32ce72d"
+GRID: Final = "4d6401f5a851c781c86d7a447e59214c71c6be0269f4ba7e37684147de7d322f"
 """Of the bundled model's tiny grid (selftest.py)."""
 
 SCHEDULERS: Final[dict[str, str]] = {
@@ -96,9 +96,9 @@ FAMILIES: Final[dict[str, str]] = {
     "sdxl": "53efab466b12f0debfc1cb47863b521291d135db6f1df7148d766e859c6195ea",
     "sd3": "0527e658d8491ca63b12d0c570d3d5a24edb5feadd70e86790ac26d4f1282998",
     "flux": "49f7a222cc7a7f3bcd3e1f42c28d51e99dd03444bf0f31ac258c8a2a39618dec",
-    "bundled": "173f7b8d2b1c411bf42070c3a3a359be9f4a75f2771263e9c2f9e7bf55528b50",
-    "bundled/Euler a": "9cca25708be74984f191b3196fc05f65a48ced9d14746863d2ad184db78e4ba8",
-    "bundled/DPM++ 2M Karras": "92c35f8506cea43c2b696c29f9fba03943d148d248e39cae1ceb8b3443438a33",
+    "bundled": "78fc0f91cd4043027b8eade304932d9abe87150d56224625c68224611ea6a6e4",
+    "bundled/Euler a": "c9ef02112d24a8560f324f732661d99487ceedd813b65784c40c1518876cbc89",
+    "bundled/DPM++ 2M Karras": "af48667bf0684946214cd66de63996c840e9fe35c0ea0760ff5248b50e795393",
     "sd/Euler a": "6c44b85d8ce507c984ce637348865bc45bdf11c9604d10ac1d5c3e432273e963",
     "sd/DPM++ 2M Karras": "6f1698a5fe454fbfb253efad8f9f5739ac5088c6d51540c6dd1202d39e986af8",
     "sdxl/Euler a": "702f4bd36249dcee4f56530a640878b440c990243483a1473e964f1cd0a08044",
@@ -109,7 +109,7 @@ FAMILIES: Final[dict[str, str]] = {
     "flux/Flow UniPC": "c785eb7af5e452e855d749f2ecf1bf3221b2bb1b082d87cfc556195ce91b2953",
     "lcm": "cc7c8bf6bb6adb70e99ad5e50654f164bb7f4f81e78944aaa772a041e33c3264",
     "pixart": "ec288165658fb85fc43cdc2dde1b4a0557942abdcb3a994aaca585b137372dd1",
-    "sana": "4f56a49258555cff6c93114019ce7b57e2b2fbb37722475b76d702774f834ecf",
+    "sana": "c96de067fcbdbe715c253e6cff1beac75c8420eecdc6fa5febcb5e960960720b",
     "ddpm": "f1741225cb0caedd01ada08fb52a4288e13e280305a55fadb56d9736291ff784",
     "ddim": "7dee18fc306597a290562b3e45930684fc0cb3dfb853a2c93b38baf51f192573",
     "stable-unclip": "4619809c0e870ce1d5a4a69afde593e408e47e88883c74861192ccd08417d018",

@@ -24,6 +24,7 @@ STEP: Final = 2.0**-18
 
 _EXPONENT_BITS: Final = 0x7F800000
 _HALF_GRID: Final = 48.0
+_FINE_HALF_GRID: Final = 49152.0  # in float64: steps of 2**-37
 
 
 def power_below(magnitudes: torch.Tensor) -> torch.Tensor:
@@ -56,6 +57,11 @@ def anchor(magnitudes: torch.Tensor) -> torch.Tensor:
     return power_below(magnitudes).mul_(_HALF_GRID)
 
 
+def fine_anchor(magnitudes: torch.Tensor) -> torch.Tensor:
+    """Return the anchor of what rounding by `anchor` leaves: float64, steps of 2**-37."""
+    return power_below(magnitudes).to(torch.float64).mul_(_FINE_HALF_GRID)
+
+
 def rounded(numbers: torch.Tensor, anchors: torch.Tensor | float) -> torch.Tensor:
-    """Round float32 numbers to the grid of their anchors; the result is a new float32 tensor."""
+    """Round numbers to the grid of their anchors, of one type; the result is a new tensor."""
     return torch.add(numbers, anchors).sub_(anchors)
