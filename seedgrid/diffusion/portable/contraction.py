@@ -6,6 +6,9 @@ how a sum is computed (which library, way, blocks, tiles, threads) cannot show i
 
 Every row of the left operand (a token; a sample, in a convolution) and every output of the right
 one has a grid of its own, so a result never depends on its neighbours in the batch.
+
+Where both are computed, no weights balance them: each has a second, finer grid for what the first
+leaves, and three exact sums make the product.
 """
 
 from __future__ import annotations
