@@ -208,7 +208,7 @@ window.SeedGrid = (() => {
   }
 
   function shownBy(id) {
-    const input = byId(id)?.querySelector("textarea, input");
+    const input = byId(id)?.querySelector("textarea, input, select");
     if (!input) return undefined;
     if (input.type === "checkbox") return input.checked;
     return input.getAttribute("role") === "combobox" ? chosen(id, input.value) : input.value;

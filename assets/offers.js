@@ -50,14 +50,28 @@
     input.dispatchEvent(new Event("input", { bubbles: true }));
   }
 
-  /** A model that spoils what it enlarges is not asked to; the sentence stands where one would look. */
+  /** A model that spoils what it enlarges is not asked to; a network may do it, or else the sentence
+      stands where one would look. */
   function offerFinals() {
-    const { enlarges } = SeedGrid.placeNow();
+    const { enlarges, upscalers } = SeedGrid.placeNow();
     const around = byId("sg-around");
     around.querySelector(".sg-why")?.remove();
     around.dataset.answered = ""; // Until then nobody knows, and a button that vanishes is worse than none.
-    for (const id of ["sg-final", "sg-final-4"]) byId(id).toggleAttribute("hidden", !enlarges);
-    if (!enlarges) around.append(make("p", { class: "sg-why sg-quiet", text: text("finals_none") }));
+    for (const id of ["sg-final", "sg-final-4"]) byId(id).toggleAttribute("hidden", !enlarges && !upscalers.length);
+    if (!enlarges && !upscalers.length) around.append(make("p", { class: "sg-why sg-quiet", text: text("finals_none") }));
+    offerUpscalers(around, enlarges ? ["", ...upscalers] : upscalers);
+  }
+
+  /** What enlarges: the model itself, or a network that is here. What was chosen stays chosen. */
+  function offerUpscalers(around, names) {
+    const before = byId("sg-upscaler");
+    const chosen = before?.querySelector("select").value;
+    before?.remove();
+    if (!names.some(Boolean)) return;
+    const choices = names.map((name) => make("option", { value: name, text: name || text("upscaler_model") }));
+    const list = make("select", {}, ...choices);
+    if (names.includes(chosen)) list.value = chosen;
+    around.append(make("label", { id: "sg-upscaler" }, make("span", { text: text("upscaler_label") }), list));
   }
 
   // Typed at this place, by hand: it stays, whatever is picked.

@@ -207,7 +207,7 @@
     SeedGrid.choose = choose;
   };
   /** Whether the fields show this place, and what the next rounds may try there. */
-  SeedGrid.placeNow = () => ({ isFilled, epoch: current.epoch, offers: current.offers ?? [], enlarges: current.enlarges ?? true });
+  SeedGrid.placeNow = () => ({ isFilled, epoch: current.epoch, offers: current.offers ?? [], enlarges: current.enlarges ?? true, upscalers: current.upscalers ?? [] });
   /** What stands in the fields, as a payload. */
   SeedGrid.typed = () => JSON.stringify(Object.fromEntries(Object.entries(read()).filter(([name]) => name !== "vary")));
   SeedGrid.offered = () => offered();

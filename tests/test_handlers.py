@@ -220,6 +220,17 @@ def test_a_branch_gets_a_lane_of_its_own(handlers: Handlers, studio: Studio) -> 
     assert len(rounds_of(studio.library.work(place["work"]))) == 3
 
 
+def test_a_network_is_named_never_a_path(handlers: Handlers, tmp_path: Path) -> None:
+    """A visitor's page cannot make the server read a file that its owner did not put there."""
+    place, news = grid(handlers)
+    here = place | {"picked": news.stage["cells"][0]["id"]}
+    (tmp_path / "foxes.safetensors").write_bytes(b"")
+    for named in (str(tmp_path / "foxes.safetensors"), "../foxes", "foxes"):
+        shown = handlers.on_final(2, RoundPayload(upscaler=named), here)
+        assert shown.status is not None
+        assert (shown.status["key"], shown.state) == ("error_upscaler_missing", None)
+
+
 def test_rounds_are_named_by_what_was_changed(handlers: Handlers) -> None:
     """Those of one parent tell themselves apart: by words not tried before, by how far they go."""
     place, news = grid(handlers)

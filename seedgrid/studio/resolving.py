@@ -22,7 +22,7 @@ from seedgrid.diffusion.processor import has_fast_bfloat16
 from seedgrid.formats import png
 from seedgrid.models.files import SUFFIX
 from seedgrid.models.loras import find_lora, take_lora
-from seedgrid.models.upscalers import find_upscaler, take_upscaler
+from seedgrid.models.upscalers import find_upscaler, known_upscalers, take_upscaler
 from seedgrid.storage import starts
 from seedgrid.studio.options import AnyPicture, is_id
 from seedgrid.studio.parts import Parts
@@ -117,6 +117,10 @@ class Resolving(Parts):
             number = read_scale(scale) if equals else 1.0
             loras.append(Lora(id=found.id, weights_sha256=found.sha256, scale=number))
         return tuple(loras)
+
+    def upscalers(self) -> tuple[str, ...]:
+        """Return the names of the networks that enlarge; on a public page those that it offers."""
+        return known_upscalers()
 
     def take_upscaler(self, named: str) -> Upscaler:
         """Return a network as recipes hold it; its file is known by its name from now on.

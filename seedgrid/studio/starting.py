@@ -230,8 +230,8 @@ def _tiles_notice(parent: Recipe, recipe: Recipe, network: Upscaler) -> Notice:
     tiles = cut(parent.width, parent.height)
     scale = recipe.width // parent.width
     most = max((each.with_margin(parent.width, parent.height) for each in tiles), key=_area)
-    wanted = needed_bytes(network, _area(most) * scale**2)
-    return Notice("upscaler_tiles", value=network.id, tiles=len(tiles), size=f"{wanted / 1e9:.1f}")
+    wanted = max(0.1, needed_bytes(network, _area(most) * scale**2) / 1e9)
+    return Notice("upscaler_tiles", value=network.id, tiles=len(tiles), size=f"{wanted:.1f}")
 
 
 def _area(tile: Tile) -> int:

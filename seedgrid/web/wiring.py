@@ -93,7 +93,8 @@ def _wire_rounds(view: View, handlers: Handlers, demo: gr.Blocks) -> None:
         (view.card.double, partial(handlers.on_final, 2)),
         (view.card.fourfold, partial(handlers.on_final, 4)),
     ):
-        show(button.click, of_pick(start), view.payload, js=_fields_js(placed))
+        js = _fields_js(placed, upscaler="sg-upscaler")
+        show(button.click, of_pick(start), view.payload, js=js)
     show(view.back.click, on_back)
     show(view.rail.go, on_go)
     show(view.again.click, on_again)

@@ -9,6 +9,8 @@ from playwright.sync_api import Locator, Page, Route, expect
 from playwright.sync_api import TimeoutError as NeverCame
 
 SOON_MS = 60_000
+SLOW_MS = 180_000
+"""For a real model, which takes its time, and more on a busy machine."""
 
 OpenPage = Callable[..., Page]
 

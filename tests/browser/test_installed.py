@@ -19,6 +19,7 @@ import httpx
 import pytest
 from playwright.sync_api import expect
 from steps import (
+    SLOW_MS,
     SOON_MS,
     OpenPage,
     cell,
@@ -34,7 +35,6 @@ from seedgrid.core.prompts import GUIDE_PROMPT, GUIDE_SUFFIXES
 from seedgrid.formats import png
 
 ROOT = Path(__file__).parents[2]
-SLOW_MS = 180_000
 
 pytestmark = pytest.mark.sweep
 

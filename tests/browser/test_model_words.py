@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 from serving import serve
 from steps import (
+    SLOW_MS,
     SOON_MS,
     Held,
     OpenPage,
@@ -22,8 +23,6 @@ from steps import (
 
 from seedgrid.formats import png
 from seedgrid.models.registry import bundled_folder
-
-SLOW_MS = 180_000
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from hub import Hub
 from playwright.sync_api import Browser, Locator, Page, expect
 from safetensors.numpy import load_file, save
 from serving import serve
-from steps import OpenPage, generate, prompt
+from steps import SLOW_MS, SOON_MS, OpenPage, generate, prompt
 
 from seedgrid.models.registry import bundled_folder
 
@@ -55,7 +55,9 @@ def address(
         patch.setenv("XDG_DATA_HOME", str(home / "data"))
         patch.setenv("SEEDGRID_CACHE", str(home / "cache"))
         with serve(home / "library", real=True) as address:
+            expect.set_options(timeout=SLOW_MS)
             yield address
+            expect.set_options(timeout=SOON_MS)
 
 
 def show(page: Page) -> Locator:
@@ -99,6 +101,7 @@ def test_a_model_is_fetched_beside_painting_and_used_and_deleted(
 ) -> None:
     """Stop, go on, use and delete; the page paints while the download is held up."""
     page = open_page()
+    page.set_default_timeout(SLOW_MS)
     page.on("dialog", lambda dialog: dialog.accept())
     panel = show(page)
     assert found_by_axe(page) == []
@@ -149,6 +152,7 @@ def test_what_cannot_be_had_is_said_in_a_sentence(open_page: OpenPage, hub: Hub)
 def test_a_dropped_file_is_kept_where_models_are(open_page: OpenPage, hub: Hub) -> None:
     """One that is no model is refused, one that lacks its configurations says what to fetch."""
     page = open_page()
+    page.set_default_timeout(SLOW_MS)
     panel = show(page)
     picker = panel.locator("#sg-models-file")
     picker.set_input_files({"name": "cat.safetensors", "mimeType": "", "buffer": b"x" * 3_000_000})
@@ -172,6 +176,7 @@ def test_a_lora_is_dropped_and_stands_in_the_prompt_with_scale_and_words(
 ) -> None:
     """As `<lora:name:scale>`, beside the trigger words that its file tells; it paints so."""
     page = open_page()
+    page.set_default_timeout(SLOW_MS)
     page.on("dialog", lambda dialog: dialog.accept())
     panel = show(page)
     content = lora_of_the_bundled_model({"modelspec.trigger_phrase": "inkfox, ink"})

@@ -9,6 +9,7 @@ from playwright.sync_api import Browser, expect
 from serving import serve_space
 from steps import (
     CELLS,
+    SLOW_MS,
     SOON_MS,
     OpenPage,
     cell,
@@ -24,7 +25,6 @@ from steps import (
 
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 
-SLOW_MS = 180_000
 COVERED = """() => {
     const plate = document.querySelector(".sg-invitation > div").getBoundingClientRect();
     const isCovered = (box) => box.bottom > plate.top && box.top < plate.bottom

@@ -21,10 +21,9 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from playwright.sync_api import expect
 from serving import serve_space
-from steps import SOON_MS, OpenPage, cell, generate, seeds_shown, set_steps
+from steps import SLOW_MS, SOON_MS, OpenPage, cell, generate, seeds_shown, set_steps
 
 ROOT = Path(__file__).parents[2]
-SLOW_MS = 180_000
 
 pytestmark = pytest.mark.sweep
 

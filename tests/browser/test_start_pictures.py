@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+import pytest
 from PIL import Image
 from playwright.sync_api import Page, expect
-from steps import cell, generate, ids, wait_for_new_round
+from safetensors.numpy import save_file
+from serving import serve
+from steps import OpenPage, cell, generate, ids, wait_for_new_round
 
 EARLY = """
 window.sgEarly = 0;
@@ -53,3 +57,25 @@ def test_four_large_finals_of_the_pick(page: Page) -> None:
         [f"512x512, strength {strength}" for strength in ("0.2", "0.3", "0.4", "0.5")]
     )
     expect(page.locator("#sg-stage .sg-cell img").first).to_have_js_property("naturalWidth", 512)
+
+
+def test_a_network_makes_the_large_final(
+    open_page: OpenPage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that is here is offered beside the model itself, and what is chosen stays chosen."""
+    networks = tmp_path / "models" / "upscalers"
+    networks.mkdir(parents=True)
+    save_file(
+        {"body.0.weight": np.zeros((4, 3, 3, 3), np.float32)}, networks / "2x-foxes.safetensors"
+    )
+    monkeypatch.setenv("SEEDGRID_MODELS", str(tmp_path / "models"))
+    with serve(tmp_path / "library") as address:
+        page = open_page(at=address)
+        before = generate(page)
+        cell(page, 1).click()
+        page.get_by_label("Enlarged by").select_option("2x-foxes")
+        page.click("#sg-final")
+        wait_for_new_round(page, before, count=1)
+        expect(page.locator("#sg-stage .sg-caption").first).to_have_text("512x512, 2x-foxes")
+        expect(page.get_by_label("Enlarged by")).to_have_value("2x-foxes")
+        page.close()  # before its server

@@ -55,9 +55,11 @@ class RoundPayload(_ON_CARD):  # type: ignore[misc] # see _texts
 
     Attributes:
         vary: What is appended to its prompt, a field each.
+        upscaler: The network that makes a large final, by its name; empty for the model itself.
     """
 
     vary: tuple[str, ...] = ()
+    upscaler: str = ""
 
 
 _FORM: Final = TypeAdapter(FormPayload)

@@ -31,6 +31,7 @@ def place(
     card: ModelCard | None,
     ringed: str | None,
     is_asked: bool,
+    upscalers: Sequence[str] = (),
 ) -> Json:
     """Say where a browser is.
 
@@ -40,6 +41,7 @@ def place(
         card: Of the model that goes on from here; None where it is not here.
         ringed: The picture that is picked on the stage.
         is_asked: Whether the browser's fields have just asked for it: they stay as they are.
+        upscalers: The networks that may enlarge its pictures, by name.
     """
     here = state.to_browser()
     said = {"fields": fields, "address": ringed or state.round, "asked": is_asked}
@@ -49,6 +51,7 @@ def place(
         | {
             "offers": list(card.offers if card else ()),
             "enlarges": card is None or card.enlarges,
+            "upscalers": list(upscalers),
         }
     )
 

@@ -195,7 +195,14 @@ class Snapshot:
         ringed = self.state.picked if self.state.picked in on_stage else None
         fields = None if is_asked else self._fields()
         card = self._card_of(self._recipes[0] if self._recipes else None)
-        return places.place(self.state, fields, card=card, ringed=ringed, is_asked=is_asked)
+        return places.place(
+            self.state,
+            fields,
+            card=card,
+            ringed=ringed,
+            is_asked=is_asked,
+            upscalers=self._studio.upscalers(),
+        )
 
     @property
     def _recipes(self) -> tuple[Recipe, ...]:
