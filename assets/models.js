@@ -219,7 +219,8 @@
 
   /** A file that was dropped anywhere on the page. */
   SeedGrid.takeModel = async (file) => {
-    if (!parts?.box.isConnected) await SeedGrid.showModels();
+    const isOpen = parts?.box.closest("dialog")?.open; // what was just closed stays in the page a moment longer
+    if (!isOpen) await SeedGrid.showModels();
     send(file, null);
   };
 
