@@ -92,7 +92,7 @@ def build_app(answers: Answers, *, language: str | None = None) -> gr.Blocks:
         wire(view, answers.handlers, answers.checks, demo)
         wire_settings(view, answers.handlers, demo, language=language)
         wire_library(view, answers.library, answers.selected, answers.file_work)
-        publish(answers.studio, answers.file_work)
+        publish(answers.studio, answers.libraries, answers.file_work)
     demo.queue(max_size=_MAX_WAITING, default_concurrency_limit=None)
     _look_seldom(demo)
     return demo
