@@ -60,7 +60,7 @@ ROUTES: Final = {
     "/seedgrid/tree/{id}.json": SMALL,  # a work, read once
     "/seedgrid/film/{id}.json": SMALL,
     "/seedgrid/film": ENGINE,
-    "/seedgrid/models": SMALL,
+    "/seedgrid/models": FILE_WORK,
     "/seedgrid/models/{action}": SMALL,  # on a public page what its owner lists
     "/seedgrid/models/file/{name}": UPLOADS,  # of this machine only
     "/seedgrid/openapi.json": SMALL,

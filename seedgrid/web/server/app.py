@@ -123,7 +123,7 @@ def routes(
         Route("/seedgrid/assets/{name:path}", asset),
         health_route(studio),
         *metrics_routes(studio),
-        *model_routes(studio),
+        *model_routes(studio, file_work),
         *api_routes(),
         *mcp_routes(studio, libraries, file_work),
     ]
