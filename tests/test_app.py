@@ -362,6 +362,18 @@ def test_what_nobody_can_read_gets_an_answer(
     )
 
 
+@pytest.mark.parametrize("value", ["nothing", None, "x", [[]], 2**200, {"path": "/etc/passwd"}])
+def test_no_event_fails_on_wrong_values(address: str, value: object) -> None:
+    """Two in three were errors of the server's, whose log any request of a line could fill."""
+    with httpx.Client(base_url=address, timeout=60) as client:
+        statuses = set()
+        for event in client.get("config").json()["dependencies"]:
+            data = [] if value == "nothing" else [value] * len(event["inputs"])
+            asked = {"fn_index": event["id"], "data": data, "event_data": value}
+            statuses.add(client.post("gradio_api/run/predict", json=asked).status_code)
+    assert statuses <= {200, 400}
+
+
 def test_the_language_of_the_command_wins() -> None:
     """`--lang` reaches the scripts whatever the browser says."""
     assert '"language": "ko"' in server.page_head("ko")

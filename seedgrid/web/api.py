@@ -33,7 +33,10 @@ from seedgrid.web import bounds
 from seedgrid.web.actions.form import check_count
 from seedgrid.web.calls import (
     GRID_FIELDS,
+    PictureCall,
+    RefineCall,
     about,
+    checked,
     default_of,
     file_record,
     picture_record,
@@ -109,8 +112,9 @@ class Api:
         """
 
         def start() -> Run:
-            parent = find_anywhere(self._libraries, picture_id)
-            suffixes = vary or GUIDE_SUFFIXES
+            asked = checked(RefineCall, {"picture_id": picture_id, "vary": vary})
+            parent = find_anywhere(self._libraries, asked.picture_id)
+            suffixes = asked.vary or GUIDE_SUFFIXES
             check_count(len(suffixes), field="vary")
             return self._studio.start_refine(parent, suffixes, **self._options(request))
 
@@ -135,6 +139,7 @@ class Api:
             verdict, max_abs_diff, psnr_db, differing_pixels and reasons, as the command prints.
         """
         watch, who = StepWatch(), _asker(request)
+        _check_file(picture)
         try:
             claim = await self._file_work.do(who["address"], lambda: read_claim(Path(picture)))
             future = self._studio.verify([claim], watch, **who)
@@ -162,6 +167,7 @@ class Api:
         Returns:
             What the file says of itself.
         """
+        _check_file(picture)
         try:
             address = _asker(request)["address"]
             return await self._file_work.do(address, lambda: file_record(Path(picture)))
@@ -249,6 +255,18 @@ async def _answer(
                     files = [shown[cell] for cell in cells]
                     yield files, [picture_record(finished[cell], run.notices) for cell in cells]
         run.result()  # Says why, where not all of it is there.
+    except SeedGridError as error:
+        raise gr.Error(str(error), print_exception=False) from error
+
+
+def _check_file(picture: object) -> None:
+    """Refuse no file at all.
+
+    Raises:
+        gr.Error: `call_wrong`, as a sentence.
+    """
+    try:
+        checked(PictureCall, {"picture": picture})
     except SeedGridError as error:
         raise gr.Error(str(error), print_exception=False) from error
 

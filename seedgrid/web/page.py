@@ -23,6 +23,7 @@ from seedgrid.web.api import publish
 from seedgrid.web.components.layout import build_view
 from seedgrid.web.library_wiring import wire_library
 from seedgrid.web.server.file_work import FileWork, FileWorkBounds
+from seedgrid.web.server.unreadable import ReadingBlocks
 from seedgrid.web.settings_wiring import wire_settings
 from seedgrid.web.state.snapshot import Snapshots
 from seedgrid.web.state.visitor_libraries import Libraries, OneLibrary
@@ -85,7 +86,7 @@ def make_answers(
 
 def build_app(answers: Answers, *, language: str | None = None) -> gr.Blocks:
     """Build the page."""
-    with gr.Blocks(
+    with ReadingBlocks(
         title="SeedGrid", analytics_enabled=False, delete_cache=_CACHE_S, fill_width=True
     ) as demo:
         view = build_view(make_i18n(), starting_suffixes(answers.studio))
