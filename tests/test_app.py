@@ -287,7 +287,7 @@ def test_a_space_builds_the_page_at_import() -> None:
         env=environment,
     )
     kinds, pauses = done.stdout.splitlines()
-    assert kinds.split() == ["Blocks", "VisitorLibraries", "InstalledBackend"]
+    assert kinds.split() == ["ReadingBlocks", "VisitorLibraries", "InstalledBackend"]
     plain, ours = map(float, pauses.split())
     assert 0 < plain < ours
 
