@@ -77,11 +77,7 @@ class Watch(Protocol):
         ...
 
     def noise(self, previews: PreviewMaker) -> None:
-        """Tell that the batch begins, with nothing but noise.
-
-        Args:
-            previews: Gives the noise as one small RGB picture a recipe, in order.
-        """
+        """Tell that the batch begins, with nothing but noise."""
         ...
 
     def step(self, number: int, total: int, previews: PreviewMaker) -> None:
@@ -95,12 +91,7 @@ class Watch(Protocol):
         ...
 
     def tile(self, number: int, total: int) -> None:
-        """Tell that, after the last step, tile `number` of `total` of the pictures is decoded now.
-
-        Args:
-            number: From 1.
-            total: The tiles of a picture; nothing is told of pictures that are decoded whole.
-        """
+        """Tell that tile `number` of `total` is decoded now, of pictures decoded in tiles."""
         ...
 
     def freed(self) -> None:
@@ -197,10 +188,6 @@ class Backend(Protocol):
         """Return what a trial found of portable arithmetic where a recipe would be painted.
 
         It takes some seconds and is remembered by passport.
-
-        Raises:
-            ModelError: As `prepare`.
-            DeviceError: As `prepare`.
         """
         ...
 

@@ -119,12 +119,7 @@ class DiffusersBackend:
         return DiffusersBackend()
 
     def load(self, recipe: Recipe, placement: Placement) -> Any:
-        """Return the diffusers pipeline that paints a recipe; who changes it changes pictures.
-
-        Raises:
-            ModelError: As `prepare`.
-            DeviceError: As `prepare`.
-        """
+        """Return the diffusers pipeline that paints a recipe; who changes it changes pictures."""
         with computing(recipe, placement):
             return self._pipelines.get(recipe, placement).pipeline
 
@@ -167,11 +162,7 @@ class DiffusersBackend:
 
     @contextmanager
     def _untouched(self, loaded: Loaded, recipe: Recipe) -> Iterator[None]:
-        """Let nothing out of the block that was computed while files were touched.
-
-        Raises:
-            ModelError: `model_touched`; whether they say the same as before does not matter.
-        """
+        """Let nothing out of the block that was computed while files were touched."""
         try:
             yield
         finally:

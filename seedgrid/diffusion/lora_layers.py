@@ -19,11 +19,6 @@ from seedgrid.diffusion.foreign_errors import foreign_errors
 def add_loras(pipeline: Any, recipe: Recipe, paths: Sequence[Path]) -> None:
     """Load a recipe's LoRAs into a pipeline, in order.
 
-    Args:
-        pipeline: Of diffusers; was just loaded.
-        recipe: Names the LoRAs.
-        paths: Where each lies.
-
     Raises:
         InputError: `lora_family`: this kind of model takes none; `lora_misfit`: this one does not
             fit; `lora_peft`: the package that diffusers wants for them is not there.

@@ -92,11 +92,7 @@ class Loaded:
             raise InputError("steps_range", field="steps", value=steps, limit=entry.max_steps)
 
     def pipeline_for(self, recipe: Recipe) -> Any:
-        """Return the pipeline that paints a recipe: from noise alone, or from a picture.
-
-        Raises:
-            InputError: `start_family`: this kind of model begins from noise alone.
-        """
+        """Return the pipeline that paints a recipe: from noise alone, or from a picture."""
         if not recipe.start:
             return self.pipeline
         family = self.files.family

@@ -53,12 +53,7 @@ class PipelineOutput:
 def paint_batch(
     recipes: Sequence[Recipe], loaded: Loaded, watch: Watch, around: Around
 ) -> tuple[Outcome, ...]:
-    """Return each recipe's picture, or why it came to nothing; the others are as good as ever.
-
-    Raises:
-        RunError: As `call_pipeline`.
-        RunCancelled: `watch.cancelled` became true.
-    """
+    """Return each recipe's picture, or why it came to nothing; the others are as good as ever."""
     found: dict[int, Outcome] = {}
     for places in _calls(recipes, loaded):
         part = [recipes[place] for place in places]
@@ -153,11 +148,7 @@ def to_pixels(images: torch.Tensor) -> tuple[Outcome, ...]:
 
 
 def _start(cells: Sequence[Recipe]) -> dict[str, Any]:
-    """Return the picture that a batch begins from, one a cell, cut and enlarged to its size.
-
-    Raises:
-        PictureError: `start_missing`.
-    """
+    """Return the picture that a batch begins from, one a cell, cut and enlarged to its size."""
     first = cells[0]
     if not first.start:
         return {}

@@ -162,11 +162,7 @@ def _of_tile(pixels: Pixels, tile: Tile, network: Any, device: torch.device) -> 
 
 
 def import_spandrel() -> Any:
-    """Return the library.
-
-    Raises:
-        ModelError: `upscaler_library`: it is not installed.
-    """
+    """Return the library."""
     if find_spec("spandrel") is None or find_spec("einops") is None:
         raise ModelError("upscaler_library")
     with _without_vision():
