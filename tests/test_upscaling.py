@@ -20,6 +20,8 @@ from lora_files import lora_bytes
 from painting import PLACEMENT, one_thread
 from PIL import Image
 from safetensors.numpy import save_file
+from safetensors.torch import load_file
+from safetensors.torch import save_file as save_torch_file
 from upscaler_files import plain_pixels, save_upscaler
 
 from seedgrid.core.errors import ModelError, RunCancelled, SeedGridError
@@ -28,7 +30,7 @@ from seedgrid.core.tiles import cut
 from seedgrid.diffusion import allocations, upscaling
 from seedgrid.diffusion.allocations import FittingIntoMemory
 from seedgrid.diffusion.backend import PreviewMaker, Unwatched
-from seedgrid.diffusion.diffusers_backend import DiffusersBackend
+from seedgrid.diffusion.deferred import DeferredBackend
 from seedgrid.export.bundle import write_bundle
 from seedgrid.models.upscalers import known_upscalers, take_upscaler
 from seedgrid.pictures import StudioPicture
@@ -205,7 +207,7 @@ def test_tiles_are_told_and_stop_is_heard_between_two(painter: Studio, tmp_path:
             self.told.append((number, total))
             self.cancelled = number == self.stop_after
 
-    backend, whole, stopped = DiffusersBackend(), Noting(99), Noting(3)
+    backend, whole, stopped = DeferredBackend(), Noting(99), Noting(3)
     backend.paint([large.recipe], PLACEMENT, whole)
     assert whole.told == [(number, 16) for number in range(1, 17)]  # 256x160, then 512x320.
     with pytest.raises(RunCancelled):
@@ -301,3 +303,15 @@ def test_a_network_takes_no_more_memory_than_there_is(
     assert refused(run.result) == code
     # No rung of the ladder for pipelines is climbed in its name.
     assert {notice.code for notice in run.notices} <= {"upscaler_tiles", "memory_freed"}
+
+
+@needs_spandrel
+def test_a_network_of_no_numbers_gives_no_picture(painter: Studio, tmp_path: Path) -> None:
+    """The second time that it went over nothing, of the four times it was asked for, was a bug."""
+    path = save_upscaler(tmp_path / "2x-foxes.safetensors", kind="Compact")
+    nothing = {name: value * torch.nan for name, value in load_file(path).items()}
+    save_torch_file(nothing, path)
+    picked = painter.grid("a fox", "3", width=64, height=64, num_inference_steps=1)[0]
+    for scale in (2, 4):
+        run = painter.start_final(picked, scale, upscaler=str(path))
+        assert refused(run.result) == "picture_nan"
