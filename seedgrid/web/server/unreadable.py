@@ -48,7 +48,7 @@ class ReadingBlocks(gr.Blocks):  # type: ignore[misc] # Gradio is untyped
         """
         try:
             return await super().preprocess_data(*args, **options)
-        except (gr.Error, OSError, MemoryError):
+        except (OSError, MemoryError):
             raise
         except Exception as error:  # Whatever Gradio's components raise.
             raise _unreadable(repr(error)) from error
