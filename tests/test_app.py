@@ -362,7 +362,7 @@ def test_what_nobody_can_read_gets_an_answer(
     )
 
 
-@pytest.mark.parametrize("value", ["nothing", None, "x", [[]], 2**200, {"path": "/etc/passwd"}])
+@pytest.mark.parametrize("value", ["nothing", None, [[]], {"path": "/etc/passwd"}])
 def test_no_event_fails_on_wrong_values(address: str, value: object) -> None:
     """Two in three were errors of the server's, whose log any request of a line could fill."""
     with httpx.Client(base_url=address, timeout=60) as client:
