@@ -24,14 +24,14 @@ from seedgrid.models.files import SUFFIX
 from seedgrid.models.loras import find_lora, take_lora
 from seedgrid.models.upscalers import find_upscaler, known_upscalers, take_upscaler
 from seedgrid.storage import starts
+from seedgrid.studio.checking import Checking
 from seedgrid.studio.options import AnyPicture, is_id
-from seedgrid.studio.parts import Parts
 
 if TYPE_CHECKING:
     from seedgrid.library import Library
 
 
-class Resolving(Parts):
+class Resolving(Checking):
     """A studio that knows what would be painted."""
 
     def resolve(self, request: Request, *, turbo: bool = False) -> tuple[Recipe, ...]:
