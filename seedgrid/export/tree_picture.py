@@ -104,10 +104,6 @@ def write_tree(entries: Sequence[Entry], path: Path) -> None:
         entries: Of one work, at least one, oldest first. What is not there leaves a gap; a round
             whose parent is not there stands at the top.
         path: Ends in `.png`; replaced if it exists.
-
-    Raises:
-        InputError: `export_nothing` or `tree_suffix`.
-        LibraryError: The file cannot be written.
     """
     if path.suffix.lower() != ".png":
         raise InputError("tree_suffix", field="tree", value=path.name)
@@ -118,11 +114,7 @@ def write_tree(entries: Sequence[Entry], path: Path) -> None:
 
 
 def draw_tree(entries: Sequence[Entry]) -> tuple[int, list[Band]]:
-    """Lay a work out; nothing is opened yet.
-
-    Raises:
-        InputError: `export_nothing`.
-    """
+    """Lay a work out; nothing is opened yet."""
     if not entries:
         raise InputError("export_nothing", field="picture")
     places = _places(entries)
