@@ -50,7 +50,7 @@ def round_name(
         tried: Those of all earlier rounds that went on from its grid.
 
     Returns:
-        `key`, of a word of the page, or `words` as they were written.
+        `key`, of a word of the page, or `words` as the captions have them, the first ones first.
     """
     recipe, change = changed[0]
     changes = [each for _, each in changed if each]
@@ -64,4 +64,4 @@ def round_name(
     own = [each for each in changes if each not in tried]
     if not own:
         return {"key": "rail_seed", "data": {"seed": recipe.seed}}
-    return {"words": own[0][:_LONGEST]}
+    return {"words": " · ".join(each.lstrip(" ,;") for each in own)[:_LONGEST]}
