@@ -23,7 +23,7 @@ from seedgrid.core.recipe import Upscaler, read_recipe
 from seedgrid.core.tiles import cut
 from seedgrid.diffusion import upscaling
 from seedgrid.diffusion.backend import PreviewMaker, Unwatched
-from seedgrid.diffusion.diffusers_backend import DiffusersBackend
+from seedgrid.diffusion.deferred import DeferredBackend
 from seedgrid.export.bundle import write_bundle
 from seedgrid.models.upscalers import known_upscalers, take_upscaler
 from seedgrid.pictures import StudioPicture
@@ -200,7 +200,7 @@ def test_tiles_are_told_and_stop_is_heard_between_two(painter: Studio, tmp_path:
             self.told.append((number, total))
             self.cancelled = number == self.stop_after
 
-    backend, whole, stopped = DiffusersBackend(), Noting(99), Noting(3)
+    backend, whole, stopped = DeferredBackend(), Noting(99), Noting(3)
     backend.paint([large.recipe], PLACEMENT, whole)
     assert whole.told == [(number, 16) for number in range(1, 17)]  # 256x160, then 512x320.
     with pytest.raises(RunCancelled):

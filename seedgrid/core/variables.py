@@ -278,15 +278,7 @@ def is_zero_gpu() -> bool:
 
 
 def number(name: str, *, is_public: bool) -> float | None:
-    """Return a bound from the environment, or its default; None is no bound.
-
-    Args:
-        name: One of `VARIABLES`.
-        is_public: Which default holds.
-
-    Raises:
-        InputError: `variable_number`: it is set to something that is no number above 0.
-    """
+    """Return a bound, a number above 0, from the environment, or its default; None is no bound."""
     text = os.environ.get(name, "").strip() or _BY_NAME[name].default(is_public=is_public)
     if not text or text.lower() == "none":
         return None

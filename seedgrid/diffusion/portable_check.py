@@ -21,11 +21,7 @@ def try_portable(device: torch.device, passport: Passport) -> PortableTrial:
 
 
 def check_portable(device: torch.device, passport: Passport) -> None:
-    """Refuse to call a picture portable whose arithmetic is not that of the definition.
-
-    Raises:
-        RunError: `portable_wrong_here`.
-    """
+    """Refuse to call a picture portable whose arithmetic is not that of the definition."""
     wrong = try_portable(device, passport).wrong
     if wrong:
         raise RunError("portable_wrong_here", value=", ".join(wrong))

@@ -22,11 +22,7 @@ from seedgrid.diffusion.previews import StepState
 
 
 class Followed:
-    """What came out of the last step.
-
-    Attributes:
-        latents: One row a cell; pictures in -1 … 1 where a model has no latents.
-    """
+    """What came out of the last step."""
 
     latents: torch.Tensor
 
@@ -42,9 +38,6 @@ def follow(
         loaded: The model that it drives.
         watch: Who is told, and asked whether to go on.
         num_pictures: How many rows of the batch are wanted; the rest is padding.
-
-    Returns:
-        A place where the last step's latents are put.
 
     Raises:
         RunCancelled: Out of the pipeline's call, at the first step after the wish.

@@ -4,7 +4,7 @@ The network is read from safetensors and computes in float32. A picture is what 
 for each of its tiles (core/tiles.py), bit for bit; it needs neither the model nor its words.
 
     enlarger = Enlarger()
-    enlarger.paint(recipe, torch.device("cpu"), watch)
+    enlarger.enlarge(recipe, torch.device("cpu"), watch)
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Recipe, Upscaler
 from seedgrid.core.tiles import Tile, cut
 from seedgrid.diffusion.backend import Outcome, Watch
-from seedgrid.diffusion.foreign_errors import foreign_reason
+from seedgrid.diffusion.foreign_errors import REFUSALS, foreign_errors
 from seedgrid.diffusion.memory import is_memory_error
 from seedgrid.models.upscalers import recorded_upscaler
 from seedgrid.storage import starts
@@ -35,8 +35,6 @@ _COLOURS: Final = 3
 _SHRUNK: Final = 4
 """A preview is so many times smaller."""
 _VISION: Final = "torchvision"
-_REFUSALS: Final = (RuntimeError, ValueError, TypeError, LookupError, AttributeError)
-"""What torch and spandrel's networks raise is not documented."""
 
 
 class Enlarger:
@@ -61,10 +59,9 @@ class Enlarger:
         if not self.has(upscaler, device):
             self.clear()
             spandrel = import_spandrel()
-            wrong = (spandrel.UnsupportedModelError, *_REFUSALS)
             try:
                 network = spandrel.ModelLoader(device=device).load_from_file(path)
-            except wrong as error:
+            except (spandrel.UnsupportedModelError, *REFUSALS) as error:
                 if is_memory_error(error):
                     raise
                 raise ModelError("upscaler_unknown", value=upscaler.id) from error
@@ -75,7 +72,7 @@ class Enlarger:
             recorded_upscaler(upscaler)  # Somebody may have written into it meanwhile.
         return self._network
 
-    def paint(self, recipe: Recipe, device: torch.device, watch: Watch) -> Outcome:
+    def enlarge(self, recipe: Recipe, device: torch.device, watch: Watch) -> Outcome:
         """Return a recipe's start, as large as it says.
 
         As often as its own scale takes, and back to the size by Lanczos where that is too much.
@@ -90,14 +87,9 @@ class Enlarger:
         pixels, size = starts.pixels(recipe.start), (recipe.width, recipe.height)
         sizes = _sizes(pixels.shape[1], pixels.shape[0], size, network.scale)
         steps = _Steps(watch, total=sum(len(cut(*each)) for each in sizes))
-        try:
+        with foreign_errors(lambda _, reason: RunError("pipeline_refused", reason=reason)):
             for _ in sizes:
                 pixels = _enlarged(pixels, network, device, steps)
-        except _REFUSALS as error:
-            reason = None if is_memory_error(error) else foreign_reason(error)
-            if reason is None:
-                raise
-            raise RunError("pipeline_refused", reason=reason) from error
         if not pixels.size:
             return RunError("picture_nan")
         if pixels.shape[:2] == size[::-1]:
@@ -170,11 +162,7 @@ def _of_tile(pixels: Pixels, tile: Tile, network: Any, device: torch.device) -> 
 
 
 def import_spandrel() -> Any:
-    """Return the library.
-
-    Raises:
-        ModelError: `upscaler_library`: it is not installed.
-    """
+    """Return the library."""
     if find_spec("spandrel") is None or find_spec("einops") is None:
         raise ModelError("upscaler_library")
     with _without_vision():

@@ -95,11 +95,7 @@ class Engine:
         return self._placement
 
     def card(self, model: str | None) -> ModelCard:
-        """Say what a model can do, without loading it.
-
-        Raises:
-            ModelError: The model is not there, is damaged, or is not safe to load.
-        """
+        """Say what a model can do, without loading it."""
         return self._backend.card(model)
 
     def submit(
@@ -178,9 +174,6 @@ class Engine:
 
         Returns:
             What the task returns or raises; it is cancelled when the engine closes before.
-
-        Raises:
-            SeedGridError: As `submit`.
         """
         asker = Asker(owner=owner, address=address)
         loan = Loan(task=task, asker=asker, recipes=tuple(recipes))

@@ -50,14 +50,7 @@ class PainterState:
 
 
 class PainterPool:
-    """Paints the runs of a queue with all painters there are, until the queue is closed.
-
-    Args:
-        backend: Knows the painters.
-        queue: Who is next.
-        speeds: Learns from every batch.
-        patience: How long a painter may stay away.
-    """
+    """Paints the runs of a queue with all painters there are, until the queue is closed."""
 
     def __init__(
         self, backend: ManyPainters, queue: FairQueue, speeds: Speeds, patience: Patience

@@ -62,11 +62,7 @@ class Painter:
         self._strays = strays
 
     def paint(self, run: Run) -> Batches:
-        """Paint and save all pictures of a run; what was painted is saved, whatever happens.
-
-        Yields:
-            Between two batches; True comes back when others had a turn meanwhile.
-        """
+        """Paint and save all pictures of a run; what was painted is saved, whatever happens."""
         saving: list[Future[None]] = []
         has_painted = False
         try:
@@ -113,11 +109,7 @@ class Painter:
             return passport
 
     def _loads(self, run: Run, recipe: Recipe, num_bytes: int, total: int) -> None:
-        """Tell a run how much of its model is there, and hear whether it still wants it.
-
-        Raises:
-            RunCancelled: It does not.
-        """
+        """Tell a run how much of its model is there, and hear whether it still wants it."""
         self._pulse.beat(is_loading=True)
         if run.cancelled:
             raise RunCancelled("run_cancelled")

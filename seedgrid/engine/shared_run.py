@@ -89,9 +89,6 @@ class SharedRun:
     def next_batch(self, painter: Painter) -> Cells:
         """Hand out a batch; empty when there is none.
 
-        Args:
-            painter: Prepares the next setting of the run, and looks what the library remembers.
-
         Raises:
             SeedGridError: As `Painter.prepare`; or what was painted could not be saved.
         """
@@ -138,13 +135,6 @@ class SharedRun:
         """Have what is left of a setting go on in a way that needs less memory, as `ease` says.
 
         Two batches that did not fit at the same time may go one way further than one would.
-
-        Args:
-            cells: The batch that did not fit.
-            error: Why.
-
-        Raises:
-            SeedGridError: It is about something else, or there is no way left.
         """
         if not cells or not isinstance(error, RunError):
             raise error

@@ -32,12 +32,7 @@ _SAVING_S: Final = 10.0
 
 @dataclass
 class _Turn:
-    """A run that was begun.
-
-    Attributes:
-        batches: Paints the next batch.
-        worked_s: How long it was painted so far.
-    """
+    """A run that was begun."""
 
     run: Run
     batches: Batches

@@ -62,16 +62,7 @@ def write_sheet(entries: Sequence[Entry], path: Path, language: str = ENGLISH) -
 def make_pages(
     entries: Sequence[Entry], *, as_pages: bool = False, language: str = ENGLISH
 ) -> list[Page]:
-    """Lay out pictures with their labels; each is opened only when its row is drawn.
-
-    Args:
-        entries: At least one.
-        as_pages: Break into pages of the proportions of A4.
-        language: Of what is said beside the prompts.
-
-    Raises:
-        InputError: `export_nothing`.
-    """
+    """Lay out pictures with their labels; each is opened only when its row is drawn."""
     if not entries:
         raise InputError("export_nothing", field="picture")
     blocks, columns = _lay_out(entries, language)

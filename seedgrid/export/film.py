@@ -46,10 +46,6 @@ class Film:
 def write_film(film: Film, path: Path) -> None:
     """Write a film.
 
-    Args:
-        film: At least its end.
-        path: Ends in `.webp` or `.gif`; replaced if it exists.
-
     Raises:
         InputError: `film_suffix`.
         LibraryError: The file cannot be written.

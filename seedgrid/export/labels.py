@@ -115,9 +115,6 @@ def lay_out(blocks: Sequence[Block], *, columns: int, page_height: int | None = 
         columns: Cells in a row.
         page_height: A new page begins before a block that would go beyond it, or before a row of
             a block that is higher than a page; None is one page.
-
-    Returns:
-        Pages of equal width, each as high as what is on it.
     """
     width = 2 * _MARGIN + columns * CELL_PX + (columns - 1) * _GAP
     limit = min(page_height or MAX_PAGE_PX, MAX_PAGE_PX) - 2 * _MARGIN

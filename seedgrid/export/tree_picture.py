@@ -122,9 +122,6 @@ def write_tree(entries: Sequence[Entry], path: Path, language: str = ENGLISH) ->
 def draw_tree(entries: Sequence[Entry], language: str = ENGLISH) -> tuple[int, list[Band]]:
     """Lay a work out; nothing is opened yet.
 
-    Returns:
-        The width in pixels, and what is drawn from the top.
-
     Raises:
         InputError: `export_nothing`.
     """
@@ -170,11 +167,7 @@ def _places(entries: Sequence[Entry], language: str) -> list[_Place]:
 
 
 def _walk(parents: Sequence[tuple[int, int] | None]) -> Iterator[tuple[int, int]]:
-    """Go through the rounds from the top, each before its children, these from left to right.
-
-    Yields:
-        A round's number, and how many picks lead to it.
-    """
+    """Go through the rounds from the top, each before its children, these from left to right."""
     children: dict[int | None, list[int]] = {}
     for number, parent in sorted(enumerate(parents), key=lambda one: (one[1] or (0, 0), one[0])):
         children.setdefault(parent[0] if parent else None, []).append(number)

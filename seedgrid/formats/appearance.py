@@ -75,9 +75,6 @@ _MAX_PIXEL_BYTES: Final = 8
 def shown_otherwise(data: bytes) -> tuple[str, ...]:
     """Say what makes a viewer show other colours than the pixels have; we write none of it.
 
-    Args:
-        data: A whole PNG file.
-
     Returns:
         Some of `transparency`, `colours`, `rotation`, `animation`, `shape` (pixels that are not
         square, two pictures for two eyes), `finer colours` (16 bits, of which we read eight) and

@@ -59,20 +59,12 @@ class ModelFiles:
     checkpoint: Path | None = None
 
     def digest(self, *, anew: bool = False) -> str:
-        """Return the SHA-256 over weights and configurations, in order of their names.
-
-        Args:
-            anew: Read every byte, whatever is remembered of the files.
-        """
+        """Return the SHA-256 over weights and configurations, in order of their names."""
         return files_digest(self.files, anew=anew)
 
 
 def read_folder(folder: Path, *, needs_weights: bool = True) -> ModelFiles:
     """Check a model's folder.
-
-    Args:
-        folder: In the diffusers layout.
-        needs_weights: False when only its configurations will be used.
 
     Raises:
         ModelError: `model_not_one` without a readable `model_index.json`, `model_family`,
@@ -106,11 +98,7 @@ def read_folder(folder: Path, *, needs_weights: bool = True) -> ModelFiles:
 
 
 def _check_paints_from_noise(family: Family, configs: Configs, folder: Path) -> None:
-    """Refuse a denoiser that takes a picture and a mask beside the noise, nine channels in all.
-
-    Raises:
-        ModelError: `model_inpainting`.
-    """
+    """Refuse a denoiser that takes a picture and a mask beside the noise, nine channels in all."""
     denoiser, vae = configs.get(family.denoiser, {}), configs.get("vae", {})
     takes, has = denoiser.get("in_channels"), vae.get("latent_channels")
     if (
@@ -188,11 +176,7 @@ def _read_json(path: Path, folder: Path) -> dict[str, Any]:
 
 
 def family_of(index: dict[str, Any], folder: Path) -> Family:
-    """Return the family that a model's index names.
-
-    Raises:
-        ModelError: `model_code`, or `model_family`.
-    """
+    """Return the family that a model's index names."""
     name = index.get("_class_name")
     if isinstance(name, list):  # diffusers' form for a pipeline that comes with its own code.
         raise ModelError("model_code", value=folder.name, file=INDEX)

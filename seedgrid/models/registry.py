@@ -39,12 +39,7 @@ _PLACES: Final = "places"
 
 @dataclass(frozen=True, kw_only=True)
 class Model:
-    """A model that is on this machine.
-
-    Attributes:
-        id: What recipes call it.
-        revision: The hub's commit, or `"local"`.
-    """
+    """A model that is on this machine."""
 
     id: str
     revision: str

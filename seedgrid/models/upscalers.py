@@ -68,11 +68,7 @@ def known_upscalers() -> tuple[str, ...]:
 
 
 def check_offered(name: str) -> None:
-    """Refuse a network that the owner of a public page does not offer, whether it is here or not.
-
-    Raises:
-        InputError: `upscaler_not_offered`.
-    """
+    """Refuse a network that a public page does not offer, whether it is here or not."""
     if not is_offered(name):
         raise InputError("upscaler_not_offered", field="upscaler", value=name[:80])
 

@@ -192,11 +192,7 @@ class Parts:
         return self.engine.painters
 
     def warm(self) -> None:
-        """Load the studio's model in the background, when no run waits.
-
-        Raises:
-            ModelError: As `card`.
-        """
+        """Load the studio's model in the background, when no run waits."""
         self.engine.warm(self.model)
 
     def run(self, run_id: str) -> Run | None:
@@ -220,9 +216,6 @@ class Parts:
             device: Where to compute; by default as their passports say.
             owner: Who asks: it counts as a run of theirs.
             address: Where from, as in `RunOptions`.
-
-        Raises:
-            SeedGridError: As `Engine.submit`, and as `check_offered`.
         """
         from seedgrid.verify import verify
 
@@ -293,10 +286,6 @@ class Parts:
 
     def find(self, picture: AnyPicture, library: Library | None = None) -> Entry:
         """Return what is known of a picture: one of ours, an id in the library, or a PNG file.
-
-        Args:
-            picture: See `AnyPicture`.
-            library: Where an id is looked up; the studio's own by default.
 
         Raises:
             PictureError: The file is missing, damaged, or holds no recipe.

@@ -49,21 +49,13 @@ class Resolving(Parts):
     def advise(
         self, request: Request, *, suffixes: Sequence[str] = (), language: str = "en"
     ) -> tuple[Advice, ...]:
-        """Say what is to know of a request before anything is painted.
-
-        Raises:
-            ModelError: As `card`.
-        """
+        """Say what is to know of a request before anything is painted."""
         return advise(request, self.card(request.model), suffixes=suffixes, language=language)
 
     def probe_request(self, request: Request, placement: Placement) -> ProbeReport:
         """Test whether the lock holds for what a request would give, and wait for the answer.
 
         A width that was left open is the model's own, whatever was found before.
-
-        Args:
-            request: Its words do not matter.
-            placement: Where it would be painted.
 
         Raises:
             SeedGridError: As `start_grid`; `run_unexpected` where the backend cannot tell.
@@ -84,9 +76,6 @@ class Resolving(Parts):
             picture: See `AnyPicture`; also a PNG, JPEG or WebP file without a recipe.
             library: Where it is kept; the studio's own by default.
 
-        Returns:
-            The SHA-256 of its pixels, as `Request.start` wants it.
-
         Raises:
             PictureError: It is missing, or no picture.
             LibraryError: It cannot be kept.
@@ -101,9 +90,6 @@ class Resolving(Parts):
 
     def take_loras(self, named: Sequence[str]) -> tuple[Lora, ...]:
         """Return LoRAs as recipes hold them; their files are known by their names from now on.
-
-        Args:
-            named: Files or names, each with a scale as in `fox.safetensors=0.8`, or 1.
 
         Raises:
             ModelError: One is not there, or is no LoRA.

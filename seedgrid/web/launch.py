@@ -166,11 +166,7 @@ def find_port(host: str, port: int) -> int:
 
 
 def _bound(host: str, port: int) -> int:
-    """Listen on a port for a moment and return it: of the host, and of the one Gradio tries too.
-
-    Raises:
-        OSError: It is in use, or the host is not of this machine.
-    """
+    """Listen on a port for a moment and return it: of the host, and of the one Gradio tries too."""
     family, kind, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     with socket.socket(family, kind) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

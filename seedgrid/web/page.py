@@ -63,13 +63,7 @@ def make_answers(
     libraries: Libraries | None = None,
     bounds: FileWorkBounds = FileWorkBounds(),  # noqa: B008 - frozen
 ) -> Answers:
-    """Put together what answers the page.
-
-    Args:
-        studio: Model, engine and library behind it.
-        libraries: Whose pictures are whose; the studio's library for everybody by default.
-        bounds: What strangers may have in work beside painting.
-    """
+    """Put together what answers the page."""
     libraries, file_work = libraries or OneLibrary(studio), FileWork(bounds)
     snapshots = Snapshots(studio, libraries)
     return Answers(

@@ -195,11 +195,7 @@ def note_step(steps: dict[int, Json], event: Event) -> None:
 
 
 def preview_uri(pixels: Pixels) -> str:
-    """A small JPEG as a data URI.
-
-    Args:
-        pixels: Shape (height, width, 3), uint8; shown with at most `MAX_PREVIEW_PX` a side.
-    """
+    """A small JPEG as a data URI."""
     image = Image.fromarray(pixels)
     image.thumbnail((MAX_PREVIEW_PX, MAX_PREVIEW_PX))
     target = io.BytesIO()

@@ -66,14 +66,7 @@ _TYPES: Final = {
 def routes(
     studio: Studio, libraries: Libraries, file_work: FileWork, follow: Follow
 ) -> list[Route]:
-    """Return the routes of our own: under `/seedgrid/`, agents' tools, and `/healthz`.
-
-    Args:
-        studio: What the API's pictures are in, and what agents paint with.
-        libraries: Where the visitors' pictures are that may be asked for by their id.
-        file_work: Where work with files is done.
-        follow: Tells how the run of a page goes.
-    """
+    """Return the routes of our own: under `/seedgrid/`, agents' tools, and `/healthz`."""
     thumbs = FileWork()  # Apart from what is heavy: a page asks for sixty of them at once.
 
     def file_of(picture_id: str) -> Path | None:

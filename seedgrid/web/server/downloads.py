@@ -41,10 +41,6 @@ def download_routes(libraries: Libraries, file_work: FileWork) -> list[Route]:
     """Return the addresses: `download/ID/round.zip`, `…/work.zip`, `download/selected.zip?ids=…`.
 
     And `export/ID/SCOPE.KIND`, of a picture, its round or its work.
-
-    Args:
-        libraries: Where the pictures are.
-        file_work: Where it is done.
     """
 
     async def family(request: Request) -> Response:
@@ -84,14 +80,7 @@ async def answered(
     find: Callable[[], Sequence[Entry]],
     make: Callable[[Sequence[Entry], FileWork, ExitStack], Response],
 ) -> Response:
-    """Find pictures and make an answer of them, as file work; its place is held until it is sent.
-
-    Args:
-        file_work: Where it is done.
-        request: Who asks.
-        find: Finds them; none is nothing to download.
-        make: Makes the answer; what it puts on the stack goes when that has gone.
-    """
+    """Find pictures and make an answer of them, as file work, which ends when it is sent."""
     address = network_of(request.client.host if request.client else None)
     with ExitStack() as kept:
         try:
@@ -131,11 +120,7 @@ def _selected(libraries: Libraries, named: Sequence[str]) -> Sequence[Entry]:
 
 
 def _bounded(entries: Sequence[Entry], max_bytes: float | None) -> Sequence[Entry]:
-    """Return the pictures, unless they are too much.
-
-    Raises:
-        InputError: `download_many` or `download_large`.
-    """
+    """Return the pictures, unless they are too much."""
     if len(entries) > MAX_PICTURES:
         value, limit = f"{len(entries):,}", f"{MAX_PICTURES:,}"
         raise InputError("download_many", field="picture", value=value, limit=limit)

@@ -47,13 +47,7 @@ class FilmAsked(Value):
 
 
 def looking_routes(studio: Studio, libraries: Libraries, file_work: FileWork) -> list[Route]:
-    """Return the addresses: `tree/ID.png`, `tree/ID.json`, `film/ID.json`, and POST `film`.
-
-    Args:
-        studio: Paints the film.
-        libraries: Where the pictures are.
-        file_work: Where a tree is drawn.
-    """
+    """Return the addresses: `tree/ID.png`, `tree/ID.json`, `film/ID.json`, and POST `film`."""
 
     async def tree(request: Request) -> Response:
         wanted = request.path_params["id"]

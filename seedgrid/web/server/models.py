@@ -47,11 +47,7 @@ class Asked(Value):
 
 
 def model_routes(studio: Studio) -> list[Route]:
-    """Return the addresses: `models`, `models/ACTION`, and `models/file/NAME` for a dropped file.
-
-    Args:
-        studio: Whose models they are.
-    """
+    """Return the addresses: `models`, `models/ACTION`, `models/file/NAME` for a dropped file."""
 
     async def look(request: Request) -> Response:
         language = choose_language(request.query_params.get("lang"))
@@ -235,11 +231,7 @@ _FOR_ALL: Final = (_download,)
 
 
 async def _take(manager: ModelManager, name: str, request: Request) -> None:
-    """Write a dropped file to the disk as it comes, and keep it if it is a model.
-
-    Raises:
-        ModelError: As `ModelManager.taking`; `download_room`.
-    """
+    """Write a dropped file to the disk as it comes, and keep it if it is a model."""
     check_room(name, own_folder(), int(request.headers["content-length"]))
     with manager.taking(name) as path, path.open("wb") as file:
         async for piece in request.stream():

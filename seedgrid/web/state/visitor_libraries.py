@@ -162,11 +162,7 @@ class VisitorLibraries:
         )
 
     def _admit(self, visitor: str) -> None:
-        """Make room for what a visitor is about to keep.
-
-        Raises:
-            LibraryError: `visitors_full`.
-        """
+        """Make room for what a visitor is about to keep."""
         with self._lock:
             self._used(visitor)
             while self._is_full(visitor):
