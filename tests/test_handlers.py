@@ -244,8 +244,8 @@ def test_rounds_are_named_by_what_was_changed(handlers: Handlers) -> None:
     names = [each["name"] for each in news.rail["rounds"]]
     assert names == [
         {"key": "rail_seeds"},
-        {"words": GUIDE_SUFFIXES[0]},
-        {"words": ", neon"},
+        {"words": " · ".join(each.lstrip(", ") for each in GUIDE_SUFFIXES)},
+        {"words": "neon"},
         {"words": "guidance 3"},
         {"key": "rail_again"},
         {"key": "rail_subtle"},

@@ -28,8 +28,7 @@ from seedgrid.diffusion.environment import current_passport
 from seedgrid.diffusion.memory import Result, within_memory
 from seedgrid.diffusion.pipeline_cache import Loaded, PipelineCache
 from seedgrid.diffusion.pipeline_call import Around, call_pipeline, paint_batch
-from seedgrid.diffusion.portable_check import check_portable, try_portable
-from seedgrid.diffusion.portable_trial import PortableTrial
+from seedgrid.diffusion.portable_trial import PortableTrial, check_portable, try_portable
 from seedgrid.diffusion.probe import run_probe
 from seedgrid.diffusion.probe_results import ProbeReport, advise, keep_report, recall_report
 from seedgrid.diffusion.scope import computing

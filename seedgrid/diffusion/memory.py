@@ -67,9 +67,6 @@ def within_memory(
         tell: Called before it is tried once more.
         recipe: What is painted, for the advice.
         device: Where, for the advice.
-
-    Raises:
-        RunError: `memory_full`: it does not fit with nothing else there either.
     """
     for is_last in (False, True):
         try:

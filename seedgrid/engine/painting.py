@@ -149,11 +149,7 @@ class Painter:
 
 
 def ease(run: Run, cells: Cells, error: RunError) -> None:
-    """Have what is left of a run that does not fit into memory go on in a way that needs less.
-
-    Raises:
-        RunError: It is about something else, or there is no way left.
-    """
+    """Have what is left of a run that does not fit into memory go on in a way that needs less."""
     recipe = run.jobs[cells[0]].recipe
     if error.code != "memory_full" or recipe.upscaler:  # Networks know no such ways.
         raise error

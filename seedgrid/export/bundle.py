@@ -46,10 +46,6 @@ def write_bundle(entries: Sequence[Entry], path: Path, *, model: Path | None = N
         path: Replaced if it exists.
         model: A model's folder to put in as well. Our own, which nobody can fetch by its name, is
             put in anyway; any other must be had without it.
-
-    Raises:
-        InputError: As `script`, and as `weight_files`.
-        LibraryError: A picture's file is missing, or the bundle cannot be written.
     """
     program = script(entries, has_starts=False)
     model, files = model or _own_model(entries), weight_files(entries)

@@ -55,11 +55,13 @@ class Cell:
 
     Attributes:
         open: Gives the picture when it is drawn; None draws an empty frame: it is missing.
+        missing: What follows the caption where the picture is missing.
         chosen: Draws a coloured frame: the artist went on from here.
     """
 
     open: Callable[[], Image.Image | None]
     caption: str
+    missing: str = ""
     chosen: bool = False
 
 
@@ -156,7 +158,7 @@ def _draw_row(cells: Sequence[Cell], size: tuple[int, int]) -> Image.Image:
     for index, cell in enumerate(cells):
         left = _MARGIN + index * (CELL_PX + _GAP)
         is_there = draw_picture(image, cell, left, CELL_PX)
-        caption = cell.caption if is_there else f"{cell.caption} (missing)"
+        caption = cell.caption if is_there else f"{cell.caption} {cell.missing}"
         lines = wrap(caption, TEXT_PX, CELL_PX, _CAPTION_LINES)
         write(image, (left, CELL_PX + 2), lines, TEXT_PX, LINE)
     return image

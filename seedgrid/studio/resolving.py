@@ -11,7 +11,7 @@ from seedgrid.core import request as requests
 from seedgrid.core.advice import Advice, advise
 from seedgrid.core.card import ModelCard
 from seedgrid.core.checks import parse_start
-from seedgrid.core.errors import RunError
+from seedgrid.core.errors import InputError, RunError
 from seedgrid.core.loras import read_scale, read_tags
 from seedgrid.core.recipe import Lora, Recipe, Upscaler
 from seedgrid.core.request import Request
@@ -24,14 +24,14 @@ from seedgrid.models.files import SUFFIX
 from seedgrid.models.loras import find_lora, take_lora
 from seedgrid.models.upscalers import find_upscaler, known_upscalers, take_upscaler
 from seedgrid.storage import starts
+from seedgrid.studio.checking import Checking
 from seedgrid.studio.options import AnyPicture, is_id
-from seedgrid.studio.parts import Parts
 
 if TYPE_CHECKING:
     from seedgrid.library import Library
 
 
-class Resolving(Parts):
+class Resolving(Checking):
     """A studio that knows what would be painted."""
 
     def resolve(self, request: Request, *, turbo: bool = False) -> tuple[Recipe, ...]:
@@ -117,12 +117,21 @@ class Resolving(Parts):
         return take_upscaler(Path(named)) if named.endswith(SUFFIX) else find_upscaler(named)
 
     def _with_start(self, request: Request, library: Library | None) -> Request:
-        """Return the request with the digest of its start: no path is followed here."""
+        """Return the request with the digest of its start: no path is followed here.
+
+        Raises:
+            InputError: `start_unknown`, by the field `start`: it is not here any more.
+        """
         if not request.start:
             return request
         start = parse_start(request.start)
         if starts.place_of(start) is None:
-            entry = (library or self.library).find(start)
+            try:
+                entry = (library or self.library).find(start)
+            except InputError as error:
+                if error.code != "picture_unknown":
+                    raise
+                raise InputError("start_unknown", field="start", value=start[:12]) from error
             pixels = png.read_pixels(entry.path)
             start = (library or self.library).keep_start(pixels)
         return replace(request, start=start)

@@ -55,4 +55,4 @@ def round_name(
     own = [each for each in changes if each not in tried]
     if not own:
         return {"key": "rail_seed", "data": {"seed": recipe.seed}}
-    return {"words": own[0][:_LONGEST]}
+    return {"words": " · ".join(each.lstrip(" ,;") for each in own)[:_LONGEST]}

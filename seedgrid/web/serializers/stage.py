@@ -110,6 +110,8 @@ def status_of(epoch: int, event: Event, run: Run) -> Json:
             return say(epoch, "status_started")
         case Step(tile=tile, num_tiles=total) if total:
             return say(epoch, "status_tile", number=tile, total=total)
+        case Step(number=number, total=total) if run.jobs[0].recipe.upscaler:
+            return say(epoch, "status_enlarging", number=number, total=total)
         case Step(number=number, total=total) if number < total:
             return say(epoch, "status_step", number=number, total=total)
         case Step() | Finished() | Missed():

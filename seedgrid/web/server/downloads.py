@@ -28,6 +28,7 @@ from seedgrid.web.server.file_work import FileWork, FileWorkBounds, Holding
 from seedgrid.web.server.headers import HARMLESS
 from seedgrid.web.server.waiting import network_of
 from seedgrid.web.state.visitor_libraries import Libraries
+from seedgrid.web.texts import choose_language
 
 MAX_NAMED: Final = 200
 MAX_PICTURES: Final = 1000
@@ -59,7 +60,8 @@ def download_routes(libraries: Libraries, file_work: FileWork) -> list[Route]:
         find = partial(libraries.family, wanted, scope=scope)
         if kind not in EXPORTS:
             return _nothing()
-        return await answered(file_work, request, find, partial(_exported, kind=kind))
+        make = partial(_exported, kind=kind, language=language_of(request))
+        return await answered(file_work, request, find, make)
 
     async def _downloaded(
         request: Request, find: Callable[[], Sequence[Entry]], name: str
@@ -94,6 +96,11 @@ async def answered(
         except SeedGridError as error:
             return PlainTextResponse(str(error), status_code=_status(error))
         return Holding(answer, kept.pop_all())
+
+
+def language_of(request: Request) -> str:
+    """Return the language in which a page asks; the page alone names one."""
+    return choose_language(request.query_params.get("lang"))
 
 
 def _selected(libraries: Libraries, named: Sequence[str]) -> Sequence[Entry]:
@@ -153,7 +160,7 @@ async def _one_by_one(
 
 
 def _exported(
-    entries: Sequence[Entry], file_work: FileWork, kept: ExitStack, *, kind: str
+    entries: Sequence[Entry], file_work: FileWork, kept: ExitStack, *, kind: str, language: str
 ) -> Response:
     if kind == "zip":
         weights = weight_files(entries).values()
@@ -165,7 +172,7 @@ def _exported(
         elif kind == "py":
             path.write_text(script(entries), encoding="utf-8")
         else:
-            write_sheet(entries, path)
+            write_sheet(entries, path, language)
 
     return written(f"seedgrid-{entries[0].id[:8]}.{kind}", write, kept)
 

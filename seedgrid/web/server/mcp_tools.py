@@ -175,11 +175,7 @@ class _Tools:
         }
 
     async def call(self, name: str, told: Json, context: Any) -> tuple[list[Any], Json]:  # noqa: ANN401 (mcp's)
-        """Return what an agent is shown, and the same as data.
-
-        Raises:
-            SeedGridError: What cannot be, in a sentence.
-        """
+        """Return what an agent is shown, and the same as data."""
         if name not in self._calls:
             raise PictureError("call_wrong", value=name, reason=", ".join(self._calls))
         return await self._calls[name](told, context)

@@ -38,11 +38,7 @@ class Libraries(Protocol):
     """Where the page finds a visitor's library."""
 
     def of(self, visitor: str) -> Library:
-        """Return the library of a visitor.
-
-        Raises:
-            LibraryError: Its folder or database refuses.
-        """
+        """Return the library of a visitor."""
         ...
 
     def of_programs(self, address: str) -> Library:
