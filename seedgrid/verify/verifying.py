@@ -109,7 +109,7 @@ def _paint(batch: Sequence[Claim], backend: Backend, placement: Placement, watch
     if limits.environment is None:
         pictures = backend.paint(recipes, placement, watch)
     else:
-        pictures, passport = paint_in_child(recipes, placement, limits.environment)
+        pictures, passport = paint_in_child(recipes, placement, limits.environment, watch)
     return Painted(
         pictures=pictures,
         passport=passport,
