@@ -170,9 +170,10 @@ class DiffusersBackend:
     ) -> Passport:
         starts.check_there([recipe.start])
         device = pick_device(placement.device)
-        self._enlarger.load(upscaler, device)
+        network = self._enlarger.load(upscaler, device)
         passport = current_passport(device, placement)
-        return passport.model_copy(update={"spandrel": spandrel_version()})
+        release = spandrel_version(network)
+        return passport.model_copy(update={"spandrel": release}) if release else passport
 
     def _within_memory(
         self, work: Callable[[], Result], recipe: Recipe, placement: Placement, watch: Watch

@@ -11,6 +11,7 @@ from seedgrid.core.errors import ModelError
 from seedgrid.core.variables import is_offered
 from seedgrid.diffusion.deferred import DeferredBackend
 from seedgrid.models import registry
+from seedgrid.models.own import BUNDLED
 
 
 class InstalledBackend(DeferredBackend):
@@ -20,7 +21,7 @@ class InstalledBackend(DeferredBackend):
         own: The model that the server was started with, whatever it is.
     """
 
-    def __init__(self, own: str = registry.BUNDLED) -> None:
+    def __init__(self, own: str = BUNDLED) -> None:
         super().__init__()
         self._own = own
 

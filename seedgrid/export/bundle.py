@@ -19,7 +19,8 @@ from seedgrid.export.pictures import DATE
 from seedgrid.export.script import needs_model_path, requirements, script, starts_of
 from seedgrid.models import registry
 from seedgrid.models.loras import recorded_lora
-from seedgrid.models.upscalers import recorded_upscaler
+from seedgrid.models.own import BUNDLED
+from seedgrid.models.upscalers import needs_spandrel, recorded_upscaler
 from seedgrid.storage.files import open_atomically
 
 _README: Final = """\
@@ -63,8 +64,8 @@ def write_bundle(entries: Sequence[Entry], path: Path, *, model: Path | None = N
             _write(bundle, f"starts/{sha256}.png", data, packed=False)
         for lora in dict.fromkeys(lora for entry in entries for lora in entry.recipe.loras):
             _copy(bundle, f"loras/{lora.weights_sha256}.safetensors", recorded_lora(lora))
-        networks = {e.recipe.upscaler: e.recipe.upscaler for e in entries if e.recipe.upscaler}
-        for network in networks.values():
+        networks = dict.fromkeys(e.recipe.upscaler for e in entries if e.recipe.upscaler)
+        for network in networks:
             name = f"upscalers/{network.weights_sha256}.safetensors"
             _copy(bundle, name, recorded_upscaler(network))
         recipes = [_described(entry, name) for entry, name in zip(entries, members, strict=True)]
@@ -75,7 +76,8 @@ def write_bundle(entries: Sequence[Entry], path: Path, *, model: Path | None = N
         _write(bundle, "reproduce.py", program.encode())
         has_loras = any(entry.recipe.loras for entry in entries)
         pins = requirements(passports.values()) + ("peft\n" if has_loras else "")
-        pins += "spandrel\neinops\n" if networks else ""
+        if any(needs_spandrel(network) for network in networks):
+            pins += "spandrel\neinops\n"
         _write(bundle, "requirements.txt", pins.encode())
         _write(bundle, "README.txt", _readme(entries, has_model=model is not None).encode())
         for source in sorted(model.rglob("*")) if model else ():
@@ -91,7 +93,7 @@ def picture_name(entry: Entry, number: int) -> str:
 def _own_model(entries: Sequence[Entry]) -> Path | None:
     """Return the folder of the model in the box, if it is what painted and is still the same."""
     first, *others = {entry.recipe.model for entry in entries}
-    if others or first.id != registry.BUNDLED:
+    if others or first.id != BUNDLED:
         return None
     try:
         return registry.find_recorded(first).files.folder

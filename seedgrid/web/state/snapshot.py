@@ -201,7 +201,7 @@ class Snapshot:
             card=card,
             ringed=ringed,
             is_asked=is_asked,
-            upscalers=self._studio.upscalers(),
+            upscalers=self._studio.upscalers(card),
         )
 
     @property
