@@ -15,7 +15,7 @@ from seedgrid.core.errors import InputError, RunError
 from seedgrid.core.loras import read_scale, read_tags
 from seedgrid.core.recipe import Lora, Recipe, Upscaler
 from seedgrid.core.request import Request
-from seedgrid.core.turbo import quicken
+from seedgrid.core.turbo import turbo_card
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.probe_results import ProbeReport, advised_width
 from seedgrid.diffusion.processor import has_fast_bfloat16
@@ -142,7 +142,7 @@ class Resolving(Checking):
         if not turbo:
             return card
         device = (placement or self.placement).device
-        return quicken(card, request, has_fast_bfloat16=has_fast_bfloat16(device))
+        return turbo_card(card, request, has_fast_bfloat16=has_fast_bfloat16(device))
 
 
 def resolve_prompts(
