@@ -150,10 +150,10 @@ class Painter:
 
 def ease(run: Run, cells: Cells, error: RunError) -> None:
     """Have what is left of a run that does not fit into memory go on in a way that needs less."""
-    if error.code != "memory_full":
+    recipe = run.jobs[cells[0]].recipe
+    if error.code != "memory_full" or recipe.upscaler:  # Networks know no such ways.
         raise error
-    width = run.jobs[cells[0]].recipe.lock_width
-    way = next(easier_ways(run.placement, width, str(error.data["device"])), None)
+    way = next(easier_ways(run.placement, recipe.lock_width, str(error.data["device"])), None)
     if way is None:
         raise error
     run.ease(way.placement, cells, way.lock_width)

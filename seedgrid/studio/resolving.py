@@ -150,18 +150,28 @@ def resolve_prompts(
 ) -> tuple[Recipe, ...]:
     """Turn a request into recipes, each prompt on every seed."""
     words = [request.prompt] if prompts is None else prompts
-    wanted = [_with_loras(replace(request, prompt=prompt)) for prompt in words]
+    here: dict[str, Lora] = {}
+    wanted = [_with_loras(replace(request, prompt=prompt), here) for prompt in words]
     recipes = tuple(recipe for one in wanted for recipe in requests.resolve(one, card))
     if request.lock_width is not None:
         return recipes
     return tuple(provable(recipe) for recipe in recipes)
 
 
-def _with_loras(request: Request) -> Request:
-    """Return the request with the LoRAs that its prompt names, as `<lora:fox:0.8>`, found here."""
+def _with_loras(request: Request, here: dict[str, Lora]) -> Request:
+    """Return the request with the LoRAs that its prompt names, as `<lora:fox:0.8>`.
+
+    Args:
+        request: With what was typed.
+        here: Those that were found before, by their names: each is read once, however often it is
+            named.
+    """
     prompt, tags = read_tags(request.prompt)
-    found = [(find_lora(name), scale) for name, scale in tags]
-    loras = (Lora(id=each.id, weights_sha256=each.sha256, scale=scale) for each, scale in found)
+    for name, _ in tags:
+        if name not in here:
+            found = find_lora(name)
+            here[name] = Lora(id=found.id, weights_sha256=found.sha256)
+    loras = (here[name].model_copy(update={"scale": scale}) for name, scale in tags)
     return replace(request, prompt=prompt, loras=(*request.loras, *loras))
 
 
