@@ -11,57 +11,42 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 import torch
-from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from seedgrid.core.card import ModelCard
-from seedgrid.core.errors import InputError
-from seedgrid.core.recipe import Passport, Recipe, Upscaler
-from seedgrid.diffusion.accel import Accelerator, all_used_by, make_accelerators
-from seedgrid.diffusion.backend import (
-    ATTENTION_NAMES,
-    LoadWatch,
-    Outcome,
-    Placement,
-    Unwatched,
-    Watch,
-    even_threads,
-)
-from seedgrid.diffusion.determinism import determinism, restored
+from seedgrid.core.errors import ModelError
+from seedgrid.core.recipe import Passport, Recipe
+from seedgrid.diffusion.accel import Accelerator, accelerated, make_accelerators
+from seedgrid.diffusion.backend import LoadWatch, Outcome, Placement, Unwatched, Watch
 from seedgrid.diffusion.devices import empty_cache, pick_device
 from seedgrid.diffusion.environment import current_passport
 from seedgrid.diffusion.memory import Result, within_memory
-from seedgrid.diffusion.pipeline_cache import Loaded, PipelineCache, quiet_diffusers
-from seedgrid.diffusion.pipeline_call import Around, call_pipeline, paint_batch
-from seedgrid.diffusion.portable_check import check_portable, try_portable
-from seedgrid.diffusion.portable_trial import PortableTrial
+from seedgrid.diffusion.pipeline_cache import Loaded, PipelineCache
+from seedgrid.diffusion.pipeline_call import CallContext, call_pipeline, paint_batch
+from seedgrid.diffusion.portable_trial import PortableTrial, check_portable, try_portable
 from seedgrid.diffusion.probe import run_probe
 from seedgrid.diffusion.probe_results import ProbeReport, advise, keep_report, recall_report
-from seedgrid.diffusion.upscaling import Enlarger, spandrel_version
+from seedgrid.diffusion.scope import computing
 from seedgrid.diffusion.watched_parts import Watching
 from seedgrid.models import registry
-from seedgrid.storage import starts
-
-_KERNELS: Final = {
-    "math": SDPBackend.MATH,
-    "flash": SDPBackend.FLASH_ATTENTION,
-    "efficient": SDPBackend.EFFICIENT_ATTENTION,
-    "cudnn": SDPBackend.CUDNN_ATTENTION,
-}
 
 
 class DiffusersBackend:
-    """The backend that paints with diffusers. See `Backend` for what each method promises."""
+    """The backend that paints with diffusers. See `Backend` for what each method promises.
 
-    def __init__(self) -> None:
+    Args:
+        free_memory: Lets go of this and whatever else is held, when memory is full.
+    """
+
+    def __init__(self, free_memory: Callable[[], None] | None = None) -> None:
         self._pipelines = PipelineCache()
         self._accelerators = make_accelerators()
-        self._enlarger = Enlarger()
+        self._free_memory = free_memory or self.close
 
     def card(self, model: str | None) -> ModelCard:
         """Find a model and say what it can do, without loading it."""
@@ -73,19 +58,18 @@ class DiffusersBackend:
         """Load what the recipe needs and say under which passport it would be computed."""
 
         def prepare() -> Passport:
-            with _scope(recipe, placement):
-                if recipe.upscaler is not None:
-                    return self._ready_to_enlarge(recipe, recipe.upscaler, placement)
+            with computing(recipe, placement):
                 loaded = self._pipelines.get(recipe, placement, watch)
                 loaded.check_settings(recipe)
-                return current_passport(loaded.device, placement)
+                passport = current_passport(loaded.device, placement)
+                if recipe.is_portable:
+                    check_portable(loaded.device, passport)
+                return passport
 
         return self._within_memory(prepare, recipe, placement, Unwatched())
 
     def is_ready(self, recipe: Recipe, placement: Placement) -> bool:
         """Tell whether the model is loaded already."""
-        if recipe.upscaler is not None:
-            return self._enlarger.has(recipe.upscaler, pick_device(placement.device))
         return self._pipelines.has(recipe, placement)
 
     def paint(
@@ -99,10 +83,8 @@ class DiffusersBackend:
             lambda: self._paint(recipes, placement, watch), first, placement, watch
         )
 
-    def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport | None:
+    def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport:
         """Tell whether the lock holds for recipes like this one, here; remembered by passport."""
-        if recipe.upscaler is not None:  # It is made alone, without noise.
-            return None
         passport = self.prepare(recipe, placement)
         report = recall_report(recipe, passport)
         if report is None:
@@ -116,7 +98,7 @@ class DiffusersBackend:
 
     def try_portable(self, recipe: Recipe, placement: Placement) -> PortableTrial:
         """Return what a trial found of portable arithmetic where a recipe would be painted."""
-        with _scope(recipe, placement):
+        with computing(recipe, placement):
             device = self._pipelines.get(recipe, placement).device
             return try_portable(device, current_passport(device, placement))
 
@@ -127,7 +109,6 @@ class DiffusersBackend:
     def close(self) -> None:
         """Let go of models and memory."""
         self._pipelines.clear()
-        self._enlarger.clear()
         self._accelerators = make_accelerators()
         gc.collect()
         empty_cache()
@@ -137,63 +118,46 @@ class DiffusersBackend:
         return DiffusersBackend()
 
     def load(self, recipe: Recipe, placement: Placement) -> Any:
-        """Return the diffusers pipeline that paints a recipe; who changes it changes pictures.
-
-        Raises:
-            ModelError: As `prepare`.
-            DeviceError: As `prepare`.
-        """
-        with _scope(recipe, placement):
+        """Return the diffusers pipeline that paints a recipe; who changes it changes pictures."""
+        with computing(recipe, placement):
             return self._pipelines.get(recipe, placement).pipeline
 
     def _paint(
         self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
     ) -> tuple[Outcome, ...]:
         first = recipes[0]
-        with _scope(first, placement):
-            if first.upscaler is not None:
-                return (self._enlarger.paint(first, pick_device(placement.device), watch),)
+        with computing(first, placement):
             loaded = self._pipelines.get(first, placement)
-            loaded.check_settings(first)
-            passport = current_passport(loaded.device, placement)
-            if first.is_portable:
-                check_portable(loaded.device, passport)
-            watch.noise(lambda: loaded.preview.of_noise(recipes))
             # Shortcuts were compared bit for bit with torch's own arithmetic only.
             shortcuts = () if first.is_portable else self._accelerators
-            quickened = _quickened(shortcuts, first, passport)
+            accelerated_call = _acceleration(
+                shortcuts, first, current_passport(loaded.device, placement)
+            )
+            watch.noise(lambda: loaded.preview.of_noise(recipes))
             with self._untouched(loaded, first):
-                return paint_batch(recipes, loaded, watch, quickened)
-
-    def _ready_to_enlarge(
-        self, recipe: Recipe, upscaler: Upscaler, placement: Placement
-    ) -> Passport:
-        starts.check_there([recipe.start])
-        device = pick_device(placement.device)
-        network = self._enlarger.load(upscaler, device)
-        passport = current_passport(device, placement)
-        release = spandrel_version(network)
-        return passport.model_copy(update={"spandrel": release}) if release else passport
+                return paint_batch(recipes, loaded, watch, accelerated_call)
 
     def _within_memory(
         self, work: Callable[[], Result], recipe: Recipe, placement: Placement, watch: Watch
     ) -> Result:
         device = str(pick_device(placement.device))
-        return within_memory(work, self.close, watch.freed, recipe, device)
+        return within_memory(work, self._free_memory, watch.freed, recipe, device)
 
     def _run_probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport:
-        with _scope(recipe, placement):
+        with computing(recipe, placement):
             loaded = self._pipelines.get(recipe, placement)
             probed = [each for each in self._accelerators if each.is_probed]
-            quickened = _quickened(probed, recipe, current_passport(loaded.device, placement))
+            accelerated_call = _acceleration(
+                probed, recipe, current_passport(loaded.device, placement)
+            )
 
             def compute(recipes: Sequence[Recipe], watching: Watching) -> list[torch.Tensor]:
                 @contextmanager
-                def around(pipeline: Any) -> Iterator[None]:
-                    with quickened(pipeline), watching.watching(pipeline):
+                def context(pipeline: Any) -> Iterator[None]:
+                    with accelerated_call(pipeline), watching.watching(pipeline):
                         yield
 
-                output = call_pipeline(recipes, loaded, watch, around)
+                output = call_pipeline(recipes, loaded, watch, context)
                 return [output.images, output.latents, torch.tensor(output.withheld)]
 
             with self._untouched(loaded, recipe):
@@ -201,42 +165,21 @@ class DiffusersBackend:
 
     @contextmanager
     def _untouched(self, loaded: Loaded, recipe: Recipe) -> Iterator[None]:
-        """Let nothing out of the block that was computed while files were touched.
-
-        Raises:
-            ModelError: As `Loaded.check_untouched`.
-        """
+        """Let nothing out of the block that was computed while files were touched."""
         try:
             yield
         finally:
-            if loaded.has_changed:  # Nobody knows of whose weights is what was remembered.
+            has_changed = loaded.has_changed
+            if has_changed:  # Nobody knows of whose weights is what was remembered.
                 self._accelerators = make_accelerators()
-        loaded.check_untouched(recipe)
+        if has_changed:
+            raise ModelError("model_touched", value=recipe.model.id)
 
 
-def _quickened(accelerators: Sequence[Accelerator], recipe: Recipe, passport: Passport) -> Around:
+def _acceleration(
+    accelerators: Sequence[Accelerator], recipe: Recipe, passport: Passport
+) -> CallContext:
     """Return what lets a call take quicker ways, which are told all that may change their bits."""
     loras = [(lora.weights_sha256, lora.scale) for lora in recipe.loras]
     context = f"{recipe.model.weights_sha256}|{recipe.dtype}|{loras}|{passport.digest}"
-    return partial(all_used_by, accelerators=accelerators, context=context)
-
-
-@contextmanager
-def _scope(recipe: Recipe, placement: Placement) -> Iterator[None]:
-    """Hold determinism, threads and attention for one computation, and put them back."""
-    if placement.attention not in ATTENTION_NAMES:
-        choices = ", ".join(ATTENTION_NAMES)
-        raise InputError(
-            "attention_unknown", field="attention", value=placement.attention, choices=choices
-        )
-    kernel = _KERNELS.get(placement.attention)
-    threads = torch.get_num_threads()
-    with ExitStack() as stack:
-        stack.enter_context(restored(placement.switches))
-        stack.enter_context(determinism("off" if recipe.is_portable else recipe.determinism))
-        stack.enter_context(quiet_diffusers())
-        if kernel is not None:
-            stack.enter_context(sdpa_kernel(kernel))
-        stack.callback(torch.set_num_threads, threads)
-        torch.set_num_threads(placement.threads or even_threads(threads))
-        yield
+    return partial(accelerated, accelerators=accelerators, context=context)

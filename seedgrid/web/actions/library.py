@@ -144,13 +144,7 @@ class LibraryActions:
     def on_drop(
         self, files: Sequence[str], kept: object, most: int | None = None
     ) -> tuple[PageUpdate, Filled]:
-        """Take in dropped files: ours are kept and opened, others fill in the fields.
-
-        Args:
-            files: Each is deleted.
-            kept: The page state.
-            most: How many pictures are looked at, bundles unpacked.
-        """
+        """Take in dropped files: ours are kept and opened, others fill in the fields."""
         here = self._look(kept)
         try:
             taken = [
