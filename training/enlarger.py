@@ -50,7 +50,7 @@ SAVE_EVERY_S = 60
 class Settings:
     """How long and how fast."""
 
-    steps: int = 6000
+    steps: int = 2250
     minutes: float = float("inf")
     learning_rate: float = 2e-3
     cooldown: float = 0.6
