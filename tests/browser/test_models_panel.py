@@ -111,6 +111,8 @@ def test_a_model_is_fetched_beside_painting_and_used_and_deleted(
     page.set_default_timeout(SLOW_MS)
     page.on("dialog", lambda dialog: dialog.accept())
     panel = show(page)
+    name = panel.get_by_text("PixArt-alpha/PixArt-XL-2-512x512", exact=True)
+    expect(name).to_have_css("font-variant-ligatures", "no-contextual")  # x, not a times sign
     assert found_by_axe(page) == []
     hub.may_go.clear()
     panel.get_by_label("Add a model or a LoRA").fill(FOXES)
