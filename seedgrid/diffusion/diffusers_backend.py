@@ -37,13 +37,20 @@ from seedgrid.diffusion.devices import empty_cache, pick_device
 from seedgrid.diffusion.environment import current_passport
 from seedgrid.diffusion.memory import Result, within_memory
 from seedgrid.diffusion.pipeline_cache import Loaded, PipelineCache, quiet_diffusers
-from seedgrid.diffusion.pipeline_call import Around, call_pipeline, paint_batch
+from seedgrid.diffusion.pipeline_call import Around, call_pipeline, is_one_call, paint_batch
 from seedgrid.diffusion.portable_check import check_portable, try_portable
 from seedgrid.diffusion.portable_trial import PortableTrial
 from seedgrid.diffusion.probe import run_probe
-from seedgrid.diffusion.probe_results import ProbeReport, advise, keep_report, recall_report
+from seedgrid.diffusion.probe_results import (
+    ProbeReport,
+    advise,
+    keep_report,
+    recall_report,
+    report_key,
+)
 from seedgrid.diffusion.upscaling import Enlarger, spandrel_version
 from seedgrid.diffusion.watched_parts import Watching
+from seedgrid.diffusion.witness import Witness
 from seedgrid.models import registry
 from seedgrid.storage import starts
 
@@ -62,6 +69,8 @@ class DiffusersBackend:
         self._pipelines = PipelineCache()
         self._accelerators = make_accelerators()
         self._enlarger = Enlarger()
+        self._witnesses: dict[str, Witness] = {}  # Of the last batch, where nothing was tested.
+        self._tested = ""  # What was tested, by the key of its report, as last looked up.
 
     def card(self, model: str | None) -> ModelCard:
         """Find a model and say what it can do, without loading it."""
@@ -126,6 +135,7 @@ class DiffusersBackend:
 
     def close(self) -> None:
         """Let go of models and memory."""
+        self._witnesses.clear()
         self._pipelines.clear()
         self._enlarger.clear()
         self._accelerators = make_accelerators()
@@ -162,8 +172,26 @@ class DiffusersBackend:
             # Shortcuts were compared bit for bit with torch's own arithmetic only.
             shortcuts = () if first.is_portable else self._accelerators
             quickened = _quickened(shortcuts, first, passport)
+            witness = self._witness_of(recipes, loaded, passport)
             with self._untouched(loaded, first):
-                return paint_batch(recipes, loaded, watch, quickened)
+                painted = paint_batch(recipes, loaded, watch, _watched(quickened, witness))
+            if witness is not None:
+                self._witnesses[report_key(first, passport)] = witness
+            return painted
+
+    def _witness_of(
+        self, recipes: Sequence[Recipe], loaded: Loaded, passport: Passport
+    ) -> Witness | None:
+        """Return who watches a batch for a probe that will follow, where there was none yet."""
+        self._witnesses.clear()
+        first = recipes[0]
+        key = report_key(first, passport)
+        if first.is_portable or key == self._tested or not is_one_call(recipes, loaded):
+            return None
+        if recall_report(first, passport) is None:
+            return Witness(recipes)
+        self._tested = key
+        return None
 
     def _ready_to_enlarge(
         self, recipe: Recipe, upscaler: Upscaler, placement: Placement
@@ -183,20 +211,19 @@ class DiffusersBackend:
     def _run_probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport:
         with _scope(recipe, placement):
             loaded = self._pipelines.get(recipe, placement)
+            passport = current_passport(loaded.device, placement)
+            witness = self._witnesses.pop(report_key(recipe, passport), None)
             probed = [each for each in self._accelerators if each.is_probed]
-            quickened = _quickened(probed, recipe, current_passport(loaded.device, placement))
+            quickened = _quickened(probed, recipe, passport)
 
             def compute(recipes: Sequence[Recipe], watching: Watching) -> list[torch.Tensor]:
-                @contextmanager
-                def around(pipeline: Any) -> Iterator[None]:
-                    with quickened(pipeline), watching.watching(pipeline):
-                        yield
-
+                around = _watched(quickened, watching)
                 output = call_pipeline(recipes, loaded, watch, around)
                 return [output.images, output.latents, torch.tensor(output.withheld)]
 
             with self._untouched(loaded, recipe):
-                return run_probe(recipe, compute, watch, denoiser=loaded.files.family.denoiser)
+                denoiser = loaded.files.family.denoiser
+                return run_probe(recipe, compute, watch, denoiser=denoiser, witness=witness)
 
     @contextmanager
     def _untouched(self, loaded: Loaded, recipe: Recipe) -> Iterator[None]:
@@ -211,6 +238,19 @@ class DiffusersBackend:
             if loaded.has_changed:  # Nobody knows of whose weights is what was remembered.
                 self._accelerators = make_accelerators()
         loaded.check_untouched(recipe)
+
+
+def _watched(quickened: Around, watching: Watching | None) -> Around:
+    """Return what quickens a pipeline, and lets somebody watch what comes out of the quick ways."""
+    if watching is None:
+        return quickened
+
+    @contextmanager
+    def around(pipeline: Any) -> Iterator[None]:
+        with quickened(pipeline), watching.watching(pipeline):
+            yield
+
+    return around
 
 
 def _quickened(accelerators: Sequence[Accelerator], recipe: Recipe, passport: Passport) -> Around:

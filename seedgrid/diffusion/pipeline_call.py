@@ -79,6 +79,11 @@ def paint_batch(
     return tuple(found[place] for place in range(len(recipes)))
 
 
+def is_one_call(recipes: Sequence[Recipe], loaded: Loaded) -> bool:
+    """Tell whether a batch is painted in one call."""
+    return len(_calls(recipes, loaded)) == 1
+
+
 def call_pipeline(
     recipes: Sequence[Recipe], loaded: Loaded, watch: Watch, around: Around
 ) -> PipelineOutput:
