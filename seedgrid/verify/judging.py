@@ -160,8 +160,10 @@ def _forgery(claim: Claim, pixels: Pixels, comparison: Comparison) -> tuple[Reas
 
 
 def _unverified(claim: Claim) -> tuple[Reason, ...]:
-    """Say what no picture can prove: what was typed, where a model's own words were painted."""
+    """Say what no picture can prove: words that were typed, and those of an enlarged picture."""
     recipe = claim.recipe
+    if recipe.upscaler is not None:
+        return (Reason("enlarged_unverified"),)
     if not recipe.typed_prompt:
         return ()
     return (Reason("typed_unverified", typed=recipe.typed_prompt, painted=recipe.prompt),)
