@@ -353,6 +353,24 @@ def test_the_words_of_an_enlarged_picture_are_not_verified(grid: tuple[Claim, ..
     assert "not verified" in sentences(verdict)
 
 
+@pytest.mark.parametrize("library", ["spandrel", "peft"])
+def test_another_release_of_what_only_some_pictures_need_is_no_forgery(
+    grid: tuple[Claim, ...], library: str
+) -> None:
+    """The passport names it where it computes; another may round otherwise: nobody is blamed."""
+    then, now = (
+        grid[0].passport.model_copy(update={library: release}) for release in ("0.3.9", "0.4.2")
+    )
+    came_out = grid[0].pixels.copy()
+    came_out[0, 0, 0] ^= 1
+    painted = Painted(pictures=(came_out,), passport=now, reasons=(), is_fragile=False)
+    assert judge(replace(grid[0], passport=then), came_out, painted).verdict == "close"
+    assert judge(replace(grid[0], passport=now), came_out, painted).verdict == "altered"
+    silent = judge(grid[0], came_out, painted)
+    assert silent.verdict == "drifted"
+    assert library in sentences(silent)
+
+
 def test_a_mixture_of_models_and_grids_keeps_its_order(
     backend: DiffusersBackend, model_folder: Callable[[str], Path], grid: tuple[Claim, ...]
 ) -> None:

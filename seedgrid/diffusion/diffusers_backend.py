@@ -35,6 +35,7 @@ from seedgrid.diffusion.backend import (
 from seedgrid.diffusion.determinism import determinism, restored
 from seedgrid.diffusion.devices import empty_cache, pick_device
 from seedgrid.diffusion.environment import current_passport
+from seedgrid.diffusion.lora_layers import peft_version
 from seedgrid.diffusion.memory import Result, within_memory
 from seedgrid.diffusion.pipeline_cache import Loaded, PipelineCache, quiet_diffusers
 from seedgrid.diffusion.pipeline_call import Around, call_pipeline, is_one_call, paint_batch
@@ -87,7 +88,7 @@ class DiffusersBackend:
                     return self._ready_to_enlarge(recipe, recipe.upscaler, placement)
                 loaded = self._pipelines.get(recipe, placement, watch)
                 loaded.check_settings(recipe)
-                return current_passport(loaded.device, placement)
+                return _passport(loaded, recipe, placement)
 
         return self._within_memory(prepare, recipe, placement, Unwatched())
 
@@ -165,7 +166,7 @@ class DiffusersBackend:
                 return (self._enlarger.paint(first, pick_device(placement.device), watch),)
             loaded = self._pipelines.get(first, placement)
             loaded.check_settings(first)
-            passport = current_passport(loaded.device, placement)
+            passport = _passport(loaded, first, placement)
             if first.is_portable:
                 check_portable(loaded.device, passport)
             watch.noise(lambda: loaded.preview.of_noise(recipes))
@@ -211,7 +212,7 @@ class DiffusersBackend:
     def _run_probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport:
         with _scope(recipe, placement):
             loaded = self._pipelines.get(recipe, placement)
-            passport = current_passport(loaded.device, placement)
+            passport = _passport(loaded, recipe, placement)
             witness = self._witnesses.pop(report_key(recipe, passport), None)
             probed = [each for each in self._accelerators if each.is_probed]
             quickened = _quickened(probed, recipe, passport)
@@ -238,6 +239,12 @@ class DiffusersBackend:
             if loaded.has_changed:  # Nobody knows of whose weights is what was remembered.
                 self._accelerators = make_accelerators()
         loaded.check_untouched(recipe)
+
+
+def _passport(loaded: Loaded, recipe: Recipe, placement: Placement) -> Passport:
+    """Return where a recipe is computed now; with LoRAs, what puts them in is part of it."""
+    passport = current_passport(loaded.device, placement)
+    return passport.model_copy(update={"peft": peft_version()}) if recipe.loras else passport
 
 
 def _watched(quickened: Around, watching: Watching | None) -> Around:
