@@ -366,6 +366,8 @@ def test_another_release_of_what_only_some_pictures_need_is_no_forgery(
     painted = Painted(pictures=(came_out,), passport=now, reasons=(), is_fragile=False)
     assert judge(replace(grid[0], passport=then), came_out, painted).verdict == "close"
     assert judge(replace(grid[0], passport=now), came_out, painted).verdict == "altered"
+    made_up = replace(painted, passport=grid[0].passport)
+    assert judge(replace(grid[0], passport=then), came_out, made_up).verdict == "altered"
     silent = judge(grid[0], came_out, painted)
     assert silent.verdict == "drifted"
     assert library in sentences(silent)

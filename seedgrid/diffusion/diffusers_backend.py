@@ -38,7 +38,13 @@ from seedgrid.diffusion.environment import current_passport
 from seedgrid.diffusion.lora_layers import peft_version
 from seedgrid.diffusion.memory import Result, within_memory
 from seedgrid.diffusion.pipeline_cache import Loaded, PipelineCache, quiet_diffusers
-from seedgrid.diffusion.pipeline_call import Around, call_pipeline, is_one_call, paint_batch
+from seedgrid.diffusion.pipeline_call import (
+    Around,
+    call_pipeline,
+    cells_of,
+    is_one_call,
+    paint_batch,
+)
 from seedgrid.diffusion.portable_check import check_portable, try_portable
 from seedgrid.diffusion.portable_trial import PortableTrial
 from seedgrid.diffusion.probe import run_probe
@@ -189,10 +195,12 @@ class DiffusersBackend:
         key = report_key(first, passport)
         if first.is_portable or key == self._tested or not is_one_call(recipes, loaded):
             return None
-        if recall_report(first, passport) is None:
-            return Witness(recipes)
-        self._tested = key
-        return None
+        if recall_report(first, passport) is not None:
+            self._tested = key
+            return None
+        cells = cells_of(recipes)
+        alike = (slot for slot, cell in enumerate(cells) if report_key(cell, passport) == key)
+        return Witness(cells, max(alike))
 
     def _ready_to_enlarge(
         self, recipe: Recipe, upscaler: Upscaler, placement: Placement

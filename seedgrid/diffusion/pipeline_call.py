@@ -146,17 +146,23 @@ def to_pixels(images: torch.Tensor) -> tuple[Outcome, ...]:
     )
 
 
-def _plain_call(
-    recipes: Sequence[Recipe], loaded: Loaded, watch: Watch, around: Around
-) -> PipelineOutput:
-    """Make the call itself.
+def cells_of(recipes: Sequence[Recipe]) -> list[Recipe]:
+    """Return what sits in each slot: the recipes, padded with repeats of them to their width.
 
     Portable pictures do not depend on the width of their batch: they are not padded.
     """
     first = recipes[0]
-    family = loaded.files.family
     num_cells = len(recipes) if first.is_portable else first.lock_width
-    cells = [recipes[place % len(recipes)] for place in range(num_cells)]
+    return [recipes[place % len(recipes)] for place in range(num_cells)]
+
+
+def _plain_call(
+    recipes: Sequence[Recipe], loaded: Loaded, watch: Watch, around: Around
+) -> PipelineOutput:
+    """Make the call itself."""
+    first = recipes[0]
+    family = loaded.files.family
+    cells = cells_of(recipes)
     if watch.cancelled:
         raise RunCancelled("run_cancelled")
     scheduler = make_scheduler(first.scheduler, loaded.scheduler_config)

@@ -117,9 +117,11 @@ def _is_tight(
     witness: Witness | None,
 ) -> bool:
     width = recipe.lock_width
-    # A witness sat in the last slot.
-    batch = Batch(width=width, own=min(1, width - 1) if width > 2 or witness is None else 0)
-    recipe = recipe if witness is None else witness.recipe
+    batch = Batch(width=width, own=min(1, width - 1))
+    if witness is not None:
+        recipe = witness.recipe
+        if witness.slot == batch.own:
+            batch = Batch(width=width, own=0)
     try:
         _compare_words(recipe, compute, watch, found)
         poisoned = PoisonedCall(batch, watch, found, witness)

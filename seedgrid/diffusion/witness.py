@@ -2,7 +2,7 @@
 
 Whatever a probe compares has to be run twice at the full width. Where nobody tested the lock yet, a
 grid that is painted anyway is watched, and is one of the two: beside it the probe needs only the
-batch with poisoned neighbours. The rows of the last slot are kept; nothing else is computed.
+batch with poisoned neighbours. The rows of one slot are kept; nothing else is computed.
 """
 
 from __future__ import annotations
@@ -72,17 +72,19 @@ class Witness:
     """Watches a batch that is painted anyway.
 
     Args:
-        recipes: What is painted, 1 … `lock_width` of them, in one call.
+        cells: What is painted in one call, one recipe a slot.
+        slot: Whose rows are kept.
 
     Attributes:
-        recipe: Whose rows are kept.
+        slot: Where it sits.
+        recipe: What it is.
         record: Its rows, part by part.
     """
 
-    def __init__(self, recipes: Sequence[Recipe]) -> None:
-        width = recipes[0].lock_width
-        self._batch = Batch(width=width, own=width - 1)
-        self.recipe = recipes[(width - 1) % len(recipes)]
+    def __init__(self, cells: Sequence[Recipe], slot: int) -> None:
+        self._batch = Batch(width=len(cells), own=slot)
+        self.slot = slot
+        self.recipe = cells[slot]
         self.record = Record()
         self._turns: dict[str, int] = {}
 

@@ -53,11 +53,11 @@ def _weighted(pipeline: Any, embeddings: torch.Tensor, prompts: Sequence[str]) -
         embeddings: (W, tokens, width).
         prompts: W prompts with their weights.
     """
-    rows = [
-        _weighted_row(row, token_weights(pipeline.tokenizer, read_weights(prompt), len(row)))
-        for row, prompt in zip(embeddings, prompts, strict=True)
-    ]
-    return torch.stack(rows)
+    weighted = torch.empty_like(embeddings)  # Laid out in memory as the words of others are.
+    for place, (row, prompt) in enumerate(zip(embeddings, prompts, strict=True)):
+        weights = token_weights(pipeline.tokenizer, read_weights(prompt), len(row))
+        weighted[place] = _weighted_row(row, weights)
+    return weighted
 
 
 def _weighted_row(row: torch.Tensor, weights: Sequence[float]) -> torch.Tensor:
