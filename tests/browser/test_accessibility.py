@@ -62,6 +62,7 @@ def _found(page: Page, state: str) -> list[str]:
 
 
 def _refused(page: Page) -> None:
+    page.keyboard.press("Escape")
     seeds(page).fill("abc")
     page.click("#sg-generate")
     expect(page.locator("#sg-seeds [role=alert]")).to_be_visible()
@@ -131,6 +132,7 @@ STATES: Final[tuple[tuple[str, Callable[[Page], object]], ...]] = (
     ("words", lambda page: prompt(page).click()),
     ("done", generate),
     ("picked", _picked),
+    ("compare", lambda page: page.click("#sg-compare")),
     ("refused", _refused),
     ("library", _library),
     ("selecting", _selecting),
@@ -154,13 +156,16 @@ def test_axe_finds_nothing_in_any_state(page: Page) -> None:
 
 
 @pytest.mark.usefixtures("gate")
-def test_axe_finds_nothing_while_it_paints(page: Page) -> None:
-    """The same while four pictures form."""
+def test_axe_finds_nothing_while_it_paints(open_page: OpenPage) -> None:
+    """The same while four pictures form; on a phone, where the words are rows to scroll."""
+    page = open_page(viewport={"width": 390, "height": 844})
     page.evaluate(AXE)
+    expect(page.locator("#sg-hints .sg-chip").first).to_be_attached()
     prompt(page).fill("a fox that is held")
+    narrow = _found(page, "words")
     page.click("#sg-generate")
     expect(cell(page, 0)).to_have_attribute("data-state", "painting")
-    found = _found(page, "busy")
+    found = narrow + _found(page, "busy")
     page.click("#sg-stop")
     assert not found, "\n".join(found)
 
