@@ -91,7 +91,8 @@
     const { box } = parts;
     box.setAttribute("aria-busy", "true");
     const told = await ask(isMovingOnly).catch(() => null);
-    if (told && box.isConnected) show(told);
+    if (told?.wrong) tell(told.said, true);
+    else if (told && box.isConnected) show(told);
     box.setAttribute("aria-busy", "false");
   }
 

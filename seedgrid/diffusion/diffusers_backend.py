@@ -21,15 +21,14 @@ import torch
 from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import ModelError
 from seedgrid.core.recipe import Passport, Recipe
-from seedgrid.diffusion.accel import Accelerator, all_used_by, make_accelerators
+from seedgrid.diffusion.accel import Accelerator, accelerated, make_accelerators
 from seedgrid.diffusion.backend import LoadWatch, Outcome, Placement, Unwatched, Watch
 from seedgrid.diffusion.devices import empty_cache, pick_device
 from seedgrid.diffusion.environment import current_passport
 from seedgrid.diffusion.memory import Result, within_memory
 from seedgrid.diffusion.pipeline_cache import Loaded, PipelineCache
-from seedgrid.diffusion.pipeline_call import Around, call_pipeline, paint_batch
-from seedgrid.diffusion.portable_check import check_portable, try_portable
-from seedgrid.diffusion.portable_trial import PortableTrial
+from seedgrid.diffusion.pipeline_call import CallContext, call_pipeline, paint_batch
+from seedgrid.diffusion.portable_trial import PortableTrial, check_portable, try_portable
 from seedgrid.diffusion.probe import run_probe
 from seedgrid.diffusion.probe_results import ProbeReport, advise, keep_report, recall_report
 from seedgrid.diffusion.scope import computing
@@ -41,13 +40,13 @@ class DiffusersBackend:
     """The backend that paints with diffusers. See `Backend` for what each method promises.
 
     Args:
-        give_back: Lets go of this and whatever else is held, when memory is full.
+        free_memory: Lets go of this and whatever else is held, when memory is full.
     """
 
-    def __init__(self, give_back: Callable[[], None] | None = None) -> None:
+    def __init__(self, free_memory: Callable[[], None] | None = None) -> None:
         self._pipelines = PipelineCache()
         self._accelerators = make_accelerators()
-        self._give_back = give_back or self.close
+        self._free_memory = free_memory or self.close
 
     def card(self, model: str | None) -> ModelCard:
         """Find a model and say what it can do, without loading it."""
@@ -131,30 +130,34 @@ class DiffusersBackend:
             loaded = self._pipelines.get(first, placement)
             # Shortcuts were compared bit for bit with torch's own arithmetic only.
             shortcuts = () if first.is_portable else self._accelerators
-            quickened = _quickened(shortcuts, first, current_passport(loaded.device, placement))
+            accelerated_call = _acceleration(
+                shortcuts, first, current_passport(loaded.device, placement)
+            )
             watch.noise(lambda: loaded.preview.of_noise(recipes))
             with self._untouched(loaded, first):
-                return paint_batch(recipes, loaded, watch, quickened)
+                return paint_batch(recipes, loaded, watch, accelerated_call)
 
     def _within_memory(
         self, work: Callable[[], Result], recipe: Recipe, placement: Placement, watch: Watch
     ) -> Result:
         device = str(pick_device(placement.device))
-        return within_memory(work, self._give_back, watch.freed, recipe, device)
+        return within_memory(work, self._free_memory, watch.freed, recipe, device)
 
     def _run_probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport:
         with computing(recipe, placement):
             loaded = self._pipelines.get(recipe, placement)
             probed = [each for each in self._accelerators if each.is_probed]
-            quickened = _quickened(probed, recipe, current_passport(loaded.device, placement))
+            accelerated_call = _acceleration(
+                probed, recipe, current_passport(loaded.device, placement)
+            )
 
             def compute(recipes: Sequence[Recipe], watching: Watching) -> list[torch.Tensor]:
                 @contextmanager
-                def around(pipeline: Any) -> Iterator[None]:
-                    with quickened(pipeline), watching.watching(pipeline):
+                def context(pipeline: Any) -> Iterator[None]:
+                    with accelerated_call(pipeline), watching.watching(pipeline):
                         yield
 
-                output = call_pipeline(recipes, loaded, watch, around)
+                output = call_pipeline(recipes, loaded, watch, context)
                 return [output.images, output.latents, torch.tensor(output.withheld)]
 
             with self._untouched(loaded, recipe):
@@ -173,8 +176,10 @@ class DiffusersBackend:
             raise ModelError("model_touched", value=recipe.model.id)
 
 
-def _quickened(accelerators: Sequence[Accelerator], recipe: Recipe, passport: Passport) -> Around:
+def _acceleration(
+    accelerators: Sequence[Accelerator], recipe: Recipe, passport: Passport
+) -> CallContext:
     """Return what lets a call take quicker ways, which are told all that may change their bits."""
     loras = [(lora.weights_sha256, lora.scale) for lora in recipe.loras]
     context = f"{recipe.model.weights_sha256}|{recipe.dtype}|{loras}|{passport.digest}"
-    return partial(all_used_by, accelerators=accelerators, context=context)
+    return partial(accelerated, accelerators=accelerators, context=context)

@@ -87,11 +87,7 @@ class SharedRun:
         return bool(self._ready or self._settings)
 
     def next_batch(self, painter: Painter) -> Cells:
-        """Hand out a batch; empty when there is none.
-
-        Raises:
-            SeedGridError: As `Painter.prepare`; or what was painted could not be saved.
-        """
+        """Hand out a batch; empty when there is none."""
         wait_for([each for each in self._saving if each.done()])
         with self._opening:
             self._open(painter)
@@ -121,11 +117,7 @@ class SharedRun:
         self._take_back(cells)
 
     def lost(self, cells: Cells, error: SeedGridError) -> None:
-        """Take a batch back from a worker that is gone; empty where it was only loading.
-
-        Raises:
-            RunError: It was not the first one at this batch.
-        """
+        """Take a batch back from a worker that is gone; empty where it was only loading."""
         self._losses[cells] += 1
         if self._losses[cells] >= _MAX_LOSSES:
             raise error

@@ -43,10 +43,6 @@ def write_sheet(entries: Sequence[Entry], path: Path, language: str = ENGLISH) -
         entries: At least one, in the order in which they were made.
         path: Ends in `.png` or `.pdf`; replaced if it exists.
         language: Of what is said beside the prompts.
-
-    Raises:
-        InputError: `export_nothing` or `sheet_suffix`.
-        LibraryError: The file cannot be written.
     """
     suffix = path.suffix.lower()
     if suffix not in (".png", ".pdf"):

@@ -106,10 +106,6 @@ def write_tree(entries: Sequence[Entry], path: Path, language: str = ENGLISH) ->
             whose parent is not there stands at the top.
         path: Ends in `.png`; replaced if it exists.
         language: Of what is said beside the prompts.
-
-    Raises:
-        InputError: `export_nothing` or `tree_suffix`.
-        LibraryError: The file cannot be written.
     """
     if path.suffix.lower() != ".png":
         raise InputError("tree_suffix", field="tree", value=path.name)
@@ -120,11 +116,7 @@ def write_tree(entries: Sequence[Entry], path: Path, language: str = ENGLISH) ->
 
 
 def draw_tree(entries: Sequence[Entry], language: str = ENGLISH) -> tuple[int, list[Band]]:
-    """Lay a work out; nothing is opened yet.
-
-    Raises:
-        InputError: `export_nothing`.
-    """
+    """Lay a work out; nothing is opened yet."""
     if not entries:
         raise InputError("export_nothing", field="picture")
     places = _places(entries, language)

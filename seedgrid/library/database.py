@@ -123,9 +123,13 @@ class Database:
         except util.CommandError as error:
             raise LibraryError("library_newer", value=str(self.path)) from error
 
+    def rest(self) -> None:
+        """Close every connection that is not in use; the next look opens one."""
+        self._writer.dispose()
+
     def close(self) -> None:
         """Close every connection that is not in use, and forget compiled statements: 0.4 MB."""
-        self._writer.dispose()
+        self.rest()
         self._writer.clear_compiled_cache()
 
     @contextlib.contextmanager

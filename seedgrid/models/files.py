@@ -34,6 +34,13 @@ _LIBRARIES: Final = frozenset({"diffusers", "transformers", "stable_diffusion"})
 WITHOUT_WEIGHTS: Final = re.compile(r"Tokenizer|Scheduler|Processor|FeatureExtractor")
 _DIGESTED_SUFFIXES: Final = (".json", ".txt", ".model", ".safetensors")
 _LORA_MARKS: Final = ("lora", "lokr", "hada")
+_BYTES: Final = {
+    **dict.fromkeys(("BOOL", "U8", "I8", "F8_E4M3", "F8_E5M2"), 1),
+    **dict.fromkeys(("U16", "I16", "F16", "BF16"), 2),
+    **dict.fromkeys(("U32", "I32", "F32"), 4),
+    **dict.fromkeys(("U64", "I64", "F64"), 8),
+}
+"""A value of each number format of safetensors whose values fill whole bytes."""
 VARIANT: Final = re.compile(r"\.(fp16|bf16|fp32|non_ema)(?:[.-])")
 
 
@@ -151,6 +158,9 @@ def _end_of(entry: dict[str, Any]) -> int:
     if not isinstance(entry["dtype"], str) or not all(
         type(number) is int and number >= 0 for number in (start, end, *entry["shape"])
     ):
+        raise ValueError(entry)
+    width = _BYTES.get(entry["dtype"])
+    if width is not None and math.prod(entry["shape"]) * width != end - start:
         raise ValueError(entry)
     return int(end)
 

@@ -47,11 +47,7 @@ class Model:
 
     @cached_property
     def files(self) -> ModelFiles:
-        """The checked files.
-
-        Raises:
-            ModelError: The model is damaged, or not safe to load.
-        """
+        """The checked files."""
         if self.path.is_dir():
             return read_folder(self.path)
         source = configuration_source(self.path)

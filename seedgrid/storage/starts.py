@@ -84,11 +84,7 @@ def _read(sha256: str) -> tuple[bytes, Pixels]:
 
 
 def keep(folder: Path, start: Pixels) -> str:
-    """Keep a picture as a start; when this returns it is on the disk.
-
-    Raises:
-        LibraryError: The folder refuses.
-    """
+    """Keep a picture as a start; when this returns it is on the disk."""
     from PIL import Image
 
     sha256, target = pixels_sha256(start), io.BytesIO()

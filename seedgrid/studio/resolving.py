@@ -15,7 +15,7 @@ from seedgrid.core.errors import InputError, RunError
 from seedgrid.core.loras import read_scale, read_tags
 from seedgrid.core.recipe import Lora, Recipe, Upscaler
 from seedgrid.core.request import Request
-from seedgrid.core.turbo import quicken
+from seedgrid.core.turbo import turbo_card
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.probe_results import ProbeReport, advised_width
 from seedgrid.diffusion.processor import has_fast_bfloat16
@@ -24,14 +24,14 @@ from seedgrid.models.files import SUFFIX
 from seedgrid.models.loras import find_lora, take_lora
 from seedgrid.models.upscalers import find_upscaler, known_upscalers, take_upscaler
 from seedgrid.storage import starts
+from seedgrid.studio.checking import Checking
 from seedgrid.studio.options import AnyPicture, is_id
-from seedgrid.studio.parts import Parts
 
 if TYPE_CHECKING:
     from seedgrid.library import Library
 
 
-class Resolving(Parts):
+class Resolving(Checking):
     """A studio that knows what would be painted."""
 
     def resolve(self, request: Request, *, turbo: bool = False) -> tuple[Recipe, ...]:
@@ -142,7 +142,7 @@ class Resolving(Parts):
         if not turbo:
             return card
         device = (placement or self.placement).device
-        return quicken(card, request, has_fast_bfloat16=has_fast_bfloat16(device))
+        return turbo_card(card, request, has_fast_bfloat16=has_fast_bfloat16(device))
 
 
 def resolve_prompts(
@@ -150,18 +150,28 @@ def resolve_prompts(
 ) -> tuple[Recipe, ...]:
     """Turn a request into recipes, each prompt on every seed."""
     words = [request.prompt] if prompts is None else prompts
-    wanted = [_with_loras(replace(request, prompt=prompt)) for prompt in words]
+    here: dict[str, Lora] = {}
+    wanted = [_with_loras(replace(request, prompt=prompt), here) for prompt in words]
     recipes = tuple(recipe for one in wanted for recipe in requests.resolve(one, card))
     if request.lock_width is not None:
         return recipes
     return tuple(provable(recipe) for recipe in recipes)
 
 
-def _with_loras(request: Request) -> Request:
-    """Return the request with the LoRAs that its prompt names, as `<lora:fox:0.8>`, found here."""
+def _with_loras(request: Request, here: dict[str, Lora]) -> Request:
+    """Return the request with the LoRAs that its prompt names, as `<lora:fox:0.8>`.
+
+    Args:
+        request: With what was typed.
+        here: Those that were found before, by their names: each is read once, however often it is
+            named.
+    """
     prompt, tags = read_tags(request.prompt)
-    found = [(find_lora(name), scale) for name, scale in tags]
-    loras = (Lora(id=each.id, weights_sha256=each.sha256, scale=scale) for each, scale in found)
+    for name, _ in tags:
+        if name not in here:
+            found = find_lora(name)
+            here[name] = Lora(id=found.id, weights_sha256=found.sha256)
+    loras = (here[name].model_copy(update={"scale": scale}) for name, scale in tags)
     return replace(request, prompt=prompt, loras=(*request.loras, *loras))
 
 

@@ -182,7 +182,8 @@ CALLS: Final = (
 
 def read_grid(told: Mapping[str, Any]) -> Request:
     """Read what `/grid` is told; a text is read as the page's fields are."""
-    return Request(**read_fields((row for row in GRID_FIELDS if row.fills), told))
+    read = read_fields((row for row in GRID_FIELDS if row.fills), told)
+    return Request(**({"prompt": ""} | read))
 
 
 def checked(kind: type[BaseModel], told: Mapping[str, Any]) -> Any:  # noqa: ANN401 (one of the calls)

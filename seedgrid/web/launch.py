@@ -152,11 +152,7 @@ def launch_options(answers: Answers, *, language: str | None, host: str | None) 
 
 
 def find_port(host: str, port: int) -> int:
-    """Return the port, or the next one that is free; 0 asks the system for one.
-
-    Raises:
-        InputError: None of the next hundred is free, or the host is not of this machine.
-    """
+    """Return the port, or the next one that is free; 0 asks the system for one."""
     for candidate in range(port, port + 100) if port else (0,):
         try:
             return _bound(host, candidate)

@@ -185,7 +185,10 @@ def address_of(request: gr.Request) -> str:
 
 def said(event: gr.EventData, name: str) -> Any:  # noqa: ANN401 (what a script of the page says)
     """Return what the page's script handed over under a name; None where it said nothing."""
-    return getattr(event, name, None)
+    try:
+        return getattr(event, name, None)
+    except TypeError:  # What was handed over is no object.
+        return None
 
 
 def or_skip(value: object) -> object:

@@ -19,11 +19,12 @@ from starlette.routing import Route
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError, LibraryError, RunError, SeedGridError
-from seedgrid.export.bundle import write_bundle
+from seedgrid.export.bundle import weight_files, write_bundle
 from seedgrid.export.contact_sheets import write_sheet
 from seedgrid.export.pictures import packed_pictures
 from seedgrid.export.script import script
-from seedgrid.web.server.file_work import FileWork, Holding
+from seedgrid.storage.files import size_of
+from seedgrid.web.server.file_work import FileWork, FileWorkBounds, Holding
 from seedgrid.web.server.headers import HARMLESS
 from seedgrid.web.server.waiting import network_of
 from seedgrid.web.state.visitor_libraries import Libraries
@@ -85,8 +86,8 @@ async def answered(
     with ExitStack() as kept:
         try:
             kept.enter_context(file_work.place(address))
-            most = file_work.bounds.download_bytes
-            entries = await file_work.run(lambda: _bounded(find(), most), address)
+            bounds = file_work.bounds
+            entries = await file_work.run(lambda: _bounded(find(), bounds), address)
             if not entries:
                 return _nothing()
             answer = await file_work.run(lambda: make(entries, file_work, kept), address)
@@ -119,17 +120,22 @@ def _selected(libraries: Libraries, named: Sequence[str]) -> Sequence[Entry]:
     return tuple(found.values())
 
 
-def _bounded(entries: Sequence[Entry], max_bytes: float | None) -> Sequence[Entry]:
+def _bounded(entries: Sequence[Entry], bounds: FileWorkBounds) -> Sequence[Entry]:
     """Return the pictures, unless they are too much."""
     if len(entries) > MAX_PICTURES:
         value, limit = f"{len(entries):,}", f"{MAX_PICTURES:,}"
         raise InputError("download_many", field="picture", value=value, limit=limit)
-    if max_bytes is not None:
-        size = sum(entry.path.stat().st_size for entry in entries if entry.path.is_file())
-        if size > max_bytes:
-            value, limit = f"{size / 1e6:,.0f}", f"{max_bytes / 1e6:,.0f}"
-            raise InputError("download_large", field="picture", value=value, limit=limit)
+    _check_size([entry.path for entry in entries], bounds)
     return entries
+
+
+def _check_size(files: Sequence[Path], bounds: FileWorkBounds) -> None:
+    if bounds.download_bytes is None:
+        return
+    size = sum(size_of(file) for file in files)
+    if size > bounds.download_bytes:
+        value, limit = f"{size / 1e6:,.0f}", f"{bounds.download_bytes / 1e6:,.0f}"
+        raise InputError("download_large", field="picture", value=value, limit=limit)
 
 
 def _archive(
@@ -154,8 +160,12 @@ async def _one_by_one(
 
 
 def _exported(
-    entries: Sequence[Entry], _file_work: FileWork, kept: ExitStack, *, kind: str, language: str
+    entries: Sequence[Entry], file_work: FileWork, kept: ExitStack, *, kind: str, language: str
 ) -> Response:
+    if kind == "zip":
+        weights = weight_files(entries).values()
+        _check_size([*(entry.path for entry in entries), *weights], file_work.bounds)
+
     def write(path: Path) -> None:
         if kind == "zip":
             write_bundle(entries, path)
