@@ -1,4 +1,4 @@
-/* Keys: Ctrl+Enter generate, 1-4 pick, R refine, B back, Z zoom, F favourite, Esc stop or let go, ? their list.
+/* Keys: Ctrl+Enter generate, 1-9 pick, R refine, B back, Z zoom, F favourite, Esc stop or let go, ? their list.
    While one types, only Ctrl+Enter and Esc count, and Enter in a variation, which refines. Every key
    clicks what a mouse would click. */
 (() => {
@@ -27,16 +27,20 @@
   /** Every key and what it does. */
   function help() {
     const { keys } = SeedGrid;
-    const rows = [["1 – 4", text("pick_title")], ...keys.map(([, , shown, key, help]) => [shown, text(help ?? key)])];
+    const moves = [["1 – 9", "pick_title"], ["← ↑ → ↓", "help_arrows"], ["Enter", "help_enter"]];
+    const pressed = keys.map(([, , shown, key, help]) => [shown, help ?? key]);
+    const rows = [...moves, ...pressed, ["↑", "help_earlier"]];
     const list = rows.flatMap(([key, what]) => [
       make("dt", {}, make("kbd", { text: key })),
-      make("dd", { text: what }),
+      make("dd", { text: text(what) }),
     ]);
     const title = make("h2", { id: "sg-help-title", text: text("help_title") });
     const dialog = SeedGrid.overlay("help", make("section", {}, title, make("dl", {}, ...list)));
     dialog.id = "sg-help";
     dialog.setAttribute("aria-labelledby", title.id);
   }
+
+  document.addEventListener("click", (event) => event.target.closest?.("#sg-keys") && help());
 
   function isTyping(target) {
     return target.closest?.("input, textarea, select, [contenteditable='true']") !== null;

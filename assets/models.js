@@ -91,7 +91,8 @@
     const { box } = parts;
     box.setAttribute("aria-busy", "true");
     const told = await ask(isMovingOnly).catch(() => null);
-    if (told && box.isConnected) show(told);
+    if (told?.wrong) tell(told.said, true);
+    else if (told && box.isConnected) show(told);
     box.setAttribute("aria-busy", "false");
   }
 
@@ -112,7 +113,8 @@
 
   function drawLoras(loras, may) {
     const changed = () => drawLoras(loras, may);
-    draw(parts.loras, SeedGrid.loraRows(loras, { row, button, badge, size, changed, remove: may.change && remove_ }));
+    const rows = SeedGrid.loraRows(loras, { row, button, badge, size, changed, remove: may.change && remove_ });
+    draw(parts.loras, rows.length ? rows : [make("li", { class: "sg-models-quiet", text: say("loras_none") })]);
   }
 
   /** Draw a list anew; who stands on one of its buttons stands on the same one afterwards. */
@@ -194,7 +196,8 @@
     });
     const file = make("input", { type: "file", id: "sg-models-file", accept: ".safetensors" });
     file.addEventListener("change", () => file.files[0] && send(file.files[0], file));
-    form.append(make("label", { for: file.id, text: say("file") }), file);
+    // The browser's own words for "no file" come in its own language: the label is the button.
+    form.append(make("span", { class: "sg-models-quiet", text: say("file") }), make("label", { class: "sg-models-button sg-models-choose" }, file, make("span", { text: say("file_choose") })));
     return form;
   }
 

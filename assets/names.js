@@ -15,7 +15,7 @@
     ["sg-zoom", "Z", "Z", "zoom"],
     ["sg-star", "F", "F", "help_favourite"],
     ["sg-stop", "Escape", "Esc", "stop", "help_stop"],
-    ["sg-help", "?", "?", "help_title"],
+    ["sg-keys", "?", "?", "help_title"],
   ];
 
   function nameField([id, key, number]) {
@@ -29,6 +29,7 @@
     if (!button || button.hasAttribute("aria-keyshortcuts")) return;
     button.setAttribute("aria-keyshortcuts", key);
     button.title = `${text(words)} (${shown})`;
+    if (button.textContent.trim() === shown) button.setAttribute("aria-label", text(words));
   }
 
   /** Gradio draws fields when it likes, and anew: look whenever something was drawn, once a frame. */

@@ -50,6 +50,7 @@ SeedGrid.stage = ({ element, props, watch, pick, example }) => {
       cell.mark,
     );
     cell.node.addEventListener("click", () => choose(index));
+    cell.node.addEventListener("dblclick", () => SeedGrid.zoom(index));
     cell.node.addEventListener("keydown", (event) => {
       if (event.key === "Enter" || event.key === " ") {
         event.preventDefault();

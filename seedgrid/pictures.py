@@ -56,11 +56,7 @@ class StudioPicture:
 
     @property
     def image(self) -> Image:
-        """The pixels, as a new Pillow image.
-
-        Raises:
-            PictureError: The file was damaged or taken away.
-        """
+        """The pixels, as a new Pillow image."""
         from PIL import Image
 
         from seedgrid.formats import png
@@ -68,14 +64,7 @@ class StudioPicture:
         return Image.fromarray(png.read_pixels(self.path))
 
     def save(self, path: str | Path) -> Path:
-        """Write a copy of the PNG file, with its recipe inside, whole or not at all.
-
-        Returns:
-            The absolute path of the copy.
-
-        Raises:
-            LibraryError: The folder refuses, or `picture_lost`.
-        """
+        """Write a copy of the PNG file, with its recipe inside, whole or not at all."""
         from seedgrid.storage.files import write_atomically
 
         copy = Path(path).expanduser().absolute()
@@ -91,11 +80,7 @@ class StudioPicture:
 
 
 class Pictures(Sequence[StudioPicture]):
-    """The pictures of one round, in the order of their cells.
-
-    Attributes:
-        notices: What is to know of them: words that the model does not know, for example.
-    """
+    """The pictures of one round, in the order of their cells."""
 
     def __init__(self, pictures: Sequence[StudioPicture], notices: Sequence[Notice] = ()) -> None:
         self._pictures = tuple(pictures)

@@ -85,6 +85,7 @@ def _small(card: ModelCard) -> dict[str, int]:
 def paint(backend: DiffusersBackend, recipes: Sequence[Recipe]) -> tuple[Pixels, ...]:
     """Paint a batch with SeedGrid and nobody watching; the first picture that is none is raised."""
     pictures = []
+    backend.prepare(recipes[0], PLACEMENT)
     for outcome in backend.paint(recipes, PLACEMENT, SilentWatch()):
         if isinstance(outcome, RunError):
             raise outcome

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import gradio as gr
 import httpx
 import pytest
 from gradio_client import Client
@@ -24,7 +25,12 @@ from serving import ROOT, serve
 
 from seedgrid.formats import png
 from seedgrid.library import Library
-from seedgrid.web.calls import CALLS, GRID_FIELDS
+from seedgrid.studio import Studio
+from seedgrid.testing.fake import FakeBackend
+from seedgrid.web.api import Api
+from seedgrid.web.calls import CALLS, GRID_FIELDS, default_of
+from seedgrid.web.server.file_work import FileWork
+from seedgrid.web.state.visitor_libraries import VisitorLibraries
 
 SOON_S = 60.0
 
@@ -291,6 +297,28 @@ def test_agents_are_bounded_by_their_address(tmp_path: Path) -> None:
             return refused.content[0].text
 
         assert "1" in asyncio.run(asyncio.wait_for(work(), SOON_S))
+
+
+def test_what_programs_paint_is_bounded_like_visitors_pictures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pictures of the API once lay on a public page's disk for ever, any number of them."""
+    monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path / "cache"))
+    libraries = VisitorLibraries(tmp_path / "visitors", max_bytes=100)
+
+    async def grid(api: Api) -> list[dict[str, Any]]:
+        told = {"prompt": "a fox", "seeds": "1", "size": "64x64", "steps": 1}
+        values = [told.get(row.name, default_of(row)) for row in GRID_FIELDS]
+        answers = [each async for each in api.grid()(*values, None, lambda *_, **__: None)]
+        return answers[-1][1]
+
+    with Studio(library=tmp_path / "own", backend=FakeBackend()) as studio:
+        api = Api(studio, libraries, FileWork())
+        (record,) = asyncio.run(grid(api))
+        assert libraries.file_of(record["id"])
+        with pytest.raises(gr.Error, match="visitors"):
+            asyncio.run(grid(api))
+    assert not list((tmp_path / "own").glob("objects/*"))
 
 
 def test_the_page_opens_without_the_tools() -> None:

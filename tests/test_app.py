@@ -24,7 +24,7 @@ from seedgrid.core.errors import InputError, ModelError
 from seedgrid.core.fields import FIELDS
 from seedgrid.core.notices import Notice
 from seedgrid.core.request import Request, resolve
-from seedgrid.core.turbo import quicken
+from seedgrid.core.turbo import turbo_card
 from seedgrid.diffusion.installed import InstalledBackend
 from seedgrid.diffusion.probe_results import advise
 from seedgrid.diffusion.processor import has_fast_bfloat16
@@ -84,7 +84,7 @@ def test_the_api_takes_turbo(client: Client) -> None:
     _, records = client.predict("a fast fox", "1", turbo=True, api_name="/grid")
     request = Request(prompt="a fast fox", seeds=(1,))
     quick = resolve(
-        request, quicken(FAKE_CARD, request, has_fast_bfloat16=has_fast_bfloat16("auto"))
+        request, turbo_card(FAKE_CARD, request, has_fast_bfloat16=has_fast_bfloat16("auto"))
     )[0]
     assert records[0]["recipe"] == quick.model_dump(mode="json")
 
@@ -287,7 +287,7 @@ def test_a_space_builds_the_page_at_import() -> None:
         env=environment,
     )
     kinds, pauses = done.stdout.splitlines()
-    assert kinds.split() == ["Blocks", "VisitorLibraries", "InstalledBackend"]
+    assert kinds.split() == ["ReadingBlocks", "VisitorLibraries", "InstalledBackend"]
     plain, ours = map(float, pauses.split())
     assert 0 < plain < ours
 
@@ -360,6 +360,18 @@ def test_what_nobody_can_read_gets_an_answer(
     assert (
         httpx.request(method, address + path, content=body, headers=headers).status_code == status
     )
+
+
+@pytest.mark.parametrize("value", ["nothing", None, [[]], {"path": "/etc/passwd"}])
+def test_no_event_fails_on_wrong_values(address: str, value: object) -> None:
+    """Two in three were errors of the server's, whose log any request of a line could fill."""
+    with httpx.Client(base_url=address, timeout=60) as client:
+        statuses = set()
+        for event in client.get("config").json()["dependencies"]:
+            data = [] if value == "nothing" else [value] * len(event["inputs"])
+            asked = {"fn_index": event["id"], "data": data, "event_data": value}
+            statuses.add(client.post("gradio_api/run/predict", json=asked).status_code)
+    assert statuses <= {200, 400}
 
 
 def test_the_language_of_the_command_wins() -> None:

@@ -31,7 +31,7 @@ from seedgrid.core.events import (
 )
 from seedgrid.core.picture import Picture, Pixels
 from seedgrid.core.plan import plan_grid
-from seedgrid.core.recipe import Recipe
+from seedgrid.core.recipe import Recipe, Upscaler
 from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.backend import Outcome, Placement, Watch
 from seedgrid.engine import Engine, Run
@@ -174,6 +174,11 @@ def test_tiles_are_told_beside_the_last_preview(
         assert (status["key"], status["data"]) == ("status_tile", {"number": 3, "total": 3})
         store.may_save.set()
         run.result(SOON_S)
+        network = Upscaler(id="4x-foxes", weights_sha256="0" * 64)
+        large = [recipe.model_copy(update={"upscaler": network}) for recipe in make_recipes()]
+        enlarging = engine.submit(plan_grid(large), owner="me")
+        status = status_of(0, Step(cells=(0,), number=2, total=9), enlarging)
+        assert (status["key"], status["data"]) == ("status_enlarging", {"number": 2, "total": 9})
 
 
 def test_polling_goes_on_where_it_stopped(engine: Engine, make_recipes: MakeRecipes) -> None:

@@ -17,6 +17,7 @@ from typing import Final
 import anyio
 import pytest
 from gradio.data_classes import FileData, ListFiles
+from lora_files import lora_bytes
 from pictures import make_lineage, make_picture
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -27,8 +28,10 @@ from starlette.testclient import TestClient
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.picture import new_id
+from seedgrid.core.recipe import Lora
 from seedgrid.export import pictures
 from seedgrid.library import Library
+from seedgrid.models.loras import find_lora
 from seedgrid.web.components.files import paths_only
 from seedgrid.web.server import downloads
 from seedgrid.web.server.downloads import download_routes
@@ -60,7 +63,7 @@ ROUTES: Final = {
     "/seedgrid/tree/{id}.json": SMALL,  # a work, read once
     "/seedgrid/film/{id}.json": SMALL,
     "/seedgrid/film": ENGINE,
-    "/seedgrid/models": SMALL,
+    "/seedgrid/models": FILE_WORK,
     "/seedgrid/models/{action}": SMALL,  # on a public page what its owner lists
     "/seedgrid/models/file/{name}": UPLOADS,  # of this machine only
     "/seedgrid/openapi.json": SMALL,
@@ -280,6 +283,28 @@ def test_what_took_long_counts_for_its_address(
         assert client.get(path).status_code == 200
         refused = client.get(path)
     assert (refused.status_code, "took" in refused.text) == (429, True)
+
+
+def test_a_bundle_gives_away_no_weights_that_are_not_offered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stranger's picture could name any LoRA of the owner's, and those it brought counted not."""
+    monkeypatch.setenv("SEEDGRID_MODELS", str(tmp_path))
+    monkeypatch.setenv("SEEDGRID_PUBLIC", "1")
+    (tmp_path / "fox.safetensors").write_bytes(lora_bytes({"what": "x" * 20_000}))
+    found = find_lora("fox")
+    plain = make_picture()
+    named = plain.recipe.replace(loras=(Lora(id=found.id, weights_sha256=found.sha256),))
+    with Library(tmp_path / "library") as library:
+        entry = library.add(replace(plain, recipe=named))
+        path = f"/seedgrid/export/{entry.id}/picture.zip"
+        with client_of(library, FileWorkBounds(download_bytes=20_000)) as client:
+            assert client.get(path).status_code == 413
+        with client_of(library) as client:
+            assert client.get(path).status_code == 200
+            monkeypatch.setenv("SEEDGRID_ALLOWED_MODELS", "bundled")
+            refused = client.get(path)
+    assert (refused.status_code, "not offered" in refused.text) == (409, True)
 
 
 def test_a_file_field_leaves_nothing_behind(tmp_path: Path) -> None:

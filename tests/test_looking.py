@@ -16,11 +16,12 @@ from seedgrid.cli import main
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError
 from seedgrid.core.picture import new_id
-from seedgrid.core.recipe import Passport
+from seedgrid.core.recipe import NoiseShare, Passport, describe_mix
 from seedgrid.diffusion.backend import Placement, Unwatched
 from seedgrid.export.film import Film, durations_ms, write_film
 from seedgrid.export.labels import CHOSEN
 from seedgrid.export.tree_picture import draw_tree, write_tree
+from seedgrid.export.words import caption_of
 from seedgrid.studio import Studio
 from seedgrid.studio.looking import MAX_FRAMES, _Recorder
 from seedgrid.testing.fake import FakeBackend
@@ -103,6 +104,20 @@ def test_a_tree_without_files_keeps_its_places(tmp_path: Path) -> None:
         write_tree(entries, tmp_path / "tree.jpg")
     with pytest.raises(InputError):
         draw_tree([])
+
+
+def test_a_tree_speaks_the_language_of_its_page(tmp_path: Path) -> None:
+    """Seeds and shares of noise are said in it, words and settings stay as they were written."""
+    recipe = make_picture(seed=7).recipe
+    mixed = recipe.model_copy(update={"noise_mix": (NoiseShare(seed=11, weight=0.1),)})
+    assert caption_of(recipe, ", artsy", "zh") == "种子 7 · artsy"
+    assert caption_of(mixed, describe_mix(mixed), "ko") == "시드 7 · 시드 11의 10%"
+    assert caption_of(mixed, describe_mix(mixed), "none") == "seed 7 · 10% of seed 11"
+    entries = rows_only([(None, 0, 2), (0, 1, 2)], tmp_path)
+    for name in ("zh", "en"):
+        write_tree(entries, tmp_path / f"{name}.png", name)
+    there = [Image.open(tmp_path / f"{name}.png").tobytes() for name in ("zh", "en")]
+    assert there[0] != there[1]
 
 
 WIDE: Rounds = [(None, 0, 4), *[(0, at % 4, 4) for at in range(249)]]

@@ -5,21 +5,28 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hub import Hub, Repository
 from lora_files import lora_bytes
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
 
 from seedgrid.core.errors import SeedGridError
-from seedgrid.models import own
+from seedgrid.core.request import Request
+from seedgrid.models import loras, own
+from seedgrid.models.files import read_header
 from seedgrid.models.hub import read_download
 from seedgrid.models.lora_shelf import LoraItem, describe_lora
 from seedgrid.models.loras import find_lora
 from seedgrid.studio import Studio
 from seedgrid.studio.model_manager import ModelManager
+from seedgrid.studio.resolving import resolve_prompts
 from seedgrid.verify import claim_of
-from seedgrid.web.server.models import hub_name
+from seedgrid.web.server.file_work import FileWork, FileWorkBounds
+from seedgrid.web.server.models import hub_name, model_routes
 
 FOXES = "someone/ink-foxes"
 GENERIC = "pytorch_lora_weights.safetensors"
@@ -225,3 +232,35 @@ def test_a_stranger_paints_with_what_the_owner_lists(
 def test_the_address_of_a_page_of_the_hub_names_its_file(text: str, name: str) -> None:
     """What is copied from a browser's bar is what `seedgrid models --download` takes."""
     assert hub_name(text).strip("/") == name.strip("/")
+
+
+def test_a_lora_is_read_once_however_often_it_is_named(
+    manager: ModelManager, studio: Studio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A click with 256 prompts of eight LoRAs each once read 2,048 tables: 4 s for everybody."""
+    for number in range(2):
+        drop(manager, f"fox{number}.safetensors", lora_bytes())
+    reads: list[Path] = []
+
+    def counted(path: Path, shown: str) -> dict[str, Any]:
+        reads.append(path)
+        return read_header(path, shown)
+
+    monkeypatch.setattr(loras, "read_header", counted)
+    tags = "<lora:fox0:0.5> <lora:fox1:0.5> <lora:fox0:1>"
+    prompts = [f"fox {number} {tags}" for number in range(50)]
+    recipes = resolve_prompts(Request(prompt="", seeds=(1,)), prompts, studio.card())
+    assert [lora.scale for lora in recipes[-1].loras] == [0.5, 0.5, 1.0]
+    assert len({recipe.id for recipe in recipes}) == 50
+    assert len(reads) == 2
+
+
+def test_looking_at_models_is_file_work(manager: ModelManager, studio: Studio) -> None:
+    """Every look reads what all files say of themselves, and any stranger may look."""
+    del manager
+    app = Starlette(routes=model_routes(studio, FileWork(FileWorkBounds(window_s=1e-9))))
+    with TestClient(app) as client:
+        assert client.get("/seedgrid/models").status_code == 200
+        refusal = client.get("/seedgrid/models")
+    assert refusal.status_code == 429
+    assert refusal.json()["wrong"]

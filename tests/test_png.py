@@ -9,6 +9,7 @@ import json
 import struct
 import zlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,12 +18,13 @@ from hypothesis import strategies as st
 from pictures import make_lineage, make_picture, make_recipe
 from PIL import Image
 
+from seedgrid import __version__
 from seedgrid.core.errors import PictureError
 from seedgrid.core.picture import Picture
-from seedgrid.core.recipe import MAX_PROMPT_CHARACTERS, Passport
+from seedgrid.core.recipe import MAX_PROMPT_CHARACTERS, ModelRef, NoiseShare, Passport, Upscaler
 from seedgrid.formats import png, png_chunks
 from seedgrid.formats.appearance import shown_otherwise
-from seedgrid.formats.parameters import parameters_text
+from seedgrid.formats.parameters import parameters_text, without_version
 
 
 def chunk(kind: bytes, data: bytes) -> bytes:
@@ -71,17 +73,40 @@ def test_the_chunk_has_exactly_the_keys_of_the_contract() -> None:
     assert data["format"] == 1
     assert data["pixels_sha256"] == hashlib.sha256(pixels).hexdigest()
     assert b"iTXtseedgrid\0" in FILE
+    foreign = dataclasses.replace(PICTURE, recipe=PICTURE.recipe.replace(prompt="狐"))
+    text = png.read_texts(png.encode(foreign))["seedgrid"]
+    assert text == json.dumps(json.loads(text), ensure_ascii=False, separators=(",", ":"))
 
 
-def test_other_tools_find_the_settings_under_parameters() -> None:
-    """The `parameters` text is prompt, negative prompt, and a last line of settings."""
-    recipe = make_recipe(prompt="a fox,\nrunning", negative_prompt="blur", seed=11)
+USUAL = "Steps: 8, Sampler: DPM++ 2M, CFG scale: 7.5, Seed: 11, Size: 64x48"
+MODEL = ", Model hash: ababababab, Model: bundled"
+VARIED = ", Variation seed: 5, Variation seed strength: 0.1"
+ONE_SEED = (NoiseShare(seed=5, weight=0.1),)
+NETWORK = Upscaler(id="2x", weights_sha256="0" * 64)
+TWO_SEEDS = (*ONE_SEED, NoiseShare(seed=7, weight=0.25))
 
-    lines = parameters_text(recipe).split("\n")
 
-    assert lines[:3] == ["a fox,", "running", "Negative prompt: blur"]
-    assert lines[3].startswith("Steps: 8, Sampler: DPM++ 2M, CFG scale: 7.5, Seed: 11, Size: 64x48")
-    assert "Model hash: ababababab, Model: bundled, RNG: CPU, Version: SeedGrid" in lines[3]
+@pytest.mark.parametrize(
+    ("changes", "words", "settings"),
+    [
+        ({"prompt": "a fox,\nrunning"}, "a fox,\nrunning", MODEL),
+        ({"negative_prompt": "blur"}, "a fox\nNegative prompt: blur", MODEL),
+        ({"noise_mix": ONE_SEED}, "a fox", MODEL + VARIED),
+        ({"noise_mix": TWO_SEEDS}, "a fox", MODEL + ', Noise mix: "5: 0.1, 7: 0.25"'),
+        ({"start": "f" * 64, "strength": 0.3}, "a fox", MODEL + ", Denoising strength: 0.3"),
+        ({"start": "f" * 64, "upscaler": NETWORK}, "a fox", MODEL),
+        ({"model": ModelRef(id="狐,", weights_sha256="ab" * 32)}, "a fox", MODEL[:-7] + '"狐,"'),
+    ],
+)
+def test_other_tools_find_the_settings_under_parameters(
+    changes: dict[str, Any], words: str, settings: str
+) -> None:
+    """Prompt, negative prompt, and a last line of settings, letter by letter as they read them."""
+    recipe = make_recipe(prompt="a fox", seed=11).replace(**changes)
+    text = parameters_text(recipe)
+    assert text == f"{words}\n{USUAL}{settings}, RNG: CPU, Version: SeedGrid {__version__}"
+    assert without_version(text) == f"{words}\n{USUAL}{settings}, RNG: CPU"
+    assert without_version(f"{text}, Other: 1") == f"{text}, Other: 1"
 
 
 @given(prompt=st.text(max_size=200).filter(str.isprintable), seed=st.integers(0, 2**32 - 1))
@@ -257,6 +282,10 @@ def test_a_reason_names_its_place() -> None:
         png.read(replaced("[]"))
     with pytest.raises(PictureError, match=r"recipe\.seed: "):
         png.read(replaced(record_text(recipe=RECIPE | {"seed": -1})))
+    with pytest.raises(PictureError, match="a name in it stands twice"):
+        png.read(replaced(record_text().replace("{", '{"format": 1, ', 1)))
+    with pytest.raises(PictureError, match="passport: NaN is not a number"):
+        png.read(replaced(record_text(passport={"x": float("nan")})))
 
 
 def test_a_record_without_end_is_not_written() -> None:
@@ -264,7 +293,7 @@ def test_a_record_without_end_is_not_written() -> None:
     passport = Passport(story="x" * png.MAX_RECORD_CHARACTERS)  # type: ignore[call-arg] # kept
     with pytest.raises(PictureError) as caught:
         png.encode(dataclasses.replace(PICTURE, passport=passport))
-    assert caught.value.code == "picture_text"
+    assert (caught.value.code, caught.value.data["value"]) == ("picture_text", "seedgrid")
 
 
 def turned(how: int) -> bytes:
@@ -332,6 +361,23 @@ def test_a_path_without_a_file_is_named(tmp_path: Path, name: str) -> None:
 
     assert caught.value.code in {"picture_missing", "picture_unreadable"}
     assert str(caught.value.data["value"]).startswith(str(tmp_path))
+
+
+def test_a_file_is_read_like_its_bytes(tmp_path: Path) -> None:
+    """Record, size and seal; one that the system keeps from us is told with its reason."""
+    file = png.encode(PICTURE, seal="5ea1" * 16)
+    (tmp_path / "fox.png").write_bytes(file)
+    assert png.read(tmp_path / "fox.png") == png.read(file)
+    assert png.read_size(tmp_path / "fox.png") == png.read_size(file) == (64, 48)
+    assert (png.read_seal(file), png.read_seal(FILE)) == ("5ea1" * 16, None)
+
+    class Kept(type(tmp_path)):  # type: ignore[misc] # a path of this system's kind
+        def open(self, *_: object, **__: object) -> Any:
+            raise PermissionError("kept from you")
+
+    with pytest.raises(PictureError, match="kept from you") as caught:
+        png.read_bytes(Kept(tmp_path / "fox.png"))
+    assert caught.value.data["value"] == str(tmp_path / "fox.png")
 
 
 def test_pixels_of_another_size_are_not_written() -> None:

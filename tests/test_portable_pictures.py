@@ -191,7 +191,7 @@ def test_a_machine_that_computes_otherwise_paints_no_portable_picture(
     assert trial.wrong == ()
     assert trial.times > 0
     with pytest.raises(RunError, match="tried again"):  # Another passport, another trial.
-        real.paint(recipes[:1], replace(PLACEMENT, attention="math"), SilentWatch())
+        real.prepare(recipes[0], replace(PLACEMENT, attention="math"))
 
 
 @pytest.mark.parametrize("draw", draws(3, seed=2), ids=str)

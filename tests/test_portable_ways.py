@@ -73,17 +73,21 @@ def test_winograds_way_is_not_taken_where_nothing_proves_it_exact() -> None:
 
 
 def test_pieces_are_spread_over_threads_that_compute_alone() -> None:
-    """In order, with one of torch's threads and no gradients each; the caller keeps its number."""
+    """In order, with one of torch's threads and no gradients each, as torch itself meanwhile."""
     torch.set_num_threads(3)
 
     def work(piece: int) -> tuple[int, int, bool]:
         inner = threads.spread(lambda part: part + 10, (piece, piece))  # computed where it is
         return inner[0], torch.get_num_threads(), torch.is_grad_enabled()
 
-    assert threads.spread(work, range(7)) == [(10 + piece, 1, False) for piece in range(7)]
+    with threads.taken_from_torch():
+        assert threads.spread(work, range(7)) == [(10 + piece, 1, False) for piece in range(7)]
+        assert torch.get_num_threads() == 1  # Its own would wait at work for what comes next.
+        assert len(threads.cuts(100, 100)) == 3
+        with pytest.raises(ZeroDivisionError):
+            threads.spread(lambda piece: 1 // piece, (1, 0, 2))
     assert torch.get_num_threads() == 3
-    with pytest.raises(ZeroDivisionError):
-        threads.spread(lambda piece: 1 // piece, (1, 0, 2))
+    assert len(threads.cuts(100, 100)) == 1
 
 
 @pytest.mark.parametrize(
@@ -92,7 +96,8 @@ def test_pieces_are_spread_over_threads_that_compute_alone() -> None:
 def test_cuts_hold_everything_once(length: int, most: int, least: int) -> None:
     """Equal parts in order, none longer than is said, and an even share for every thread."""
     torch.set_num_threads(2)
-    parts = threads.cuts(length, most, least)
+    with threads.taken_from_torch():
+        parts = threads.cuts(length, most, least)
     assert [place for part in parts for place in range(length)[part]] == list(range(length))
     assert all(part.stop - part.start <= most for part in parts)
     assert len(parts) == 1 or len(parts) % 2 == 0

@@ -23,6 +23,7 @@ from sweeping import rest_swept
 from seedgrid.core.errors import InputError, PictureError
 from seedgrid.core.picture import Pixels, pixels_sha256
 from seedgrid.core.recipe import Recipe, read_recipe
+from seedgrid.core.request import Request
 from seedgrid.export.bundle import write_bundle
 from seedgrid.export.script import script
 from seedgrid.library import Library
@@ -217,6 +218,14 @@ def test_a_start_that_is_gone_is_missed_by_name(studio: Studio, photo: Path) -> 
     with pytest.raises(PictureError) as caught:
         starts.pixels(grid[0].recipe.start)
     assert caught.value.code == "start_missing"
+
+
+def test_a_start_that_went_with_its_library_is_missed_at_its_field(studio: Studio) -> None:
+    """The page may hold a picture whose folder is gone: no talk of ids that nobody typed."""
+    request = Request(prompt="a fox", start="d1" * 32, width=64, height=64)
+    with pytest.raises(InputError) as caught:
+        studio.start_grid(request)
+    assert (caught.value.code, caught.value.field) == ("start_unknown", "start")
 
 
 def _encoded(image: Image.Image, kind: str, **options: Any) -> bytes:

@@ -12,7 +12,7 @@ from seedgrid.core.errors import InputError, RunError, SeedGridError
 from seedgrid.core.events import Cancelled, Finished
 from seedgrid.core.picture import Pixels
 from seedgrid.core.plan import plan_grid
-from seedgrid.core.recipe import Recipe
+from seedgrid.core.recipe import Recipe, Upscaler
 from seedgrid.core.speeds import Speeds
 from seedgrid.diffusion.backend import Placement, Watch
 from seedgrid.engine import Bounds, Engine
@@ -184,3 +184,23 @@ def test_the_speed_is_learnt_by_model_and_size(make_recipes: MakeRecipes) -> Non
     assert speeds.estimate_s([portable]) == pytest.approx(7.0), "slower, and not the others' speed"
     assert speeds.estimate_s([small]) == pytest.approx(2.0)
     assert first_guess > 0
+
+
+@pytest.mark.parametrize(
+    "few",
+    [
+        {"start": "a" * 64, "strength": 0.01},
+        {"upscaler": Upscaler(id="2x", weights_sha256="b" * 64), "start": "a" * 64},
+    ],
+)
+def test_steps_that_are_not_run_teach_nothing(
+    make_recipes: MakeRecipes, few: dict[str, object]
+) -> None:
+    """A hundred steps of which one is run once made everything that follows look a hundredth."""
+    speeds, plain = Speeds(), make_recipes(steps=100)[0]
+    short = plain.replace(**few)
+    one = short.replace(num_inference_steps=1, strength=1.0)
+    speeds.note(short, 2.0)
+    assert speeds.estimate_s([one]) == pytest.approx(2.0)
+    if short.upscaler is None:
+        assert speeds.estimate_s([plain]) == pytest.approx(200.0)

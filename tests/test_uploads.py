@@ -18,6 +18,7 @@ from seedgrid.web.server.limits import UPLOAD_ROUTE
 from seedgrid.web.server.uploads import (
     HOUR_S,
     LEAST_BYTES,
+    Copies,
     UploadBounds,
     UploadGate,
     file_arrives,
@@ -95,6 +96,18 @@ def test_all_uploads_together_are_bounded(tmp_path: Path) -> None:
     gate.now_s += HOUR_S + 1
     assert gate.upload(100 * KB) == 200
     assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_copies_for_programs_leave_room_for_uploads(tmp_path: Path) -> None:
+    """They lay there for a day, and whoever painted much let nobody upload any more."""
+    copies = Copies(3 * LEAST_BYTES)
+    paths = [tmp_path / str(number) / "picture.png" for number in range(5)]
+    for path in [*paths, paths[2]]:
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(b"x")
+        copies.add(path)
+    assert [path.exists() for path in paths] == [False, False, True, True, True]
+    assert [path.parent.exists() for path in paths] == [False, False, True, True, True]
 
 
 def test_the_sweep_leaves_what_is_new(tmp_path: Path) -> None:

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
+import json
+import struct
 import subprocess
 import sys
 import zipfile
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
+import psutil
 import pytest
 import torch
 from lora_files import lora_bytes
 from painting import PLACEMENT, one_thread
 from PIL import Image
 from safetensors.numpy import save_file
+from safetensors.torch import load_file
+from safetensors.torch import save_file as save_torch_file
 from upscaler_files import plain_pixels, save_upscaler
 
 from seedgrid.core.errors import ModelError, RunCancelled, SeedGridError
 from seedgrid.core.recipe import Upscaler, read_recipe
 from seedgrid.core.tiles import cut
-from seedgrid.diffusion import upscaling
+from seedgrid.diffusion import allocations, upscaling
+from seedgrid.diffusion.allocations import FittingIntoMemory
 from seedgrid.diffusion.backend import PreviewMaker, Unwatched
-from seedgrid.diffusion.diffusers_backend import DiffusersBackend
+from seedgrid.diffusion.deferred import DeferredBackend
 from seedgrid.export.bundle import write_bundle
 from seedgrid.models.upscalers import known_upscalers, take_upscaler
 from seedgrid.pictures import StudioPicture
@@ -200,7 +207,7 @@ def test_tiles_are_told_and_stop_is_heard_between_two(painter: Studio, tmp_path:
             self.told.append((number, total))
             self.cancelled = number == self.stop_after
 
-    backend, whole, stopped = DiffusersBackend(), Noting(99), Noting(3)
+    backend, whole, stopped = DeferredBackend(), Noting(99), Noting(3)
     backend.paint([large.recipe], PLACEMENT, whole)
     assert whole.told == [(number, 16) for number in range(1, 17)]  # 256x160, then 512x320.
     with pytest.raises(RunCancelled):
@@ -225,3 +232,86 @@ def test_a_network_that_changed_or_is_none_is_to_blame(painter: Studio, tmp_path
     save_file({"conv.weight": np.zeros((8, 3, 3, 3), np.float32)}, path)
     assert refused(painter.final, picked, 2, upscaler=str(path)) == "upscaler_unknown"
     assert large.recipe.upscaler != Upscaler(id="2x-small", weights_sha256="0" * 64)
+
+
+def table(**entries: object) -> bytes:
+    """Write a safetensors file that has only its table of contents."""
+    text = json.dumps(entries).encode()
+    return struct.pack("<Q", len(text)) + text
+
+
+def entry(*shape: int) -> dict[str, object]:
+    return {"dtype": "F32", "shape": shape, "data_offsets": [0, 0]}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(table(layer=entry(20_000_000, 0, 3, 3)), id="a layer of no values"),
+        pytest.param(table(layer=entry(2**40, 3, 3, 3)), id="more values than the file has"),
+        pytest.param(table(layer=entry(-1, 3, 3, 3)), id="less than none"),
+        pytest.param(table(**{str(n): entry() for n in range(20_001)}), id="very many"),
+        pytest.param(struct.pack("<Q", 100_000) + b'{"a":' * 20_000, id="deep"),
+        pytest.param(struct.pack("<Q", 2**63) + b"{}", id="a table longer than the file"),
+    ],
+)
+def test_what_a_hostile_file_says_of_its_layers_is_not_believed(
+    tmp_path: Path, content: bytes
+) -> None:
+    """A layer of gigabytes stood in a file of three hundred bytes, and spandrel would make it."""
+    path = tmp_path / "4x-foxes.safetensors"
+    path.write_bytes(content)
+    assert refused(take_upscaler, path) == "upscaler_damaged"
+
+
+def test_a_result_that_does_not_fit_is_refused_before_it_is_computed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Linux promises more memory than there is, and ends the process that believes it."""
+    image = torch.rand(1, 3, 8, 8)
+    with FittingIntoMemory():
+        assert torch.equal(image.expand(1_000_000, 3, 8, 8)[7], image[0])
+        assert torch.nonzero(image).shape[1] == 4
+        with pytest.raises(MemoryError):
+            torch.zeros(10**13)
+        with pytest.raises(MemoryError):
+            torch.arange(10**6)[:, None] - torch.arange(10**7)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=1000))
+    with FittingIntoMemory(), pytest.raises(MemoryError):
+        torch.cat([image, image])
+
+
+@needs_spandrel
+@pytest.mark.parametrize(
+    ("scale", "available", "code"), [(64, 10**10, "upscaler_unknown"), (4, 10**5, "memory_full")]
+)
+def test_a_network_takes_no_more_memory_than_there_is(
+    painter: Studio,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    scale: int,
+    available: int,
+    code: str,
+) -> None:
+    """Half a megabyte that enlarges 64 times once took gigabytes; both end in a sentence."""
+    path = save_upscaler(tmp_path / "foxes.safetensors", scale=scale, kind="Compact")
+    picked = painter.grid("a fox", "3", width=64, height=64, num_inference_steps=1)[0]
+    monkeypatch.setattr(
+        allocations.psutil, "virtual_memory", lambda: SimpleNamespace(available=available)
+    )
+    run = painter.start_final(picked, 4, upscaler=str(path))
+    assert refused(run.result) == code
+    # No rung of the ladder for pipelines is climbed in its name.
+    assert {notice.code for notice in run.notices} <= {"upscaler_tiles", "memory_freed"}
+
+
+@needs_spandrel
+def test_a_network_of_no_numbers_gives_no_picture(painter: Studio, tmp_path: Path) -> None:
+    """The second time that it went over nothing, of the four times it was asked for, was a bug."""
+    path = save_upscaler(tmp_path / "2x-foxes.safetensors", kind="Compact")
+    nothing = {name: value * torch.nan for name, value in load_file(path).items()}
+    save_torch_file(nothing, path)
+    picked = painter.grid("a fox", "3", width=64, height=64, num_inference_steps=1)[0]
+    for scale in (2, 4):
+        run = painter.start_final(picked, scale, upscaler=str(path))
+        assert refused(run.result) == "picture_nan"

@@ -182,6 +182,23 @@ def test_idle_libraries_let_go_of_what_they_hold(tmp_path: Path, clock: Clock) -
     libraries.of(visitor(0)).add(make_picture(seed=99))
 
 
+def test_looks_leave_no_library_open(tmp_path: Path, clock: Clock) -> None:
+    """Only a new picture once closed any: pictures of a thousand visitors, looked at, stay open."""
+    libraries = VisitorLibraries(tmp_path, max_open=2, clock=clock)
+    entries = []
+    for number in range(12):
+        clock.now_s += 60.0
+        entries.append(libraries.of(visitor(number)).add(make_picture(seed=number)))
+    before = num_descriptors()
+    for number, entry in enumerate(entries):
+        assert libraries.family(entry.id, scope="picture") == (entry,)
+        assert libraries.of(visitor(number)).get(entry.id) == entry
+    assert num_descriptors() <= before + 1
+    clock.now_s += 60.0
+    libraries.of(visitor(0)).works()
+    assert num_descriptors() <= before
+
+
 def fill(libraries: VisitorLibraries, *, count: int) -> None:
     for number in range(count):
         libraries.of(visitor(number)).add(make_picture(seed=number))

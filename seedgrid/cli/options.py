@@ -63,11 +63,7 @@ def with_fields(*names: str) -> Callable[[Command], Command]:
 
 
 def make_request(seeds: str, settings: Mapping[str, Any], *, prompt: str = "") -> Request:
-    """Read what makes a picture what it is; model and start are left to the studio.
-
-    Raises:
-        InputError: A text that cannot be read, by its field.
-    """
+    """Read what makes a picture what it is; model and start are left to the studio."""
     rows = [row for row in OPTIONS if row.belongs == "recipe" and row.name not in _OF_STUDIO]
     return Request(prompt=prompt, seeds=parse_seeds(seeds), **read_fields(rows, settings))
 
@@ -75,11 +71,7 @@ def make_request(seeds: str, settings: Mapping[str, Any], *, prompt: str = "") -
 def with_files(
     studio: Studio, request: Request, settings: Mapping[str, Any], loras: list[str] | None
 ) -> Request:
-    """Have the studio keep the picture to begin from, and know the LoRAs, if any were named.
-
-    Raises:
-        SeedGridError: As `Studio.take_start` and `Studio.take_loras`.
-    """
+    """Have the studio keep the picture to begin from, and know the LoRAs, if any were named."""
     start = settings["start"]
     return replace(
         request,
@@ -89,11 +81,7 @@ def with_files(
 
 
 def make_placement(settings: Mapping[str, Any]) -> Placement:
-    """Read the options of a command that say where to compute; nobody looks at previews there.
-
-    Raises:
-        InputError: A text that cannot be read, by its field.
-    """
+    """Read the options of a command that say where to compute; nobody looks at previews there."""
     rows = [row for row in OPTIONS if row.belongs == "placement"]
     return Placement(previews=False, **read_fields(rows, settings))
 

@@ -157,12 +157,7 @@ def _finish(
 
 
 def _follow(run: Run, out: Path | None, *, as_json: bool) -> None:
-    """Print each picture as it is safe, until the run ends.
-
-    Raises:
-        SeedGridError: What made the run fail.
-        typer.Exit: 130 when it was stopped, 143 by SIGTERM.
-    """
+    """Print each picture as it is safe, until the run ends."""
     with first_stops(run.cancel) as interrupts, RunLine(run) as progress:
         for event in run.events():
             progress.show(event)

@@ -72,9 +72,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Args:
         arguments: Without the program's name; those of the process by default.
-
-    Returns:
-        The exit code.
     """
     tune_process()
     logs.set_up()

@@ -131,11 +131,7 @@ def _request_row(imported: Imported) -> dict[str, Any]:
 
 
 def _model_folder(entries: list[Entry]) -> Path:
-    """Return the folder of the one model that made the pictures.
-
-    Raises:
-        InputError: `export_models` when there are several; `model_missing` when it is not here.
-    """
+    """Return the folder of the one model that made the pictures."""
     from seedgrid.models import registry
 
     first, *others = {entry.recipe.model for entry in entries}

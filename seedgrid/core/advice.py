@@ -55,15 +55,7 @@ def advise(
     suffixes: Sequence[str] = (),
     language: str = "en",
 ) -> tuple[Advice, ...]:
-    """Say what is to know of a request.
-
-    Args:
-        request: What would be asked for; what is open is as the card says.
-        card: Of the model that would paint.
-        also: More prompts that would be painted beside its own.
-        suffixes: What would be appended to its prompt.
-        language: In which the model's words are named.
-    """
+    """Say what is to know of a request."""
     said = [
         _words("prompt", " ".join([request.prompt, *also]), card, language),
         _words("vary", " ".join(suffixes), card, language),

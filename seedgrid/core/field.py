@@ -100,9 +100,6 @@ class Field:
     def value(self, said: Any) -> Any:  # noqa: ANN401 (each field has its own type)
         """Read what was typed or switched.
 
-        Returns:
-            The value; None when it is left open, as by a blank text or a switch that is off.
-
         Raises:
             InputError: It cannot be, by this field.
         """

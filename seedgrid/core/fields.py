@@ -289,10 +289,6 @@ IN_LINKS: Final = tuple(row for row in FIELDS if row.in_link)
 def read_fields(rows: Iterable[Field], said: Mapping[str, Any]) -> dict[str, Any]:
     """Return the attributes of a request or a placement that were said.
 
-    Args:
-        rows: The fields that count.
-        said: What was typed or switched, by the names of fields; absent and None are left open.
-
     Raises:
         InputError: The first thing that cannot be read, by its field.
     """

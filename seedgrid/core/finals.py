@@ -38,13 +38,6 @@ def finals(
 ) -> tuple[Recipe, ...]:
     """Return the recipes of a picture's finals, one for each strength.
 
-    Args:
-        parent: The recipe of the picture that was picked.
-        card: Of its model.
-        start: The SHA-256 of its pixels.
-        scale: How many times as wide and high.
-        strengths: How much is painted anew; about as many steps are run as the picture took.
-
     Raises:
         InputError: `final_scale`; `final_model`: the model was found to make it worse; it paints
             from noise alone, or not so large.
@@ -99,11 +92,7 @@ def enlarged(parent: Recipe, upscaler: Upscaler, *, start: str, scale: int) -> R
 
 
 def check_has_words(recipe: Recipe) -> None:
-    """Refuse to vary what no words made.
-
-    Raises:
-        InputError: `upscaler_words`.
-    """
+    """Refuse to vary what no words made."""
     if recipe.upscaler is not None:
         raise InputError("upscaler_words", field="vary", value=recipe.upscaler.id)
 

@@ -19,11 +19,7 @@ _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interrupts:
-    """What came so far.
-
-    Attributes:
-        number: Of the first signal; 0 when none came.
-    """
+    """The number of the first signal that came, 0 while none has."""
 
     def __init__(self) -> None:
         self.number = 0
@@ -71,9 +67,5 @@ def first_stops(stop: Callable[[], None]) -> Iterator[Interrupts]:
 
 
 def interrupt() -> None:
-    """Leave the main thread's work as Python does at Ctrl+C.
-
-    Raises:
-        KeyboardInterrupt: Always.
-    """
+    """Leave the main thread's work as Python does at Ctrl+C."""
     raise KeyboardInterrupt

@@ -46,11 +46,7 @@ def write_tags(prompt: str, loras: Sequence[Lora]) -> str:
 
 
 def read_scale(text: str) -> float:
-    """Read a LoRA's scale.
-
-    Raises:
-        InputError: `lora_scale`.
-    """
+    """Read a LoRA's scale."""
     try:
         scale = float(text.strip().replace(",", "."))
     except ValueError as error:

@@ -54,9 +54,6 @@ def is_model_name(text: str) -> bool:
 def release(version: str) -> str | None:
     """Return a library's release as package indexes have it, without a local build's suffix.
 
-    Args:
-        version: For example `"2.13.0+cpu"`.
-
     Returns:
         `"2.13.0"`; None when the text is no version.
     """

@@ -31,12 +31,7 @@ _IN_JSON: Final = {code: f"\\u{code:04x}" for code in _VISIBLE if code >= 0x7F}
 
 
 def one_line(text: str, *, limit: int | None = None) -> str:
-    """Return the text on one line, with nothing in it that moves a cursor or hides a letter.
-
-    Args:
-        text: Anything.
-        limit: Characters; what is longer ends in `…`.
-    """
+    """Return the text on one line, with nothing in it that moves a cursor or hides a letter."""
     if limit is None:
         return text.translate(_ON_ONE_LINE)
     plain = text[: limit + 1].translate(_ON_ONE_LINE)

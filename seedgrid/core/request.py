@@ -75,9 +75,6 @@ class Request:
 def resolve(request: Request, card: ModelCard) -> tuple[Recipe, ...]:
     """Turn a request into one complete recipe for each of its seeds.
 
-    Returns:
-        Recipes in the order of `request.seeds`.
-
     Raises:
         InputError: The first thing that cannot be, by field, with the value and what to do.
     """
@@ -123,11 +120,7 @@ def begun(request: Request, settings: Mapping[str, Any], card: ModelCard) -> dic
 
 
 def check_portable(request: Request) -> dict[str, str]:
-    """Portable arithmetic is that of float32; half-precision files are read as that.
-
-    Raises:
-        InputError: `portable_dtype`.
-    """
+    """Portable arithmetic is that of float32; half-precision files are read as that."""
     if request.dtype not in (None, "float32"):
         raise InputError("portable_dtype", field="dtype", value=request.dtype)
     return {"arithmetic": "portable-1", "dtype": "float32"}
@@ -155,15 +148,12 @@ def ask_again(recipe: Recipe) -> Request:
 
 
 def noise_variations(parent: Recipe, seeds: Sequence[int], *, weight: float) -> tuple[Recipe, ...]:
-    """Go a little way from a recipe's noise towards that of other seeds, and keep everything else.
+    """Go a little way from a recipe's noise towards that of other seeds; all else stays.
 
     Args:
-        parent: The recipe of the picture that was picked; its own mix stays in front.
+        parent: Its own mix stays in front.
         seeds: One recipe for each.
         weight: How far to go, `SUBTLE` or `STRONG` for example; above 0 and at most 1.
-
-    Returns:
-        Recipes that differ from the parent, and from each other, in their last share of noise.
     """
     return tuple(
         parent.replace(

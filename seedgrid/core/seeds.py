@@ -32,17 +32,7 @@ _ITEM: Final = re.compile(r"(-?\d{1,20})(?:\s*+[-–…]\s*+(\d{1,20}))?(\s*+(?:
 
 
 def check_seed(value: object) -> int:
-    """Return `value` if it is a seed.
-
-    Args:
-        value: Anything; a bool, a float or a text is refused, not converted.
-
-    Returns:
-        The seed, 0 … 2**32 - 1.
-
-    Raises:
-        InputError: `seed_text` for what is not a whole number, `seed_range` outside the range.
-    """
+    """Return `value` if it is a seed, 0 … 2**32 - 1; a bool, a float or a text is none."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise InputError("seed_text", field="seeds", value=value)
     if not 0 <= value <= MAX_SEED:
@@ -79,11 +69,7 @@ def parse_seeds(text: str) -> tuple[int, ...]:
 
 
 def _items(text: str) -> list[tuple[str, str]]:
-    """Split a list into its ranges, a single seed being the range from itself to itself.
-
-    Raises:
-        InputError: `seeds_long`, or `seed_text` when any part of the text is something else.
-    """
+    """Split a list into its ranges, a single seed being the range from itself to itself."""
     if len(text) > MAX_CHARACTERS:
         raise InputError("seeds_long", field="seeds", value=len(text), limit=MAX_CHARACTERS)
     text = text.strip()

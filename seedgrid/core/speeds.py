@@ -18,8 +18,17 @@ _NEWEST: Final = 0.3
 
 
 def pixel_steps(recipe: Recipe) -> int:
-    """Return how many pixels are painted how often for one picture."""
-    return recipe.width * recipe.height * recipe.num_inference_steps
+    """Return how many pixels are painted how often for one picture.
+
+    Only steps that are run count: a start leaves out the first ones, a network knows none. Else
+    whoever asks for many that are not run teaches a speed at which every request looks short.
+    """
+    num_steps = recipe.num_inference_steps
+    if recipe.upscaler:
+        num_steps = 1
+    elif recipe.start:
+        num_steps = max(1, int(num_steps * recipe.strength))
+    return recipe.width * recipe.height * num_steps
 
 
 class Speeds:

@@ -30,11 +30,7 @@ class Collection:
 
 
 def check_tag(text: str) -> str:
-    """Return a tag as it is kept: one kind of each letter, single spaces, no `#` in front.
-
-    Raises:
-        InputError: `tag_empty`, `tag_long` or `tag_characters`.
-    """
+    """Return a tag as it is kept: one kind of each letter, single spaces, no `#` in front."""
     # A text that is longer than all the spaces it may have is not looked at.
     plain = " ".join(unicodedata.normalize("NFC", text[: 8 * MAX_TAG_CHARACTERS]).split())
     tag = plain.removeprefix("#").strip()
@@ -50,11 +46,7 @@ def check_tag(text: str) -> str:
 def changed_tags(
     before: Sequence[str], *, add: Iterable[str] = (), remove: Iterable[str] = ()
 ) -> tuple[str, ...]:
-    """Return a picture's tags after a change; a tag in other capitals is the same tag.
-
-    Raises:
-        InputError: As `check_tag`, or `tags_many`.
-    """
+    """Return a picture's tags after a change; a tag in other capitals is the same tag."""
     gone = {check_tag(tag).casefold() for tag in remove}
     kept = {tag.casefold(): tag for tag in before if tag.casefold() not in gone}
     for tag in map(check_tag, add):

@@ -19,14 +19,8 @@ STEP_SHARE: Final = 0.6
 """DPM++ 2M is of second order: it comes as far in six steps as DDIM in ten."""
 
 
-def quicken(card: ModelCard, request: Request, *, has_fast_bfloat16: bool) -> ModelCard:
-    """Return a card whose defaults are for speed; `resolve` takes from it what was left open.
-
-    Args:
-        card: The model that will paint.
-        request: What was asked for: steps are fewer only where the scheduler is left open too.
-        has_fast_bfloat16: Whether 16 bits are faster than 32 where it will be painted.
-    """
+def turbo_card(card: ModelCard, request: Request, *, has_fast_bfloat16: bool) -> ModelCard:
+    """Return a card whose defaults are for speed; `resolve` takes from it what was left open."""
     if has_fast_bfloat16:
         card = replace(card, dtype="bfloat16")
     if request.scheduler is None and FAST_SCHEDULER in card.schedulers:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Final
 
@@ -19,7 +19,7 @@ from seedgrid.core.errors import InputError
 _YES: Final = ("1", "true", "yes", "on")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Variable:
     """One environment variable.
 
@@ -31,6 +31,7 @@ class Variable:
 
     name: str
     what: str
+    _: KW_ONLY
     home: str = ""
     public: str | None = None
 
@@ -44,41 +45,38 @@ _PRIVATE_NETWORKS: Final = "10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,100.64.0.0/1
 
 VARIABLES: Final = (
     Variable(
-        name="SEEDGRID_MODEL",
-        what="The model when none is named: `bundled`, a folder, a hub id or a .safetensors file.",
+        "SEEDGRID_MODEL",
+        "The model when none is named: `bundled`, a folder, a hub id or a .safetensors file.",
         home="bundled",
     ),
     Variable(
-        name="SEEDGRID_LIBRARY",
-        what="The folder that keeps the pictures.",
+        "SEEDGRID_LIBRARY",
+        "The folder that keeps the pictures.",
         home="the system's place for user data",
         public="a temporary folder",
     ),
+    Variable("SEEDGRID_MODELS", "Folders with models and LoRAs of your own, separated like PATH."),
     Variable(
-        name="SEEDGRID_MODELS",
-        what="Folders with models and LoRAs of your own, separated like PATH.",
-    ),
-    Variable(
-        name="SEEDGRID_ALLOWED_MODELS",
-        what=(
+        "SEEDGRID_ALLOWED_MODELS",
+        (
             "What a public page offers of the installed models and LoRAs, and may fetch from the"
             " hub: names and hub ids, separated by commas."
         ),
         public="all that are installed; nothing is fetched",
     ),
     Variable(
-        name="SEEDGRID_BUNDLED",
-        what="Where the bundled model is, when it is not in the package.",
+        "SEEDGRID_BUNDLED",
+        "Where the bundled model is, when it is not in the package.",
         home="in the package",
     ),
     Variable(
-        name="SEEDGRID_CACHE",
-        what="Where digests, probe results and other things are kept that can be made again.",
+        "SEEDGRID_CACHE",
+        "Where digests, probe results and other things are kept that can be made again.",
         home="the system's place for caches",
     ),
     Variable(
-        name="SEEDGRID_PUBLIC",
-        what=(
+        "SEEDGRID_PUBLIC",
+        (
             "`1` makes the page a public one: a library for each visitor, deleted when they stay"
             " away, installed models only, and the bounds below."
         ),
@@ -86,60 +84,58 @@ VARIABLES: Final = (
         public="1 on a Space",
     ),
     Variable(
-        name="SEEDGRID_MAX_QUEUE_S",
-        what="All that waits or runs, in estimated seconds; what would be more is refused.",
+        "SEEDGRID_MAX_QUEUE_S",
+        "All that waits or runs, in estimated seconds; what would be more is refused.",
         public="1800",
     ),
     Variable(
-        name="SEEDGRID_MAX_RUN_S",
-        what="One request, in estimated seconds, measured by model and size.",
+        "SEEDGRID_MAX_RUN_S",
+        "One request, in estimated seconds, measured by model and size.",
         public="600",
     ),
     Variable(
-        name="SEEDGRID_MAX_MEGAPIXEL_STEPS",
-        what="One request: pixels times steps times pictures, in millions.",
+        "SEEDGRID_MAX_MEGAPIXEL_STEPS",
+        "One request: pixels times steps times pictures, in millions.",
         public="2000",
     ),
     Variable(
-        name="SEEDGRID_MAX_RUNS_PER_VISITOR",
-        what="What one visitor may have waiting or running, verifying too.",
+        "SEEDGRID_MAX_RUNS_PER_VISITOR",
+        "What one visitor may have waiting or running, verifying too.",
         home="2",
         public="2",
     ),
     Variable(
-        name="SEEDGRID_MAX_RUNS_PER_ADDRESS",
-        what="What one address may have waiting or running, whatever ids it chooses.",
+        "SEEDGRID_MAX_RUNS_PER_ADDRESS",
+        "What one address may have waiting or running, whatever ids it chooses.",
         public="6",
     ),
     Variable(
-        name="SEEDGRID_MAX_VISITORS",
-        what="How many visitors may have pictures at once.",
-        public="1000",
+        "SEEDGRID_MAX_VISITORS", "How many visitors may have pictures at once.", public="1000"
     ),
     Variable(
-        name="SEEDGRID_MAX_VISITORS_MB",
-        what="How large the pictures of all visitors may be together, in megabytes.",
+        "SEEDGRID_MAX_VISITORS_MB",
+        "How large the pictures of all visitors may be together, in megabytes.",
         public="4000",
     ),
     Variable(
-        name="SEEDGRID_MAX_UPLOAD_MB",
-        what="One upload, with all its files, in megabytes.",
+        "SEEDGRID_MAX_UPLOAD_MB",
+        "One upload, with all its files, in megabytes.",
         home="1000",
         public="64",
     ),
     Variable(
-        name="SEEDGRID_MAX_UPLOADS_MB",
-        what="All uploads that lie on the disk together, in megabytes.",
+        "SEEDGRID_MAX_UPLOADS_MB",
+        "All uploads that lie on the disk together, in megabytes.",
         public="1000",
     ),
     Variable(
-        name="SEEDGRID_MAX_UPLOADS_MB_PER_ADDRESS",
-        what="What one address may upload in an hour, in megabytes.",
+        "SEEDGRID_MAX_UPLOADS_MB_PER_ADDRESS",
+        "What one address may upload in an hour, in megabytes.",
         public="256",
     ),
     Variable(
-        name="SEEDGRID_MAX_UNPACKED_MB",
-        what=(
+        "SEEDGRID_MAX_UNPACKED_MB",
+        (
             "What large pictures that others made may take unpacked, in megabytes: one that takes"
             " more is refused, and more of them at once wait for each other."
         ),
@@ -147,73 +143,68 @@ VARIABLES: Final = (
         public="256",
     ),
     Variable(
-        name="SEEDGRID_MAX_DROPPED",
-        what="How many pictures are taken in at once, those in bundles counted.",
+        "SEEDGRID_MAX_DROPPED",
+        "How many pictures are taken in at once, those in bundles counted.",
         public="200",
     ),
     Variable(
-        name="SEEDGRID_MAX_DOWNLOAD_MB",
-        what="One download, sheet or bundle: its pictures together, in megabytes.",
+        "SEEDGRID_MAX_DOWNLOAD_MB",
+        "One download, sheet or bundle: its pictures together, in megabytes.",
         public="500",
     ),
     Variable(
-        name="SEEDGRID_MAX_FILES_PER_ADDRESS",
-        what=(
+        "SEEDGRID_MAX_FILES_PER_ADDRESS",
+        (
             "How many downloads, sheets, bundles, drops and readings of pictures one address may"
             " have in work."
         ),
         public="4",
     ),
     Variable(
-        name="SEEDGRID_MAX_FILES_S_PER_ADDRESS",
-        what="How many seconds of a processor all that may take one address in ten minutes.",
+        "SEEDGRID_MAX_FILES_S_PER_ADDRESS",
+        "How many seconds of a processor all that may take one address in ten minutes.",
         public="120",
     ),
     Variable(
-        name="SEEDGRID_MAX_OPEN_PER_ADDRESS",
-        what="How many requests of one address may be open at once, streams too.",
+        "SEEDGRID_MAX_OPEN_PER_ADDRESS",
+        "How many requests of one address may be open at once, streams too.",
         public="300",
     ),
     Variable(
-        name="SEEDGRID_HOST",
-        what="The address to listen on, where `--host` says none; a container's is 0.0.0.0.",
+        "SEEDGRID_HOST",
+        "The address to listen on, where `--host` says none; a container's is 0.0.0.0.",
         home="127.0.0.1",
     ),
     Variable(
-        name="SEEDGRID_PORT",
-        what="The port, where `--port` says none; 0 takes a free one.",
-        home="7860",
+        "SEEDGRID_PORT", "The port, where `--port` says none; 0 takes a free one.", home="7860"
     ),
     Variable(
-        name="SEEDGRID_WORKERS",
-        what="How many workers this machine offers a cluster; 0 is none.",
+        "SEEDGRID_WORKERS",
+        "How many workers this machine offers a cluster; 0 is none.",
         home="one a GPU, or one",
     ),
     Variable(
-        name="SEEDGRID_MIX_WORKERS",
-        what=(
+        "SEEDGRID_MIX_WORKERS",
+        (
             "`1` lets workers of different kinds paint one grid of a cluster, whose pictures may"
             " then differ in their last bits."
         ),
         home="0",
     ),
     Variable(
-        name="SEEDGRID_METRICS",
-        what="`1` shows the state of queue and workers on a public page too, to whoever asks.",
+        "SEEDGRID_METRICS",
+        "`1` shows the state of queue and workers on a public page too, to whoever asks.",
         home="1",
         public="0",
     ),
+    Variable("SPACE_ID", "Set by Hugging Face: the page is a Space and public."),
     Variable(
-        name="SPACE_ID",
-        what="Set by Hugging Face: the page is a Space and public.",
+        "SPACES_ZERO_GPU",
+        "Set by Hugging Face: GPUs are lent for some seconds (ZeroGPU), and paint.",
     ),
     Variable(
-        name="SPACES_ZERO_GPU",
-        what="Set by Hugging Face: GPUs are lent for some seconds (ZeroGPU), and paint.",
-    ),
-    Variable(
-        name="FORWARDED_ALLOW_IPS",
-        what=(
+        "FORWARDED_ALLOW_IPS",
+        (
             "Proxies whose X-Forwarded-For is believed: addresses and networks, separated by"
             " commas (uvicorn reads it)."
         ),
@@ -221,24 +212,24 @@ VARIABLES: Final = (
         public=_PRIVATE_NETWORKS + " on a Space, else nobody",
     ),
     Variable(
-        name="GRADIO_TEMP_DIR",
-        what="Where uploads lie until they are taken in; on a public page nothing stays an hour.",
+        "GRADIO_TEMP_DIR",
+        "Where uploads lie until they are taken in; on a public page nothing stays an hour.",
         home="a temporary folder of the program's own",
     ),
-    Variable(name="GRADIO_ANALYTICS_ENABLED", what="Gradio's reports to its makers.", home="False"),
+    Variable("GRADIO_ANALYTICS_ENABLED", "Gradio's reports to its makers.", home="False"),
     Variable(
-        name="CUBLAS_WORKSPACE_CONFIG",
-        what="What makes CUDA's matrix products the same every time; strict determinism sets it.",
+        "CUBLAS_WORKSPACE_CONFIG",
+        "What makes CUDA's matrix products the same every time; strict determinism sets it.",
         home=":16:8",
     ),
     Variable(
-        name="ATEN_CPU_CAPABILITY",
-        what="Limits the processor's instructions in torch; verify sets it to repeat a picture.",
+        "ATEN_CPU_CAPABILITY",
+        "Limits the processor's instructions in torch; verify sets it to repeat a picture.",
     ),
-    Variable(name="ONEDNN_MAX_CPU_ISA", what="The same in oneDNN."),
-    Variable(name="DNNL_MAX_CPU_ISA", what="The same, by its older name."),
-    Variable(name="MKL_ENABLE_INSTRUCTIONS", what="The same in MKL."),
-    Variable(name="MKL_CBWR", what="The same in MKL, by branch."),
+    Variable("ONEDNN_MAX_CPU_ISA", "The same in oneDNN."),
+    Variable("DNNL_MAX_CPU_ISA", "The same, by its older name."),
+    Variable("MKL_ENABLE_INSTRUCTIONS", "The same in MKL."),
+    Variable("MKL_CBWR", "The same in MKL, by branch."),
 )
 
 _BY_NAME: Final = {variable.name: variable for variable in VARIABLES}
@@ -278,15 +269,7 @@ def is_zero_gpu() -> bool:
 
 
 def number(name: str, *, is_public: bool) -> float | None:
-    """Return a bound from the environment, or its default; None is no bound.
-
-    Args:
-        name: One of `VARIABLES`.
-        is_public: Which default holds.
-
-    Raises:
-        InputError: `variable_number`: it is set to something that is no number above 0.
-    """
+    """Return a bound, a number above 0, from the environment, or its default; None is no bound."""
     text = os.environ.get(name, "").strip() or _BY_NAME[name].default(is_public=is_public)
     if not text or text.lower() == "none":
         return None

@@ -218,10 +218,6 @@ def _checked(parent: Recipe, changes: dict[str, Any], card_of: CardOf) -> dict[s
 
 
 def _check_noise(before: ModelCard, after: ModelCard) -> None:
-    """Refuse a model that begins from noise of another shape: nothing would be kept of a seed.
-
-    Raises:
-        ModelError: `vary_model`.
-    """
+    """Refuse a model that begins from noise of another shape: nothing would be kept of a seed."""
     if before.latent != after.latent:
         raise ModelError("vary_model", value=after.ref.id)

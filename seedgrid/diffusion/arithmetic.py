@@ -15,11 +15,7 @@ from seedgrid.core.recipe import Recipe
 
 
 def arithmetic_of(recipe: Recipe) -> AbstractContextManager[None]:
-    """Compute by a recipe's arithmetic in the block.
-
-    Raises:
-        RunError: `portable_refused`: this torch lacks what portable arithmetic stands on.
-    """
+    """Compute by a recipe's arithmetic in the block."""
     if not recipe.is_portable:
         return nullcontext()
     try:

@@ -77,11 +77,7 @@ class Watch(Protocol):
         ...
 
     def noise(self, previews: PreviewMaker) -> None:
-        """Tell that the batch begins, with nothing but noise.
-
-        Args:
-            previews: Gives the noise as one small RGB picture a recipe, in order.
-        """
+        """Tell that the batch begins, with nothing but noise."""
         ...
 
     def step(self, number: int, total: int, previews: PreviewMaker) -> None:
@@ -95,12 +91,7 @@ class Watch(Protocol):
         ...
 
     def tile(self, number: int, total: int) -> None:
-        """Tell that, after the last step, tile `number` of `total` of the pictures is decoded now.
-
-        Args:
-            number: From 1.
-            total: The tiles of a picture; nothing is told of pictures that are decoded whole.
-        """
+        """Tell that tile `number` of `total` is decoded now, of pictures decoded in tiles."""
         ...
 
     def freed(self) -> None:
@@ -140,15 +131,17 @@ class Backend(Protocol):
     def prepare(
         self, recipe: Recipe, placement: Placement, watch: LoadWatch | None = None
     ) -> Passport:
-        """Load what the recipe needs and say under which passport it would be computed.
+        """Load what the recipe needs, refuse what it cannot be, and say under which passport.
 
         Args:
-            recipe: One that will be painted.
+            recipe: One that will be painted; it speaks for all of its `batch_key`.
             placement: Where and how.
             watch: Told of a large model while it is loaded, where it is loaded in this process.
 
         Raises:
             RunCancelled: What `watch` raises comes out.
+            InputError: The model cannot do what the recipe asks for.
+            RunError: `portable_wrong_here`: portable arithmetic is not what it should be here.
             ModelError: The weights are not those that the recipe names.
             DeviceError: The device is not there.
         """
@@ -164,7 +157,8 @@ class Backend(Protocol):
         """Compute up to W recipes of one `batch_key` in a batch of exactly W cells.
 
         Args:
-            recipes: 1 … `lock_width` of them; the rest of the batch is padded with repeats.
+            recipes: 1 … `lock_width` of them; the rest of the batch is padded with repeats. Only
+                `prepare` looks whether they can be painted at all.
             placement: Where and how.
             watch: Told of each step, and asked whether to stop.
 
@@ -194,10 +188,6 @@ class Backend(Protocol):
         """Return what a trial found of portable arithmetic where a recipe would be painted.
 
         It takes some seconds and is remembered by passport.
-
-        Raises:
-            ModelError: As `prepare`.
-            DeviceError: As `prepare`.
         """
         ...
 

@@ -1,7 +1,8 @@
-"""DeferredBackend: the diffusers backend, but torch is imported when there is work to do.
+"""DeferredBackend: what paints on this machine; torch is imported when there is work to do.
 
 `card` needs no torch, so what was typed is checked at once, on any thread; the seconds that the
-import takes are paid on the engine's own thread.
+import takes are paid on the engine's own thread. A recipe that names an upscaler is enlarged, all
+others are painted with diffusers.
 """
 
 from __future__ import annotations
@@ -19,13 +20,15 @@ from seedgrid.models import registry
 
 if TYPE_CHECKING:
     from seedgrid.diffusion.diffusers_backend import DiffusersBackend
+    from seedgrid.diffusion.enlarging_backend import EnlargingBackend
 
 
 class DeferredBackend:
     """See `Backend` for what each method promises."""
 
     def __init__(self) -> None:
-        self._backend: DiffusersBackend | None = None
+        self._diffusers: DiffusersBackend | None = None
+        self._enlarging: EnlargingBackend | None = None
 
     def card(self, model: str | None) -> ModelCard:
         """Find a model and say what it can do, without loading it and without torch."""
@@ -35,20 +38,28 @@ class DeferredBackend:
         self, recipe: Recipe, placement: Placement, watch: LoadWatch | None = None
     ) -> Passport:
         """Import torch, load what a recipe needs, and say under which passport it would run."""
+        if recipe.upscaler is not None:
+            return self._enlarger().prepare(recipe, placement)
         return self._painter().prepare(recipe, placement, watch)
 
     def is_ready(self, recipe: Recipe, placement: Placement) -> bool:
         """Tell whether the model is loaded already."""
-        return self._backend is not None and self._backend.is_ready(recipe, placement)
+        if recipe.upscaler is not None:
+            return self._enlarging is not None and self._enlarging.is_ready(recipe, placement)
+        return self._diffusers is not None and self._diffusers.is_ready(recipe, placement)
 
     def paint(
         self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
     ) -> tuple[Outcome, ...]:
         """Compute up to W recipes of one `batch_key` in a batch of exactly W cells."""
+        if recipes[0].upscaler is not None:
+            return self._enlarger().paint(recipes, placement, watch)
         return self._painter().paint(recipes, placement, watch)
 
     def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport | None:
-        """Tell whether the lock holds for recipes like this one, here; remembered by passport."""
+        """Tell whether the lock holds for recipes like this one; what is enlarged is alone."""
+        if recipe.upscaler is not None:
+            return None
         return self._painter().probe(recipe, placement, watch)
 
     def try_portable(self, recipe: Recipe, placement: Placement) -> PortableTrial:
@@ -61,17 +72,26 @@ class DeferredBackend:
 
     def close(self) -> None:
         """Let go of models and memory."""
-        if self._backend is not None:
-            self._backend.close()
+        for backend in (self._diffusers, self._enlarging):
+            if backend is not None:
+                backend.close()
 
     def renewed(self) -> DeferredBackend:
         """Return another one with a model of its own."""
         return DeferredBackend()
 
     def _painter(self) -> DiffusersBackend:
-        if self._backend is None:
+        if self._diffusers is None:
             with large_import():
                 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 
-            self._backend = DiffusersBackend()
-        return self._backend
+            self._diffusers = DiffusersBackend(self.close)
+        return self._diffusers
+
+    def _enlarger(self) -> EnlargingBackend:
+        if self._enlarging is None:
+            with large_import():
+                from seedgrid.diffusion.enlarging_backend import EnlargingBackend
+
+            self._enlarging = EnlargingBackend(self.close)
+        return self._enlarging

@@ -103,9 +103,6 @@ def prepare_cublas() -> None:
     """Set the workspace of cuBLAS that deterministic algorithms need, if it is not too late.
 
     cuBLAS reads it once, when CUDA starts, so it belongs to the process and is not put back.
-
-    Raises:
-        DeviceError: `cublas_too_late`.
     """
     if not torch.cuda.is_available() or os.environ.get(CUBLAS_VARIABLE) in _CUBLAS_HOLDS:
         return

@@ -30,9 +30,6 @@ def pick_device(wanted: str) -> torch.device:
 
     Args:
         wanted: `"auto"`, `"cpu"`, `"cuda"`, `"cuda:1"`, `"mps"`, `"xpu"`, …
-
-    Raises:
-        DeviceError: `device_missing`, naming the devices that are there.
     """
     there = available_devices()
     if wanted == "auto":
@@ -54,11 +51,6 @@ def torch_dtype(dtype: DType) -> torch.dtype:
 
 def place(pipeline: Any, device: torch.device, placement: Placement) -> None:
     """Move a diffusers pipeline to its device, in the memory layout and parts asked for.
-
-    Args:
-        pipeline: A freshly loaded pipeline, on the CPU; it is changed in place.
-        device: Where it computes.
-        placement: How it gets there.
 
     Raises:
         DeviceError: `offload_needs_gpu` when offloading is asked for on a CPU.

@@ -11,42 +11,31 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 import torch
-from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from seedgrid.core.card import ModelCard
-from seedgrid.core.errors import InputError
-from seedgrid.core.recipe import Passport, Recipe, Upscaler
-from seedgrid.diffusion.accel import Accelerator, all_used_by, make_accelerators
-from seedgrid.diffusion.backend import (
-    ATTENTION_NAMES,
-    LoadWatch,
-    Outcome,
-    Placement,
-    Unwatched,
-    Watch,
-    even_threads,
-)
-from seedgrid.diffusion.determinism import determinism, restored
+from seedgrid.core.errors import ModelError
+from seedgrid.core.recipe import Passport, Recipe
+from seedgrid.diffusion.accel import Accelerator, accelerated, make_accelerators
+from seedgrid.diffusion.backend import LoadWatch, Outcome, Placement, Unwatched, Watch
 from seedgrid.diffusion.devices import empty_cache, pick_device
 from seedgrid.diffusion.environment import current_passport
 from seedgrid.diffusion.lora_layers import peft_version
 from seedgrid.diffusion.memory import Result, within_memory
-from seedgrid.diffusion.pipeline_cache import Loaded, PipelineCache, quiet_diffusers
+from seedgrid.diffusion.pipeline_cache import Loaded, PipelineCache
 from seedgrid.diffusion.pipeline_call import (
-    Around,
+    CallContext,
     call_pipeline,
     cells_of,
     is_one_call,
     paint_batch,
 )
-from seedgrid.diffusion.portable_check import check_portable, try_portable
-from seedgrid.diffusion.portable_trial import PortableTrial
+from seedgrid.diffusion.portable_trial import PortableTrial, check_portable, try_portable
 from seedgrid.diffusion.probe import run_probe
 from seedgrid.diffusion.probe_results import (
     ProbeReport,
@@ -55,29 +44,25 @@ from seedgrid.diffusion.probe_results import (
     recall_report,
     report_key,
 )
-from seedgrid.diffusion.upscaling import Enlarger, spandrel_version
+from seedgrid.diffusion.scope import computing
 from seedgrid.diffusion.watched_parts import Watching
 from seedgrid.diffusion.witness import Witness
 from seedgrid.models import registry
-from seedgrid.storage import starts
-
-_KERNELS: Final = {
-    "math": SDPBackend.MATH,
-    "flash": SDPBackend.FLASH_ATTENTION,
-    "efficient": SDPBackend.EFFICIENT_ATTENTION,
-    "cudnn": SDPBackend.CUDNN_ATTENTION,
-}
 
 
 class DiffusersBackend:
-    """The backend that paints with diffusers. See `Backend` for what each method promises."""
+    """The backend that paints with diffusers. See `Backend` for what each method promises.
 
-    def __init__(self) -> None:
+    Args:
+        free_memory: Lets go of this and whatever else is held, when memory is full.
+    """
+
+    def __init__(self, free_memory: Callable[[], None] | None = None) -> None:
         self._pipelines = PipelineCache()
         self._accelerators = make_accelerators()
-        self._enlarger = Enlarger()
         self._witnesses: dict[str, Witness] = {}  # Of the last batch, where nothing was tested.
         self._tested = ""  # What was tested, by the key of its report, as last looked up.
+        self._free_memory = free_memory or self.close
 
     def card(self, model: str | None) -> ModelCard:
         """Find a model and say what it can do, without loading it."""
@@ -89,19 +74,18 @@ class DiffusersBackend:
         """Load what the recipe needs and say under which passport it would be computed."""
 
         def prepare() -> Passport:
-            with _scope(recipe, placement):
-                if recipe.upscaler is not None:
-                    return self._ready_to_enlarge(recipe, recipe.upscaler, placement)
+            with computing(recipe, placement):
                 loaded = self._pipelines.get(recipe, placement, watch)
                 loaded.check_settings(recipe)
-                return _passport(loaded, recipe, placement)
+                passport = _passport(loaded, recipe, placement)
+                if recipe.is_portable:
+                    check_portable(loaded.device, passport)
+                return passport
 
         return self._within_memory(prepare, recipe, placement, Unwatched())
 
     def is_ready(self, recipe: Recipe, placement: Placement) -> bool:
         """Tell whether the model is loaded already."""
-        if recipe.upscaler is not None:
-            return self._enlarger.has(recipe.upscaler, pick_device(placement.device))
         return self._pipelines.has(recipe, placement)
 
     def paint(
@@ -115,10 +99,8 @@ class DiffusersBackend:
             lambda: self._paint(recipes, placement, watch), first, placement, watch
         )
 
-    def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport | None:
+    def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport:
         """Tell whether the lock holds for recipes like this one, here; remembered by passport."""
-        if recipe.upscaler is not None:  # It is made alone, without noise.
-            return None
         passport = self.prepare(recipe, placement)
         report = recall_report(recipe, passport)
         if report is None:
@@ -132,7 +114,7 @@ class DiffusersBackend:
 
     def try_portable(self, recipe: Recipe, placement: Placement) -> PortableTrial:
         """Return what a trial found of portable arithmetic where a recipe would be painted."""
-        with _scope(recipe, placement):
+        with computing(recipe, placement):
             device = self._pipelines.get(recipe, placement).device
             return try_portable(device, current_passport(device, placement))
 
@@ -144,7 +126,6 @@ class DiffusersBackend:
         """Let go of models and memory."""
         self._witnesses.clear()
         self._pipelines.clear()
-        self._enlarger.clear()
         self._accelerators = make_accelerators()
         gc.collect()
         empty_cache()
@@ -154,34 +135,24 @@ class DiffusersBackend:
         return DiffusersBackend()
 
     def load(self, recipe: Recipe, placement: Placement) -> Any:
-        """Return the diffusers pipeline that paints a recipe; who changes it changes pictures.
-
-        Raises:
-            ModelError: As `prepare`.
-            DeviceError: As `prepare`.
-        """
-        with _scope(recipe, placement):
+        """Return the diffusers pipeline that paints a recipe; who changes it changes pictures."""
+        with computing(recipe, placement):
             return self._pipelines.get(recipe, placement).pipeline
 
     def _paint(
         self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
     ) -> tuple[Outcome, ...]:
         first = recipes[0]
-        with _scope(first, placement):
-            if first.upscaler is not None:
-                return (self._enlarger.paint(first, pick_device(placement.device), watch),)
+        with computing(first, placement):
             loaded = self._pipelines.get(first, placement)
-            loaded.check_settings(first)
-            passport = _passport(loaded, first, placement)
-            if first.is_portable:
-                check_portable(loaded.device, passport)
-            watch.noise(lambda: loaded.preview.of_noise(recipes))
             # Shortcuts were compared bit for bit with torch's own arithmetic only.
             shortcuts = () if first.is_portable else self._accelerators
-            quickened = _quickened(shortcuts, first, passport)
+            passport = _passport(loaded, first, placement)
+            accelerated_call = _acceleration(shortcuts, first, passport)
+            watch.noise(lambda: loaded.preview.of_noise(recipes))
             witness = self._witness_of(recipes, loaded, passport)
             with self._untouched(loaded, first):
-                painted = paint_batch(recipes, loaded, watch, _watched(quickened, witness))
+                painted = paint_batch(recipes, loaded, watch, _watched(accelerated_call, witness))
             if witness is not None:
                 self._witnesses[report_key(first, passport)] = witness
             return painted
@@ -202,32 +173,23 @@ class DiffusersBackend:
         alike = (slot for slot, cell in enumerate(cells) if report_key(cell, passport) == key)
         return Witness(cells, max(alike))
 
-    def _ready_to_enlarge(
-        self, recipe: Recipe, upscaler: Upscaler, placement: Placement
-    ) -> Passport:
-        starts.check_there([recipe.start])
-        device = pick_device(placement.device)
-        self._enlarger.load(upscaler, device)
-        passport = current_passport(device, placement)
-        return passport.model_copy(update={"spandrel": spandrel_version()})
-
     def _within_memory(
         self, work: Callable[[], Result], recipe: Recipe, placement: Placement, watch: Watch
     ) -> Result:
         device = str(pick_device(placement.device))
-        return within_memory(work, self.close, watch.freed, recipe, device)
+        return within_memory(work, self._free_memory, watch.freed, recipe, device)
 
     def _run_probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport:
-        with _scope(recipe, placement):
+        with computing(recipe, placement):
             loaded = self._pipelines.get(recipe, placement)
+            probed = [each for each in self._accelerators if each.is_probed]
             passport = _passport(loaded, recipe, placement)
             witness = self._witnesses.pop(report_key(recipe, passport), None)
-            probed = [each for each in self._accelerators if each.is_probed]
-            quickened = _quickened(probed, recipe, passport)
+            accelerated_call = _acceleration(probed, recipe, passport)
 
             def compute(recipes: Sequence[Recipe], watching: Watching) -> list[torch.Tensor]:
-                around = _watched(quickened, watching)
-                output = call_pipeline(recipes, loaded, watch, around)
+                context = _watched(accelerated_call, watching)
+                output = call_pipeline(recipes, loaded, watch, context)
                 return [output.images, output.latents, torch.tensor(output.withheld)]
 
             with self._untouched(loaded, recipe):
@@ -236,17 +198,15 @@ class DiffusersBackend:
 
     @contextmanager
     def _untouched(self, loaded: Loaded, recipe: Recipe) -> Iterator[None]:
-        """Let nothing out of the block that was computed while files were touched.
-
-        Raises:
-            ModelError: As `Loaded.check_untouched`.
-        """
+        """Let nothing out of the block that was computed while files were touched."""
         try:
             yield
         finally:
-            if loaded.has_changed:  # Nobody knows of whose weights is what was remembered.
+            has_changed = loaded.has_changed
+            if has_changed:  # Nobody knows of whose weights is what was remembered.
                 self._accelerators = make_accelerators()
-        loaded.check_untouched(recipe)
+        if has_changed:
+            raise ModelError("model_touched", value=recipe.model.id)
 
 
 def _passport(loaded: Loaded, recipe: Recipe, placement: Placement) -> Passport:
@@ -255,42 +215,23 @@ def _passport(loaded: Loaded, recipe: Recipe, placement: Placement) -> Passport:
     return passport.model_copy(update={"peft": peft_version()}) if recipe.loras else passport
 
 
-def _watched(quickened: Around, watching: Watching | None) -> Around:
-    """Return what quickens a pipeline, and lets somebody watch what comes out of the quick ways."""
+def _watched(accelerated_call: CallContext, watching: Watching | None) -> CallContext:
+    """Return a call whose parts are watched from outside of what accelerates them."""
     if watching is None:
-        return quickened
+        return accelerated_call
 
     @contextmanager
-    def around(pipeline: Any) -> Iterator[None]:
-        with quickened(pipeline), watching.watching(pipeline):
+    def context(pipeline: Any) -> Iterator[None]:
+        with accelerated_call(pipeline), watching.watching(pipeline):
             yield
 
-    return around
+    return context
 
 
-def _quickened(accelerators: Sequence[Accelerator], recipe: Recipe, passport: Passport) -> Around:
+def _acceleration(
+    accelerators: Sequence[Accelerator], recipe: Recipe, passport: Passport
+) -> CallContext:
     """Return what lets a call take quicker ways, which are told all that may change their bits."""
     loras = [(lora.weights_sha256, lora.scale) for lora in recipe.loras]
     context = f"{recipe.model.weights_sha256}|{recipe.dtype}|{loras}|{passport.digest}"
-    return partial(all_used_by, accelerators=accelerators, context=context)
-
-
-@contextmanager
-def _scope(recipe: Recipe, placement: Placement) -> Iterator[None]:
-    """Hold determinism, threads and attention for one computation, and put them back."""
-    if placement.attention not in ATTENTION_NAMES:
-        choices = ", ".join(ATTENTION_NAMES)
-        raise InputError(
-            "attention_unknown", field="attention", value=placement.attention, choices=choices
-        )
-    kernel = _KERNELS.get(placement.attention)
-    threads = torch.get_num_threads()
-    with ExitStack() as stack:
-        stack.enter_context(restored(placement.switches))
-        stack.enter_context(determinism("off" if recipe.is_portable else recipe.determinism))
-        stack.enter_context(quiet_diffusers())
-        if kernel is not None:
-            stack.enter_context(sdpa_kernel(kernel))
-        stack.callback(torch.set_num_threads, threads)
-        torch.set_num_threads(placement.threads or even_threads(threads))
-        yield
+    return partial(accelerated, accelerators=accelerators, context=context)

@@ -9,24 +9,45 @@ from __future__ import annotations
 
 import logging
 import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
+
+from seedgrid.core.errors import SeedGridError
+from seedgrid.diffusion.memory import is_memory_error
 
 logger = logging.getLogger(__name__)
 
 _LIBRARIES: Final = frozenset({"diffusers", "transformers", "torch"})
 _OURS: Final = "seedgrid"
+REFUSALS: Final = (
+    OSError,
+    RuntimeError,
+    ValueError,
+    TypeError,
+    LookupError,
+    ArithmeticError,
+    AttributeError,
+)
+"""What the libraries raise for what they cannot do is not documented."""
 
 
-def foreign_reason(error: Exception) -> str | None:
-    """Return the first line of an error that a library raised, and log its traceback.
+@contextmanager
+def foreign_errors(translate: Callable[[Exception, str], SeedGridError]) -> Iterator[None]:
+    """Make errors of ours of what a library raises in the block, and log its traceback.
 
-    Returns:
-        At most 300 characters for a message of ours; None when the error is our own: raise it on.
+    Full memory, and what our own code raises, come out as they are.
+
+    Args:
+        translate: Is given the error and its first line, 300 characters at most.
     """
-    if not _is_foreign(error):
-        return None
-    logger.warning("a library refused", exc_info=error)
-    return str(error).strip().split("\n")[0][:300]
+    try:
+        yield
+    except REFUSALS as error:
+        if is_memory_error(error) or not _is_foreign(error):
+            raise
+        logger.warning("a library refused", exc_info=error)
+        raise translate(error, str(error).strip().split("\n")[0][:300]) from error
 
 
 def _is_foreign(error: Exception) -> bool:

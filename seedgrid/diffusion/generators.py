@@ -48,9 +48,6 @@ def mix_noise(start: torch.Tensor, end: torch.Tensor, weight: float) -> torch.Te
         end: Of the same shape.
         weight: 0 is `start`, 1 is `end`.
 
-    Returns:
-        Noise of the shape and dtype of `start`, computed in float64.
-
     Source: Shoemake, "Animating rotation with quaternion curves", SIGGRAPH 1985.
     """
     a, b = start.double(), end.double()

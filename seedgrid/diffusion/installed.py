@@ -14,22 +14,14 @@ from seedgrid.models import registry
 
 
 class InstalledBackend(DeferredBackend):
-    """See `Backend` for what each method promises.
-
-    Args:
-        own: The model that the server was started with, whatever it is.
-    """
+    """See `Backend` for what each method promises."""
 
     def __init__(self, own: str = registry.BUNDLED) -> None:
         super().__init__()
         self._own = own
 
     def card(self, model: str | None) -> ModelCard:
-        """Find an installed model by its name and say what it can do.
-
-        Raises:
-            ModelError: `model_not_offered`, before anything on the disk is looked at.
-        """
+        """Find an installed model by its name and say what it can do."""
         if model is None or model == self._own:
             return super().card(self._own)
         own = registry.find(self._own).id  # What recipes call it, where it is a folder.

@@ -53,11 +53,7 @@ def in_force(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def accepted(limits: Mapping[str, object]) -> dict[str, str]:
-    """Return those limits that are limits, by name and by value; everything else is left out.
-
-    Args:
-        limits: Of a passport, or a whole environment.
-    """
+    """Return those limits that are limits, by name and by value; everything else is left out."""
     return {
         name: value
         for name, pattern in _VALUES.items()

@@ -15,17 +15,11 @@ from typing import Any
 
 from seedgrid.core.errors import InputError
 from seedgrid.core.recipe import Recipe
-from seedgrid.diffusion.foreign_errors import foreign_reason
-from seedgrid.diffusion.memory import is_memory_error
+from seedgrid.diffusion.foreign_errors import foreign_errors
 
 
 def add_loras(pipeline: Any, recipe: Recipe, paths: Sequence[Path]) -> None:
     """Load a recipe's LoRAs into a pipeline, in order.
-
-    Args:
-        pipeline: Of diffusers; was just loaded.
-        recipe: Names the LoRAs.
-        paths: Where each lies.
 
     Raises:
         InputError: `lora_family`: this kind of model takes none; `lora_misfit`: this one does not
@@ -37,23 +31,19 @@ def add_loras(pipeline: Any, recipe: Recipe, paths: Sequence[Path]) -> None:
     if not hasattr(pipeline, "load_lora_weights"):
         raise InputError("lora_family", field="prompt", value=recipe.model.id)
     for place, (lora, path) in enumerate(zip(recipe.loras, paths, strict=True)):
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # peft tells of each LoRA after the first.
-                pipeline.load_lora_weights(
-                    str(path.parent),
-                    weight_name=path.name,
-                    adapter_name=_adapter(place),
-                    use_safetensors=True,
-                    local_files_only=True,
-                )
-        except (RuntimeError, ValueError, LookupError, TypeError, AttributeError) as error:
-            if is_memory_error(error) or foreign_reason(error) is None:
-                raise
-            raise InputError("lora_misfit", field="prompt", value=lora.id) from error
+        misfit = InputError("lora_misfit", field="prompt", value=lora.id)
+        with foreign_errors(lambda *_, misfit=misfit: misfit), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # peft tells of each LoRA after the first.
+            pipeline.load_lora_weights(
+                str(path.parent),
+                weight_name=path.name,
+                adapter_name=_adapter(place),
+                use_safetensors=True,
+                local_files_only=True,
+            )
         layers = (name for names in pipeline.get_list_adapters().values() for name in names)
         if _adapter(place) not in layers:
-            raise InputError("lora_misfit", field="prompt", value=lora.id)
+            raise misfit
 
 
 def scale_loras(pipeline: Any, recipe: Recipe) -> None:

@@ -27,10 +27,6 @@ def mixed_noise(pipeline: Any, cells: Sequence[Recipe]) -> Iterator[None]:
     The pipeline's own `prepare_latents` draws the other noise as well, from fresh generators, so
     shape, scale and packing are always right, and later draws are those of the picture's seed.
 
-    Args:
-        pipeline: Of diffusers; as it was when the block ends.
-        cells: Of the batch, in order; those without a mix keep their noise.
-
     Raises:
         InputError: `noise_mix_unsupported`: this release of diffusers draws its noise another way.
     """

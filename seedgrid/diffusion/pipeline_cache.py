@@ -24,10 +24,9 @@ from seedgrid.core.errors import InputError, ModelError
 from seedgrid.core.recipe import Recipe
 from seedgrid.diffusion.backend import LoadWatch, Placement
 from seedgrid.diffusion.devices import empty_cache, pick_device, place, torch_dtype
-from seedgrid.diffusion.foreign_errors import foreign_reason
-from seedgrid.diffusion.loading import weights_told
+from seedgrid.diffusion.foreign_errors import foreign_errors
+from seedgrid.diffusion.loading import reported_loading
 from seedgrid.diffusion.lora_layers import add_loras
-from seedgrid.diffusion.memory import is_memory_error
 from seedgrid.diffusion.previews import Preview, make_preview
 from seedgrid.models import registry
 from seedgrid.models.digests import file_digest, states
@@ -64,17 +63,6 @@ class Loaded:
         """Whether any of the files was touched since it was read."""
         return _states(self.files, self.loras) != self.states
 
-    def check_untouched(self, recipe: Recipe) -> None:
-        """Make sure that what was just computed is of a recipe's weights.
-
-        Raises:
-            ModelError: `model_changed`, `lora_changed`, or `model_touched` where files were touched
-                and say the same now; whether the same weights lie elsewhere, too, does not matter.
-        """
-        if self.has_changed:
-            _check_weights(self.files, self.loras, recipe)
-            raise ModelError("model_touched", value=recipe.model.id)
-
     def check_settings(self, recipe: Recipe) -> None:
         """Refuse what a recipe from elsewhere may ask of the wrong model.
 
@@ -104,11 +92,7 @@ class Loaded:
             raise InputError("steps_range", field="steps", value=steps, limit=entry.max_steps)
 
     def pipeline_for(self, recipe: Recipe) -> Any:
-        """Return the pipeline that paints a recipe: from noise alone, or from a picture.
-
-        Raises:
-            InputError: `start_family`: this kind of model begins from noise alone.
-        """
+        """Return the pipeline that paints a recipe: from noise alone, or from a picture."""
         if not recipe.start:
             return self.pipeline
         family = self.files.family
@@ -177,16 +161,15 @@ def _load(recipe: Recipe, placement: Placement, watch: LoadWatch | None) -> Load
     loras = tuple(recorded_lora(lora) for lora in recipe.loras)
     before = _states(files, loras)
     check_room(recipe.model.id, files.num_parameters, recipe.dtype)
-    try:
-        dtype = torch_dtype(recipe.dtype)
-        with quiet_diffusers(), weights_told(files.num_parameters, dtype, watch):
-            pipeline = _read_pipeline(files, dtype)
-    except (OSError, ValueError, RuntimeError, TypeError, KeyError, AttributeError) as error:
-        # What a damaged or contradictory configuration makes diffusers raise is not documented.
-        reason = None if is_memory_error(error) else foreign_reason(error)
-        if reason is None:
-            raise
-        raise ModelError("model_damaged", value=recipe.model.id, file=reason) from error
+    dtype = torch_dtype(recipe.dtype)
+    with (
+        foreign_errors(
+            lambda _, reason: ModelError("model_damaged", value=recipe.model.id, file=reason)
+        ),
+        quiet_diffusers(),
+        reported_loading(files.num_parameters, dtype, watch),
+    ):
+        pipeline = _read_pipeline(files, dtype)
     add_loras(pipeline, recipe, loras)
     _check_weights(files, loras, recipe)  # Somebody may have written into them meanwhile.
     pipeline.set_progress_bar_config(disable=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,30 +20,19 @@ from seedgrid.core.errors import RunCancelled, RunError
 from seedgrid.core.recipe import Recipe
 from seedgrid.diffusion.arithmetic import arithmetic_of
 from seedgrid.diffusion.backend import Outcome, Watch
-from seedgrid.diffusion.foreign_errors import foreign_reason
+from seedgrid.diffusion.foreign_errors import foreign_errors
 from seedgrid.diffusion.generators import fresh_generators
 from seedgrid.diffusion.lora_layers import scale_loras
-from seedgrid.diffusion.memory import is_memory_error
 from seedgrid.diffusion.noise_mix import mixed_noise
-from seedgrid.diffusion.pipeline_cache import Loaded
+from seedgrid.diffusion.pipeline_cache import Loaded, quiet_diffusers
 from seedgrid.diffusion.step_callbacks import follow
-from seedgrid.diffusion.tiles import tiles_told
+from seedgrid.diffusion.tiles import reported_tiles
 from seedgrid.diffusion.word_weights import weighted_words
 from seedgrid.models.schedulers import make_scheduler
 from seedgrid.storage import starts
 
-# Neither diffusers nor torch has errors of its own for what a pipeline cannot do.
-REFUSALS: Final = (
-    RuntimeError,
-    ValueError,
-    TypeError,
-    LookupError,
-    ArithmeticError,
-    AttributeError,
-)
-
-Around = Callable[[Any], AbstractContextManager[Any]]
-"""A block around the call of a pipeline, which quickens or watches the pipeline's parts."""
+CallContext = Callable[[Any], AbstractContextManager[Any]]
+"""A block around the call of a pipeline, which accelerates or watches the pipeline's parts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,19 +51,14 @@ class PipelineOutput:
 
 
 def paint_batch(
-    recipes: Sequence[Recipe], loaded: Loaded, watch: Watch, around: Around
+    recipes: Sequence[Recipe], loaded: Loaded, watch: Watch, context: CallContext
 ) -> tuple[Outcome, ...]:
-    """Return each recipe's picture, or why it came to nothing; the others are as good as ever.
-
-    Raises:
-        RunError: As `call_pipeline`.
-        RunCancelled: `watch.cancelled` became true.
-    """
+    """Return each recipe's picture, or why it came to nothing; the others are as good as ever."""
     found: dict[int, Outcome] = {}
     for places in _calls(recipes, loaded):
         part = [recipes[place] for place in places]
         found |= zip(
-            places, _outcomes(part, call_pipeline(part, loaded, watch, around)), strict=True
+            places, _outcomes(part, call_pipeline(part, loaded, watch, context)), strict=True
         )
     return tuple(found[place] for place in range(len(recipes)))
 
@@ -85,22 +69,41 @@ def is_one_call(recipes: Sequence[Recipe], loaded: Loaded) -> bool:
 
 
 def call_pipeline(
-    recipes: Sequence[Recipe], loaded: Loaded, watch: Watch, around: Around
+    recipes: Sequence[Recipe], loaded: Loaded, watch: Watch, context: CallContext
 ) -> PipelineOutput:
-    """Call the pipeline with W cells: the recipes, padded with repeats of them.
+    """Call the pipeline with W cells.
 
     Raises:
         RunError: `pipeline_refused` or `not_deterministic`: diffusers or torch would not.
         RunCancelled: `watch.cancelled` became true.
     """
-    try:
-        with arithmetic_of(recipes[0]):
-            return _plain_call(recipes, loaded, watch, around)
-    except REFUSALS as error:
-        reason = None if is_memory_error(error) else foreign_reason(error)
-        if reason is None:
-            raise
-        raise _refusal(error, reason) from error
+    first = recipes[0]
+    cells = cells_of(recipes)
+    if watch.cancelled:
+        raise RunCancelled("run_cancelled")
+    with foreign_errors(_refusal), quiet_diffusers(), arithmetic_of(first):
+        scheduler = make_scheduler(first.scheduler, loaded.scheduler_config)
+        last_step = follow(scheduler, first, loaded, watch, num_pictures=len(recipes))
+        pipeline = loaded.pipeline_for(first)
+        pipeline.scheduler = scheduler
+        scale_loras(loaded.pipeline, first)
+        try:
+            with (
+                mixed_noise(pipeline, cells),
+                weighted_words(pipeline, cells),
+                reported_tiles(pipeline, watch),
+                context(pipeline),
+            ):
+                output = pipeline(
+                    **loaded.files.family.call_arguments(cells, loaded.files.configs),
+                    **_start(cells),
+                    generator=fresh_generators([cell.seed for cell in cells]),
+                    output_type="pt",
+                )
+        finally:
+            pipeline.maybe_free_model_hooks()
+    withheld = getattr(output, "nsfw_content_detected", None) or [False] * len(cells)
+    return PipelineOutput(latents=last_step.latents, images=output.images, withheld=withheld)
 
 
 def _calls(recipes: Sequence[Recipe], loaded: Loaded) -> list[list[int]]:
@@ -156,45 +159,8 @@ def cells_of(recipes: Sequence[Recipe]) -> list[Recipe]:
     return [recipes[place % len(recipes)] for place in range(num_cells)]
 
 
-def _plain_call(
-    recipes: Sequence[Recipe], loaded: Loaded, watch: Watch, around: Around
-) -> PipelineOutput:
-    """Make the call itself."""
-    first = recipes[0]
-    family = loaded.files.family
-    cells = cells_of(recipes)
-    if watch.cancelled:
-        raise RunCancelled("run_cancelled")
-    scheduler = make_scheduler(first.scheduler, loaded.scheduler_config)
-    followed = follow(scheduler, first, loaded, watch, num_pictures=len(recipes))
-    pipeline = loaded.pipeline_for(first)
-    pipeline.scheduler = scheduler
-    scale_loras(loaded.pipeline, first)
-    try:
-        with (
-            mixed_noise(pipeline, cells),
-            weighted_words(pipeline, cells),
-            tiles_told(pipeline, watch),
-            around(pipeline),
-        ):
-            output = pipeline(
-                **family.call_arguments(cells, loaded.files.configs),
-                **_start(cells),
-                generator=fresh_generators([cell.seed for cell in cells]),
-                output_type="pt",
-            )
-    finally:
-        pipeline.maybe_free_model_hooks()
-    withheld = getattr(output, "nsfw_content_detected", None) or [False] * len(cells)
-    return PipelineOutput(latents=followed.latents, images=output.images, withheld=withheld)
-
-
 def _start(cells: Sequence[Recipe]) -> dict[str, Any]:
-    """Return the picture that a batch begins from, one a cell, cut and enlarged to its size.
-
-    Raises:
-        PictureError: `start_missing`.
-    """
+    """Return the picture that a batch begins from, one a cell, cut and enlarged to its size."""
     first = cells[0]
     if not first.start:
         return {}

@@ -1,17 +1,21 @@
-"""What a trial found of portable arithmetic here: whether its bits are right, and what it costs.
+"""Is portable arithmetic right on this machine, and what does it cost? Tried once a passport.
 
-Kept in the cache folder by the passport, like what a probe found. Needs no torch;
+What was found is kept in the cache folder, like what a probe found. Importing this needs no torch;
 `portable/selftest.py` does the work.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import Field
 
+from seedgrid.core.errors import RunError
 from seedgrid.core.recipe import Passport, Value
 from seedgrid.storage.cache import recall_value, remember_value
+
+if TYPE_CHECKING:
+    import torch
 
 _CACHE: Final = "portable"
 
@@ -28,11 +32,19 @@ class PortableTrial(Value):
     times: Annotated[float, Field(gt=0)]
 
 
-def recall_trial(passport: Passport) -> PortableTrial | None:
-    """Return what an earlier trial found under this passport, if there was one."""
-    return recall_value(_CACHE, passport.digest, PortableTrial)
+def try_portable(device: torch.device, passport: Passport) -> PortableTrial:
+    """Return what a trial found; it takes some seconds and is remembered by passport."""
+    from seedgrid.diffusion.portable import selftest  # see arithmetic.py
+
+    trial = recall_value(_CACHE, passport.digest, PortableTrial)
+    if trial is None:
+        trial = PortableTrial(wrong=selftest.check(device), times=selftest.cost(device))
+        remember_value(_CACHE, passport.digest, trial)
+    return trial
 
 
-def keep_trial(passport: Passport, trial: PortableTrial) -> None:
-    """Remember what a trial found."""
-    remember_value(_CACHE, passport.digest, trial)
+def check_portable(device: torch.device, passport: Passport) -> None:
+    """Refuse to call a picture portable whose arithmetic is not that of the definition."""
+    wrong = try_portable(device, passport).wrong
+    if wrong:
+        raise RunError("portable_wrong_here", value=", ".join(wrong))

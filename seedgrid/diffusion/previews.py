@@ -70,13 +70,7 @@ class Preview:
     scale: int
 
     def __call__(self, state: StepState, width: int, height: int) -> tuple[Pixels, ...]:
-        """Return one RGB picture for each row of the batch.
-
-        Args:
-            state: What the scheduler was given at the step.
-            width: Of the finished picture, in pixels.
-            height: Of the finished picture, in pixels.
-        """
+        """Return one RGB picture for each row of the batch."""
         with torch.no_grad():
             clean = self.unpack(expected_clean(state), height, width)
             return _as_pictures(self.to_pixels(clean))

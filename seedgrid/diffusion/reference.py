@@ -53,10 +53,6 @@ class ReferenceCheck:
 def check_reference(model: Model, device: torch.device) -> ReferenceCheck:
     """Repeat the guide's example.
 
-    Args:
-        model: `google/ddpm-cifar10-32`, from the hub's cache or a folder.
-        device: Where to compute; the noise is drawn on the CPU in any case.
-
     Raises:
         ModelError: The model is damaged.
     """

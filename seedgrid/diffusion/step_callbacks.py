@@ -21,19 +21,15 @@ from seedgrid.diffusion.pipeline_cache import Loaded
 from seedgrid.diffusion.previews import StepState
 
 
-class Followed:
-    """What came out of the last step.
-
-    Attributes:
-        latents: One row a cell; pictures in -1 … 1 where a model has no latents.
-    """
+class LastStep:
+    """What came out of the last step."""
 
     latents: torch.Tensor
 
 
 def follow(
     scheduler: Any, recipe: Recipe, loaded: Loaded, watch: Watch, *, num_pictures: int
-) -> Followed:
+) -> LastStep:
     """Make a scheduler tell `watch` of each of its steps.
 
     Args:
@@ -43,14 +39,11 @@ def follow(
         watch: Who is told, and asked whether to go on.
         num_pictures: How many rows of the batch are wanted; the rest is padding.
 
-    Returns:
-        A place where the last step's latents are put.
-
     Raises:
         RunCancelled: Out of the pipeline's call, at the first step after the wish.
     """
     original = scheduler.step
-    followed = Followed()
+    last_step = LastStep()
     number = 0
 
     # diffusers reads the signature to see whether a scheduler takes generators: wraps keeps it.
@@ -62,7 +55,7 @@ def follow(
         result = original(model_output, timestep, sample, *args, **kwargs)
         number += 1
         total = max(number, _num_steps(scheduler, recipe))
-        followed.latents = result[0] if isinstance(result, tuple) else result.prev_sample
+        last_step.latents = result[0] if isinstance(result, tuple) else result.prev_sample
         state = _state(scheduler, recipe, loaded, (model_output, float(timestep), sample))
 
         def previews() -> tuple[Pixels, ...]:
@@ -75,7 +68,7 @@ def follow(
         return result
 
     scheduler.step = step
-    return followed
+    return last_step
 
 
 def _num_steps(scheduler: Any, recipe: Recipe) -> int:

@@ -4,14 +4,14 @@ The network is read from safetensors and computes in float32. A picture is what 
 for each of its tiles (core/tiles.py), bit for bit; it needs neither the model nor its words.
 
     enlarger = Enlarger()
-    enlarger.paint(recipe, torch.device("cpu"), watch)
+    enlarger.enlarge(recipe, torch.device("cpu"), watch)
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from importlib.metadata import version
 from importlib.util import find_spec
 from types import ModuleType
@@ -25,8 +25,9 @@ from seedgrid.core.errors import ModelError, RunCancelled, RunError
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Recipe, Upscaler
 from seedgrid.core.tiles import Tile, cut
+from seedgrid.diffusion.allocations import FittingIntoMemory
 from seedgrid.diffusion.backend import Outcome, Watch
-from seedgrid.diffusion.foreign_errors import foreign_reason
+from seedgrid.diffusion.foreign_errors import foreign_errors
 from seedgrid.diffusion.memory import is_memory_error
 from seedgrid.models.upscalers import recorded_upscaler
 from seedgrid.storage import starts
@@ -35,8 +36,8 @@ _COLOURS: Final = 3
 _SHRUNK: Final = 4
 """A preview is so many times smaller."""
 _VISION: Final = "torchvision"
-_REFUSALS: Final = (RuntimeError, ValueError, TypeError, LookupError, AttributeError)
-"""What torch and spandrel's networks raise is not documented."""
+_MAX_SCALE: Final = 8
+"""Of one network: 64 would have a picture of 2048 pixels take fifty gigabytes on its way."""
 
 
 class Enlarger:
@@ -45,6 +46,7 @@ class Enlarger:
     def __init__(self) -> None:
         self._key: tuple[Upscaler, str] | None = None
         self._network: Any = None
+        self._tried: set[tuple[int, ...]] = set()  # shapes of tiles that fitted into memory
 
     def has(self, upscaler: Upscaler, device: torch.device) -> bool:
         """Tell whether a network is loaded."""
@@ -61,21 +63,21 @@ class Enlarger:
         if not self.has(upscaler, device):
             self.clear()
             spandrel = import_spandrel()
-            wrong = (spandrel.UnsupportedModelError, *_REFUSALS)
             try:
-                network = spandrel.ModelLoader(device=device).load_from_file(path)
-            except wrong as error:
+                with FittingIntoMemory():
+                    network = spandrel.ModelLoader(device=device).load_from_file(path)
+            except Exception as error:  # Undocumented, and the reader of files has errors too.
                 if is_memory_error(error):
                     raise
                 raise ModelError("upscaler_unknown", value=upscaler.id) from error
             colours = (network.input_channels, network.output_channels)
-            if network.scale < 2 or colours != (_COLOURS, _COLOURS):
+            if not 2 <= network.scale <= _MAX_SCALE or colours != (_COLOURS, _COLOURS):
                 raise ModelError("upscaler_unknown", value=upscaler.id)
             self._network, self._key = network.eval(), (upscaler, str(device))
             recorded_upscaler(upscaler)  # Somebody may have written into it meanwhile.
         return self._network
 
-    def paint(self, recipe: Recipe, device: torch.device, watch: Watch) -> Outcome:
+    def enlarge(self, recipe: Recipe, device: torch.device, watch: Watch) -> Outcome:
         """Return a recipe's start, as large as it says.
 
         As often as its own scale takes, and back to the size by Lanczos where that is too much.
@@ -90,16 +92,11 @@ class Enlarger:
         pixels, size = starts.pixels(recipe.start), (recipe.width, recipe.height)
         sizes = _sizes(pixels.shape[1], pixels.shape[0], size, network.scale)
         steps = _Steps(watch, total=sum(len(cut(*each)) for each in sizes))
-        try:
+        with foreign_errors(lambda _, reason: RunError("pipeline_refused", reason=reason)):
             for _ in sizes:
-                pixels = _enlarged(pixels, network, device, steps)
-        except _REFUSALS as error:
-            reason = None if is_memory_error(error) else foreign_reason(error)
-            if reason is None:
-                raise
-            raise RunError("pipeline_refused", reason=reason) from error
-        if not pixels.size:
-            return RunError("picture_nan")
+                pixels = self._enlarged(pixels, network, device, steps)
+                if not pixels.size:
+                    return RunError("picture_nan")
         if pixels.shape[:2] == size[::-1]:
             return pixels
         return np.array(Image.fromarray(pixels).resize(size, Image.Resampling.LANCZOS))
@@ -107,6 +104,33 @@ class Enlarger:
     def clear(self) -> None:
         """Let go of the network."""
         self._key = self._network = None
+        self._tried.clear()
+
+    def _enlarged(
+        self, pixels: Pixels, network: Any, device: torch.device, steps: _Steps
+    ) -> Pixels:
+        """Return a picture as many times larger as a network makes it; nothing where that is NaN.
+
+        Raises:
+            RunError: `picture_shape`: it makes something else of a tile than it said.
+        """
+        height, width, _ = pixels.shape
+        scale = network.scale
+        whole = Image.fromarray(pixels).resize((width * scale, height * scale))
+        canvas = np.array(whole)  # What is not done yet is shown as a plain enlargement.
+        for tile in cut(width, height):
+            steps.check()
+            image = _image_of(pixels, tile, device)
+            is_known = image.shape in self._tried or device.type != "cpu"
+            with nullcontext() if is_known else FittingIntoMemory():
+                given = _of_tile(image, pixels, tile, network)
+            self._tried.add(image.shape)
+            if not np.isfinite(given).all():
+                return np.empty((0, 0, _COLOURS), np.uint8)
+            rows = slice(tile.top * scale, tile.bottom * scale)
+            canvas[rows, tile.left * scale : tile.right * scale] = (given * 255).round()
+            steps.done(canvas)
+        return canvas
 
 
 def spandrel_version() -> str:
@@ -140,41 +164,29 @@ def _sizes(width: int, height: int, wanted: tuple[int, int], scale: int) -> list
     return sizes
 
 
-def _enlarged(pixels: Pixels, network: Any, device: torch.device, steps: _Steps) -> Pixels:
-    """Return a picture as many times larger as a network makes it; nothing where that is NaN."""
-    height, width, _ = pixels.shape
-    scale = network.scale
-    whole = Image.fromarray(pixels).resize((width * scale, height * scale))
-    canvas = np.array(whole)  # What is not done yet is shown as a plain enlargement.
-    for tile in cut(width, height):
-        steps.check()
-        given = _of_tile(pixels, tile, network, device)
-        if not np.isfinite(given).all():
-            return np.empty((0, 0, _COLOURS), np.uint8)
-        rows = slice(tile.top * scale, tile.bottom * scale)
-        canvas[rows, tile.left * scale : tile.right * scale] = (given * 255).round()
-        steps.done(canvas)
-    return canvas
-
-
-def _of_tile(pixels: Pixels, tile: Tile, network: Any, device: torch.device) -> Any:
-    """Return what a network makes of a tile: (rows, columns, 3), 0 … 1, without its margin."""
+def _image_of(pixels: Pixels, tile: Tile, device: torch.device) -> torch.Tensor:
+    """Return a tile with its margin as networks take it: (1, 3, rows, columns), 0 … 1."""
     around = tile.with_margin(pixels.shape[1], pixels.shape[0])
     part = pixels[around.top : around.bottom, around.left : around.right]
-    image = torch.from_numpy(part.copy()).permute(2, 0, 1)[None].to(device).float() / 255
+    return torch.from_numpy(part.copy()).permute(2, 0, 1)[None].to(device).float() / 255
+
+
+def _of_tile(image: torch.Tensor, pixels: Pixels, tile: Tile, network: Any) -> Any:
+    """Return what a network makes of a tile: (rows, columns, 3), 0 … 1, without its margin."""
+    around, scale = tile.with_margin(pixels.shape[1], pixels.shape[0]), network.scale
     with torch.inference_mode():
         large = network(image)[0].clamp(0, 1).permute(1, 2, 0).cpu().numpy()
-    top, left = (tile.top - around.top) * network.scale, (tile.left - around.left) * network.scale
+    wanted = (image.shape[2] * scale, image.shape[3] * scale, _COLOURS)
+    if large.shape != wanted:
+        said = {"value": large.shape, "wanted": wanted}
+        raise RunError("picture_shape", **{k: "x".join(map(str, v)) for k, v in said.items()})
+    top, left = (tile.top - around.top) * scale, (tile.left - around.left) * scale
     rows, columns = tile.bottom - tile.top, tile.right - tile.left
-    return large[top : top + rows * network.scale, left : left + columns * network.scale]
+    return large[top : top + rows * scale, left : left + columns * scale]
 
 
 def import_spandrel() -> Any:
-    """Return the library.
-
-    Raises:
-        ModelError: `upscaler_library`: it is not installed.
-    """
+    """Return the library."""
     if find_spec("spandrel") is None or find_spec("einops") is None:
         raise ModelError("upscaler_library")
     with _without_vision():

@@ -23,12 +23,7 @@ from seedgrid.diffusion.patch import replaced
 
 @contextmanager
 def weighted_words(pipeline: Any, cells: Sequence[Recipe]) -> Iterator[None]:
-    """Weigh the words where the pipeline encodes them.
-
-    Args:
-        pipeline: Of diffusers, with CLIP's text encoders; as it was when the block ends.
-        cells: Of the batch, in order; all or none of them have weights.
-    """
+    """Weigh the words where the pipeline encodes them."""
     if not cells[0].weights:
         yield
         return
@@ -46,13 +41,7 @@ def weighted_words(pipeline: Any, cells: Sequence[Recipe]) -> Iterator[None]:
 
 
 def _weighted(pipeline: Any, embeddings: torch.Tensor, prompts: Sequence[str]) -> torch.Tensor:
-    """Weigh the rows of a batch, each by itself.
-
-    Args:
-        pipeline: Whose tokenizer read them.
-        embeddings: (W, tokens, width).
-        prompts: W prompts with their weights.
-    """
+    """Weigh the rows of a batch, each by itself."""
     weighted = torch.empty_like(embeddings)  # Laid out in memory as the words of others are.
     for place, (row, prompt) in enumerate(zip(embeddings, prompts, strict=True)):
         weights = token_weights(pipeline.tokenizer, read_weights(prompt), len(row))

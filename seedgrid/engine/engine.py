@@ -23,7 +23,7 @@ from seedgrid.engine.admission import UNBOUNDED, Asker, Bounds, Load, Waiting, a
 from seedgrid.engine.fair_queue import Errand, FairQueue
 from seedgrid.engine.loan import Loan
 from seedgrid.engine.painter_pool import PainterPool, PainterState
-from seedgrid.engine.painting import Strays
+from seedgrid.engine.painting import LostThreads
 from seedgrid.engine.run import Run
 from seedgrid.engine.store import Store
 from seedgrid.engine.warming import Warming, Warmth
@@ -33,7 +33,7 @@ from seedgrid.engine.worker import Worker
 logger = logging.getLogger(__name__)
 
 _NUM_KEPT: Final = 64
-_MAX_STRAYS: Final = 2
+_MAX_LOST: Final = 2
 """Each holds a model; when one more does not come back, the engine is lost."""
 _LONG: Final = 10
 """An errand may take so many times as long as its pictures were estimated to."""
@@ -79,7 +79,7 @@ class Engine:
         self._patience = patience
         self._on_lost = on_lost
         self._why_closed = "engine_closed"
-        self._strays = Strays()
+        self._lost = LostThreads()
         self._worker: Worker | PainterPool = self._new_worker()
         atexit.register(self.close)
 
@@ -95,11 +95,7 @@ class Engine:
         return self._placement
 
     def card(self, model: str | None) -> ModelCard:
-        """Say what a model can do, without loading it.
-
-        Raises:
-            ModelError: The model is not there, is damaged, or is not safe to load.
-        """
+        """Say what a model can do, without loading it."""
         return self._backend.card(model)
 
     def submit(
@@ -178,9 +174,6 @@ class Engine:
 
         Returns:
             What the task returns or raises; it is cancelled when the engine closes before.
-
-        Raises:
-            SeedGridError: As `submit`.
         """
         asker = Asker(owner=owner, address=address)
         loan = Loan(task=task, asker=asker, recipes=tuple(recipes))
@@ -258,7 +251,7 @@ class Engine:
     def _new_worker(self) -> Worker | PainterPool:
         if isinstance(self._backend, ManyPainters):
             return PainterPool(self._backend, self._queue, self._speeds, self._patience)
-        worker = Worker(self._backend, self._queue, self._speeds, self._strays)
+        worker = Worker(self._backend, self._queue, self._speeds, self._lost)
         Watchdog(worker, self._patience, lambda loss: self._go_on_without(worker, loss))
         return worker
 
@@ -269,7 +262,7 @@ class Engine:
         with self._lock:
             if worker.is_closing:
                 return
-            if self._strays.num_away <= _MAX_STRAYS:
+            if self._lost.num_missing <= _MAX_LOST:
                 self._backend = self._backend.renewed()
                 self._worker = self._new_worker()
                 return

@@ -25,11 +25,7 @@ Cells = tuple[int, ...]
 
 
 class EventLog:
-    """Events by number: rising, with gaps.
-
-    Attributes:
-        next_number: Of the event that comes next.
-    """
+    """Events by number: rising, with gaps."""
 
     def __init__(self) -> None:
         self.next_number = 0

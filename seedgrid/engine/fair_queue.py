@@ -151,12 +151,7 @@ class FairQueue:
     def take(
         self, fits: Callable[[Run], bool] = _any, is_over: Callable[[], bool] = lambda: False
     ) -> Run | Errand | None:
-        """Wait for the next run or errand and take it out; None when the queue is closed.
-
-        Args:
-            fits: Whether whoever asks may paint a run; it is passed over otherwise.
-            is_over: None is returned as soon as this is true; looked at when `nudge` is called.
-        """
+        """Wait for the next run or errand and take it out; None when the queue is closed."""
         waiter = _Waiter(fits=fits, woken=threading.Condition(self._guard))
         with self._guard:
             while not (self._closed or is_over()):

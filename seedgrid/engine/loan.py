@@ -17,13 +17,7 @@ from seedgrid.engine.admission import Asker
 
 @dataclass(frozen=True, kw_only=True)
 class Loan:
-    """What is to be done, and who waits for it.
-
-    Attributes:
-        recipes: What will be painted.
-        future: What it gives or raises.
-        context: As in `Run`.
-    """
+    """What is to be done, and who waits for it."""
 
     task: Callable[[Backend], Any]
     asker: Asker

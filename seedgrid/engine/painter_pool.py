@@ -21,7 +21,7 @@ from seedgrid.core.errors import RunCancelled, RunError, SeedGridError
 from seedgrid.core.speeds import Speeds
 from seedgrid.diffusion.backend import Backend, ManyPainters
 from seedgrid.engine.fair_queue import FairQueue
-from seedgrid.engine.painting import Cells, Painter, Strays, pictures_of
+from seedgrid.engine.painting import Cells, LostThreads, Painter, pictures_of
 from seedgrid.engine.run import Run
 from seedgrid.engine.saving import Saver
 from seedgrid.engine.shared_run import SharedRun
@@ -50,14 +50,7 @@ class PainterState:
 
 
 class PainterPool:
-    """Paints the runs of a queue with all painters there are, until the queue is closed.
-
-    Args:
-        backend: Knows the painters.
-        queue: Who is next.
-        speeds: Learns from every batch.
-        patience: How long a painter may stay away.
-    """
+    """Paints the runs of a queue with all painters there are, until the queue is closed."""
 
     def __init__(
         self, backend: ManyPainters, queue: FairQueue, speeds: Speeds, patience: Patience
@@ -153,7 +146,7 @@ class _Lane:
         self._pool = pool
         self._name = name
         self._backend = backend
-        self._painter = Painter(backend, pool.saver, self.pulse, pool.speeds, Strays())
+        self._painter = Painter(backend, pool.saver, self.pulse, pool.speeds, LostThreads())
         self._saving: list[Future[None]] = []
         self._num_batches = self._num_pictures = 0
         self._busy_s = 0.0

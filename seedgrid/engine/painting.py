@@ -36,37 +36,33 @@ Batches = Generator[None, bool | None, None]
 """Stops between two batches; True is sent when others had a turn meanwhile."""
 
 
-class Strays:
+class LostThreads:
     """The threads that were given up.
 
     Attributes:
-        num_away: How many have not come back from the backend.
-        num_back: How many have; their backend put process-wide switches back as it returned.
+        num_missing: How many have not come back from the backend.
+        num_returned: How many have; their backend put process-wide switches back as it returned.
     """
 
     def __init__(self) -> None:
-        self.num_away = 0
-        self.num_back = 0
+        self.num_missing = 0
+        self.num_returned = 0
 
 
 class Painter:
     """Paints runs with a backend, which only the calling thread touches."""
 
     def __init__(
-        self, backend: Backend, saver: Saver, pulse: Pulse, speeds: Speeds, strays: Strays
+        self, backend: Backend, saver: Saver, pulse: Pulse, speeds: Speeds, lost: LostThreads
     ) -> None:
         self._backend = backend
         self._saver = saver
         self._pulse = pulse
         self._speeds = speeds
-        self._strays = strays
+        self._lost = lost
 
     def paint(self, run: Run) -> Batches:
-        """Paint and save all pictures of a run; what was painted is saved, whatever happens.
-
-        Yields:
-            Between two batches; True comes back when others had a turn meanwhile.
-        """
+        """Paint and save all pictures of a run; what was painted is saved, whatever happens."""
         saving: list[Future[None]] = []
         has_painted = False
         try:
@@ -113,11 +109,7 @@ class Painter:
             return passport
 
     def _loads(self, run: Run, recipe: Recipe, num_bytes: int, total: int) -> None:
-        """Tell a run how much of its model is there, and hear whether it still wants it.
-
-        Raises:
-            RunCancelled: It does not.
-        """
+        """Tell a run how much of its model is there, and hear whether it still wants it."""
         self._pulse.beat(is_loading=True)
         if run.cancelled:
             raise RunCancelled("run_cancelled")
@@ -147,25 +139,21 @@ class Painter:
         recipes = [run.jobs[cell].recipe for cell in cells]
         watch = BatchWatch(run, cells, self._pulse, has_previews=run.placement.previews)
         while True:
-            num_back, start_s = self._strays.num_back, time.monotonic()
+            num_returned, start_s = self._lost.num_returned, time.monotonic()
             pictures = self._backend.paint(recipes, run.placement, watch)
             self._pulse.beat()
             self._speeds.note(recipes[0], time.monotonic() - start_s)
             # A thread that came back meanwhile put its own switches in place of this batch's.
-            if num_back == self._strays.num_back:
+            if num_returned == self._lost.num_returned:
                 return pictures
 
 
 def ease(run: Run, cells: Cells, error: RunError) -> None:
-    """Have what is left of a run that does not fit into memory go on in a way that needs less.
-
-    Raises:
-        RunError: It is about something else, or there is no way left.
-    """
-    if error.code != "memory_full":
+    """Have what is left of a run that does not fit into memory go on in a way that needs less."""
+    recipe = run.jobs[cells[0]].recipe
+    if error.code != "memory_full" or recipe.upscaler:  # Networks know no such ways.
         raise error
-    width = run.jobs[cells[0]].recipe.lock_width
-    way = next(easier_ways(run.placement, width, str(error.data["device"])), None)
+    way = next(easier_ways(run.placement, recipe.lock_width, str(error.data["device"])), None)
     if way is None:
         raise error
     run.ease(way.placement, cells, way.lock_width)

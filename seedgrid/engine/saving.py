@@ -33,11 +33,7 @@ _MOST_BYTES: Final = 16 * 2**20
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Batch:
-    """Pictures of a run that wait to be saved, by cell.
-
-    Attributes:
-        saved: Done when they are safe and announced; or why they are not.
-    """
+    """Pictures of a run that wait to be saved, by cell."""
 
     run: Run
     pictures: dict[int, Picture]

@@ -87,14 +87,7 @@ class SharedRun:
         return bool(self._ready or self._settings)
 
     def next_batch(self, painter: Painter) -> Cells:
-        """Hand out a batch; empty when there is none.
-
-        Args:
-            painter: Prepares the next setting of the run, and looks what the library remembers.
-
-        Raises:
-            SeedGridError: As `Painter.prepare`; or what was painted could not be saved.
-        """
+        """Hand out a batch; empty when there is none."""
         wait_for([each for each in self._saving if each.done()])
         with self._opening:
             self._open(painter)
@@ -124,11 +117,7 @@ class SharedRun:
         self._take_back(cells)
 
     def lost(self, cells: Cells, error: SeedGridError) -> None:
-        """Take a batch back from a worker that is gone; empty where it was only loading.
-
-        Raises:
-            RunError: It was not the first one at this batch.
-        """
+        """Take a batch back from a worker that is gone; empty where it was only loading."""
         self._losses[cells] += 1
         if self._losses[cells] >= _MAX_LOSSES:
             raise error
@@ -138,13 +127,6 @@ class SharedRun:
         """Have what is left of a setting go on in a way that needs less memory, as `ease` says.
 
         Two batches that did not fit at the same time may go one way further than one would.
-
-        Args:
-            cells: The batch that did not fit.
-            error: Why.
-
-        Raises:
-            SeedGridError: It is about something else, or there is no way left.
         """
         if not cells or not isinstance(error, RunError):
             raise error

@@ -14,27 +14,15 @@ class Store(Protocol):
     """Where pictures become safe. Called from several threads."""
 
     def check_room(self, recipes: Iterable[Recipe]) -> None:
-        """Make sure that pictures of these recipes will find room.
-
-        Raises:
-            LibraryError: They will not.
-        """
+        """Make sure that pictures of these recipes will find room."""
         ...
 
     def add_together(self, pictures: Sequence[Picture]) -> tuple[Entry, ...]:
-        """Save a few pictures, all or none; when this returns, they survive a power cut.
-
-        Raises:
-            LibraryError: They could not be saved.
-        """
+        """Save a few pictures, all or none; when this returns, they survive a power cut."""
         ...
 
     def add_again(self, *copies: tuple[Entry, Lineage]) -> tuple[Entry, ...]:
-        """Save the same pixels at other places of the lineage, all or none.
-
-        Raises:
-            LibraryError: It could not be saved.
-        """
+        """Save the same pixels at other places of the lineage, all or none."""
         ...
 
     def remembered(self, recipe_ids: Sequence[str], passport_digest: str) -> Mapping[str, Entry]:

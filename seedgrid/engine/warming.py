@@ -32,11 +32,7 @@ class Warmth:
 
 
 class Warming:
-    """Knows how far the last loading ahead of need has come.
-
-    Attributes:
-        warmth: Read from any thread.
-    """
+    """Knows how far the last loading ahead of need has come."""
 
     def __init__(self) -> None:
         self.warmth = Warmth()

@@ -84,13 +84,7 @@ class Watched(Protocol):
 
 
 class Watchdog:
-    """Looks after one thread until that is gone.
-
-    Args:
-        watched: The thread.
-        patience: How long it may stay away.
-        on_loss: Called once, on the watchdog's own thread, when it is dead or does not come back.
-    """
+    """Looks after one thread until that is gone."""
 
     def __init__(
         self, watched: Watched, patience: Patience, on_loss: Callable[[Loss], None]

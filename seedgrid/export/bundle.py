@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shutil
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,9 +17,7 @@ from seedgrid.core.errors import LibraryError, ModelError
 from seedgrid.core.plain import json_text
 from seedgrid.export.pictures import DATE
 from seedgrid.export.script import needs_model_path, requirements, script, starts_of
-from seedgrid.models import registry
-from seedgrid.models.loras import recorded_lora
-from seedgrid.models.upscalers import recorded_upscaler
+from seedgrid.models import loras, registry, upscalers
 from seedgrid.storage.files import open_atomically
 
 _README: Final = """\
@@ -48,25 +46,17 @@ def write_bundle(entries: Sequence[Entry], path: Path, *, model: Path | None = N
         path: Replaced if it exists.
         model: A model's folder to put in as well. Our own, which nobody can fetch by its name, is
             put in anyway; any other must be had without it.
-
-    Raises:
-        InputError: As `script`.
-        LibraryError: A picture's file is missing, or the bundle cannot be written.
     """
     program = script(entries, has_starts=False)
-    model = model or _own_model(entries)
+    model, files = model or _own_model(entries), weight_files(entries)
     members = [f"pictures/{picture_name(entry, number)}" for number, entry in enumerate(entries, 1)]
     with open_atomically(path) as file, zipfile.ZipFile(file, "w") as bundle:
         for name, entry in zip(members, entries, strict=True):
             _write(bundle, name, _picture_bytes(entry), packed=False)
         for sha256, data in starts_of(entries).items():
             _write(bundle, f"starts/{sha256}.png", data, packed=False)
-        for lora in dict.fromkeys(lora for entry in entries for lora in entry.recipe.loras):
-            _copy(bundle, f"loras/{lora.weights_sha256}.safetensors", recorded_lora(lora))
-        networks = {e.recipe.upscaler: e.recipe.upscaler for e in entries if e.recipe.upscaler}
-        for network in networks.values():
-            name = f"upscalers/{network.weights_sha256}.safetensors"
-            _copy(bundle, name, recorded_upscaler(network))
+        for name, weights in files.items():
+            _copy(bundle, name, weights)
         recipes = [_described(entry, name) for entry, name in zip(entries, members, strict=True)]
         passports = {entry.passport.digest: entry.passport for entry in entries}
         plain = {key: passport.model_dump(mode="json") for key, passport in passports.items()}
@@ -74,13 +64,34 @@ def write_bundle(entries: Sequence[Entry], path: Path, *, model: Path | None = N
         _write(bundle, "passports.json", _json(plain))
         _write(bundle, "reproduce.py", program.encode())
         has_loras = any(entry.recipe.loras for entry in entries)
+        has_networks = any(entry.recipe.upscaler for entry in entries)
         pins = requirements(passports.values()) + ("peft\n" if has_loras else "")
-        pins += "spandrel\neinops\n" if networks else ""
+        pins += "spandrel\neinops\n" if has_networks else ""
         _write(bundle, "requirements.txt", pins.encode())
         _write(bundle, "README.txt", _readme(entries, has_model=model is not None).encode())
         for source in sorted(model.rglob("*")) if model else ():
             if source.is_file() and model:
                 _copy(bundle, f"model/{source.relative_to(model).as_posix()}", source)
+
+
+def weight_files(entries: Iterable[Entry]) -> dict[str, Path]:
+    """Return the LoRAs and networks that pictures name, by what they are called in a bundle.
+
+    Raises:
+        InputError: `lora_not_offered` or `upscaler_not_offered`: whoever names a file that its
+            owner shows nobody, by its digest, gets none.
+        ModelError: It is not here.
+    """
+    files = {}
+    for recipe in (entry.recipe for entry in entries):
+        for lora in recipe.loras:
+            loras.check_offered(lora.id)
+            files[f"loras/{lora.weights_sha256}.safetensors"] = loras.recorded_lora(lora)
+        if network := recipe.upscaler:
+            upscalers.check_offered(network.id)
+            name = f"upscalers/{network.weights_sha256}.safetensors"
+            files[name] = upscalers.recorded_upscaler(network)
+    return files
 
 
 def picture_name(entry: Entry, number: int) -> str:

@@ -24,7 +24,9 @@ from seedgrid.core.errors import InputError, PictureError
 from seedgrid.core.plain import one_line
 from seedgrid.export import sheets
 from seedgrid.export.labels import Block, Cell, Page, lay_out
+from seedgrid.export.words import caption_of, sheet_word
 from seedgrid.formats import png
+from seedgrid.locales import ENGLISH
 from seedgrid.storage.files import open_atomically
 
 _PAGE_RATIO: Final = math.sqrt(2)
@@ -34,21 +36,18 @@ _LINEAGE_COLUMNS: Final = 4
 _MAX_COLUMNS: Final = 16
 
 
-def write_sheet(entries: Sequence[Entry], path: Path) -> None:
+def write_sheet(entries: Sequence[Entry], path: Path, language: str = ENGLISH) -> None:
     """Draw pictures with their labels and write them as one PNG, or as a PDF of several pages.
 
     Args:
         entries: At least one, in the order in which they were made.
         path: Ends in `.png` or `.pdf`; replaced if it exists.
-
-    Raises:
-        InputError: `export_nothing` or `sheet_suffix`.
-        LibraryError: The file cannot be written.
+        language: Of what is said beside the prompts.
     """
     suffix = path.suffix.lower()
     if suffix not in (".png", ".pdf"):
         raise InputError("sheet_suffix", field="sheet", value=path.name)
-    pages = make_pages(entries, as_pages=suffix == ".pdf")
+    pages = make_pages(entries, as_pages=suffix == ".pdf", language=language)
     with open_atomically(path) as file:
         if suffix == ".pdf":
             _write_pdf(file, pages, title=one_line(entries[0].recipe.prompt, limit=_MAX_TITLE))
@@ -56,19 +55,13 @@ def write_sheet(entries: Sequence[Entry], path: Path) -> None:
             sheets.write_png(file, pages[0].width, pages[0].height, pages[0].images())
 
 
-def make_pages(entries: Sequence[Entry], *, as_pages: bool = False) -> list[Page]:
-    """Lay out pictures with their labels; each is opened only when its row is drawn.
-
-    Args:
-        entries: At least one.
-        as_pages: Break into pages of the proportions of A4.
-
-    Raises:
-        InputError: `export_nothing`.
-    """
+def make_pages(
+    entries: Sequence[Entry], *, as_pages: bool = False, language: str = ENGLISH
+) -> list[Page]:
+    """Lay out pictures with their labels; each is opened only when its row is drawn."""
     if not entries:
         raise InputError("export_nothing", field="picture")
-    blocks, columns = _lay_out(entries)
+    blocks, columns = _lay_out(entries, language)
     width = lay_out(blocks[:1], columns=columns)[0].width
     height = round(width * _PAGE_RATIO) if as_pages else None
     return lay_out(blocks, columns=columns, page_height=height)
@@ -96,13 +89,13 @@ def is_matrix(entries: Sequence[Entry]) -> bool:
     return is_full and len(prompts) > 1 and len(seeds) > 1 and len(seeds) <= _MAX_COLUMNS
 
 
-def _lay_out(entries: Sequence[Entry]) -> tuple[list[Block], int]:
+def _lay_out(entries: Sequence[Entry], language: str) -> tuple[list[Block], int]:
     rounds = rounds_of(entries)
     if len(rounds) > 1 and len({entry.lineage.work_id for entry in entries}) == 1:
-        return _lineage(rounds), _LINEAGE_COLUMNS
+        return _lineage(rounds, language), _LINEAGE_COLUMNS
     if is_matrix(entries):
-        return _matrix(entries), len({entry.recipe.seed for entry in entries})
-    cells = tuple(cell_of(entry, entry.lineage.change) for entry in entries)
+        return _matrix(entries, language), len({entry.recipe.seed for entry in entries})
+    cells = tuple(cell_of(entry, entry.lineage.change, language) for entry in entries)
     columns = min(math.isqrt(len(entries) - 1) + 1, _MAX_COLUMNS)
     return [Block(heading=_common_words(entries), cells=cells)], columns
 
@@ -115,7 +108,7 @@ def rounds_of(entries: Sequence[Entry]) -> list[list[Entry]]:
     return [sorted(made, key=lambda entry: entry.lineage.cell) for made in rounds.values()]
 
 
-def _lineage(rounds: Sequence[Sequence[Entry]]) -> list[Block]:
+def _lineage(rounds: Sequence[Sequence[Entry]], language: str) -> list[Block]:
     """One block a round: where it came from, its pictures, and which was gone on from."""
     numbers = {entry.id: number for number, made in enumerate(rounds, 1) for entry in made}
     cells = {entry.id: entry.lineage.cell + 1 for made in rounds for entry in made}
@@ -123,12 +116,15 @@ def _lineage(rounds: Sequence[Sequence[Entry]]) -> list[Block]:
     blocks = []
     for number, made in enumerate(rounds, 1):
         parent = made[0].lineage.parent_id
-        origin = f"from {numbers[parent]}.{cells[parent]} · " if parent in numbers else ""
+        origin = ""
+        if parent in numbers:
+            data = {"number": numbers[parent], "cell": cells[parent]}
+            origin = f"{sheet_word('from', language, **data)} · "
         blocks.append(
             Block(
                 heading=f"{number} · {origin}{_common_words(made)}",
                 cells=tuple(
-                    cell_of(entry, entry.lineage.change, chosen=entry.id in parents)
+                    cell_of(entry, entry.lineage.change, language, chosen=entry.id in parents)
                     for entry in made
                 ),
             )
@@ -136,7 +132,7 @@ def _lineage(rounds: Sequence[Sequence[Entry]]) -> list[Block]:
     return blocks
 
 
-def _matrix(entries: Sequence[Entry]) -> list[Block]:
+def _matrix(entries: Sequence[Entry], language: str) -> list[Block]:
     """One block a prompt, the seeds in the same columns everywhere."""
     places = {(entry.recipe.prompt, entry.recipe.seed): entry for entry in entries}
     prompts = dict.fromkeys(prompt for prompt, _ in places)
@@ -144,16 +140,20 @@ def _matrix(entries: Sequence[Entry]) -> list[Block]:
     return [
         Block(
             heading=prompt,
-            cells=tuple(cell_of(places[prompt, seed], "") for seed in seeds),
+            cells=tuple(cell_of(places[prompt, seed], "", language) for seed in seeds),
         )
         for prompt in prompts
     ]
 
 
-def cell_of(entry: Entry, change: str, *, chosen: bool = False) -> Cell:
+def cell_of(entry: Entry, change: str, language: str, *, chosen: bool = False) -> Cell:
     """Return a picture with its seed and what was changed under it."""
-    caption = f"seed {entry.recipe.seed}" + (f" · {change.strip(' ,')}" if change else "")
-    return Cell(open=partial(_open, entry.path), caption=caption, chosen=chosen)
+    return Cell(
+        open=partial(_open, entry.path),
+        caption=caption_of(entry.recipe, change, language),
+        missing=sheet_word("missing", language),
+        chosen=chosen,
+    )
 
 
 def _open(path: Path) -> Image.Image | None:

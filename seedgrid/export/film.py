@@ -44,16 +44,7 @@ class Film:
 
 
 def write_film(film: Film, path: Path) -> None:
-    """Write a film.
-
-    Args:
-        film: At least its end.
-        path: Ends in `.webp` or `.gif`; replaced if it exists.
-
-    Raises:
-        InputError: `film_suffix`.
-        LibraryError: The file cannot be written.
-    """
+    """Write a film."""
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
         raise InputError("film_suffix", field="film", value=path.name)

@@ -55,11 +55,13 @@ class Cell:
 
     Attributes:
         open: Gives the picture when it is drawn; None draws an empty frame: it is missing.
+        missing: What follows the caption where the picture is missing.
         chosen: Draws a coloured frame: the artist went on from here.
     """
 
     open: Callable[[], Image.Image | None]
     caption: str
+    missing: str = ""
     chosen: bool = False
 
 
@@ -113,9 +115,6 @@ def lay_out(blocks: Sequence[Block], *, columns: int, page_height: int | None = 
         columns: Cells in a row.
         page_height: A new page begins before a block that would go beyond it, or before a row of
             a block that is higher than a page; None is one page.
-
-    Returns:
-        Pages of equal width, each as high as what is on it.
     """
     width = 2 * _MARGIN + columns * CELL_PX + (columns - 1) * _GAP
     limit = min(page_height or MAX_PAGE_PX, MAX_PAGE_PX) - 2 * _MARGIN
@@ -159,7 +158,7 @@ def _draw_row(cells: Sequence[Cell], size: tuple[int, int]) -> Image.Image:
     for index, cell in enumerate(cells):
         left = _MARGIN + index * (CELL_PX + _GAP)
         is_there = draw_picture(image, cell, left, CELL_PX)
-        caption = cell.caption if is_there else f"{cell.caption} (missing)"
+        caption = cell.caption if is_there else f"{cell.caption} {cell.missing}"
         lines = wrap(caption, TEXT_PX, CELL_PX, _CAPTION_LINES)
         write(image, (left, CELL_PX + 2), lines, TEXT_PX, LINE)
     return image

@@ -21,14 +21,7 @@ _PIECE_BYTES: Final = 1024**2
 
 
 def packed_pictures(entries: Sequence[Entry]) -> Iterator[bytes]:
-    """Pack the files of these pictures, named by their words; those that are gone are left out.
-
-    Yields:
-        A ZIP file, piece after piece.
-
-    Raises:
-        InputError: `export_nothing`: no file is there.
-    """
+    """Pack the files of these pictures, named by their words; those that are gone are left out."""
     there = [entry for entry in entries if entry.path.is_file()]
     if not there:
         raise InputError("export_nothing", field="picture")

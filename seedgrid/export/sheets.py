@@ -56,14 +56,7 @@ def make_sheet(images: Sequence[Image.Image]) -> Image.Image:
 
 
 def write_png(file: BinaryIO, width: int, height: int, bands: Iterable[Image.Image]) -> None:
-    """Write a PNG file that `is_sheet` knows again.
-
-    Args:
-        file: Takes it.
-        width: In pixels.
-        height: Of all bands together.
-        bands: RGB, each `width` wide, from the top.
-    """
+    """Write a PNG file that `is_sheet` knows again."""
 
     def write(kind: bytes, data: bytes) -> None:
         file.write(png_chunks.packed(Chunk(kind=kind, data=data)))

@@ -23,6 +23,7 @@ from seedgrid.core.plain import one_line
 from seedgrid.export import sheets
 from seedgrid.export.contact_sheets import cell_of, rounds_of
 from seedgrid.export.labels import CHOSEN, PAPER, Band, Cell, draw_picture, wrap, write
+from seedgrid.locales import ENGLISH
 from seedgrid.storage.files import open_atomically
 
 _SIZES_PX: Final = (176, 144, 112, 80, 56, 40, 28)
@@ -97,38 +98,28 @@ class _Size:
         return _MARGIN + across + place.gaps * self.between
 
 
-def write_tree(entries: Sequence[Entry], path: Path) -> None:
+def write_tree(entries: Sequence[Entry], path: Path, language: str = ENGLISH) -> None:
     """Draw a work and write it.
 
     Args:
         entries: Of one work, at least one, oldest first. What is not there leaves a gap; a round
             whose parent is not there stands at the top.
         path: Ends in `.png`; replaced if it exists.
-
-    Raises:
-        InputError: `export_nothing` or `tree_suffix`.
-        LibraryError: The file cannot be written.
+        language: Of what is said beside the prompts.
     """
     if path.suffix.lower() != ".png":
         raise InputError("tree_suffix", field="tree", value=path.name)
-    width, bands = draw_tree(entries)
+    width, bands = draw_tree(entries, language)
     with open_atomically(path) as file:
         height = sum(band.height for band in bands)
         sheets.write_png(file, width, height, (band.draw() for band in bands))
 
 
-def draw_tree(entries: Sequence[Entry]) -> tuple[int, list[Band]]:
-    """Lay a work out; nothing is opened yet.
-
-    Returns:
-        The width in pixels, and what is drawn from the top.
-
-    Raises:
-        InputError: `export_nothing`.
-    """
+def draw_tree(entries: Sequence[Entry], language: str = ENGLISH) -> tuple[int, list[Band]]:
+    """Lay a work out; nothing is opened yet."""
     if not entries:
         raise InputError("export_nothing", field="picture")
-    places = _places(entries)
+    places = _places(entries, language)
     size = _fitting(places)
     width = _width(places, size)
     title = one_line(entries[0].recipe.words, limit=_MAX_TITLE)
@@ -143,7 +134,7 @@ def draw_tree(entries: Sequence[Entry]) -> tuple[int, list[Band]]:
     return width, bands
 
 
-def _places(entries: Sequence[Entry]) -> list[_Place]:
+def _places(entries: Sequence[Entry], language: str) -> list[_Place]:
     """Give each round its place: below its parent, or in the next free column beside."""
     rounds = rounds_of(entries)
     number_of = {
@@ -161,18 +152,14 @@ def _places(entries: Sequence[Entry]) -> list[_Place]:
         over = places[parent[0]] if parent else None
         start = (over.left, over.gaps) if over else (0, 0)
         left, gaps = max(start, free.get(depth, (0, 0)))
-        cells = tuple(cell_of(e, e.lineage.change, chosen=e.id in chosen) for e in made)
+        cells = tuple(cell_of(e, e.lineage.change, language, chosen=e.id in chosen) for e in made)
         places[number] = _Place(cells, depth, left, gaps, across, parent)
         free[depth] = (left + across, gaps + 1)
     return [places[number] for number in range(len(rounds))]
 
 
 def _walk(parents: Sequence[tuple[int, int] | None]) -> Iterator[tuple[int, int]]:
-    """Go through the rounds from the top, each before its children, these from left to right.
-
-    Yields:
-        A round's number, and how many picks lead to it.
-    """
+    """Go through the rounds from the top, each before its children, these from left to right."""
     children: dict[int | None, list[int]] = {}
     for number, parent in sorted(enumerate(parents), key=lambda one: (one[1] or (0, 0), one[0])):
         children.setdefault(parent[0] if parent else None, []).append(number)

@@ -75,17 +75,11 @@ _MAX_PIXEL_BYTES: Final = 8
 def shown_otherwise(data: bytes) -> tuple[str, ...]:
     """Say what makes a viewer show other colours than the pixels have; we write none of it.
 
-    Args:
-        data: A whole PNG file.
-
     Returns:
         Some of `transparency`, `colours`, `rotation`, `animation`, `shape` (pixels that are not
         square, two pictures for two eyes), `finer colours` (16 bits, of which we read eight) and
         `another lower half` (for programs that unpack both halves at once); nothing for an honest
         file.
-
-    Raises:
-        PictureError: The file is damaged or too large.
     """
     chunks = png_chunks.split(data)
     size = png_chunks.header(chunks)
@@ -105,11 +99,7 @@ def shown_otherwise(data: bytes) -> tuple[str, ...]:
 
 
 def told_otherwise(data: bytes, recipe: Recipe) -> bool:
-    """Tell whether a text for other programs names other words or settings than the recipe.
-
-    Raises:
-        PictureError: The file is damaged or too large.
-    """
+    """Tell whether a text for other programs names other words or settings than the recipe."""
     chunks = png_chunks.split(data)
     told = [png_chunks.all_texts(chunks)]
     try:

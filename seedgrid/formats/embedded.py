@@ -38,11 +38,7 @@ class Blocks:
 
 
 def read_blocks(chunks: Iterable[Chunk]) -> Blocks:
-    """Find the blocks of a file.
-
-    Raises:
-        PictureError: As `png_chunks.all_texts`.
-    """
+    """Find the blocks of a file."""
     chunks = tuple(chunks)
     texts = png_chunks.all_texts(chunks)
     packets = [text for key, text in texts if key == _XMP_KEY]

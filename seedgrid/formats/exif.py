@@ -48,11 +48,7 @@ def read_texts(data: bytes) -> dict[str, str]:
 
 
 def texts_of_block(block: bytes) -> dict[str, str]:
-    """Read the texts in a block, which may be empty.
-
-    Raises:
-        PictureError: As `read_texts`.
-    """
+    """Read the texts in a block, which may be empty."""
     try:
         tags = _Reader.of(block).tags() if block else {}
     except (struct.error, ValueError) as error:

@@ -34,9 +34,6 @@ def link_query(recipe: Recipe) -> str:
 
     Args:
         recipe: Its LoRAs are named in the prompt; digests stay out: what they mean is installed.
-
-    Returns:
-        For example `prompt=a+red+fox&seeds=7&size=512x512&…`, without a question mark.
     """
     request = ask_again(recipe)
     said = {row.name: row.text(request) for row in IN_LINKS}

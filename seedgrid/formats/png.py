@@ -108,11 +108,7 @@ def read(source: Source) -> PngRecord:
 
 
 def read_claimed(source: Source) -> PngRecord:
-    """Read what a picture says of itself, also when it was cropped or resized since.
-
-    Raises:
-        PictureError: As `read`, but for the size.
-    """
+    """Read what a picture says of itself, also when it was cropped or resized since."""
     chunks = png_chunks.split(read_bytes(source))
     size = png_chunks.header(chunks)
     record = _record(chunks)
@@ -127,11 +123,7 @@ def read_claimed(source: Source) -> PngRecord:
 
 
 def read_checked(source: Source) -> tuple[PngRecord, Pixels]:
-    """Read record and pixels, and check that they belong together.
-
-    Raises:
-        PictureError: As `read`; `picture_altered` when the pixels are not those that were written.
-    """
+    """Read record and pixels, and check that they belong together."""
     data = read_bytes(source)
     record, pixels = read(data), read_pixels(data)
     if pixels_sha256(pixels) != record.pixels_sha256:
@@ -180,11 +172,7 @@ def read_texts(source: Source) -> dict[str, str]:
 
 
 def rewrite(png: bytes, *, lineage: Lineage) -> bytes:
-    """Give a SeedGrid picture another place in the tree of choices; its pixels stay packed.
-
-    Raises:
-        PictureError: As `read`.
-    """
+    """Give a SeedGrid picture another place in the tree of choices; its pixels stay packed."""
     chunks = png_chunks.split(png)
     return _with_record(chunks, _record(chunks).model_copy(update={"lineage": lineage}))
 

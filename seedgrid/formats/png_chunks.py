@@ -67,11 +67,7 @@ def split(png: bytes) -> tuple[Chunk, ...]:
 
 
 def header(chunks: Iterable[Chunk]) -> Header:
-    """Read the size.
-
-    Raises:
-        PictureError: `picture_large` beyond 64 megapixels, `picture_damaged` for 0 pixels.
-    """
+    """Read the size."""
     data = next(iter(chunks)).data
     if len(data) != 13:
         raise PictureError("picture_damaged", reason="its header has the wrong length")
@@ -86,11 +82,7 @@ def header(chunks: Iterable[Chunk]) -> Header:
 
 
 def texts(chunks: Iterable[Chunk]) -> dict[str, str]:
-    """Read the text chunks by key; of two with one key the first counts.
-
-    Raises:
-        PictureError: As `all_texts`.
-    """
+    """Read the text chunks by key; of two with one key the first counts."""
     found: dict[str, str] = {}
     for key, value in all_texts(chunks):
         found.setdefault(key, value)
@@ -137,12 +129,7 @@ def plain_text(key: str, value: str) -> Chunk:
 
 
 def with_texts(chunks: Iterable[Chunk], wanted: Sequence[Chunk]) -> bytes:
-    """Write a PNG file with these texts right after its header; every other chunk stays as it is.
-
-    Args:
-        chunks: Of one picture.
-        wanted: Text chunks; they replace those of the same key.
-    """
+    """Write a PNG file with these texts right after its header; other chunks stay as they are."""
     keys = {_key(chunk) for chunk in wanted}
     first, *rest = chunks
     kept = [chunk for chunk in rest if chunk.kind not in _TEXT_KINDS or _key(chunk) not in keys]

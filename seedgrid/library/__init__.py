@@ -1,5 +1,8 @@
 """The library: every picture made, its lineage, and how nothing is lost.
 
+Whatever reads or writes raises `LibraryError` where the folder or the database refuses; what was
+kept before is untouched, and nothing half-written is left behind.
+
 from seedgrid.library import Library
 """
 

@@ -73,9 +73,6 @@ def inspect(storage: LibraryStorage, *, deep: bool) -> Report:
     Args:
         storage: The library's parts.
         deep: Read every file and every row; otherwise only what a killed process can leave.
-
-    Raises:
-        LibraryError: The database refuses for another reason than damage.
     """
     # Files first: a picture that is added meanwhile has its file before its row.
     names = frozenset(storage.objects.names())

@@ -44,12 +44,7 @@ _ALEMBIC: Final = threading.Lock()
 
 
 class Database:
-    """One SQLite file, shared by threads and by processes.
-
-    Args:
-        path: Made when the first transaction writes to it.
-        timeout_s: How long to wait for another process that writes.
-    """
+    """One SQLite file, shared by threads and by processes."""
 
     def __init__(self, path: Path, *, timeout_s: float) -> None:
         self.path = path
@@ -69,10 +64,6 @@ class Database:
 
         A file that was deleted or replaced lives on for those who have it open: they would read
         ghosts, and what they write would be lost.
-
-        Args:
-            mend: Makes the database usable again, or raises; told whether its file is damaged.
-            guard: Held by the one thread that mends.
         """
         self._mend, self._guard, self._file = mend, guard, _file_at(self.path)
 
@@ -94,30 +85,18 @@ class Database:
 
     @contextlib.contextmanager
     def reads(self) -> Iterator[sa.Connection]:
-        """Open a transaction that only reads: it sees one state of the whole library.
-
-        Raises:
-            LibraryError: The database refuses.
-        """
+        """Open a transaction that only reads: it sees one state of the whole library."""
         with self._transaction(self._reader) as connection:
             yield connection
 
     @contextlib.contextmanager
     def writes(self) -> Iterator[sa.Connection]:
-        """Open a transaction that has the right to write from its start; safe on disk at its end.
-
-        Raises:
-            LibraryError: The database refuses; nothing of the transaction happened.
-        """
+        """Open a transaction that may write from its start, and is safe on disk at its end."""
         with self._transaction(self._writer) as connection:
             yield connection
 
     def version(self) -> str | None:
-        """Return the version of the schema, or None for a database without any table.
-
-        Raises:
-            LibraryError: `library_damaged` for what is no database of ours.
-        """
+        """Return the version of the schema, or None for a database without any table."""
         if not self.path.exists() or self.path.stat().st_size == 0:
             return None
         with self.reads() as connection:
@@ -130,15 +109,7 @@ class Database:
         return str(found)
 
     def migrate(self, connection: sa.Connection, *, version: str = HEAD) -> None:
-        """Bring the schema to a version, inside the caller's writing transaction.
-
-        Args:
-            connection: Of `writes`.
-            version: The newest by default; tests make older libraries.
-
-        Raises:
-            LibraryError: `library_newer` when a later SeedGrid made this library.
-        """
+        """Bring the schema to a version, inside the caller's writing transaction."""
         from alembic import command, util
         from alembic.config import Config
 
@@ -152,9 +123,13 @@ class Database:
         except util.CommandError as error:
             raise LibraryError("library_newer", value=str(self.path)) from error
 
+    def rest(self) -> None:
+        """Close every connection that is not in use; the next look opens one."""
+        self._writer.dispose()
+
     def close(self) -> None:
         """Close every connection that is not in use, and forget compiled statements: 0.4 MB."""
-        self._writer.dispose()
+        self.rest()
         self._writer.clear_compiled_cache()
 
     @contextlib.contextmanager

@@ -14,11 +14,7 @@ from seedgrid.storage.files import refusals
 
 
 class FolderLock:
-    """Held by one process, and by one of its threads; that may hold it again.
-
-    Attributes:
-        guard: Held by the thread that holds the folder.
-    """
+    """Held by one process, and by one of its threads; that may hold it again."""
 
     def __init__(self, folder: Path, *, timeout_s: float) -> None:
         self.guard = threading.RLock()
@@ -27,11 +23,7 @@ class FolderLock:
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Hold it in the block.
-
-        Raises:
-            LibraryError: `library_locked` when another process goes on holding it.
-        """
+        """Hold it in the block."""
         with self.guard, refusals(Path(self._lock.lock_file)):
             try:
                 self._lock.acquire()

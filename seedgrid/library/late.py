@@ -69,6 +69,11 @@ class LateLibrary(Library):
         if self._is_made:
             super().close()
 
+    def rest(self) -> None:
+        """Let go of what looks hold, also while somebody looks or writes."""
+        if self._is_made:
+            self._storage.database.rest()
+
     def forget(self) -> None:
         """Begin anew: its folder is about to be deleted."""
         with _OPENING:

@@ -69,11 +69,7 @@ class MarksFile:
         self._known = (0, 0)  # The file's number and size when it was last looked at.
 
     def append(self, changes: Iterable[Change]) -> None:
-        """Write changes; when this returns they are on the disk.
-
-        Raises:
-            LibraryError: The folder refuses; none of the changes counts.
-        """
+        """Write changes; when this returns they are on the disk."""
         lines = [_line(picture_id, change) for picture_id, change in changes]
         if not lines:
             return
@@ -95,20 +91,12 @@ class MarksFile:
                 sync_folder(self.path.parent)
 
     def compact(self, history: History) -> None:
-        """Write the file anew: what its lines add up to, without those that are damaged.
-
-        Raises:
-            LibraryError: The folder refuses; the old file stays.
-        """
+        """Write the file anew: what its lines add up to, without those that are damaged."""
         lines = [_line(picture_id, _said(marks)) for picture_id, marks in history.marks.items()]
         write_atomically(self.path, "".join(lines).encode())
 
     def read(self) -> History:
-        """Return what the lines add up to.
-
-        Raises:
-            LibraryError: The file is there and cannot be read.
-        """
+        """Return what the lines add up to."""
         marks: dict[str, Marks] = {}
         num_damaged = 0
         with refusals(self.path):
@@ -128,9 +116,6 @@ class MarksFile:
         """Tell whether a picture was deleted for good.
 
         Asked at every picture that is added, so only what is new in the file is read.
-
-        Raises:
-            LibraryError: The file is there and cannot be read.
         """
         with self._guard, refusals(self.path):
             if not self.path.exists():

@@ -30,9 +30,6 @@ def mend(storage: LibraryStorage, report: Report) -> None:
     """Put right what a report names; the caller holds the library's lock.
 
     A damaged database is not mended but made again: `opening.rebuild`.
-
-    Raises:
-        LibraryError: The folder or the database refuses; mending again goes on from there.
     """
     if report.is_clean:
         return

@@ -39,14 +39,7 @@ class Objects:
         return self.folder / file_sha256[:2] / f"{file_sha256}.png"
 
     def put(self, data: bytes) -> str:
-        """Write a file; when this returns it is on the disk.
-
-        Returns:
-            The SHA-256 of `data`.
-
-        Raises:
-            LibraryError: The folder refuses; nothing is left behind.
-        """
+        """Write a file; when this returns it is on the disk."""
         file_sha256 = hashlib.sha256(data).hexdigest()
         path = self.path(file_sha256)
         session = self.open_session()
@@ -68,11 +61,7 @@ class Objects:
         return data if hashlib.sha256(data).hexdigest() == file_sha256 else None
 
     def remove(self, file_sha256: str) -> None:
-        """Delete a file for good.
-
-        Raises:
-            LibraryError: The folder refuses.
-        """
+        """Delete a file for good."""
         path = self.path(file_sha256)
         with refusals(path):
             if path.exists():
@@ -112,11 +101,7 @@ class Objects:
         return next(self.names(), None) is None
 
     def open_session(self) -> Path:
-        """Return this process's folder for unfinished files, locked as long as it lives.
-
-        Raises:
-            LibraryError: The folder refuses.
-        """
+        """Return this process's folder for unfinished files, locked as long as it lives."""
         with self._guard:
             with refusals(self._sessions):
                 if self._session is not None and not self._session[0].is_dir():

@@ -24,14 +24,7 @@ _log = logging.getLogger(__name__)
 
 
 def open_storage(storage: LibraryStorage) -> tuple[Notice, ...]:
-    """Make sure that the library can be used.
-
-    Returns:
-        What the artist should know: that the library was rebuilt, or mended after a crash.
-
-    Raises:
-        LibraryError: The folder or the database refuses, or a later SeedGrid made it.
-    """
+    """Make sure that the library can be used."""
     make_folder(storage.folder)
     notices: list[Notice] = []
     if _version(storage) != HEAD:
@@ -44,11 +37,7 @@ def open_storage(storage: LibraryStorage) -> tuple[Notice, ...]:
 
 
 def open_again(storage: LibraryStorage, *, is_damaged: bool) -> tuple[Notice, ...]:
-    """Make a library usable whose files were deleted, replaced or overwritten while it was open.
-
-    Raises:
-        LibraryError: As `open_storage`.
-    """
+    """Make a library usable whose files were deleted, replaced or overwritten while it was open."""
     make_folder(storage.folder)
     storage.forget_secret()
     if is_damaged:
@@ -63,9 +52,6 @@ def rebuild(storage: LibraryStorage) -> Notice:
     """Move the database aside and make it again from the PNG files and the marks.
 
     The caller holds the library's lock.
-
-    Raises:
-        LibraryError: The folder refuses; the next start tries again.
     """
     with storage.database.made_anew():
         return _rebuilt(storage)
@@ -84,11 +70,7 @@ def _rebuilt(storage: LibraryStorage) -> Notice:
 
 
 def repair(storage: LibraryStorage, report: Report) -> None:
-    """Put right what a deep look found, a damaged database too; the caller holds the lock.
-
-    Raises:
-        LibraryError: The folder or the database refuses.
-    """
+    """Put right what a deep look found, a damaged database too; the caller holds the lock."""
     if report.database:
         rebuild(storage)
         report = checkup.inspect(storage, deep=True)

@@ -153,13 +153,7 @@ def _filters(wanted: Search, columns: Columns) -> list[sa.ColumnElement[bool]]:
 
 
 class _Order:
-    """An order of rows, and where a page goes on in it.
-
-    Args:
-        number: Of a row; every order ends with it.
-        sort: See `Sort`.
-        key: What comes before the number, if anything does.
-    """
+    """An order of rows, and where a page goes on in it."""
 
     def __init__(
         self, number: sa.ColumnElement[Any], sort: Sort, key: sa.ColumnElement[Any] | None

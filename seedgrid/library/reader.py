@@ -38,11 +38,7 @@ class LibraryReader:
         self._left_a_trace = False
 
     def get(self, picture_id: str) -> Entry:
-        """Return the picture with this id, also from the trash, also when its file is lost.
-
-        Raises:
-            InputError: `picture_unknown`.
-        """
+        """Return the picture with this id, also from the trash, also when its file is lost."""
         found = self._entries_where(PICTURES.c.picture_id == picture_id)
         if not found:
             raise InputError("picture_unknown", field="picture", value=picture_id[:80])
@@ -53,9 +49,6 @@ class LibraryReader:
 
         Args:
             text: At least 4 hexadecimal digits; of several pictures of one recipe the newest.
-
-        Raises:
-            InputError: `picture_unknown`, or `picture_ambiguous` when several begin so.
         """
         wanted = text.strip().lower()
         if len(wanted) < MIN_ID_DIGITS:
@@ -75,9 +68,6 @@ class LibraryReader:
 
         Only what this library painted, or verified here, is a memory: a file from elsewhere may
         claim any pixels for a recipe.
-
-        Returns:
-            By recipe id; one that is not known is not in it.
         """
         with self._storage.database.reads() as connection:
             known = queries.known_recipes(connection, recipe_ids, passport_digest)
@@ -184,11 +174,7 @@ class LibraryReader:
         return Page(entries=self._entries(rows), after=last, times=times)
 
     def equals(self, picture_id: str) -> tuple[Entry, ...]:
-        """Return a picture and all with its recipe and pixels; those in the trash only if it is.
-
-        Raises:
-            InputError: `picture_unknown`.
-        """
+        """Return a picture and all with its recipe and pixels; those in the trash only if it is."""
         with self._storage.database.reads() as connection:
             rows = queries.equal_rows(connection, picture_id)
         if not rows:

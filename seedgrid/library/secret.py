@@ -27,12 +27,7 @@ _OWNER_ALONE: Final = 0o600
 
 
 class Secret:
-    """The key of a library; it is made when the first picture is sealed.
-
-    Args:
-        path: Of the file.
-        held: Holds the library's lock, so that two processes do not make two keys.
-    """
+    """The key of a library; it is made when the first picture is sealed."""
 
     def __init__(self, path: Path, held: Callable[[], AbstractContextManager[None]]) -> None:
         self._path = path
@@ -40,19 +35,11 @@ class Secret:
         self._key = ""
 
     def seal(self, picture: Entry | Picture) -> str:
-        """Return the seal of a picture, 64 hexadecimal digits.
-
-        Raises:
-            LibraryError: There is no key yet and the folder refuses.
-        """
+        """Return the seal of a picture, 64 hexadecimal digits."""
         return _sealed(self._known() or self._made(), picture)
 
     def follow(self, older: Secret) -> None:
-        """Go on with an older one's key where the file is gone, so that its seals stay good.
-
-        Raises:
-            LibraryError: The folder refuses.
-        """
+        """Go on with an older one's key where the file is gone, so that its seals stay good."""
         with self._held():
             if older._key and not self._known():
                 self._write(older._key)

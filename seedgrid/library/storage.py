@@ -37,11 +37,7 @@ File = tuple[bytes, Entry]
 
 @dataclass(frozen=True, kw_only=True)
 class LibraryStorage:
-    """What a library keeps its pictures in: files, rows and marks.
-
-    Attributes:
-        lock: Held around migration, repair and deletion.
-    """
+    """What a library keeps its pictures in: files, rows and marks."""
 
     folder: Path
     objects: Objects
@@ -110,11 +106,7 @@ class LibraryStorage:
         return replace(entry, checked=any(self.secret.fits(entry, seal) for seal in seals))
 
     def written(self, picture: Picture) -> File:
-        """Write a picture that was painted here as a sealed file; it need not be read again.
-
-        Raises:
-            LibraryError: There is no key for the seal yet and the folder refuses.
-        """
+        """Write a picture that was painted here as a sealed file; it need not be read again."""
         data = png.encode(picture, seal=self.secret.seal(picture))
         file_sha256 = hashlib.sha256(data).hexdigest()
         entry = Entry(
@@ -163,9 +155,6 @@ class LibraryStorage:
         """Keep PNG files of ours, all rows or none; when this returns they are safe.
 
         Most of the time it waits for the disk, so it waits for all files together.
-
-        Raises:
-            LibraryError: The folder or the database refuses.
         """
         contents = [data for data, _ in files]
         in_threads(self.objects.put, contents)
@@ -198,11 +187,7 @@ class LibraryStorage:
             self.marks.append([(lost.id, {"lost": False})])
 
     def _insert(self, connection: sa.Connection, entries: Sequence[Entry]) -> tuple[Entry, ...]:
-        """Write the rows of files that are on the disk; another process may have done so already.
-
-        Raises:
-            InputError: `picture_twice` when another file has a picture's id.
-        """
+        """Write the rows of files on the disk, where no other process has done so already."""
         statement = ENTRIES.where(PICTURES.c.picture_id.in_([entry.id for entry in entries]))
         rows = connection.execute(statement).mappings().all()
         there = {row["picture_id"]: self.read(row) for row in rows}
@@ -220,10 +205,6 @@ class LibraryStorage:
         self, picture_ids: Sequence[str], said: Callable[[Entry], Mapping[str, MarkValue]]
     ) -> tuple[Entry, ...]:
         """Change marks of pictures, all of them or none.
-
-        Args:
-            picture_ids: The pictures.
-            said: Tells of each which marks become what.
 
         Raises:
             InputError: `picture_unknown`.
@@ -283,11 +264,7 @@ class LibraryStorage:
         return self.read(row)
 
     def set_aside(self, path: Path) -> None:
-        """Move a damaged file out of the way into `damaged/`; nothing is thrown away.
-
-        Raises:
-            LibraryError: The folder refuses.
-        """
+        """Move a damaged file out of the way into `damaged/`; nothing is thrown away."""
         if not path.exists():
             return
         aside = self.folder / "damaged"

@@ -46,10 +46,6 @@ class Library(LibraryReader):
     A change of marks is made to all of the pictures that it names, or to none: an `InputError`
     (`picture_unknown`) or a `LibraryError` leaves everything as it was.
 
-    Args:
-        folder: Made if it is not there.
-        busy_timeout_s: How long to wait for another process that writes.
-
     Attributes:
         notices: What happened at the start that the artist should know.
 
@@ -113,11 +109,7 @@ class Library(LibraryReader):
         return self.add_together([picture])[0]
 
     def add_together(self, pictures: Sequence[Picture]) -> tuple[Entry, ...]:
-        """Keep a few pictures, all or none; the disk is waited for once and not for each.
-
-        Raises:
-            LibraryError: As `add`.
-        """
+        """Keep a few pictures, all or none; the disk is waited for once and not for each."""
         return self._add(*in_threads(self._storage.written, pictures))
 
     def add_png(self, data: bytes) -> Entry:
@@ -149,14 +141,7 @@ class Library(LibraryReader):
         return self._add(*files)
 
     def keep_start(self, pixels: Pixels) -> str:
-        """Keep a picture to begin others from.
-
-        Returns:
-            The SHA-256 of its pixels.
-
-        Raises:
-            LibraryError: The folder refuses.
-        """
+        """Keep a picture to begin others from; return the SHA-256 of its pixels."""
         return starts.keep(self.starts, pixels)
 
     def confirm(self, picture_id: str) -> Entry:
@@ -201,26 +186,13 @@ class Library(LibraryReader):
     def empty_trash(self) -> int:
         """Delete what is in the trash for good, rows and files.
 
-        Returns:
-            How many pictures there were.
-
         Raises:
             LibraryError: What is not yet deleted is deleted at the next start.
         """
         return len(self._delete_trashed())
 
     def check(self, *, repair: bool = False) -> Report:
-        """Read every file and every row, and say what is wrong.
-
-        Args:
-            repair: Put it right as well: afterwards a check finds nothing.
-
-        Returns:
-            What was found, before any repair.
-
-        Raises:
-            LibraryError: The folder or the database refuses.
-        """
+        """Read every file and every row, say what was wrong, and put it right if it shall be."""
         report = checkup.inspect(self._storage, deep=True)
         if repair and not report.is_clean:
             with self._traced(), self._storage.lock.held():
@@ -228,11 +200,7 @@ class Library(LibraryReader):
         return report
 
     def file_of(self, picture_id: str) -> Path | None:
-        """Return where a picture's file is, without a look at the rows if it was just added.
-
-        Returns:
-            None when there is no such picture; a file that is gone meanwhile is not there.
-        """
+        """Return where a picture's file is, without a look at the rows if it was just added."""
         path = self._just_added.get(picture_id)
         if path is not None and path.is_file():
             return path

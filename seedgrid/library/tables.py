@@ -121,13 +121,7 @@ class DamagedRowError(Exception):
 
 
 def insert(connection: sa.Connection, *entries: Entry, number: int | None = None) -> None:
-    """Write entries as new rows, with their recipes and passports.
-
-    Args:
-        connection: Inside a writing transaction.
-        entries: Their files are on the disk.
-        number: The place of a single one among all, as it was before; the newest by default.
-    """
+    """Write entries as new rows, with their recipes and passports."""
     if not entries:
         return
     insert_values(connection, *entries)

@@ -69,11 +69,7 @@ class Taken:
 
 
 def take_in(library: Library, paths: Iterable[Path]) -> Iterator[Taken]:
-    """Take in every picture of these files, folders and bundles, one after the other.
-
-    Raises:
-        LibraryError: The library refuses; what was told before is safe.
-    """
+    """Take in every picture of these files, folders and bundles, one after the other."""
     for path in paths:
         try:
             yield from _take_path(library, path.expanduser())

@@ -73,11 +73,7 @@ class Item:
 
 
 class FirstModel(BaseModel):
-    """A good model to begin a family with; see `first_models.json` for where the figures come from.
-
-    Attributes:
-        gated: Whether its author asks for an agreement first.
-    """
+    """A good model to begin a family with; `first_models.json` says where the figures are from."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

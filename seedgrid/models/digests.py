@@ -35,9 +35,6 @@ def files_digest(files: Mapping[str, Path], *, anew: bool = False) -> str:
 
     Returns:
         64 hexadecimal digits, from the digests and names in the order of the names.
-
-    Raises:
-        OSError: A file cannot be read.
     """
     digests = _file_digests(list(files.values()), anew=anew)
     lines = [f"{digests[path]}  {name}\n" for name, path in sorted(files.items())]
@@ -56,15 +53,7 @@ def known_digest(files: Mapping[str, Path]) -> str | None:
 
 
 def file_digest(path: Path, *, anew: bool = False) -> str:
-    """Return a file's own SHA-256, 64 hexadecimal digits.
-
-    Args:
-        path: Where it lies.
-        anew: As in `files_digest`.
-
-    Raises:
-        OSError: It cannot be read.
-    """
+    """Return a file's own SHA-256, 64 hexadecimal digits."""
     return _file_digests([path], anew=anew)[path]
 
 

@@ -157,11 +157,7 @@ class Downloads:
                     job.state = "stopped"
 
     def discard(self, hub_id: str) -> None:
-        """Forget a download that does not go on, and delete what has come of it.
-
-        Raises:
-            ModelError: `download_busy`.
-        """
+        """Forget a download that does not go on, and delete what has come of it."""
         name = read_download(hub_id)[0]
         with self._changed:
             job = self._jobs.get(hub_id)

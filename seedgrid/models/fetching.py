@@ -43,10 +43,6 @@ Watch = Callable[[int], None]
 def fetch(model: HubModel, watch: Watch) -> None:
     """Fetch what is missing of a model; what is there already is not fetched again.
 
-    Args:
-        model: As `hub.ask` describes it.
-        watch: See `Watch`.
-
     Raises:
         ModelError: `download_room` before anything is fetched; `download_digest` when other bytes
             came than the hub says; `download_busy`; as `hub.refused`.
@@ -75,15 +71,7 @@ def _beyond(num_bytes: int, watch: Watch) -> Watch:
 
 
 def fetch_configurations(model: HubModel, folder: Path) -> None:
-    """Fetch what a single file lacks, its family's configurations and tokenizer: a few megabytes.
-
-    Args:
-        model: The family's own, as `hub.ask` describes it.
-        folder: Where they shall lie; it is there whole or not at all.
-
-    Raises:
-        ModelError: As `fetch`.
-    """
+    """Fetch what a single file lacks: its family's configurations and tokenizer, a few MB."""
     aside = folder.with_name(f".{folder.name}{UNFINISHED}")
     small = [file for file in model.files if not file.name.endswith(".safetensors")]
     with _alone(model.id), translated(model.id):
@@ -140,11 +128,7 @@ def _alone(hub_id: str) -> Iterator[None]:
 
 
 def check_room(model: str, folder: Path, wanted: int) -> None:
-    """Make sure that so many bytes of a model find room where they will lie.
-
-    Raises:
-        ModelError: `download_room`.
-    """
+    """Make sure that so many bytes of a model find room where they will lie."""
     there = nearest_folder(folder)
     free = shutil.disk_usage(there).free
     if wanted and wanted + RESERVE_BYTES > free:

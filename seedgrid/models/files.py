@@ -34,6 +34,13 @@ _LIBRARIES: Final = frozenset({"diffusers", "transformers", "stable_diffusion"})
 WITHOUT_WEIGHTS: Final = re.compile(r"Tokenizer|Scheduler|Processor|FeatureExtractor")
 _DIGESTED_SUFFIXES: Final = (".json", ".txt", ".model", ".safetensors")
 _LORA_MARKS: Final = ("lora", "lokr", "hada")
+_BYTES: Final = {
+    **dict.fromkeys(("BOOL", "U8", "I8", "F8_E4M3", "F8_E5M2"), 1),
+    **dict.fromkeys(("U16", "I16", "F16", "BF16"), 2),
+    **dict.fromkeys(("U32", "I32", "F32"), 4),
+    **dict.fromkeys(("U64", "I64", "F64"), 8),
+}
+"""A value of each number format of safetensors whose values fill whole bytes."""
 VARIANT: Final = re.compile(r"\.(fp16|bf16|fp32|non_ema)(?:[.-])")
 
 
@@ -59,20 +66,12 @@ class ModelFiles:
     checkpoint: Path | None = None
 
     def digest(self, *, anew: bool = False) -> str:
-        """Return the SHA-256 over weights and configurations, in order of their names.
-
-        Args:
-            anew: Read every byte, whatever is remembered of the files.
-        """
+        """Return the SHA-256 over weights and configurations, in order of their names."""
         return files_digest(self.files, anew=anew)
 
 
 def read_folder(folder: Path, *, needs_weights: bool = True) -> ModelFiles:
     """Check a model's folder.
-
-    Args:
-        folder: In the diffusers layout.
-        needs_weights: False when only its configurations will be used.
 
     Raises:
         ModelError: `model_not_one` without a readable `model_index.json`, `model_family`,
@@ -106,11 +105,7 @@ def read_folder(folder: Path, *, needs_weights: bool = True) -> ModelFiles:
 
 
 def _check_paints_from_noise(family: Family, configs: Configs, folder: Path) -> None:
-    """Refuse a denoiser that takes a picture and a mask beside the noise, nine channels in all.
-
-    Raises:
-        ModelError: `model_inpainting`.
-    """
+    """Refuse a denoiser that takes a picture and a mask beside the noise, nine channels in all."""
     denoiser, vae = configs.get(family.denoiser, {}), configs.get("vae", {})
     takes, has = denoiser.get("in_channels"), vae.get("latent_channels")
     if (
@@ -164,6 +159,9 @@ def _end_of(entry: dict[str, Any]) -> int:
         type(number) is int and number >= 0 for number in (start, end, *entry["shape"])
     ):
         raise ValueError(entry)
+    width = _BYTES.get(entry["dtype"])
+    if width is not None and math.prod(entry["shape"]) * width != end - start:
+        raise ValueError(entry)
     return int(end)
 
 
@@ -188,11 +186,7 @@ def _read_json(path: Path, folder: Path) -> dict[str, Any]:
 
 
 def family_of(index: dict[str, Any], folder: Path) -> Family:
-    """Return the family that a model's index names.
-
-    Raises:
-        ModelError: `model_code`, or `model_family`.
-    """
+    """Return the family that a model's index names."""
     name = index.get("_class_name")
     if isinstance(name, list):  # diffusers' form for a pipeline that comes with its own code.
         raise ModelError("model_code", value=folder.name, file=INDEX)

@@ -109,9 +109,6 @@ def read_download(text: str) -> tuple[str | None, str | None, str]:
 def ask(hub_id: str) -> HubModel:
     """Ask the hub once what a model, or a LoRA, consists of.
 
-    Args:
-        hub_id: `org/name`, or `org/name@revision`; of a LoRA also `org/name/FILE`.
-
     Raises:
         ModelError: `model_name`; `model_not_one`, `model_family`, `model_code` or `model_pickle`
             for what could not be loaded; `lora_which` where there are several LoRAs; `download_…`
@@ -202,11 +199,7 @@ def host() -> str:
 
 @contextlib.contextmanager
 def translated(hub_id: str) -> Iterator[None]:
-    """Turn whatever the hub's client raises in the block into one of our sentences.
-
-    Raises:
-        ModelError: As `refused` says.
-    """
+    """Turn whatever the hub's client raises in the block into one of our sentences."""
     try:
         yield
     except SeedGridError:

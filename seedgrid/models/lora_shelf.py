@@ -82,11 +82,7 @@ def describe_lora(path: Path) -> LoraItem:
 
 
 def check_free(model: HubModel) -> None:
-    """Make sure that no other LoRA has the name that one of the hub would get.
-
-    Raises:
-        ModelError: `model_there`.
-    """
+    """Make sure that no other LoRA has the name that one of the hub would get."""
     place = _place(model)
     if place.exists() and file_digest(place) != model.files[0].digest:
         raise ModelError("model_there", value=place.name)
@@ -112,11 +108,7 @@ def keep_fetched(model: HubModel) -> Path:
 
 
 def delete_lora(name: str) -> int:
-    """Delete a LoRA that was fetched or dropped here, and return how many bytes that freed.
-
-    Raises:
-        ModelError: `model_missing`; `model_kept` for what lies in somebody's own folder.
-    """
+    """Delete a LoRA that was fetched or dropped here, and return how many bytes that freed."""
     for path in known_loras():
         if path.stem == name:
             if not is_own(path):

@@ -29,11 +29,7 @@ _SOURCES: Final = "lora_sources"
 
 @dataclass(frozen=True, kw_only=True)
 class LoraFile:
-    """A LoRA that is on this machine.
-
-    Attributes:
-        id: What recipes call it: the file's name without its ending.
-    """
+    """A LoRA that is on this machine."""
 
     id: str
     path: Path
@@ -65,11 +61,7 @@ def find_lora(name: str) -> LoraFile:
 
 
 def check_offered(name: str) -> None:
-    """Refuse a LoRA that the owner of a public page does not offer, whether it is here or not.
-
-    Raises:
-        InputError: `lora_not_offered`, by the prompt.
-    """
+    """Refuse a LoRA that the owner of a public page does not offer, whether it is here or not."""
     name = name.removesuffix(SUFFIX)
     if not is_offered(name, source_of(name)):
         raise InputError("lora_not_offered", field="prompt", value=name[:80])
@@ -122,15 +114,7 @@ def source_of(name: str) -> str:
 
 
 def recorded_lora(lora: Lora, *, anew: bool = False) -> Path:
-    """Return the very file that a recipe names: the same name and the same weights.
-
-    Args:
-        lora: As the recipe names it.
-        anew: Read every byte, whatever is remembered of the files.
-
-    Raises:
-        ModelError: `lora_missing`, or `lora_changed` when the name now means other weights.
-    """
+    """Return the very file that a recipe names: the same name and the same weights."""
     paths = [path for path in _known(lora.id) if path.is_file()]
     if not paths:
         raise ModelError("lora_missing", value=lora.id)

@@ -30,14 +30,6 @@ def check_room(model: str, num_parameters: int, dtype: DType) -> None:
 
     The system would end the whole program otherwise. What is let go for it does not count: another
     model leaves before this one is read.
-
-    Args:
-        model: What recipes call it.
-        num_parameters: Of all its weights.
-        dtype: The number format that they are read into.
-
-    Raises:
-        ModelError: `model_memory`.
     """
     wanted = weights_bytes(num_parameters, dtype)
     own = int(psutil.virtual_memory().total + psutil.swap_memory().total)

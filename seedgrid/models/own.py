@@ -60,9 +60,6 @@ def taking(name: str) -> Iterator[Path]:
 
     A LoRA is known by its tensors, and kept among LoRAs.
 
-    Args:
-        name: What it is called.
-
     Raises:
         ModelError: As `place_for`; `model_damaged` or `model_unrecognised` for what is neither a
             LoRA nor a whole model of a family that is known: nothing is kept.
@@ -85,13 +82,6 @@ def taking(name: str) -> Iterator[Path]:
 
 def delete(hub_id: str, path: Path) -> int:
     """Delete a model from the disk.
-
-    Args:
-        hub_id: What recipes call it.
-        path: Its folder or file.
-
-    Returns:
-        How many bytes that freed.
 
     Raises:
         ModelError: `model_kept`: it is bundled, or in a folder of somebody's own; `download_busy`.

@@ -39,12 +39,7 @@ _PLACES: Final = "places"
 
 @dataclass(frozen=True, kw_only=True)
 class Model:
-    """A model that is on this machine.
-
-    Attributes:
-        id: What recipes call it.
-        revision: The hub's commit, or `"local"`.
-    """
+    """A model that is on this machine."""
 
     id: str
     revision: str
@@ -52,11 +47,7 @@ class Model:
 
     @cached_property
     def files(self) -> ModelFiles:
-        """The checked files.
-
-        Raises:
-            ModelError: The model is damaged, or not safe to load.
-        """
+        """The checked files."""
         if self.path.is_dir():
             return read_folder(self.path)
         source = configuration_source(self.path)

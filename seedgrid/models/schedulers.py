@@ -18,13 +18,13 @@ CPU generator. Not offered, and why:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Final
 
 from seedgrid.models.families import Family, Sampling
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Scheduler:
     """One name of the table.
 
@@ -40,6 +40,7 @@ class Scheduler:
     name: str
     scheduler_class: str
     changes: Mapping[str, Any] = field(default_factory=dict)
+    _: KW_ONLY
     samplings: tuple[Sampling, ...] = ("noise",)
     max_steps: int | None = None
     variance_exploding: bool = False
@@ -55,95 +56,31 @@ _FLOW: Final = {"use_flow_sigmas": True, "prediction_type": "flow_prediction"}
 _BOTH: Final[tuple[Sampling, ...]] = ("noise", "unscaled")
 
 _ALL: Final = (
+    Scheduler("DDIM", "DDIMScheduler", samplings=("noise", "unscaled", "implicit")),
+    Scheduler("DDPM", "DDPMScheduler", samplings=_BOTH),
+    Scheduler("PNDM", "PNDMScheduler"),
+    Scheduler("Euler", "EulerDiscreteScheduler", _NO_KARRAS, variance_exploding=True),
+    Scheduler("Euler a", "EulerAncestralDiscreteScheduler", variance_exploding=True),
+    Scheduler("Heun", "HeunDiscreteScheduler", _NO_KARRAS, variance_exploding=True),
+    Scheduler("DPM2", "KDPM2DiscreteScheduler", _NO_KARRAS, variance_exploding=True),
+    Scheduler("DPM2 a", "KDPM2AncestralDiscreteScheduler", _NO_KARRAS, variance_exploding=True),
+    Scheduler("DPM++ 2M", "DPMSolverMultistepScheduler", _DPM | _NO_KARRAS, samplings=_BOTH),
+    Scheduler("DPM++ 2M Karras", "DPMSolverMultistepScheduler", _DPM | _KARRAS),
+    Scheduler("DPM++ 2M SDE", "DPMSolverMultistepScheduler", _SDE | _NO_KARRAS, samplings=_BOTH),
+    Scheduler("DPM++ 2M SDE Karras", "DPMSolverMultistepScheduler", _SDE | _KARRAS),
+    Scheduler("DPM++ SDE", "DPMSolverSinglestepScheduler", _SDE | _NO_KARRAS | _SINGLE),
+    Scheduler("DPM++ SDE Karras", "DPMSolverSinglestepScheduler", _SDE | _KARRAS | _SINGLE),
+    Scheduler("DEIS", "DEISMultistepScheduler", _NO_KARRAS),
+    Scheduler("UniPC", "UniPCMultistepScheduler", _NO_KARRAS),
+    Scheduler("LCM", "LCMScheduler", samplings=("consistency", "noise"), max_steps=50),
+    Scheduler("Flow Euler", "FlowMatchEulerDiscreteScheduler", samplings=("flow",)),
     Scheduler(
-        name="DDIM",
-        scheduler_class="DDIMScheduler",
-        samplings=("noise", "unscaled", "implicit"),
-    ),
-    Scheduler(name="DDPM", scheduler_class="DDPMScheduler", samplings=_BOTH),
-    Scheduler(name="PNDM", scheduler_class="PNDMScheduler"),
-    Scheduler(
-        name="Euler",
-        scheduler_class="EulerDiscreteScheduler",
-        changes=_NO_KARRAS,
-        variance_exploding=True,
-    ),
-    Scheduler(
-        name="Euler a", scheduler_class="EulerAncestralDiscreteScheduler", variance_exploding=True
-    ),
-    Scheduler(
-        name="Heun",
-        scheduler_class="HeunDiscreteScheduler",
-        changes=_NO_KARRAS,
-        variance_exploding=True,
-    ),
-    Scheduler(
-        name="DPM2",
-        scheduler_class="KDPM2DiscreteScheduler",
-        changes=_NO_KARRAS,
-        variance_exploding=True,
-    ),
-    Scheduler(
-        name="DPM2 a",
-        scheduler_class="KDPM2AncestralDiscreteScheduler",
-        changes=_NO_KARRAS,
-        variance_exploding=True,
-    ),
-    Scheduler(
-        name="DPM++ 2M",
-        scheduler_class="DPMSolverMultistepScheduler",
-        changes=_DPM | _NO_KARRAS,
-        samplings=_BOTH,
-    ),
-    Scheduler(
-        name="DPM++ 2M Karras",
-        scheduler_class="DPMSolverMultistepScheduler",
-        changes=_DPM | _KARRAS,
-    ),
-    Scheduler(
-        name="DPM++ 2M SDE",
-        scheduler_class="DPMSolverMultistepScheduler",
-        changes=_SDE | _NO_KARRAS,
-        samplings=_BOTH,
-    ),
-    Scheduler(
-        name="DPM++ 2M SDE Karras",
-        scheduler_class="DPMSolverMultistepScheduler",
-        changes=_SDE | _KARRAS,
-    ),
-    Scheduler(
-        name="DPM++ SDE",
-        scheduler_class="DPMSolverSinglestepScheduler",
-        changes=_SDE | _NO_KARRAS | _SINGLE,
-    ),
-    Scheduler(
-        name="DPM++ SDE Karras",
-        scheduler_class="DPMSolverSinglestepScheduler",
-        changes=_SDE | _KARRAS | _SINGLE,
-    ),
-    Scheduler(name="DEIS", scheduler_class="DEISMultistepScheduler", changes=_NO_KARRAS),
-    Scheduler(name="UniPC", scheduler_class="UniPCMultistepScheduler", changes=_NO_KARRAS),
-    Scheduler(
-        name="LCM",
-        scheduler_class="LCMScheduler",
-        samplings=("consistency", "noise"),
-        max_steps=50,
-    ),
-    Scheduler(
-        name="Flow Euler", scheduler_class="FlowMatchEulerDiscreteScheduler", samplings=("flow",)
-    ),
-    Scheduler(
-        name="Flow DPM++ 2M",
-        scheduler_class="DPMSolverMultistepScheduler",
-        changes=_DPM | _NO_KARRAS | _FLOW,
+        "Flow DPM++ 2M",
+        "DPMSolverMultistepScheduler",
+        _DPM | _NO_KARRAS | _FLOW,
         samplings=("flow",),
     ),
-    Scheduler(
-        name="Flow UniPC",
-        scheduler_class="UniPCMultistepScheduler",
-        changes=_NO_KARRAS | _FLOW,
-        samplings=("flow",),
-    ),
+    Scheduler("Flow UniPC", "UniPCMultistepScheduler", _NO_KARRAS | _FLOW, samplings=("flow",)),
 )
 
 TABLE: Final[dict[str, Scheduler]] = {scheduler.name: scheduler for scheduler in _ALL}

@@ -39,15 +39,7 @@ def configuration_source(path: Path) -> str | Path:
 
 
 def read_single_file(path: Path, configurations: Path) -> ModelFiles:
-    """Check a single file.
-
-    Args:
-        path: The checkpoint.
-        configurations: A folder in the diffusers layout; its weights, if any, are not used.
-
-    Raises:
-        ModelError: The file or a configuration is damaged.
-    """
+    """Check a single file."""
     files = read_folder(configurations, needs_weights=False)
     small = {
         f"configurations/{name}": file

@@ -9,8 +9,9 @@ spandrel finds out when it is loaded. Needs no torch.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from seedgrid.core.errors import InputError, ModelError
 from seedgrid.core.names import is_folder_name
@@ -25,6 +26,8 @@ FOLDER: Final = "upscalers"
 
 _PLACES: Final = "upscalers"
 _KERNEL_DIMENSIONS: Final = 4
+_MAX_TENSORS: Final = 20_000
+"""The largest known have some 3,000; spandrel's time to look at them grows with their number."""
 _COPIES: Final = 3
 """So many results of one layer were seen in memory together, at the most."""
 
@@ -68,11 +71,7 @@ def known_upscalers() -> tuple[str, ...]:
 
 
 def check_offered(name: str) -> None:
-    """Refuse a network that the owner of a public page does not offer, whether it is here or not.
-
-    Raises:
-        InputError: `upscaler_not_offered`.
-    """
+    """Refuse a network that a public page does not offer, whether it is here or not."""
     if not is_offered(name):
         raise InputError("upscaler_not_offered", field="upscaler", value=name[:80])
 
@@ -126,6 +125,12 @@ def _checked(path: Path) -> Upscaler:
         header = read_header(path, path.name)
     except ModelError as error:
         raise ModelError("upscaler_damaged", value=path.name) from error
-    if not header or is_lora(header) or not is_folder_name(path.stem):
+    is_network = 0 < len(header) <= _MAX_TENSORS and not is_lora(header)
+    if not is_network or _has_empty(header) or not is_folder_name(path.stem):
         raise ModelError("upscaler_damaged", value=path.name)
     return Upscaler(id=path.stem, weights_sha256=file_digest(path))
+
+
+def _has_empty(header: Mapping[str, Any]) -> bool:
+    """Tell whether a tensor has no values: its shape may then say anything, and a layer follow."""
+    return any(0 in entry["shape"] for entry in header.values())

@@ -79,11 +79,7 @@ def open_atomically(
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder and its parents, each of them safe on disk.
-
-    Raises:
-        LibraryError: As `write_atomically`.
-    """
+    """Make a folder and its parents, each of them safe on disk."""
     with refusals(path):
         missing = takewhile(lambda folder: not folder.exists(), (path, *path.parents))
         for folder in reversed(tuple(missing)):
@@ -97,13 +93,6 @@ def check_room(folder: Path, num_bytes: int) -> None:
     """Make sure that so much can be written, before anybody waits for what would be lost.
 
     What is free now may be taken by others meanwhile: writing still tells of a full disk.
-
-    Args:
-        folder: There.
-        num_bytes: About as much as is to be written; some is asked for beside it.
-
-    Raises:
-        LibraryError: `disk_low`, or the folder refuses.
     """
     with refusals(folder):
         free = shutil.disk_usage(folder).free
@@ -141,11 +130,7 @@ def sync_folder(folder: Path) -> None:
 
 @contextlib.contextmanager
 def refusals(path: Path) -> Iterator[None]:
-    """Turn what the operating system refuses inside the block into one `LibraryError`.
-
-    Raises:
-        LibraryError: `disk_full`, `folder_read_only` or `folder_refuses`, naming `path`.
-    """
+    """Turn what the operating system refuses inside the block into one `LibraryError`."""
     try:
         yield
     except OSError as error:

@@ -67,11 +67,7 @@ def pixels(sha256: str) -> Pixels:
 
 
 def file_bytes(sha256: str) -> bytes:
-    """Return a start's PNG file, checked against its name.
-
-    Raises:
-        PictureError: As `pixels`.
-    """
+    """Return a start's PNG file, checked against its name."""
     return _read(sha256)[0]
 
 
@@ -88,14 +84,7 @@ def _read(sha256: str) -> tuple[bytes, Pixels]:
 
 
 def keep(folder: Path, start: Pixels) -> str:
-    """Keep a picture as a start; when this returns it is on the disk.
-
-    Returns:
-        The SHA-256 of its pixels.
-
-    Raises:
-        LibraryError: The folder refuses.
-    """
+    """Keep a picture as a start; when this returns it is on the disk."""
     from PIL import Image
 
     sha256, target = pixels_sha256(start), io.BytesIO()
@@ -129,11 +118,7 @@ def read_picture(data: bytes) -> Pixels:
 
 
 def check_there(digests: Sequence[str]) -> None:
-    """Make sure that starts are here, before anything is computed.
-
-    Raises:
-        InputError: `start_missing`, by the field `start`.
-    """
+    """Make sure that starts are here, before anything is computed."""
     for sha256 in digests:
         if sha256 and place_of(sha256) is None:
             raise InputError("start_missing", field="start", value=sha256[:12])

@@ -101,11 +101,7 @@ def unpacked(
 
 
 def bands(image: Image.Image) -> Iterator[tuple[int, Image.Image]]:
-    """Go through a picture by some rows at a time, so that no second whole one is held.
-
-    Returns:
-        Of each band the number of its first row, and its pixels as the picture has them.
-    """
+    """Go through a picture by some rows at a time, so that no second whole one is held."""
     for top in range(0, image.height, _BAND_ROWS):
         yield top, image.crop((0, top, image.width, min(top + _BAND_ROWS, image.height)))
 
@@ -153,13 +149,7 @@ def _check_head(data: bytes) -> None:
 
 
 def _weight(image: Image.Image, whole: tuple[int, int], data: bytes) -> int:
-    """Return how many bytes a picture takes unpacked, with the copy that is made of it.
-
-    Args:
-        image: Opened, perhaps to be unpacked smaller than it is.
-        whole: Its width and height as they are.
-        data: The file.
-    """
+    """Return how many bytes a picture takes unpacked, with the copy that is made of it."""
     num_pixels = image.width * image.height
     if image.format == "WEBP":
         return num_pixels * _WEBP_BYTES

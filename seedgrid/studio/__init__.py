@@ -5,9 +5,10 @@
         finals = studio.refine(grid[2])
         finals[3].save("labrador.png")
 
-A studio is put together in four files, each on top of the next: `studio.py` waits for pictures,
-`starting.py` starts runs, `resolving.py` makes recipes of what is asked for, and `parts.py` holds
-model, engine and library. `options.py` says what may be asked.
+A studio is put together in six files, each on top of the next: `studio.py` waits for pictures,
+`looking.py` draws trees and films, `starting.py` starts runs, `resolving.py` makes recipes of what
+is asked for, `checking.py` verifies and probes, and `parts.py` holds model, engine and library.
+`options.py` says what may be asked.
 """
 
 from seedgrid.engine import PainterState

@@ -32,9 +32,6 @@ class Looking(Starting):
         Args:
             picture: See `AnyPicture`.
             path: Ends in `.png`; replaced if it exists.
-
-        Raises:
-            SeedGridError: As `find`; the file cannot be written.
         """
         from seedgrid.export.tree_picture import write_tree
 
@@ -52,9 +49,6 @@ class Looking(Starting):
         Args:
             picture: See `AnyPicture`.
             path: Ends in `.webp` or `.gif`; replaced if it exists.
-
-        Raises:
-            SeedGridError: As `start_film`; the file cannot be written.
         """
         from seedgrid.export.film import write_film
 
@@ -79,9 +73,6 @@ class Looking(Starting):
             library: Where an id is looked up; the studio's own by default.
             owner: Who asks: it counts as a run of theirs.
             address: Where from, as in `RunOptions`.
-
-        Raises:
-            SeedGridError: As `find` and `Engine.submit`; from the future as `Backend.paint`.
         """
         entry = self.find(picture, library)
         recorder = _Recorder(watch or Unwatched())

@@ -30,12 +30,7 @@ from seedgrid.models.single_file import configuration_source
 
 @dataclass(frozen=True, kw_only=True)
 class ManagedModel:
-    """A model that is here, and how it fares on this machine.
-
-    Attributes:
-        fits: Whether its weights fit into the memory; None where they cannot be counted.
-        lock: What the last probe of it found here; None before the first.
-    """
+    """A model that is here, and how it fares on this machine."""
 
     item: Item
     fits: bool | None

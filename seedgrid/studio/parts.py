@@ -1,14 +1,11 @@
-"""The parts of a studio: model, backend, library and engine, each made when it is first needed.
-
-And what is done with them between two runs: verify a picture, probe the lock.
-"""
+"""The parts of a studio: model, backend, library and engine, each made when it is first needed."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection
 from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
@@ -17,11 +14,10 @@ from seedgrid.core.card import ModelCard
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import SeedGridError
 from seedgrid.core.recipe import Recipe
-from seedgrid.core.request import Request, ask_again, resolve
+from seedgrid.core.request import ask_again
 from seedgrid.core.variables import is_public
-from seedgrid.diffusion.backend import Backend, Placement, Unwatched, Watch
+from seedgrid.diffusion.backend import Backend, Placement, Unwatched
 from seedgrid.diffusion.portable_trial import PortableTrial
-from seedgrid.diffusion.probe_results import ProbeReport
 from seedgrid.engine import UNBOUNDED, Bounds, Engine, Load, PainterState, Run, Warmth
 from seedgrid.models import loras, upscalers
 from seedgrid.pictures import StudioPicture, read_entry
@@ -31,13 +27,10 @@ from seedgrid.studio.options import AnyPicture, is_id
 if TYPE_CHECKING:
     from seedgrid.library import Library
     from seedgrid.studio.model_manager import ModelManager
-    from seedgrid.verify import Claim, Verdict
 
 STARTS: Final = "starts"
 """The folder of a library that holds what its pictures were begun from."""
 _RUNS: Final = 1000
-_AT_ONCE: Final = 64
-"""So many pictures that are verified are in memory together."""
 
 
 class Parts:
@@ -74,9 +67,10 @@ class Parts:
         self.model = model or default_model()
         self.library_folder = Path(library or default_library()).expanduser().absolute()
         starts.know(self.library_folder / STARTS)
-        self._trials: dict[str, Future[PortableTrial]] = {}  # by model
         self.placement = placement or Placement(device=device, previews=False)
         self._making = threading.RLock()
+        self._probe_watch = Unwatched()
+        self._trials: dict[str, Future[PortableTrial]] = {}  # by model
         self._backend = backend
         self._library: Library | None = None
         self._engine: Engine | None = None
@@ -84,7 +78,6 @@ class Parts:
         self._runs_per_owner = runs_per_owner
         self._bounds = bounds
         self._on_lost = on_lost
-        self._probe_watch = Unwatched()
 
     def __enter__(self) -> Self:
         return self
@@ -192,111 +185,15 @@ class Parts:
         return self.engine.painters
 
     def warm(self) -> None:
-        """Load the studio's model in the background, when no run waits.
-
-        Raises:
-            ModelError: As `card`.
-        """
+        """Load the studio's model in the background, when no run waits."""
         self.engine.warm(self.model)
 
     def run(self, run_id: str) -> Run | None:
         """Return a run that goes on or that ended not long ago."""
         return self.engine.run(run_id)
 
-    def verify(
-        self,
-        claims: Sequence[Claim],
-        watch: Watch | None = None,
-        *,
-        device: str | None = None,
-        owner: str = "",
-        address: str = "",
-    ) -> Future[tuple[Verdict, ...]]:
-        """Run pictures' recipes again between two runs, and compare.
-
-        Args:
-            claims: The pictures and what they say of themselves.
-            watch: Follows it, and may stop it.
-            device: Where to compute; by default as their passports say.
-            owner: Who asks: it counts as a run of theirs.
-            address: Where from, as in `RunOptions`.
-
-        Raises:
-            SeedGridError: As `Engine.submit`, and as `check_offered`.
-        """
-        from seedgrid.verify import verify
-
-        self.check_offered([claim.recipe for claim in claims])
-        return self.engine.borrow(
-            lambda backend: verify(claims, backend, watch=watch, device=device),
-            owner=owner,
-            address=address,
-            recipes=[claim.recipe for claim in claims],
-        )
-
-    def verify_files(
-        self, paths: Sequence[Path], *, device: str | None = None
-    ) -> Iterator[Verdict]:
-        """Verify PNG files, those that may share a batch together.
-
-        Yields:
-            A verdict each, as soon as there is one; a file that cannot be read or holds no recipe
-            is `impossible`.
-        """
-        from seedgrid.verify import batches, read_claims
-
-        watch = Unwatched()
-        try:
-            for start in range(0, len(paths), _AT_ONCE):
-                claims, unreadable = read_claims(paths[start : start + _AT_ONCE])
-                yield from unreadable
-                for places in batches(claims):
-                    batch = [claims[place] for place in places]
-                    yield from self.verify(batch, watch, device=device).result()
-        finally:
-            watch.cancelled = True  # Who has gone waits for nothing.
-
-    def probe(self, recipe: Recipe, placement: Placement) -> Future[ProbeReport | None]:
-        """Test between two runs whether the lock holds for recipes like this one.
-
-        It makes way as soon as somebody wants to paint.
-
-        Returns:
-            None where the backend cannot tell; `RunCancelled` where it made way.
-
-        Raises:
-            RunError: `engine_closed`.
-        """
-        watch = self._probe_watch = Unwatched()
-        return self.engine.borrow(lambda backend: backend.probe(recipe, placement, watch))
-
-    def try_portable(self, model: str | None) -> Future[PortableTrial]:
-        """Find out between two runs how portable arithmetic is computed here, and its cost.
-
-        Raises:
-            ModelError: As `card`.
-            RunError: `engine_closed`.
-        """
-        request = Request(prompt="a picture", seeds=(0,), portable=True)
-        (recipe,) = resolve(request, self.card(model))
-        with self._making:
-            going = self._trials.get(recipe.model.id)
-            if going is None or going.done():  # Who asks again meanwhile waits for the same one.
-                going = self._trials[recipe.model.id] = self.engine.borrow(
-                    lambda backend: backend.try_portable(recipe, self.placement)
-                )
-            return going
-
-    def stop_probing(self) -> None:
-        """Stop the probe that goes on or waits, if there is one."""
-        self._probe_watch.cancelled = True
-
     def find(self, picture: AnyPicture, library: Library | None = None) -> Entry:
         """Return what is known of a picture: one of ours, an id in the library, or a PNG file.
-
-        Args:
-            picture: See `AnyPicture`.
-            library: Where an id is looked up; the studio's own by default.
 
         Raises:
             PictureError: The file is missing, damaged, or holds no recipe.

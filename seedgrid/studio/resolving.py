@@ -11,11 +11,11 @@ from seedgrid.core import request as requests
 from seedgrid.core.advice import Advice, advise
 from seedgrid.core.card import ModelCard
 from seedgrid.core.checks import parse_start
-from seedgrid.core.errors import RunError
+from seedgrid.core.errors import InputError, RunError
 from seedgrid.core.loras import read_scale, read_tags
 from seedgrid.core.recipe import Lora, Recipe, Upscaler
 from seedgrid.core.request import Request
-from seedgrid.core.turbo import quicken
+from seedgrid.core.turbo import turbo_card
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.probe_results import ProbeReport, advised_width
 from seedgrid.diffusion.processor import has_fast_bfloat16
@@ -24,14 +24,14 @@ from seedgrid.models.files import SUFFIX
 from seedgrid.models.loras import find_lora, take_lora
 from seedgrid.models.upscalers import find_upscaler, known_upscalers, take_upscaler
 from seedgrid.storage import starts
+from seedgrid.studio.checking import Checking
 from seedgrid.studio.options import AnyPicture, is_id
-from seedgrid.studio.parts import Parts
 
 if TYPE_CHECKING:
     from seedgrid.library import Library
 
 
-class Resolving(Parts):
+class Resolving(Checking):
     """A studio that knows what would be painted."""
 
     def resolve(self, request: Request, *, turbo: bool = False) -> tuple[Recipe, ...]:
@@ -49,21 +49,13 @@ class Resolving(Parts):
     def advise(
         self, request: Request, *, suffixes: Sequence[str] = (), language: str = "en"
     ) -> tuple[Advice, ...]:
-        """Say what is to know of a request before anything is painted.
-
-        Raises:
-            ModelError: As `card`.
-        """
+        """Say what is to know of a request before anything is painted."""
         return advise(request, self.card(request.model), suffixes=suffixes, language=language)
 
     def probe_request(self, request: Request, placement: Placement) -> ProbeReport:
         """Test whether the lock holds for what a request would give, and wait for the answer.
 
         A width that was left open is the model's own, whatever was found before.
-
-        Args:
-            request: Its words do not matter.
-            placement: Where it would be painted.
 
         Raises:
             SeedGridError: As `start_grid`; `run_unexpected` where the backend cannot tell.
@@ -84,9 +76,6 @@ class Resolving(Parts):
             picture: See `AnyPicture`; also a PNG, JPEG or WebP file without a recipe.
             library: Where it is kept; the studio's own by default.
 
-        Returns:
-            The SHA-256 of its pixels, as `Request.start` wants it.
-
         Raises:
             PictureError: It is missing, or no picture.
             LibraryError: It cannot be kept.
@@ -101,9 +90,6 @@ class Resolving(Parts):
 
     def take_loras(self, named: Sequence[str]) -> tuple[Lora, ...]:
         """Return LoRAs as recipes hold them; their files are known by their names from now on.
-
-        Args:
-            named: Files or names, each with a scale as in `fox.safetensors=0.8`, or 1.
 
         Raises:
             ModelError: One is not there, or is no LoRA.
@@ -131,12 +117,21 @@ class Resolving(Parts):
         return take_upscaler(Path(named)) if named.endswith(SUFFIX) else find_upscaler(named)
 
     def _with_start(self, request: Request, library: Library | None) -> Request:
-        """Return the request with the digest of its start: no path is followed here."""
+        """Return the request with the digest of its start: no path is followed here.
+
+        Raises:
+            InputError: `start_unknown`, by the field `start`: it is not here any more.
+        """
         if not request.start:
             return request
         start = parse_start(request.start)
         if starts.place_of(start) is None:
-            entry = (library or self.library).find(start)
+            try:
+                entry = (library or self.library).find(start)
+            except InputError as error:
+                if error.code != "picture_unknown":
+                    raise
+                raise InputError("start_unknown", field="start", value=start[:12]) from error
             pixels = png.read_pixels(entry.path)
             start = (library or self.library).keep_start(pixels)
         return replace(request, start=start)
@@ -147,7 +142,7 @@ class Resolving(Parts):
         if not turbo:
             return card
         device = (placement or self.placement).device
-        return quicken(card, request, has_fast_bfloat16=has_fast_bfloat16(device))
+        return turbo_card(card, request, has_fast_bfloat16=has_fast_bfloat16(device))
 
 
 def resolve_prompts(
@@ -155,18 +150,28 @@ def resolve_prompts(
 ) -> tuple[Recipe, ...]:
     """Turn a request into recipes, each prompt on every seed."""
     words = [request.prompt] if prompts is None else prompts
-    wanted = [_with_loras(replace(request, prompt=prompt)) for prompt in words]
+    here: dict[str, Lora] = {}
+    wanted = [_with_loras(replace(request, prompt=prompt), here) for prompt in words]
     recipes = tuple(recipe for one in wanted for recipe in requests.resolve(one, card))
     if request.lock_width is not None:
         return recipes
     return tuple(provable(recipe) for recipe in recipes)
 
 
-def _with_loras(request: Request) -> Request:
-    """Return the request with the LoRAs that its prompt names, as `<lora:fox:0.8>`, found here."""
+def _with_loras(request: Request, here: dict[str, Lora]) -> Request:
+    """Return the request with the LoRAs that its prompt names, as `<lora:fox:0.8>`.
+
+    Args:
+        request: With what was typed.
+        here: Those that were found before, by their names: each is read once, however often it is
+            named.
+    """
     prompt, tags = read_tags(request.prompt)
-    found = [(find_lora(name), scale) for name, scale in tags]
-    loras = (Lora(id=each.id, weights_sha256=each.sha256, scale=scale) for each, scale in found)
+    for name, _ in tags:
+        if name not in here:
+            found = find_lora(name)
+            here[name] = Lora(id=found.id, weights_sha256=found.sha256)
+    loras = (here[name].model_copy(update={"scale": scale}) for name, scale in tags)
     return replace(request, prompt=prompt, loras=(*request.loras, *loras))
 
 

@@ -84,9 +84,6 @@ class Starting(Resolving):
         """Start a round of variations of a picture on its own seed; returns at once.
 
         A file from elsewhere joins the library, so that the tree of choices is whole.
-
-        Raises:
-            SeedGridError: As `start_grid`.
         """
         parent = self.find(picture, options.get("library"))
         check_has_words(parent.recipe)
@@ -141,16 +138,7 @@ class Starting(Resolving):
     def start_variations(
         self, picture: AnyPicture, *, weight: float, **options: Unpack[RunOptions]
     ) -> Run:
-        """Start a round around a picture's noise, a little way towards that of new seeds.
-
-        Args:
-            picture: See `AnyPicture`.
-            weight: How far to go; see `core.request.SUBTLE` and `STRONG`.
-            **options: See `RunOptions`.
-
-        Raises:
-            SeedGridError: As `start_grid`.
-        """
+        """Start a round around a picture's noise, a little way towards that of new seeds."""
         parent = self.find(picture, options.get("library"))
         check_has_words(parent.recipe)
         seeds = [draw_seed() for _ in range(_NUM_VARIATIONS)]
@@ -163,14 +151,6 @@ class Starting(Resolving):
         """Compute a round once more, its recipes as they are, and compare: `Run.differing`.
 
         The library's memory is not asked.
-
-        Args:
-            entries: The pictures of the round.
-            parent: What they were made from, if it is still there; else they start a new work.
-            **options: See `RunOptions`.
-
-        Raises:
-            SeedGridError: As `start_grid`.
         """
         recipes = [entry.recipe for entry in entries]
         jobs = plan_refine(parent, recipes) if parent else plan_grid(recipes)

@@ -73,9 +73,6 @@ class Studio(Looking):
                 setting (`"guidance 3"`, see `core.variations`); the guide's four by default.
             prompt: Another prompt to append them to; the picture's own by default.
             fresh: Compute even what the library remembers.
-
-        Raises:
-            SeedGridError: As `grid`.
         """
         return _wait(self.start_refine(picture, suffixes, prompt=prompt, fresh=fresh))
 
@@ -89,11 +86,7 @@ class Studio(Looking):
         turbo: bool = False,
         **settings: Unpack[Settings],
     ) -> Pictures:
-        """Paint every prompt on every seed: one row a prompt, one column a seed, row by row.
-
-        Raises:
-            SeedGridError: As `grid`.
-        """
+        """Paint every prompt on every seed: one row a prompt, one column a seed, row by row."""
         request = Request(prompt="", seeds=read_seeds(seeds), **settings)
         if request.start:
             request = replace(request, start=self.take_start(request.start))
@@ -118,9 +111,6 @@ class Studio(Looking):
             upscaler: The name or .safetensors file of a network that enlarges in place of that; one
                 picture.
             fresh: Compute even what the library remembers.
-
-        Raises:
-            SeedGridError: As `grid`.
         """
         run = self.start_final(picture, scale, strengths=strengths, upscaler=upscaler, fresh=fresh)
         return _wait(run)

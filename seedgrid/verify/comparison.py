@@ -60,15 +60,7 @@ class Comparison:
 
 
 def compare_pixels(one: Pixels, other: Pixels) -> Comparison | None:
-    """Compare two pictures.
-
-    Args:
-        one: RGB, shape (height, width, 3), uint8.
-        other: The same.
-
-    Returns:
-        The comparison, or None when their sizes differ.
-    """
+    """Compare two pictures."""
     if one.shape != other.shape:
         return None
     distance = np.abs(one.astype(np.int16) - other.astype(np.int16))

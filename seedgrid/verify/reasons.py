@@ -38,11 +38,7 @@ class Reason(Notice):
 
 
 def passport_differences(then: Passport, now: Passport) -> tuple[Reason, ...]:
-    """Say in words how two passports differ, the most telling first: in the order of the fields.
-
-    Returns:
-        Nothing when they are equal as far as the older one says; one reason when it is empty.
-    """
+    """Say in words how two passports differ, the most telling first: in the order of the fields."""
     if then == Passport():
         return (Reason("passport_missing"),)
     before, after = _flat(then), _flat_now(now)

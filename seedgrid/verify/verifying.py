@@ -37,9 +37,6 @@ def verify(
     Whatever hinders one batch, a setting that the model refuses or the memory, is `impossible` for
     its claims, and the next batch is verified.
 
-    Returns:
-        A verdict each, in the order of the claims.
-
     Raises:
         RunCancelled: `watch.cancelled` became true.
     """
@@ -64,11 +61,7 @@ def read_claims(paths: Sequence[Path]) -> tuple[list[Claim], list[Verdict]]:
 
 
 def batches(claims: Sequence[Claim]) -> list[list[int]]:
-    """Group claims that may share a batch: one batch key, one passport, at most W of them.
-
-    Returns:
-        Of each batch, the places of its claims.
-    """
+    """Group claims that may share a batch: one batch key, one passport, at most W of them."""
     groups: dict[tuple[str, str], list[int]] = {}
     for place, claim in enumerate(claims):
         groups.setdefault((claim.recipe.batch_key, claim.passport.digest), []).append(place)
@@ -142,11 +135,7 @@ def _all_reproduce(batch: Sequence[Claim], painted: Painted) -> bool:
 def _doubted(
     painted: Painted, recipe: Recipe, backend: Backend, placement: Placement, watch: Watch
 ) -> Painted:
-    """Ask the probe before a picture is blamed for what its slot did.
-
-    Raises:
-        ModelError: Its weights, or a LoRA's, are not what they were, so they are to blame.
-    """
+    """Ask the probe before a picture is blamed for what its slot did."""
     backend.rehash(recipe)
     report = None if recipe.is_portable else backend.probe(recipe, placement, watch)
     if report is None or report.holds:

@@ -27,12 +27,16 @@ from seedgrid.core.errors import RunCancelled, SeedGridError
 from seedgrid.core.field import Field
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.engine import Run
-from seedgrid.studio import Studio
+from seedgrid.studio import RunOptions, Studio
 from seedgrid.verify import read_claim
+from seedgrid.web import bounds
 from seedgrid.web.actions.form import check_count
 from seedgrid.web.calls import (
     GRID_FIELDS,
+    PictureCall,
+    RefineCall,
     about,
+    checked,
     default_of,
     file_record,
     picture_record,
@@ -40,22 +44,28 @@ from seedgrid.web.calls import (
 )
 from seedgrid.web.components.files import paths_only
 from seedgrid.web.server.file_work import FileWork
-from seedgrid.web.server.uploads import taken_in
+from seedgrid.web.server.uploads import Copies, taken_in
 from seedgrid.web.server.waiting import Asker, StepWatch, asker, begun, followed, steps_of
+from seedgrid.web.state.visitor_libraries import Libraries, find_anywhere, for_program
 
 Record = dict[str, Any]
 Answer = tuple[list[tuple[str, str]], list[Record]]
 
 _OWNER: Final = "api"
+_SHARE: Final = 0.5
+"""Of the room for uploads, which copies of pictures share: they are fetched at once or never."""
 _KINDS: Final[dict[type, str]] = {int: "integer", float: "number", str: "string"}
 
 
 class Api:
     """The public functions; their parameters are what API users write."""
 
-    def __init__(self, studio: Studio, file_work: FileWork) -> None:
+    def __init__(self, studio: Studio, libraries: Libraries, file_work: FileWork) -> None:
         self._studio = studio
+        self._libraries = libraries
         self._file_work = file_work
+        most = bounds.of_uploads().together
+        self._copies = Copies(None if most is None else _SHARE * most)
 
     def grid(self) -> Callable[..., AsyncGenerator[Answer, None]]:
         """Return the function that paints one prompt on several seeds.
@@ -70,9 +80,11 @@ class Api:
 
             def start() -> Run:
                 turbo = bool(told["turbo"])
-                return self._studio.start_grid(read_grid(told), turbo=turbo, **_asker(request))
+                return self._studio.start_grid(
+                    read_grid(told), turbo=turbo, **self._options(request)
+                )
 
-            async with aclosing(_answer(start, progress)) as answers:
+            async with aclosing(_answer(start, self._copies, progress)) as answers:
                 async for answer in answers:
                     yield answer
 
@@ -100,12 +112,13 @@ class Api:
         """
 
         def start() -> Run:
-            parent = self._studio.library.get(picture_id)
-            suffixes = vary or GUIDE_SUFFIXES
+            asked = checked(RefineCall, {"picture_id": picture_id, "vary": vary})
+            parent = find_anywhere(self._libraries, asked.picture_id)
+            suffixes = asked.vary or GUIDE_SUFFIXES
             check_count(len(suffixes), field="vary")
-            return self._studio.start_refine(parent, suffixes, **_asker(request))
+            return self._studio.start_refine(parent, suffixes, **self._options(request))
 
-        async with aclosing(_answer(start, progress)) as answers:
+        async with aclosing(_answer(start, self._copies, progress)) as answers:
             async for answer in answers:
                 yield answer
 
@@ -126,6 +139,7 @@ class Api:
             verdict, max_abs_diff, psnr_db, differing_pixels and reasons, as the command prints.
         """
         watch, who = StepWatch(), _asker(request)
+        _check_file(picture)
         try:
             claim = await self._file_work.do(who["address"], lambda: read_claim(Path(picture)))
             future = self._studio.verify([claim], watch, **who)
@@ -153,6 +167,7 @@ class Api:
         Returns:
             What the file says of itself.
         """
+        _check_file(picture)
         try:
             address = _asker(request)["address"]
             return await self._file_work.do(address, lambda: file_record(Path(picture)))
@@ -161,10 +176,13 @@ class Api:
         finally:
             taken_in(Path(picture))
 
+    def _options(self, request: gr.Request | None) -> RunOptions:
+        return for_program(self._libraries, **_asker(request))
 
-def publish(studio: Studio, file_work: FileWork) -> None:
+
+def publish(studio: Studio, libraries: Libraries, file_work: FileWork) -> None:
     """Make the functions part of the page that is being built; nothing of them is seen there."""
-    api = Api(studio, file_work)
+    api = Api(studio, libraries, file_work)
     told = [_component(row) for row in GRID_FIELDS]
     picture_id = gr.Textbox(label="picture_id", visible=False)
     vary = gr.JSON(label="vary", visible=False)
@@ -218,7 +236,9 @@ def _publish(
     )
 
 
-async def _answer(start: Callable[[], Run], progress: gr.Progress) -> AsyncGenerator[Answer, None]:
+async def _answer(
+    start: Callable[[], Run], copies: Copies, progress: gr.Progress
+) -> AsyncGenerator[Answer, None]:
     """Start a run and follow it; threads are for the moments in which something is done."""
     shown: dict[int, tuple[str, str]] = {}
     try:
@@ -229,7 +249,7 @@ async def _answer(start: Callable[[], Run], progress: gr.Progress) -> AsyncGener
                 finished = run.finished
                 if new := sorted(finished.keys() - shown.keys()):
                     shown |= await to_thread.run_sync(
-                        _files, {cell: finished[cell] for cell in new}
+                        _files, copies, {cell: finished[cell] for cell in new}
                     )
                     cells = sorted(shown)
                     files = [shown[cell] for cell in cells]
@@ -239,13 +259,26 @@ async def _answer(start: Callable[[], Run], progress: gr.Progress) -> AsyncGener
         raise gr.Error(str(error), print_exception=False) from error
 
 
-def _files(entries: Mapping[int, Entry]) -> dict[int, tuple[str, str]]:
-    return {cell: _file(entry) for cell, entry in entries.items()}
+def _check_file(picture: object) -> None:
+    """Refuse no file at all.
+
+    Raises:
+        gr.Error: `call_wrong`, as a sentence.
+    """
+    try:
+        checked(PictureCall, {"picture": picture})
+    except SeedGridError as error:
+        raise gr.Error(str(error), print_exception=False) from error
 
 
-def _file(entry: Entry) -> tuple[str, str]:
+def _files(copies: Copies, entries: Mapping[int, Entry]) -> dict[int, tuple[str, str]]:
+    return {cell: _file(copies, entry) for cell, entry in entries.items()}
+
+
+def _file(copies: Copies, entry: Entry) -> tuple[str, str]:
     """A copy that Gradio may serve, byte for byte, and a caption."""
     copy = save_file_to_cache(entry.path, get_upload_folder())
+    copies.add(Path(copy))
     return str(copy), entry.lineage.change or f"seed {entry.recipe.seed}"
 
 

@@ -181,20 +181,13 @@ CALLS: Final = (
 
 
 def read_grid(told: Mapping[str, Any]) -> Request:
-    """Read what `/grid` is told; a text is read as the page's fields are.
-
-    Raises:
-        InputError: What is not a number, a size or a list of seeds, by its field.
-    """
-    return Request(**read_fields((row for row in GRID_FIELDS if row.fills), told))
+    """Read what `/grid` is told; a text is read as the page's fields are."""
+    read = read_fields((row for row in GRID_FIELDS if row.fills), told)
+    return Request(**({"prompt": ""} | read))
 
 
 def checked(kind: type[BaseModel], told: Mapping[str, Any]) -> Any:  # noqa: ANN401 (one of the calls)
-    """Return what a call is told, checked for names and kinds.
-
-    Raises:
-        InputError: `call_wrong`, by the first field that is wrong.
-    """
+    """Return what a call is told, checked for names and kinds."""
     try:
         return kind.model_validate(dict(told))
     except ValidationError as error:
@@ -217,11 +210,7 @@ def picture_record(entry: Entry, notices: Sequence[Notice]) -> dict[str, Any]:
 
 
 def file_record(path: Path) -> dict[str, Any]:
-    """Return what a PNG file says of itself, as plain data.
-
-    Raises:
-        PictureError: The file is missing, damaged, or holds no recipe.
-    """
+    """Return what a PNG file says of itself, as plain data."""
     record = png.read(path)
     return {
         "recipe_id": record.recipe.id,

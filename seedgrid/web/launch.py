@@ -152,11 +152,7 @@ def launch_options(answers: Answers, *, language: str | None, host: str | None) 
 
 
 def find_port(host: str, port: int) -> int:
-    """Return the port, or the next one that is free; 0 asks the system for one.
-
-    Raises:
-        InputError: None of the next hundred is free, or the host is not of this machine.
-    """
+    """Return the port, or the next one that is free; 0 asks the system for one."""
     for candidate in range(port, port + 100) if port else (0,):
         try:
             return _bound(host, candidate)
@@ -166,11 +162,7 @@ def find_port(host: str, port: int) -> int:
 
 
 def _bound(host: str, port: int) -> int:
-    """Listen on a port for a moment and return it: of the host, and of the one Gradio tries too.
-
-    Raises:
-        OSError: It is in use, or the host is not of this machine.
-    """
+    """Listen on a port for a moment and return it: of the host, and of the one Gradio tries too."""
     family, kind, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     with socket.socket(family, kind) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -23,6 +23,7 @@ from seedgrid.web.api import publish
 from seedgrid.web.components.layout import build_view
 from seedgrid.web.library_wiring import wire_library
 from seedgrid.web.server.file_work import FileWork, FileWorkBounds
+from seedgrid.web.server.unreadable import ReadingBlocks
 from seedgrid.web.settings_wiring import wire_settings
 from seedgrid.web.state.snapshot import Snapshots
 from seedgrid.web.state.visitor_libraries import Libraries, OneLibrary
@@ -63,13 +64,7 @@ def make_answers(
     libraries: Libraries | None = None,
     bounds: FileWorkBounds = FileWorkBounds(),  # noqa: B008 - frozen
 ) -> Answers:
-    """Put together what answers the page.
-
-    Args:
-        studio: Model, engine and library behind it.
-        libraries: Whose pictures are whose; the studio's library for everybody by default.
-        bounds: What strangers may have in work beside painting.
-    """
+    """Put together what answers the page."""
     libraries, file_work = libraries or OneLibrary(studio), FileWork(bounds)
     snapshots = Snapshots(studio, libraries)
     return Answers(
@@ -85,14 +80,14 @@ def make_answers(
 
 def build_app(answers: Answers, *, language: str | None = None) -> gr.Blocks:
     """Build the page."""
-    with gr.Blocks(
+    with ReadingBlocks(
         title="SeedGrid", analytics_enabled=False, delete_cache=_CACHE_S, fill_width=True
     ) as demo:
         view = build_view(make_i18n(), starting_suffixes(answers.studio))
         wire(view, answers.handlers, answers.checks, demo)
         wire_settings(view, answers.handlers, demo, language=language)
         wire_library(view, answers.library, answers.selected, answers.file_work)
-        publish(answers.studio, answers.file_work)
+        publish(answers.studio, answers.libraries, answers.file_work)
     demo.queue(max_size=_MAX_WAITING, default_concurrency_limit=None)
     _look_seldom(demo)
     return demo

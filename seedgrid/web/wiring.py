@@ -131,11 +131,6 @@ def when_answered(asked: Any, js: str, refused_js: str = "") -> None:  # noqa: A
 
     Gradio's `then` follows answers alone: a request that was refused (HTTP 413, 429, 500), or
     whose handler failed, is followed by `failure`.
-
-    Args:
-        asked: What the event's listener gave back.
-        js: The script.
-        refused_js: Another one for a question without an answer.
     """
     asked.then(None, js=js, api_visibility="private")
     asked.failure(None, js=refused_js or js, api_visibility="private")
@@ -190,7 +185,10 @@ def address_of(request: gr.Request) -> str:
 
 def said(event: gr.EventData, name: str) -> Any:  # noqa: ANN401 (what a script of the page says)
     """Return what the page's script handed over under a name; None where it said nothing."""
-    return getattr(event, name, None)
+    try:
+        return getattr(event, name, None)
+    except TypeError:  # What was handed over is no object.
+        return None
 
 
 def or_skip(value: object) -> object:
@@ -204,10 +202,6 @@ def _fields_js(
     """A script that sends what the fields show at the click, as a payload.
 
     Gradio's own copy of a value may lag behind a quick hand by a tick.
-
-    Args:
-        components: By the names that a handler reads.
-        **hidden: Ids of what our own scripts keep beside them (assets/place.js).
     """
     ids = {
         name: [each.elem_id for each in found] if isinstance(found, Sequence) else found.elem_id

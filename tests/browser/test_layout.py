@@ -14,6 +14,7 @@ from steps import (
     refine,
     seeds,
     seeds_shown,
+    status,
     wait_for_new_round,
     wait_until_done,
 )
@@ -28,6 +29,10 @@ ON_TOP = """(selector) => {
     const isInside = box.top >= 0 && box.bottom <= innerHeight && box.right <= innerWidth;
     const seen = document.elementFromPoint((box.left + box.right) / 2, (box.top + box.bottom) / 2);
     return isInside && seen?.closest(selector) !== null;
+}"""
+IS_WHOLE = """(selector) => {
+    const box = document.querySelector(selector).getBoundingClientRect();
+    return box.top >= 0 && box.bottom <= innerHeight;
 }"""
 CUT = """all => all.filter((e) => e.scrollWidth > e.clientWidth || e.scrollHeight > e.clientHeight)
     .map((e) => e.textContent)"""
@@ -53,7 +58,10 @@ def test_the_next_step_is_in_sight_at_every_size(open_page: OpenPage) -> None:
 
 
 def test_the_pictures_use_the_room_of_a_large_window(open_page: OpenPage) -> None:
-    """Four square pictures are as tall as the window allows; a wide window adds no empty middle."""
+    """Four square pictures are as tall as the window allows; a wide window adds no empty middle.
+
+    A prompt of four lines takes room from the pictures, and hides none of them.
+    """
     page = open_page()
     generate(page)
     for width, height, least in ((1920, 1080, 470), (2560, 1440, 645), (1024, 768, 250)):
@@ -61,6 +69,15 @@ def test_the_pictures_use_the_room_of_a_large_window(open_page: OpenPage) -> Non
         box = cell(page, 0).bounding_box()
         assert box is not None
         assert box["width"] >= least, (width, height)
+    page.set_viewport_size({"width": 1400, "height": 900})
+    status(page).evaluate("line => line.scrollIntoView({block: 'nearest'})")  # as an error does
+    assert page.evaluate("scrollY") == 0
+    prompt(page).fill(LONG_PROMPT)
+    page.wait_for_function(IS_WHOLE, arg="#sg-stage .sg-grid")
+    page.wait_for_function(IS_WHOLE, arg="#sg-status")
+    box = page.locator("#sg-generate").bounding_box()
+    assert box is not None
+    assert box["height"] < 50
 
 
 def _sizes_without(page: Page, button: str) -> list[tuple[str, int, int]]:

@@ -40,13 +40,7 @@ class Accelerator:
 
     @contextmanager
     def used_by(self, pipeline: Any, context: str) -> Iterator[None]:
-        """Let a pipeline's VAE decode two by two in the block, where every bit was found equal.
-
-        Args:
-            pipeline: Of diffusers, on the processor; its VAE is as before when the block ends.
-            context: Everything that may change a decoded bit beside the latents: weights, number
-                format, passport.
-        """
+        """Let a pipeline's VAE decode two by two in the block, where every bit was found equal."""
         vae = getattr(pipeline, "vae", None)
         if vae is None:
             yield

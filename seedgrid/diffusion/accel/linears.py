@@ -49,12 +49,7 @@ class Accelerator:
 
     @contextmanager
     def used_by(self, pipeline: Any, context: str) -> Iterator[None]:
-        """Let a pipeline's linear layers on the processor take the quicker way in the block.
-
-        Args:
-            pipeline: Of diffusers; its layers are as before when the block ends.
-            context: Everything that may change a layer's bits beside its input: weights, passport.
-        """
+        """Let a pipeline's linear layers on the processor take the quicker way in the block."""
         layers = _layers(pipeline) if fits() else []
         for layer in layers:
             layer.__dict__["forward"] = partial(self._compute, layer, context)

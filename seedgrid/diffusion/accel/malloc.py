@@ -24,9 +24,6 @@ def tune() -> bool:
     """Keep up to 128 MB of freed memory for what comes next; do it before threads are started.
 
     One arena for all threads: the others cannot hold blocks above 64 MB and return each at once.
-
-    Returns:
-        Whether it was done: only with the GNU C library.
     """
     if not sys.platform.startswith("linux"):
         return False

@@ -41,13 +41,7 @@ class Accelerator:
 
     @contextmanager
     def used_by(self, pipeline: Any, context: str) -> Iterator[None]:
-        """Let a pipeline's text encoders ask the memory first.
-
-        Args:
-            pipeline: Of diffusers; its encoders are as before when the block ends.
-            context: Everything that may change an encoder's bits beside its input: weights, number
-                format, passport.
-        """
+        """Let a pipeline's text encoders ask the memory first."""
         with ExitStack() as stack:
             for name in _ENCODERS:
                 encoder = getattr(pipeline, name, None)

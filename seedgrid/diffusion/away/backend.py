@@ -57,15 +57,7 @@ class Place(Protocol):
 
 
 class AwayBackend:
-    """Paints at a place; see `Backend` for what each method promises.
-
-    Args:
-        place: Where.
-        cards: Knows the models that may be asked for; it never paints.
-
-    Attributes:
-        painted_s: How long the last batch took there.
-    """
+    """Paints at a place; see `Backend` for what each method promises."""
 
     def __init__(self, place: Place, cards: Backend) -> None:
         self._place = place
@@ -113,11 +105,7 @@ class AwayBackend:
         """Tell nothing: a place that is lent is not kept busy with questions."""
 
     def try_portable(self, recipe: Recipe, placement: Placement) -> NoReturn:  # noqa: ARG002 (protocol)
-        """Refuse: nobody has asked for a picture, whose time would it be?
-
-        Raises:
-            RunError: `place_failed`, always.
-        """
+        """Raise `place_failed`: nobody has asked for a picture, whose time would it be?"""
         raise RunError("place_failed", reason="portable arithmetic is not tried there")
 
     def rehash(self, recipe: Recipe) -> None:

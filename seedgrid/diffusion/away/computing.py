@@ -45,9 +45,6 @@ def compute(text: str, paint: bool, stopped: threading.Event | None = None) -> I
         text: A batch, as `job_text` writes it.
         paint: False only loads and says under which passport it would be painted.
         stopped: Set from another thread, it ends the work within a step, as closing does.
-
-    Yields:
-        See the module; without painting the passport is the end.
     """
     news: SimpleQueue[News] = SimpleQueue()
     stopped = stopped or threading.Event()

@@ -42,11 +42,7 @@ MakeBackend = Callable[[], Backend]
 
 
 class RayWorker:
-    """What runs in a worker's process; Ray makes it there.
-
-    Args:
-        make_backend: Makes what paints.
-    """
+    """What runs in a worker's process; Ray makes it there."""
 
     def __init__(self, make_backend: MakeBackend) -> None:
         # Ray says 1 to every process that asks for no processor; how many threads compute changes
@@ -114,12 +110,7 @@ class RayPlace:
 
 
 class RayCluster(AwayBackend):
-    """See `ManyPainters`; as a `Backend` it answers `card` and `rehash` alone.
-
-    Args:
-        cards: Knows the models that may be asked for.
-        make_backend: Makes what paints, in each worker.
-    """
+    """See `ManyPainters`; as a `Backend` it answers `card` and `rehash` alone."""
 
     def __init__(self, cards: Backend, make_backend: MakeBackend) -> None:
         super().__init__(_Nowhere(), cards)

@@ -25,11 +25,7 @@ SETTINGS: Final = {
 
 
 def read_address(text: str) -> str:
-    """Return the `HOST:PORT` of `ray://HOST:PORT`.
-
-    Raises:
-        InputError: `cluster_address`: it is no such address.
-    """
+    """Return the `HOST:PORT` of `ray://HOST:PORT`."""
     host, _, port = text.removeprefix("ray://").rpartition(":")
     if not host or not port.isdecimal() or not all(c.isalnum() or c in ".-[]:_" for c in host):
         raise InputError("cluster_address", field="cluster", value=text[:100])
@@ -68,15 +64,7 @@ def connect(cluster: str) -> str:
 
 
 def join(address: str | None, *, port: int = PORT) -> NoReturn:
-    """Offer this machine's workers until we are stopped; Ray takes the place of this process.
-
-    Args:
-        address: `ray://HOST:PORT` of the cluster; None begins one.
-        port: Where a new one listens.
-
-    Raises:
-        InputError: As `connect`.
-    """
+    """Offer this machine's workers until we are stopped; Ray takes the place of this process."""
     _set_up()
     where = ["--head", f"--port={port}", "--include-dashboard=false"]
     if address is not None:
@@ -88,11 +76,7 @@ def join(address: str | None, *, port: int = PORT) -> NoReturn:
 
 
 def num_workers() -> int:
-    """Return how many workers this machine offers: one a GPU, or one; or what was set.
-
-    Raises:
-        InputError: `variable_number`: what was set is no whole number.
-    """
+    """Return how many workers this machine offers: one a GPU, or one; or what was set."""
     asked = os.environ.get("SEEDGRID_WORKERS", "").strip()
     if not asked:
         return max(1, _num_gpus())

@@ -26,6 +26,7 @@ from seedgrid.diffusion.portable.windows import Maps, Windows, convolve
 
 _ROWS_BYTES = 1 << 21
 _MIN_ROWS = 64
+_LARGEST_NUMBERS = 1 << 16
 
 
 def exact_product(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
@@ -145,7 +146,7 @@ def convolution(
     if not kernel.is_transformed:
         return convolve(maps, kernel.matrix.to(torch.float64), bias, windows)
     if winograd.serves(maps, windows):
-        return winograd.convolve(maps, kernel.matrix.to(torch.float64), bias)
+        return winograd.convolve(maps, _widened(kernel.matrix), bias)
     plain = _plain_kernel(make_ready(_grouped(weights.detach(), groups)))
     return convolve(maps, plain, bias, windows)
 
@@ -176,6 +177,13 @@ def _make_kernel(weights: torch.Tensor, groups: int) -> _Kernel:
     return _Kernel(balance=ready.balance, matrix=matrix, is_transformed=True)
 
 
+def _widened(matrices: torch.Tensor) -> torch.Tensor:
+    """Return float64 of float32 matrices, some of them on each thread."""
+    wide = torch.empty(matrices.shape, dtype=torch.float64, device=matrices.device)
+    spread(lambda some: wide[some].copy_(matrices[some]), cuts(len(wide), len(wide)))
+    return wide
+
+
 def _grouped(weights: torch.Tensor, groups: int) -> torch.Tensor:
     return weights.reshape(groups, len(weights) // groups, weights.shape[1], -1)
 
@@ -189,5 +197,7 @@ def _on_grids(inputs: torch.Tensor, balance: torch.Tensor) -> Maps:
     groups, depth = balance.shape
     channels = inputs.view(len(inputs), groups, depth, -1)
     contribution = balance.view(1, groups, depth, 1)
-    anchors = anchor(largest(largest(channels, 3) * contribution, 2)) / contribution
+    samples = cuts(len(inputs), len(inputs), -(-_LARGEST_NUMBERS // inputs[0].numel()))
+    loudest = torch.cat(spread(lambda some: largest(channels[some], 3), samples))
+    anchors = anchor(largest(loudest * contribution, 2)) / contribution
     return Maps(numbers=inputs, anchors=anchors.view(len(inputs), -1, 1, 1))

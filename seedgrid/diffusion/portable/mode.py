@@ -19,6 +19,7 @@ from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_mod
 from seedgrid.diffusion.portable.refusal import refusal
 from seedgrid.diffusion.portable.rules import EXACT, RULES, Rule, in_place
 from seedgrid.diffusion.portable.tables import portable_tables
+from seedgrid.diffusion.portable.threads import taken_from_torch
 
 Seen = Callable[[str, Any], None]
 """Is told each operation's name and result, to find the first that differs."""
@@ -109,5 +110,12 @@ def portable(seen: Seen | None = None) -> Iterator[None]:
     """
     # Infinities are no fault in tables; torch does not warn of them either.
     quiet = np.errstate(all="ignore")
-    with torch.no_grad(), quiet, portable_tables(), _Functions(seen), _Operations(seen):
+    with (
+        taken_from_torch(),
+        torch.no_grad(),
+        quiet,
+        portable_tables(),
+        _Functions(seen),
+        _Operations(seen),
+    ):
         yield

@@ -26,12 +26,7 @@ _spare: dict[int, tuple[torch.Generator, float]] = {}
 
 
 def normal(shape: Sequence[int], generator: torch.Generator) -> torch.Tensor:
-    """Draw normal numbers; float32, on the CPU.
-
-    Args:
-        shape: Of the result.
-        generator: A CPU generator, advanced as `torch.randn` would.
-    """
+    """Draw normal numbers; float32, on the CPU."""
     count = math.prod(shape)
     values = _in_blocks(count, generator) if count >= BLOCK else _one_by_one(count, generator)
     return torch.from_numpy(values.astype(np.float32)).view(*shape)

@@ -67,8 +67,14 @@ def group_norm(
 
 def scaled(maps: torch.Tensor, factor: torch.Tensor, offset: torch.Tensor) -> torch.Tensor:
     """Return maps * factor + offset, each rounded to float32; one of both a channel."""
-    result = maps * factor.to(torch.float32).unsqueeze(-1)
-    return result.add_(offset.to(torch.float32).unsqueeze(-1))
+    factors, offsets = factor.to(torch.float32)[..., None], offset.to(torch.float32)[..., None]
+    result = torch.empty_like(maps)
+
+    def scale(some: slice) -> None:
+        torch.mul(maps[some], factors[some], out=result[some]).add_(offsets[some])
+
+    spread(scale, cuts(len(maps), max(1, _TERMS // maps[0].numel())))
+    return result
 
 
 def layer_norm(

@@ -46,11 +46,7 @@ def check(device: torch.device | None = None) -> tuple[str, ...]:
 
 
 def check_grid(folder: Path) -> tuple[str, ...]:
-    """Return `("grid",)` if the bundled model's tiny grid is another one here; on the CPU.
-
-    Args:
-        folder: The bundled model's.
-    """
+    """Return `("grid",)` if the bundled model's tiny grid is another one here; on the CPU."""
     pipeline = DiffusionPipeline.from_pretrained(folder, dtype=torch.float32)
     pipeline.set_progress_bar_config(disable=True)
     return () if grid_digest(pipeline) == GRID else ("grid",)
@@ -84,11 +80,7 @@ def cost(device: torch.device) -> float:
 
 
 def grid_digest(pipeline: Any) -> str:
-    """Paint four tiny pictures with the bundled model's pipeline and return their hash.
-
-    Args:
-        pipeline: Of the folder assets/model, in float32; its scheduler is replaced.
-    """
+    """Paint four tiny pictures with the bundled model's pipeline and return their hash."""
     with portable():
         pipeline.scheduler = type(pipeline.scheduler).from_config(pipeline.scheduler.config)
         pictures = pipeline(

@@ -7,9 +7,10 @@ others, cannot show in a bit.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from typing import TypeVar
 
@@ -19,26 +20,43 @@ Piece = TypeVar("Piece")
 Result = TypeVar("Result")
 
 
-def spread(work: Callable[[Piece], Result], pieces: Sequence[Piece]) -> list[Result]:
-    """Return what the work makes of each piece, in order; as many at a time as torch has threads.
+_taken = ContextVar[int]("taken", default=1)
+"""How many threads this task's operations are spread over."""
 
-    A single piece is left to torch's own threads.
+
+@contextmanager
+def taken_from_torch() -> Iterator[None]:
+    """Let operations in the block be spread over torch's threads, and torch itself use one.
+
+    Its own ones would wait for further work by spinning, in the very time that these need.
     """
     count = torch.get_num_threads()
+    token = _taken.set(count)
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(count)
+        _taken.reset(token)
+
+
+def spread(work: Callable[[Piece], Result], pieces: Sequence[Piece]) -> list[Result]:
+    """Return what the work makes of each piece, in order; as many at a time as were taken."""
+    count = _taken.get()
     if count == 1 or len(pieces) == 1:
         return [work(piece) for piece in pieces]
     return list(_threads(count).map(work, pieces))
 
 
 def cuts(length: int, most: int, least: int = 1) -> list[slice]:
-    """Cut a length into equal parts, in a number that torch's threads share evenly.
+    """Cut a length into equal parts, in a number that the threads share evenly.
 
     Args:
         length: Of nothing there are no parts.
         most: Of a part.
         least: Of a part that is cut for the threads' sake alone.
     """
-    count, threads = max(1, -(-length // most)), torch.get_num_threads()
+    count, threads = max(1, -(-length // most)), _taken.get()
     even = -(-count // threads) * threads
     if length // even >= least:  # Else further threads would cost more than they give.
         count = even
@@ -49,16 +67,10 @@ def cuts(length: int, most: int, least: int = 1) -> list[slice]:
 @lru_cache(maxsize=1)
 def _threads(count: int) -> ThreadPoolExecutor:
     """Start threads in which torch uses no further ones, and keep them until others are wanted."""
-    all_there = threading.Barrier(count)
+    return ThreadPoolExecutor(count, thread_name_prefix="portable", initializer=_begin)
 
-    def begin() -> None:
-        torch.get_num_threads()  # A thread takes the process's number when it is first asked,
-        torch.set_num_threads(1)  # so only now does its own one stay.
-        torch.set_grad_enabled(False)
-        all_there.wait()
 
-    pool = ThreadPoolExecutor(count, thread_name_prefix="portable")
-    for started in [pool.submit(begin) for _ in range(count)]:
-        started.result()
-    torch.set_num_threads(count)  # The last number said is the one that later threads begin with.
-    return pool
+def _begin() -> None:
+    torch.get_num_threads()  # A thread takes the process's number when it is first asked,
+    torch.set_num_threads(1)  # so only now does its own one stay.
+    torch.set_grad_enabled(False)

@@ -14,7 +14,7 @@ from typing import Final
 
 import torch
 
-from seedgrid.diffusion.portable.threads import spread
+from seedgrid.diffusion.portable.threads import cuts, spread
 from seedgrid.diffusion.portable.weights import Ready
 from seedgrid.diffusion.portable.windows import Maps, Tile, Windows, shifts, tiles
 
@@ -77,7 +77,7 @@ def convolve(maps: Maps, weights: torch.Tensor, bias: torch.Tensor | None) -> to
         top = 2 * tile.top
         part = maps.part(tile.samples, top, 2 * tile.rows + 2, _SAME.padding)
         squares = _transformed(part)
-        sums = (squares.view(16, -1, depth) @ weights).view(*squares.shape[:-1], outputs)
+        sums = _products(squares.view(16, -1, depth), weights).view(*squares.shape[:-1], outputs)
         whole = result[tile.samples, :, top : top + 2 * tile.rows]
         place = whole.permute(0, 2, 3, 1)
         for down, line in enumerate(_combined(sums)):
@@ -87,6 +87,13 @@ def convolve(maps: Maps, weights: torch.Tensor, bias: torch.Tensor | None) -> to
 
     spread(fill, tiles(shape, square_bytes * width // 2, square_bytes * _MIN_SQUARES))
     return result
+
+
+def _products(squares: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+    """Multiply 16 pairs of matrices, divided between the threads if this is not one of them."""
+    sums = squares.new_empty(16, squares.shape[1], weights.shape[2])
+    spread(lambda some: torch.bmm(squares[some], weights[some], out=sums[some]), cuts(16, 16))
+    return sums
 
 
 def _transformed(part: torch.Tensor) -> torch.Tensor:

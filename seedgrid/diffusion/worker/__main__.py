@@ -10,14 +10,14 @@ from pathlib import Path
 
 from seedgrid.core.errors import SeedGridError
 from seedgrid.diffusion.backend import Unwatched
-from seedgrid.diffusion.diffusers_backend import DiffusersBackend
+from seedgrid.diffusion.deferred import DeferredBackend
 from seedgrid.diffusion.worker.job import read_job, write_result
 
 
 def main(folder: Path) -> int:
     """Paint the job in a folder; the exit status says whether it succeeded."""
     recipes, placement = read_job(folder)
-    backend = DiffusersBackend()
+    backend = DeferredBackend()
     try:
         passport = backend.prepare(recipes[0], placement)
         pictures = backend.paint(recipes, placement, Unwatched())

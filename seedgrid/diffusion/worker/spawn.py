@@ -33,9 +33,6 @@ def paint_in_child(
         placement: As for `Backend.paint`.
         limits: The only instruction limits that the child has; what is none is left out.
 
-    Returns:
-        The pictures, or why there is none, and the passport under which the child made them.
-
     Raises:
         RunError: `child_failed` with the last thing it said.
     """

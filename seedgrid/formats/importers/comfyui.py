@@ -48,11 +48,7 @@ _EXTRAS = {
 
 
 def read(texts: Mapping[str, str]) -> Found | None:
-    """Read the settings, or return None when ComfyUI did not write this picture.
-
-    Raises:
-        PictureError: `picture_foreign` when the graph is damaged or has no sampler.
-    """
+    """Read the settings, or return None when ComfyUI did not write this picture."""
     if not texts.get("prompt", "").lstrip().startswith(("{", "[")):
         if "workflow" in texts:
             reason = "the picture holds ComfyUI's workflow without the values of its run"

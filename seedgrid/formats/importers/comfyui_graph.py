@@ -89,11 +89,7 @@ class _Walk:
 
 
 class Graph:
-    """Nodes by id.
-
-    Args:
-        data: The JSON of the chunk `prompt`; what is no node is left out.
-    """
+    """Nodes by id."""
 
     def __init__(self, data: dict[str, Any]) -> None:
         self._nodes: dict[str, Node] = {}

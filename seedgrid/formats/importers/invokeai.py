@@ -37,11 +37,7 @@ _WEIGHT = re.compile(r"\)\s{0,9}[+\-\d]|\w[+\-]{1,4}(?:[\s,]|$)|\.(?:and|blend|s
 
 
 def read(texts: Mapping[str, str]) -> Found | None:
-    """Read the settings, or return None when InvokeAI did not write this picture.
-
-    Raises:
-        PictureError: `picture_foreign` when the settings are damaged, or only a workflow is there.
-    """
+    """Read the settings, or return None when InvokeAI did not write this picture."""
     if texts.get("invokeai_metadata", "null").strip() not in ("null", "{}"):
         return _current(read_object(texts["invokeai_metadata"]))
     if any(name in texts for name in _WORKFLOWS):

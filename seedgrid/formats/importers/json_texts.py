@@ -9,11 +9,7 @@ from seedgrid.core.errors import PictureError
 
 
 def read_object(text: str) -> dict[str, Any]:
-    """Read a JSON object; NaN, which Python's tools write, is accepted.
-
-    Raises:
-        PictureError: `picture_foreign` when it is no object, too deep, or no JSON at all.
-    """
+    """Read a JSON object; NaN, which Python's tools write, is accepted."""
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:

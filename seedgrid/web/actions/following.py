@@ -36,11 +36,7 @@ class Following:
         self._snapshots = snapshots
 
     async def follow(self, kept: object) -> AsyncGenerator[Progress, None]:
-        """Tell how this browser's run goes, until it ends; without one, how the model loads.
-
-        Yields:
-            What is new, or nothing at all when nothing happened for some seconds.
-        """
+        """Tell how this browser's run goes, until it ends; without one, how the model loads."""
         state = read_page_state(kept)
         try:
             async with contextlib.aclosing(self._follow(state)) as news:
@@ -99,14 +95,7 @@ class Following:
             yield Progress(stage=shown, status=stage.say(epoch, "status_ready"), rail=rail)
 
     async def portable_news(self, model: str | None) -> AsyncIterator[tuple[str, dict[str, str]]]:
-        """Say what portable pictures cost on this machine, once a trial has found out.
-
-        Yields:
-            A word of the page and what stands in its braces.
-
-        Raises:
-            ModelError: As `offer`.
-        """
+        """Say what portable pictures cost on this machine, once a trial has found out."""
         future = self._studio.try_portable(model)
         yield "portable_trying", {}
         trial = await asyncio.shield(asyncio.wrap_future(future))  # Others may wait for it too.

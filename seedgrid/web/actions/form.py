@@ -67,11 +67,7 @@ _ROUND: Final = TypeAdapter(RoundPayload)
 
 
 def read_form(payload: object) -> FormPayload:
-    """Read what the browser says its fields show; nothing of a payload that is not ours.
-
-    Args:
-        payload: A JSON object; a field that is not in it stays as it is in `FormPayload`.
-    """
+    """Read what the browser says its fields show; nothing of a payload that is not ours."""
     try:
         return _FORM.validate_json(str(payload))
     except ValidationError:
@@ -88,11 +84,7 @@ def read_round(payload: object) -> RoundPayload:
 
 
 def read_request(asked: FormPayload) -> Request:
-    """Read the fields that make a picture what it is.
-
-    Raises:
-        InputError: What is not a number, a size or a list of seeds, by its field.
-    """
+    """Read the fields that make a picture what it is."""
     settings = read_fields((row for row in ON_PAGE if row.belongs == "recipe"), vars(asked))
     return Request(**settings, **_kept_width(asked.width))
 
@@ -120,11 +112,7 @@ def read_placement(said: FormPayload | RoundPayload) -> dict[str, Any]:
 
 
 def read_prompts(asked: FormPayload, request: Request) -> tuple[str, ...]:
-    """Return the prompt and those that are to be painted beside it, each once.
-
-    Raises:
-        InputError: `pictures_count`: the table would have more cells than one run may.
-    """
+    """Return the prompt and those that are to be painted beside it, each once."""
     more = [line.strip() for line in asked.more_prompts.splitlines() if line.strip()]
     prompts = tuple(dict.fromkeys([asked.prompt, *more]))
     check_count(len(prompts) * len(request.seeds), field="more-prompts")
@@ -132,11 +120,7 @@ def read_prompts(asked: FormPayload, request: Request) -> tuple[str, ...]:
 
 
 def check_count(num_pictures: int, *, field: str) -> None:
-    """Refuse more pictures than one run may paint.
-
-    Raises:
-        InputError: `pictures_count`.
-    """
+    """Refuse more pictures than one run may paint."""
     if num_pictures > MAX_SEEDS_AT_ONCE:
         limit = MAX_SEEDS_AT_ONCE
         raise InputError("pictures_count", field=field, value=num_pictures, limit=limit)

@@ -20,11 +20,7 @@ P = ParamSpec("P")
 
 
 def says_what_hinders(answer: Callable[P, PageUpdate]) -> Callable[P, PageUpdate]:
-    """Have a handler say what hinders it; then nothing else changes on the page.
-
-    Args:
-        answer: Is told the page state as `kept`.
-    """
+    """Have a handler say what hinders it; then nothing else changes on the page."""
     parameters = signature(answer)
 
     @wraps(answer)

@@ -200,11 +200,7 @@ class Handlers(Following):
         return PageUpdate(advice=[{"field": a.field} | stage.notice(a.notice) for a in told])
 
     def offer(self, model: str | None, *, turbo: bool = False) -> Offer:
-        """Say what the settings offer with a model.
-
-        Raises:
-            ModelError: The model is not there, is damaged, or is not safe to load.
-        """
+        """Say what the settings offer with a model."""
         return offer(self._studio, model, turbo=turbo)
 
     def _show_card(self, kept: object, find: Callable[[Snapshot], Entry | None]) -> PageUpdate:

@@ -134,12 +134,7 @@ class Selected:
 
 
 def _named(library: Library, chosen: Chosen) -> Sequence[Entry]:
-    """Return the pictures that are named, and all that they and the works stand for, each once.
-
-    Raises:
-        InputError: `picture_unknown`.
-        LibraryError: The library cannot be read.
-    """
+    """Return the pictures that are named, and all that they and the works stand for, each once."""
     works = {alike: None for work in chosen.works for alike in library.alike(work)}
     found = {entry.id: entry for work in works for entry in library.work(work)}
     found |= {entry.id: entry for one in chosen.equals for entry in library.equals(one)}

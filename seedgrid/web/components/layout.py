@@ -119,6 +119,7 @@ def build_view(i18n: gr.I18n, suffixes: Sequence[str] = GUIDE_SUFFIXES) -> View:
             gr.HTML(_BRAND_HTML, elem_id="sg-brand", js_on_load=None, apply_default_css=False)
             bar = _build_bar(i18n)
             _quiet_button(i18n("library_open"), "sg-library-open")
+            _quiet_button("?", "sg-keys")
         with gr.Row(elem_id="sg-main"):
             with gr.Column(elem_id="sg-rail"):
                 back = _quiet_button(i18n("back"), "sg-back")

@@ -30,9 +30,6 @@ def build_settings(i18n: gr.I18n, shapes: gr.HTML | None = None) -> dict[str, gr
 
     Their values are read in the browser at the click (wiring.py), so Gradio must be told that one
     may write into them.
-
-    Returns:
-        The components by the names of their fields.
     """
     folded = [row for row in ON_PAGE if row.widget != "bar"]
     with gr.Accordion(i18n("settings"), open=False, elem_id="sg-settings"):

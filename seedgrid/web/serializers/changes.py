@@ -42,16 +42,7 @@ def is_noise(recipe: Recipe, change: str) -> bool:
 def round_name(
     changed: Sequence[Change], before: Collection[frozenset[str]], tried: Collection[str]
 ) -> Json:
-    """Name a round by what sets it apart from those that went on from the same pictures.
-
-    Args:
-        changed: Of its cells.
-        before: The changes of each earlier round that went on from the same picture.
-        tried: Those of all earlier rounds that went on from its grid.
-
-    Returns:
-        `key`, of a word of the page, or `words` as they were written.
-    """
+    """Name a round by what sets it apart from those that went on from the same pictures."""
     recipe, change = changed[0]
     changes = [each for _, each in changed if each]
     if not changes or frozenset(changes) in before:
@@ -64,4 +55,4 @@ def round_name(
     own = [each for each in changes if each not in tried]
     if not own:
         return {"key": "rail_seed", "data": {"seed": recipe.seed}}
-    return {"words": own[0][:_LONGEST]}
+    return {"words": " · ".join(each.lstrip(" ,;") for each in own)[:_LONGEST]}

@@ -31,11 +31,7 @@ Json = dict[str, Any]
 
 
 def small_jpeg(path: Path, side_px: int, *, quality: int) -> bytes:
-    """A PNG file as a JPEG of no more than so many pixels along a side.
-
-    Raises:
-        OSError: It cannot be read.
-    """
+    """A PNG file as a JPEG of no more than so many pixels along a side."""
     with unpacked(path.read_bytes()) as image:
         small = image.convert("RGB")
     small.thumbnail((side_px, side_px), Image.Resampling.LANCZOS)

@@ -33,16 +33,7 @@ def place(
     is_asked: bool,
     upscalers: Sequence[str] = (),
 ) -> Json:
-    """Say where a browser is.
-
-    Args:
-        state: Where it is.
-        fields: What the fields show there, as far as it is known.
-        card: Of the model that goes on from here; None where it is not here.
-        ringed: The picture that is picked on the stage.
-        is_asked: Whether the browser's fields have just asked for it: they stay as they are.
-        upscalers: The networks that may enlarge its pictures, by name.
-    """
+    """Say where a browser is."""
     here = state.to_browser()
     said = {"fields": fields, "address": ringed or state.round, "asked": is_asked}
     return (

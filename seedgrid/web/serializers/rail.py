@@ -27,15 +27,7 @@ def rail(
     has_parent: bool,
     forming: Run | None = None,
 ) -> Json:
-    """The lineage rail: each round's pictures, those ringed that were gone on from.
-
-    Args:
-        epoch: Of the page state that is shown.
-        rounds: Of this work, as `rounds_of` sorts them.
-        current: The round on the stage.
-        has_parent: Whether there is a way back from it.
-        forming: A run of this work that goes on.
-    """
+    """The lineage rail: each round's pictures, those ringed that were gone on from."""
     parents = {each.parent_id for each in rounds}
     shown: list[Json] = [
         {

@@ -110,6 +110,8 @@ def status_of(epoch: int, event: Event, run: Run) -> Json:
             return say(epoch, "status_started")
         case Step(tile=tile, num_tiles=total) if total:
             return say(epoch, "status_tile", number=tile, total=total)
+        case Step(number=number, total=total) if run.jobs[0].recipe.upscaler:
+            return say(epoch, "status_enlarging", number=number, total=total)
         case Step(number=number, total=total) if number < total:
             return say(epoch, "status_step", number=number, total=total)
         case Step() | Finished() | Missed():
@@ -193,11 +195,7 @@ def note_step(steps: dict[int, Json], event: Event) -> None:
 
 
 def preview_uri(pixels: Pixels) -> str:
-    """A small JPEG as a data URI.
-
-    Args:
-        pixels: Shape (height, width, 3), uint8; shown with at most `MAX_PREVIEW_PX` a side.
-    """
+    """A small JPEG as a data URI."""
     image = Image.fromarray(pixels)
     image.thumbnail((MAX_PREVIEW_PX, MAX_PREVIEW_PX))
     target = io.BytesIO()

@@ -52,7 +52,7 @@ ASSETS: Final = assets_folder()
 _THUMB_PX: Final = 192
 _OPENING_PX: Final = 256
 _THUMB_QUALITY: Final = 80
-_IN_ONE_PIECE: Final = 1_000_000
+_IN_ONE_PIECE: Final = 200_000
 MAX_FILE_MB: Final = 64
 """What one file may have that is dropped on the page; it says so before anything is sent."""
 _TYPES: Final = {
@@ -66,25 +66,15 @@ _TYPES: Final = {
 def routes(
     studio: Studio, libraries: Libraries, file_work: FileWork, follow: Follow
 ) -> list[Route]:
-    """Return the routes of our own: under `/seedgrid/`, agents' tools, and `/healthz`.
-
-    Args:
-        studio: What the API's pictures are in, and what agents paint with.
-        libraries: Where the visitors' pictures are that may be asked for by their id.
-        file_work: Where work with files is done.
-        follow: Tells how the run of a page goes.
-    """
+    """Return the routes of our own: under `/seedgrid/`, agents' tools, and `/healthz`."""
     thumbs = FileWork()  # Apart from what is heavy: a page asks for sixty of them at once.
 
-    def file_of(picture_id: str) -> Path | None:
-        return libraries.file_of(picture_id) or studio.library.file_of(picture_id)
-
     def picture(request: Request) -> Response:
-        path = file_of(request.path_params["id"])
+        path = libraries.file_of(request.path_params["id"])
         headers = FOREVER | HARMLESS
         try:
             # In one piece: a FileResponse goes to another thread and back for every 64 KB. But
-            # who asks for a large one and does not read it would have us keep it.
+            # who asks for large ones and does not read them would have us keep them.
             if path is None or path.stat().st_size > _IN_ONE_PIECE:
                 return _there(path, "image/png", headers)
             return Response(path.read_bytes(), media_type="image/png", headers=headers)
@@ -126,9 +116,9 @@ def routes(
         Route("/seedgrid/assets/{name:path}", asset),
         health_route(studio),
         *metrics_routes(studio),
-        *model_routes(studio),
+        *model_routes(studio, file_work),
         *api_routes(),
-        *mcp_routes(studio, file_work),
+        *mcp_routes(studio, libraries, file_work),
     ]
 
 

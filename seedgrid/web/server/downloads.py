@@ -19,14 +19,16 @@ from starlette.routing import Route
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError, LibraryError, RunError, SeedGridError
-from seedgrid.export.bundle import write_bundle
+from seedgrid.export.bundle import weight_files, write_bundle
 from seedgrid.export.contact_sheets import write_sheet
 from seedgrid.export.pictures import packed_pictures
 from seedgrid.export.script import script
-from seedgrid.web.server.file_work import FileWork, Holding
+from seedgrid.storage.files import size_of
+from seedgrid.web.server.file_work import FileWork, FileWorkBounds, Holding
 from seedgrid.web.server.headers import HARMLESS
 from seedgrid.web.server.waiting import network_of
 from seedgrid.web.state.visitor_libraries import Libraries
+from seedgrid.web.texts import choose_language
 
 MAX_NAMED: Final = 200
 MAX_PICTURES: Final = 1000
@@ -40,10 +42,6 @@ def download_routes(libraries: Libraries, file_work: FileWork) -> list[Route]:
     """Return the addresses: `download/ID/round.zip`, `…/work.zip`, `download/selected.zip?ids=…`.
 
     And `export/ID/SCOPE.KIND`, of a picture, its round or its work.
-
-    Args:
-        libraries: Where the pictures are.
-        file_work: Where it is done.
     """
 
     async def family(request: Request) -> Response:
@@ -62,7 +60,8 @@ def download_routes(libraries: Libraries, file_work: FileWork) -> list[Route]:
         find = partial(libraries.family, wanted, scope=scope)
         if kind not in EXPORTS:
             return _nothing()
-        return await answered(file_work, request, find, partial(_exported, kind=kind))
+        make = partial(_exported, kind=kind, language=language_of(request))
+        return await answered(file_work, request, find, make)
 
     async def _downloaded(
         request: Request, find: Callable[[], Sequence[Entry]], name: str
@@ -82,20 +81,13 @@ async def answered(
     find: Callable[[], Sequence[Entry]],
     make: Callable[[Sequence[Entry], FileWork, ExitStack], Response],
 ) -> Response:
-    """Find pictures and make an answer of them, as file work; its place is held until it is sent.
-
-    Args:
-        file_work: Where it is done.
-        request: Who asks.
-        find: Finds them; none is nothing to download.
-        make: Makes the answer; what it puts on the stack goes when that has gone.
-    """
+    """Find pictures and make an answer of them, as file work, which ends when it is sent."""
     address = network_of(request.client.host if request.client else None)
     with ExitStack() as kept:
         try:
             kept.enter_context(file_work.place(address))
-            most = file_work.bounds.download_bytes
-            entries = await file_work.run(lambda: _bounded(find(), most), address)
+            bounds = file_work.bounds
+            entries = await file_work.run(lambda: _bounded(find(), bounds), address)
             if not entries:
                 return _nothing()
             answer = await file_work.run(lambda: make(entries, file_work, kept), address)
@@ -104,6 +96,11 @@ async def answered(
         except SeedGridError as error:
             return PlainTextResponse(str(error), status_code=_status(error))
         return Holding(answer, kept.pop_all())
+
+
+def language_of(request: Request) -> str:
+    """Return the language in which a page asks; the page alone names one."""
+    return choose_language(request.query_params.get("lang"))
 
 
 def _selected(libraries: Libraries, named: Sequence[str]) -> Sequence[Entry]:
@@ -123,21 +120,22 @@ def _selected(libraries: Libraries, named: Sequence[str]) -> Sequence[Entry]:
     return tuple(found.values())
 
 
-def _bounded(entries: Sequence[Entry], max_bytes: float | None) -> Sequence[Entry]:
-    """Return the pictures, unless they are too much.
-
-    Raises:
-        InputError: `download_many` or `download_large`.
-    """
+def _bounded(entries: Sequence[Entry], bounds: FileWorkBounds) -> Sequence[Entry]:
+    """Return the pictures, unless they are too much."""
     if len(entries) > MAX_PICTURES:
         value, limit = f"{len(entries):,}", f"{MAX_PICTURES:,}"
         raise InputError("download_many", field="picture", value=value, limit=limit)
-    if max_bytes is not None:
-        size = sum(entry.path.stat().st_size for entry in entries if entry.path.is_file())
-        if size > max_bytes:
-            value, limit = f"{size / 1e6:,.0f}", f"{max_bytes / 1e6:,.0f}"
-            raise InputError("download_large", field="picture", value=value, limit=limit)
+    _check_size([entry.path for entry in entries], bounds)
     return entries
+
+
+def _check_size(files: Sequence[Path], bounds: FileWorkBounds) -> None:
+    if bounds.download_bytes is None:
+        return
+    size = sum(size_of(file) for file in files)
+    if size > bounds.download_bytes:
+        value, limit = f"{size / 1e6:,.0f}", f"{bounds.download_bytes / 1e6:,.0f}"
+        raise InputError("download_large", field="picture", value=value, limit=limit)
 
 
 def _archive(
@@ -162,15 +160,19 @@ async def _one_by_one(
 
 
 def _exported(
-    entries: Sequence[Entry], _file_work: FileWork, kept: ExitStack, *, kind: str
+    entries: Sequence[Entry], file_work: FileWork, kept: ExitStack, *, kind: str, language: str
 ) -> Response:
+    if kind == "zip":
+        weights = weight_files(entries).values()
+        _check_size([*(entry.path for entry in entries), *weights], file_work.bounds)
+
     def write(path: Path) -> None:
         if kind == "zip":
             write_bundle(entries, path)
         elif kind == "py":
             path.write_text(script(entries), encoding="utf-8")
         else:
-            write_sheet(entries, path)
+            write_sheet(entries, path, language)
 
     return written(f"seedgrid-{entries[0].id[:8]}.{kind}", write, kept)
 

@@ -68,11 +68,7 @@ class FileWork:
         return anyio.CapacityLimiter(NUM_THREADS)
 
     async def do(self, address: str, task: Callable[[], Result]) -> Result:
-        """Do a piece of work for somebody.
-
-        Raises:
-            RunError: As `place`.
-        """
+        """Do a piece of work for somebody."""
         with self.place(address):
             return await self.run(task, address)
 
@@ -122,12 +118,7 @@ class FileWork:
 
 
 class Holding(Response):
-    """An answer that keeps something, a place or a folder, until it was sent or nobody takes it.
-
-    Args:
-        answer: What is sent.
-        kept: Let go of afterwards, whatever happens.
-    """
+    """An answer that keeps something, a place or a folder, until it was sent or nobody takes it."""
 
     def __init__(self, answer: Response, kept: ExitStack) -> None:
         self.status_code = answer.status_code

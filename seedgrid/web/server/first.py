@@ -37,6 +37,7 @@ SCRIPTS: Final = (
     "history.js",
     "hints.js",
     "advice.js",
+    "bar.js",
     "folds.js",
     "shapes.js",
     "door.js",

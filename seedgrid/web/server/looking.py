@@ -24,7 +24,7 @@ from seedgrid.export.film import SUFFIXES, write_film
 from seedgrid.export.tree_picture import write_tree
 from seedgrid.studio import Studio
 from seedgrid.web.serializers import pictures
-from seedgrid.web.server.downloads import answered, written
+from seedgrid.web.server.downloads import answered, language_of, written
 from seedgrid.web.server.file_work import FileWork, Holding
 from seedgrid.web.server.waiting import StepWatch, asker, steps_of
 from seedgrid.web.state.visitor_libraries import Libraries
@@ -47,13 +47,7 @@ class FilmAsked(Value):
 
 
 def looking_routes(studio: Studio, libraries: Libraries, file_work: FileWork) -> list[Route]:
-    """Return the addresses: `tree/ID.png`, `tree/ID.json`, `film/ID.json`, and POST `film`.
-
-    Args:
-        studio: Paints the film.
-        libraries: Where the pictures are.
-        file_work: Where a tree is drawn.
-    """
+    """Return the addresses: `tree/ID.png`, `tree/ID.json`, `film/ID.json`, and POST `film`."""
 
     async def tree(request: Request) -> Response:
         wanted = request.path_params["id"]
@@ -61,7 +55,7 @@ def looking_routes(studio: Studio, libraries: Libraries, file_work: FileWork) ->
             file_work,
             request,
             lambda: libraries.family(wanted, scope="work")[:MAX_PICTURES],
-            _drawn,
+            partial(_drawn, language=language_of(request)),
         )
 
     def slides(request: Request) -> Response:
@@ -121,8 +115,11 @@ def _one(libraries: Libraries, picture_id: str) -> Entry | None:
     return found[0] if found else None
 
 
-def _drawn(entries: Sequence[Entry], _file_work: FileWork, kept: ExitStack) -> Response:
-    return written(f"seedgrid-tree-{entries[0].id[:8]}.png", partial(write_tree, entries), kept)
+def _drawn(
+    entries: Sequence[Entry], _file_work: FileWork, kept: ExitStack, *, language: str
+) -> Response:
+    write = partial(write_tree, entries, language=language)
+    return written(f"seedgrid-tree-{entries[0].id[:8]}.png", write, kept)
 
 
 def _nothing() -> Response:

@@ -28,7 +28,7 @@ from seedgrid.core.entry import Entry
 from seedgrid.core.errors import PictureError, RunCancelled, SeedGridError
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.engine import Run
-from seedgrid.studio import Studio
+from seedgrid.studio import RunOptions, Studio
 from seedgrid.verify import read_claim
 from seedgrid.web.actions.form import check_count
 from seedgrid.web.calls import (
@@ -46,6 +46,7 @@ from seedgrid.web.serializers.pictures import small_jpeg
 from seedgrid.web.server.file_work import FileWork
 from seedgrid.web.server.limits import MAX_BODY_BYTES
 from seedgrid.web.server.waiting import Asker, StepWatch, asker, begun, followed, steps_of
+from seedgrid.web.state.visitor_libraries import Libraries, find_anywhere, for_program
 
 if TYPE_CHECKING:
     from mcp.server import Server
@@ -65,18 +66,17 @@ _ABOUT: Final = (
 )
 
 
-def mcp_routes(studio: Studio, file_work: FileWork) -> list[Route]:
+def mcp_routes(studio: Studio, libraries: Libraries, file_work: FileWork) -> list[Route]:
     """Return the address at which agents find the tools."""
-    door = _Door(studio, file_work)
+    door = _Door(_Tools(studio, libraries, file_work))
     return [Route(path, door) for path in (MCP_PATH, f"{MCP_PATH}/")]
 
 
 class _Door:
     """Makes the server of the tools when somebody comes, and hands every request to it."""
 
-    def __init__(self, studio: Studio, file_work: FileWork) -> None:
-        self._studio = studio
-        self._file_work = file_work
+    def __init__(self, tools: _Tools) -> None:
+        self._tools = tools
         self._making = asyncio.Lock()
         self._manager: StreamableHTTPSessionManager | None = None
         self._running: asyncio.Task[None] | None = None
@@ -94,7 +94,7 @@ class _Door:
     async def _ready(self) -> StreamableHTTPSessionManager:
         async with self._making:
             if self._manager is None:
-                manager = await to_thread.run_sync(_make_manager, self._studio, self._file_work)
+                manager = await to_thread.run_sync(_make_manager, self._tools)
                 is_there = asyncio.Event()
                 self._running = asyncio.create_task(_run(manager, is_there))
                 await is_there.wait()
@@ -102,11 +102,11 @@ class _Door:
             return self._manager
 
 
-def _make_manager(studio: Studio, file_work: FileWork) -> StreamableHTTPSessionManager:
+def _make_manager(tools: _Tools) -> StreamableHTTPSessionManager:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
     return StreamableHTTPSessionManager(
-        make_server(studio, file_work),
+        _make_server(tools),
         max_request_body_size=MAX_BODY_BYTES,
         stateless=True,  # A session that is kept could be had by anybody, and all of them at once.
     )
@@ -119,12 +119,10 @@ async def _run(manager: StreamableHTTPSessionManager, is_there: asyncio.Event) -
         await asyncio.Event().wait()
 
 
-def make_server(studio: Studio, file_work: FileWork) -> Server[Any]:
+def _make_server(tools: _Tools) -> Server[Any]:
     """Return the MCP server of the four tools; needs the `mcp` package."""
     from mcp import types
     from mcp.server import Server
-
-    tools = _Tools(studio, file_work)
 
     async def list_tools(*_: object) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[types.Tool(**_description(call)) for call in CALLS])
@@ -165,8 +163,9 @@ def _description(call: Call) -> Json:
 class _Tools:
     """The four functions, as an agent calls them."""
 
-    def __init__(self, studio: Studio, file_work: FileWork) -> None:
+    def __init__(self, studio: Studio, libraries: Libraries, file_work: FileWork) -> None:
         self._studio = studio
+        self._libraries = libraries
         self._file_work = file_work
         self._calls: dict[str, Callable[[Json, Any], Awaitable[tuple[list[Any], Json]]]] = {
             "grid": self._grid,
@@ -176,11 +175,7 @@ class _Tools:
         }
 
     async def call(self, name: str, told: Json, context: Any) -> tuple[list[Any], Json]:  # noqa: ANN401 (mcp's)
-        """Return what an agent is shown, and the same as data.
-
-        Raises:
-            SeedGridError: What cannot be, in a sentence.
-        """
+        """Return what an agent is shown, and the same as data."""
         if name not in self._calls:
             raise PictureError("call_wrong", value=name, reason=", ".join(self._calls))
         return await self._calls[name](told, context)
@@ -188,17 +183,18 @@ class _Tools:
     async def _grid(self, told: Json, context: Any) -> tuple[list[Any], Json]:  # noqa: ANN401
         asked = checked(GridCall, told).model_dump()
         turbo, request = bool(asked["turbo"]), read_grid(asked)
-        start = lambda: self._studio.start_grid(request, turbo=turbo, **_asker(context))  # noqa: E731
+        options = self._options(context)
+        start = lambda: self._studio.start_grid(request, turbo=turbo, **options)  # noqa: E731
         return await _painted(start, self._file_work, context)
 
     async def _refine(self, told: Json, context: Any) -> tuple[list[Any], Json]:  # noqa: ANN401
         asked = checked(RefineCall, told)
 
         def start() -> Run:
-            parent = self._studio.library.get(asked.picture_id)
+            parent = find_anywhere(self._libraries, asked.picture_id)
             suffixes = asked.vary or GUIDE_SUFFIXES
             check_count(len(suffixes), field="vary")
-            return self._studio.start_refine(parent, suffixes, **_asker(context))
+            return self._studio.start_refine(parent, suffixes, **self._options(context))
 
         return await _painted(start, self._file_work, context)
 
@@ -223,12 +219,15 @@ class _Tools:
             record = await self._file_work.do(address, lambda: file_record(path))
         return _as_text(record), record
 
+    def _options(self, context: Any) -> RunOptions:  # noqa: ANN401
+        return for_program(self._libraries, **_asker(context))
+
     @contextlib.asynccontextmanager
     async def _file(self, told: Json) -> AsyncIterator[Path]:
         """Give the file that an agent means; what it sent lies on the disk only meanwhile."""
         picture: str = checked(PictureCall, told).picture
         if not picture.startswith(_DATA):
-            entry = await to_thread.run_sync(self._studio.library.get, picture)
+            entry = await to_thread.run_sync(find_anywhere, self._libraries, picture)
             yield entry.path
             return
         try:

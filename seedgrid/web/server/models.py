@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -17,7 +18,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from seedgrid.core.errors import ModelError, SeedGridError
+from seedgrid.core.errors import ModelError, RunError, SeedGridError
 from seedgrid.core.recipe import Value
 from seedgrid.core.variables import is_public
 from seedgrid.locales import english, locales
@@ -31,9 +32,10 @@ from seedgrid.models.memory import fits
 from seedgrid.models.own import own_folder
 from seedgrid.studio import Studio
 from seedgrid.studio.model_manager import ManagedModel, ModelManager
+from seedgrid.web.server.file_work import FileWork
 from seedgrid.web.server.headers import UNCACHED
 from seedgrid.web.server.limits import MODEL_FILES
-from seedgrid.web.server.waiting import is_this_machine
+from seedgrid.web.server.waiting import is_this_machine, network_of
 from seedgrid.web.texts import choose_language
 
 Json = dict[str, Any]
@@ -46,12 +48,8 @@ class Asked(Value):
     lang: Annotated[str, StringConstraints(max_length=20)] = "en"
 
 
-def model_routes(studio: Studio) -> list[Route]:
-    """Return the addresses: `models`, `models/ACTION`, and `models/file/NAME` for a dropped file.
-
-    Args:
-        studio: Whose models they are.
-    """
+def model_routes(studio: Studio, file_work: FileWork) -> list[Route]:
+    """Return the addresses: `models`, `models/ACTION`, `models/file/NAME` for a dropped file."""
 
     async def look(request: Request) -> Response:
         language = choose_language(request.query_params.get("lang"))
@@ -59,11 +57,13 @@ def model_routes(studio: Studio) -> list[Route]:
             told = {
                 "downloads": [_moving(each, language) for each in studio.model_manager.downloads()]
             }
-        else:
-            told = await to_thread.run_sync(
-                _told, studio.model_manager, language, _may_change(request)
-            )
-        return JSONResponse(told, headers=UNCACHED)
+            return JSONResponse(told, headers=UNCACHED)
+        address = network_of(request.client.host if request.client else None)
+        look_into = partial(_told, studio.model_manager, language, _may_change(request))
+        try:
+            return JSONResponse(await file_work.do(address, look_into), headers=UNCACHED)
+        except RunError as error:
+            return _answer(_wrong(error, language), 429)
 
     async def act(request: Request) -> Response:
         action = _ACTIONS.get(request.path_params["action"])
@@ -235,11 +235,7 @@ _FOR_ALL: Final = (_download,)
 
 
 async def _take(manager: ModelManager, name: str, request: Request) -> None:
-    """Write a dropped file to the disk as it comes, and keep it if it is a model.
-
-    Raises:
-        ModelError: As `ModelManager.taking`; `download_room`.
-    """
+    """Write a dropped file to the disk as it comes, and keep it if it is a model."""
     check_room(name, own_folder(), int(request.headers["content-length"]))
     with manager.taking(name) as path, path.open("wb") as file:
         async for piece in request.stream():

@@ -17,12 +17,7 @@ _SAID = "too many requests from your network are open: close some, or try again 
 
 
 class OpenRequests:
-    """Stands before everything else that answers.
-
-    Args:
-        app: What comes after it.
-        limit: How many; None is any number.
-    """
+    """Stands before everything else that answers."""
 
     def __init__(self, app: ASGIApp, limit: int | None = None) -> None:
         self._app = app

@@ -115,11 +115,7 @@ class BoundedParts(route_utils.GradioMultiPartParser):  # type: ignore[misc] # a
             file_arrives()
 
     def on_part_data(self, data: bytes, start: int, end: int) -> None:
-        """Take a piece of a file, or of a short field.
-
-        Raises:
-            MultiPartException: The field is none of a browser's.
-        """
+        """Take a piece of a file, or of a short field."""
         part = self._current_part
         if part.file is None:
             if len(part.data) + end - start > MAX_FIELD_BYTES:

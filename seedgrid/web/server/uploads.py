@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -116,6 +117,31 @@ class UploadGate:
                 return _refuse(507, "there is no room for uploads at the moment", wait_s=60.0)
         self._recent.append((now_s, address, length))
         return None
+
+
+class Copies:
+    """The newest of what Gradio serves copies of: so many bytes, beside which uploads have room.
+
+    Args:
+        max_bytes: None is any number.
+    """
+
+    def __init__(self, max_bytes: float | None) -> None:
+        self._max_bytes = max_bytes
+        self._sizes: dict[Path, int] = {}  # the newest at the end
+        self._guard = threading.Lock()
+
+    def add(self, copy: Path) -> None:
+        """Know a copy, and delete the oldest of those that are too many together."""
+        if self._max_bytes is None:
+            return
+        with self._guard:
+            self._sizes.pop(copy, None)
+            self._sizes[copy] = max(copy.stat().st_size, LEAST_BYTES)
+            while sum(self._sizes.values()) > self._max_bytes and len(self._sizes) > 1:
+                oldest = next(iter(self._sizes))
+                del self._sizes[oldest]
+                taken_in(oldest)
 
 
 def sweep(folder: Path, now_s: float) -> int:

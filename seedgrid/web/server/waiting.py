@@ -190,13 +190,7 @@ class Asker(TypedDict):
 
 
 def asker(kind: str, session: str | None, host: str | None) -> Asker:
-    """Say who asks: turns are taken between programs as between visitors.
-
-    Args:
-        kind: What owners of this kind are called.
-        session: What tells two of one address apart; the address itself where there is none.
-        host: Where from, as the server saw it; None is this machine.
-    """
+    """Say who asks: turns are taken between programs as between visitors."""
     address = network_of(host)
     who = session or address
     return Asker(owner=f"{kind}-{who}" if who else kind, address=address)

@@ -33,11 +33,7 @@ class Offer:
 
 
 def offer(studio: Studio, model: str | None, *, turbo: bool = False) -> Offer:
-    """Say what can be chosen with a model; the studio's own by default.
-
-    Raises:
-        ModelError: The model is not there, is damaged, or is not safe to load.
-    """
+    """Say what can be chosen with a model; the studio's own by default."""
     card = studio.card(model or None)
     of_card = {row.name: tuple(row.choices(card)) for row in ON_PAGE if row.choices}
     of_machine = {"model": _models(studio), "device": _devices(studio)}
@@ -75,11 +71,7 @@ def shapes_of(card: ModelCard) -> list[dict[str, str | int | bool]]:
 
 
 def answers_of(studio: Studio, model: str | None, *, turbo: bool = False) -> Request:
-    """Say what a request gets that leaves everything open.
-
-    Raises:
-        ModelError: As `offer`.
-    """
+    """Say what a request gets that leaves everything open."""
     request = Request(prompt="a picture", seeds=(0,), model=model)
     return ask_again(studio.resolve(request, turbo=turbo)[0])
 

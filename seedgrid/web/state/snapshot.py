@@ -37,11 +37,7 @@ if TYPE_CHECKING:
 
 
 class Snapshots:
-    """Takes snapshots of pages. Safe to use from any thread.
-
-    Attributes:
-        lock: What is known of the lock.
-    """
+    """Takes snapshots of pages. Safe to use from any thread."""
 
     def __init__(self, studio: Studio, libraries: Libraries) -> None:
         self._studio = studio

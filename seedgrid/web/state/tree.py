@@ -70,12 +70,7 @@ def _round(id_: str, cells: tuple[Entry, ...], parent: Round | None, lane: int) 
 
 
 def living(rounds: Sequence[Round], current: str | None) -> tuple[Round, ...]:
-    """Leave out what is all in the trash, unless the way to something else leads through it.
-
-    Args:
-        rounds: As `rounds_of` sorts them.
-        current: The round on the stage, which stays.
-    """
+    """Leave out what is all in the trash, unless the way to something else leads through it."""
     by_id = {each.id: each for each in rounds}
     wanted: set[str] = set()
     for each in rounds:

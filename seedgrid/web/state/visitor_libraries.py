@@ -7,6 +7,7 @@ component.
 
 from __future__ import annotations
 
+import hashlib
 import math
 import shutil
 import threading
@@ -20,7 +21,7 @@ from weakref import WeakValueDictionary
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError, LibraryError
-from seedgrid.studio import Studio
+from seedgrid.studio import RunOptions, Studio
 
 if TYPE_CHECKING:
     from seedgrid.library import Library
@@ -37,11 +38,11 @@ class Libraries(Protocol):
     """Where the page finds a visitor's library."""
 
     def of(self, visitor: str) -> Library:
-        """Return the library of a visitor.
+        """Return the library of a visitor."""
+        ...
 
-        Raises:
-            LibraryError: Its folder or database refuses.
-        """
+    def of_programs(self, address: str) -> Library:
+        """Return the library of the programs at an address, which no page can name."""
         ...
 
     def file_of(self, picture_id: str) -> Path | None:
@@ -63,6 +64,10 @@ class OneLibrary:
         """Return the studio's library."""
         return self._studio.library
 
+    def of_programs(self, address: str) -> Library:  # noqa: ARG002 (everybody's)
+        """Return the studio's library."""
+        return self._studio.library
+
     def file_of(self, picture_id: str) -> Path | None:
         """Return where a file of it is."""
         return self._studio.library.file_of(picture_id)
@@ -80,6 +85,7 @@ class _Visit:
     used_at_s: float
     pictures: set[str] = field(default_factory=set)
     num_bytes: int = 0
+    is_resting: bool = False
     is_closed: bool = False
 
 
@@ -94,7 +100,7 @@ class VisitorLibraries:
         away_s: How long a visitor may be away.
         max_visitors: How many may have pictures at once; None is any number.
         max_bytes: How large all their pictures may be together; None is any size.
-        max_open: How many libraries keep their descriptors, those just used apart.
+        max_open: How many libraries keep their descriptors, those just written to apart.
         clock: Seconds; tests have their own.
     """
 
@@ -105,7 +111,7 @@ class VisitorLibraries:
         away_s: float = AWAY_S,
         max_visitors: int | None = None,
         max_bytes: float | None = None,
-        max_open: int = 32,
+        max_open: int = 100,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._folder = folder
@@ -131,6 +137,10 @@ class VisitorLibraries:
             if library is None:
                 library = self._held[visitor] = self._late(visitor)
             return library
+
+    def of_programs(self, address: str) -> Library:
+        """Return a library like a visitor's, bounded and deleted as those are."""
+        return self.of(f"programs-{hashlib.sha256(address.encode()).hexdigest()[:32]}")
 
     def file_of(self, picture_id: str) -> Path | None:
         """Return where a picture's file is: one look, however many visitors there are."""
@@ -162,11 +172,7 @@ class VisitorLibraries:
         )
 
     def _admit(self, visitor: str) -> None:
-        """Make room for what a visitor is about to keep.
-
-        Raises:
-            LibraryError: `visitors_full`.
-        """
+        """Make room for what a visitor is about to keep."""
         with self._lock:
             self._used(visitor)
             while self._is_full(visitor):
@@ -196,7 +202,6 @@ class VisitorLibraries:
             visit.num_bytes += num_bytes if new or not entries else 0
             self._owners.update(dict.fromkeys(new, visitor))
             self._used(visitor)
-            self._close_idle()
 
     def _note_deleted(self, visitor: str, entries: Sequence[Entry], num_bytes: int) -> None:
         """Forget pictures that are no more, and count what is left."""
@@ -211,17 +216,21 @@ class VisitorLibraries:
     def _used(self, visitor: str) -> _Visit | None:
         visit = self._visits.get(visitor)
         if visit is not None:
-            visit.used_at_s, visit.is_closed = self._clock(), False
+            visit.used_at_s, visit.is_resting, visit.is_closed = self._clock(), False, False
             self._visits.move_to_end(visitor)
+            self._close_idle()
         return visit
 
     def _close_idle(self) -> None:
-        """Let go of the descriptors of those that were not used for a moment."""
+        """Let go of descriptors: of looks at once, of writing after a moment."""
         is_open = [visit for visit in self._visits.values() if not visit.is_closed]
         for visit in is_open[: max(0, len(is_open) - self._max_open)]:
             if self._clock() - visit.used_at_s >= _IDLE_S:
                 visit.library.close()
                 visit.is_closed = True
+            elif not visit.is_resting:
+                visit.library.rest()
+                visit.is_resting = True
 
     def _forget_who_is_away(self) -> None:
         limit_s = self._clock() - self._away_s
@@ -238,6 +247,22 @@ class VisitorLibraries:
             self._owners.pop(picture_id, None)
         visit.library.forget()
         shutil.rmtree(visit.library.folder, ignore_errors=True)
+
+
+def for_program(libraries: Libraries, *, owner: str, address: str) -> RunOptions:
+    """Say for whom a program's run is, and where its pictures go."""
+    return RunOptions(owner=owner, address=address, library=libraries.of_programs(address))
+
+
+def find_anywhere(libraries: Libraries, picture_id: str) -> Entry:
+    """Return anybody's picture by its full id, which only they were told.
+
+    Raises:
+        InputError: `picture_unknown`.
+    """
+    for entry in libraries.family(picture_id, scope="picture"):
+        return entry
+    raise InputError("picture_unknown", field="picture", value=picture_id[:80])
 
 
 def _find(library: Library, picture_id: str) -> Entry | None:
