@@ -63,18 +63,6 @@ def test_an_errand_comes_between_two_batches_of_a_long_run(make_recipes: MakeRec
         assert painted.result(SOON_S) == 1
 
 
-def test_nobody_interrupts_a_run_of_their_own(make_recipes: MakeRecipes) -> None:
-    """The second click of one visitor waits for the first."""
-    backend = Gated()
-    with Engine(backend, MemoryStore()) as engine:
-        engine.submit(plan_grid(make_recipes(seeds=tuple(range(12)), steps=1)), owner="a")
-        assert backend.begun.acquire(timeout=SOON_S)
-        second = engine.submit(plan_grid(make_recipes(seeds=(50,), steps=1)), owner="a")
-        backend.may_paint.release(9)
-        second.result(SOON_S)
-    assert [batch[0] for batch in backend.batches] == [0, 4, 8, 50]
-
-
 def test_a_run_alone_is_not_interrupted(make_recipes: MakeRecipes) -> None:
     """Nobody is told of a turn that nobody else wanted."""
     backend = Gated()
