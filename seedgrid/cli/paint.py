@@ -124,7 +124,6 @@ def _paint_seeds(
     as_json: bool,
     rows: int | None = None,
 ) -> None:
-    """Paint each prompt on every seed."""
     request = options.make_request(seeds, settings)
     placement = options.make_placement(settings)
     folder = _make_out(out)
@@ -213,7 +212,6 @@ def _copy(entry: Entry, out: Path) -> Path:
 
 
 def _write_sheet(run: Run, out: Path | None, rows: int | None = None) -> None:
-    """Write all pictures of a round in one file beside the copies."""
     if out is None or len(run.jobs) < 2:
         return
     from PIL import Image
