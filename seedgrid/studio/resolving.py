@@ -150,7 +150,6 @@ class Resolving(Checking):
         return replace(request, start=start)
 
     def _card_for(self, request: Request, turbo: bool, placement: Placement | None) -> ModelCard:
-        """Return the card that answers what a request leaves open."""
         card = self.card(request.model)
         if not turbo:
             return card

@@ -231,7 +231,6 @@ class Handlers(Following):
         return self._start(here, start_round)
 
     def _start(self, here: Snapshot, start: Callable[[], Run | None]) -> PageUpdate:
-        """Show the run that was started, if there is one."""
         run = start()
         return self._show_run(here, run) if run else PageUpdate()
 
@@ -256,6 +255,5 @@ class Handlers(Following):
 
 
 def _say(shown: PageUpdate, key: str) -> PageUpdate:
-    """Say something about a place that is shown."""
     assert shown.state is not None
     return replace(shown, status=stage.say(shown.state.epoch, key, kind="note"))
