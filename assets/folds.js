@@ -8,6 +8,12 @@
     byId("sg-expert-open")?.setAttribute("aria-expanded", String(isOpen));
   }
 
+  /** Whoever opens what ends below the window sees it from its top. */
+  function showAll() {
+    const settings = byId("sg-settings");
+    requestAnimationFrame(() => requestAnimationFrame(() => settings.scrollIntoView({ block: "nearest" })));
+  }
+
   /** Unfold what hides a field. */
   SeedGrid.reveal = (field) => {
     if (field?.closest("#sg-expert")) unfold(true);
@@ -18,6 +24,7 @@
   document.addEventListener("click", (event) => {
     const button = event.target.closest?.("#sg-expert-open");
     if (button) unfold(!byId("sg-expert").classList.contains("sg-unfolded"));
+    if (event.isTrusted && event.target.closest?.("#sg-settings > button, #sg-expert-open")) showAll();
   });
   new MutationObserver(() => {
     const button = byId("sg-expert-open");

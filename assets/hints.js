@@ -29,11 +29,12 @@ SeedGrid.hints = ({ element, props, watch }) => {
     else if (event.key === "Enter" && isChip) return;
     if (event.key === "Enter" || event.key === "Escape") open(false);
   }, true);
-  // Tab leads to the first word, arrows to all others, Tab once more to the seeds.
+  // Tab leads from row to row and then to the seeds, arrows to every word.
   const chips = () => [...element.querySelectorAll(".sg-chip")];
   element.addEventListener("keydown", (event) => SeedGrid.rove(event, chips) && event.preventDefault());
   element.addEventListener("focusin", (event) => {
-    for (const each of chips()) each.tabIndex = each === event.target ? 0 : -1;
+    const row = event.target.closest(".sg-hint-words");
+    for (const each of row?.children ?? []) each.tabIndex = each === event.target ? 0 : -1;
   });
 
   SeedGrid.openHints = () => {
@@ -97,7 +98,7 @@ SeedGrid.hints = ({ element, props, watch }) => {
       ),
     );
     element.replaceChildren(...rows, SeedGrid.history);
-    chips()[0]?.setAttribute("tabindex", "0");
+    for (const row of element.querySelectorAll(".sg-hint-words")) row.firstElementChild?.setAttribute("tabindex", "0");
     element.classList.add("sg-hint-list");
     if (byId("sg-prompt")?.contains(document.activeElement)) open(true); // it was waited for
     document.dispatchEvent(new Event("sg-words")); // another model knows other words

@@ -24,13 +24,13 @@ from seedgrid.core.errors import InputError, ModelError
 from seedgrid.core.fields import FIELDS
 from seedgrid.core.notices import Notice
 from seedgrid.core.request import Request, resolve
-from seedgrid.core.turbo import quicken
+from seedgrid.core.turbo import turbo_card
 from seedgrid.diffusion.installed import InstalledBackend
 from seedgrid.diffusion.probe_results import advise
 from seedgrid.diffusion.processor import has_fast_bfloat16
 from seedgrid.formats import png
 from seedgrid.library import Library
-from seedgrid.models.registry import bundled_folder
+from seedgrid.models.own import bundled_folder
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FAKE_CARD
 from seedgrid.web import launch
@@ -84,7 +84,7 @@ def test_the_api_takes_turbo(client: Client) -> None:
     _, records = client.predict("a fast fox", "1", turbo=True, api_name="/grid")
     request = Request(prompt="a fast fox", seeds=(1,))
     quick = resolve(
-        request, quicken(FAKE_CARD, request, has_fast_bfloat16=has_fast_bfloat16("auto"))
+        request, turbo_card(FAKE_CARD, request, has_fast_bfloat16=has_fast_bfloat16("auto"))
     )[0]
     assert records[0]["recipe"] == quick.model_dump(mode="json")
 

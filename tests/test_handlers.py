@@ -15,7 +15,7 @@ from gates import HeldBackend
 
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.core.request import STRONG, SUBTLE, Request, resolve
-from seedgrid.core.turbo import quicken
+from seedgrid.core.turbo import turbo_card
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.processor import has_fast_bfloat16
 from seedgrid.engine import Run
@@ -382,7 +382,9 @@ def test_turbo_answers_what_is_left_open(handlers: Handlers, painter: FakeBacken
     grid(handlers, open_fields)
     grid(handlers, replace(open_fields, steps="3"))
     request = Request(prompt=ASKED.prompt, seeds=(5,), width=64, height=64)
-    (quick,) = resolve(request, quicken(card, request, has_fast_bfloat16=has_fast_bfloat16("auto")))
+    (quick,) = resolve(
+        request, turbo_card(card, request, has_fast_bfloat16=has_fast_bfloat16("auto"))
+    )
     taken = [call.recipes[0] for call in painter.calls]
     assert taken[0] == quick
     assert taken[1] == quick.replace(num_inference_steps=3)
@@ -395,7 +397,7 @@ def test_the_settings_say_what_an_open_field_gets(handlers: Handlers) -> None:
         card.num_inference_steps,
         card.scheduler,
     )
-    quick = quicken(card, Request(prompt=""), has_fast_bfloat16=has_fast_bfloat16("auto"))
+    quick = turbo_card(card, Request(prompt=""), has_fast_bfloat16=has_fast_bfloat16("auto"))
     answers = handlers.offer(None, turbo=True).answers
     assert (answers.scheduler, answers.dtype) == (quick.scheduler, quick.dtype)
     assert answers.num_inference_steps == quick.num_inference_steps

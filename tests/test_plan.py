@@ -8,7 +8,7 @@ from stores import MakeRecipes, MemoryStore
 from seedgrid.core.card import ModelCard
 from seedgrid.core.entry import Entry
 from seedgrid.core.plan import describe_change, plan_grid, plan_refine
-from seedgrid.core.recipe import NoiseShare
+from seedgrid.core.recipe import NoiseShare, Upscaler
 from seedgrid.core.request import noise_variations
 from seedgrid.core.variations import refine
 from seedgrid.engine import Engine
@@ -56,6 +56,7 @@ def test_a_change_is_told_in_the_words_that_were_typed(make_recipes: MakeRecipes
         "guidance 2.5": {"guidance_scale": 2.5},
         "steps 9, guidance 2.5": {"guidance_scale": 2.5, "num_inference_steps": 9},
         ", artsy, scheduler Euler": {"prompt": "a fox, artsy", "scheduler": "Euler"},
+        " a hen": {"prompt": " a hen"},
         "width 2": {"lock_width": 2},
         ", artsy": {"prompt": "a fox, artsy", "lock_width": 2},
     }
@@ -71,6 +72,8 @@ def test_a_final_is_told_by_its_size_and_what_is_varied_of_it_by_its_words(
     recipe = make_recipes("a fox", seeds=(3,))[0]
     final = recipe.replace(start="f" * 64, strength=0.3, width=512, height=768)
     assert describe_change(recipe, final) == "512x768, strength 0.3"
+    network = Upscaler(id="2x-foxes", weights_sha256="0" * 64)
+    assert describe_change(recipe, final.replace(upscaler=network)) == "512x768, 2x-foxes"
     assert describe_change(final, final.replace(prompt="a fox, artsy")) == ", artsy"
 
 

@@ -73,6 +73,9 @@ def test_the_chunk_has_exactly_the_keys_of_the_contract() -> None:
     assert data["format"] == 1
     assert data["pixels_sha256"] == hashlib.sha256(pixels).hexdigest()
     assert b"iTXtseedgrid\0" in FILE
+    foreign = dataclasses.replace(PICTURE, recipe=PICTURE.recipe.replace(prompt="狐"))
+    text = png.read_texts(png.encode(foreign))["seedgrid"]
+    assert text == json.dumps(json.loads(text), ensure_ascii=False, separators=(",", ":"))
 
 
 USUAL = "Steps: 8, Sampler: DPM++ 2M, CFG scale: 7.5, Seed: 11, Size: 64x48"
@@ -279,6 +282,10 @@ def test_a_reason_names_its_place() -> None:
         png.read(replaced("[]"))
     with pytest.raises(PictureError, match=r"recipe\.seed: "):
         png.read(replaced(record_text(recipe=RECIPE | {"seed": -1})))
+    with pytest.raises(PictureError, match="a name in it stands twice"):
+        png.read(replaced(record_text().replace("{", '{"format": 1, ', 1)))
+    with pytest.raises(PictureError, match="passport: NaN is not a number"):
+        png.read(replaced(record_text(passport={"x": float("nan")})))
 
 
 def test_a_record_without_end_is_not_written() -> None:
@@ -286,7 +293,7 @@ def test_a_record_without_end_is_not_written() -> None:
     passport = Passport(story="x" * png.MAX_RECORD_CHARACTERS)  # type: ignore[call-arg] # kept
     with pytest.raises(PictureError) as caught:
         png.encode(dataclasses.replace(PICTURE, passport=passport))
-    assert caught.value.code == "picture_text"
+    assert (caught.value.code, caught.value.data["value"]) == ("picture_text", "seedgrid")
 
 
 def turned(how: int) -> bytes:
@@ -354,6 +361,23 @@ def test_a_path_without_a_file_is_named(tmp_path: Path, name: str) -> None:
 
     assert caught.value.code in {"picture_missing", "picture_unreadable"}
     assert str(caught.value.data["value"]).startswith(str(tmp_path))
+
+
+def test_a_file_is_read_like_its_bytes(tmp_path: Path) -> None:
+    """Record, size and seal; one that the system keeps from us is told with its reason."""
+    file = png.encode(PICTURE, seal="5ea1" * 16)
+    (tmp_path / "fox.png").write_bytes(file)
+    assert png.read(tmp_path / "fox.png") == png.read(file)
+    assert png.read_size(tmp_path / "fox.png") == png.read_size(file) == (64, 48)
+    assert (png.read_seal(file), png.read_seal(FILE)) == ("5ea1" * 16, None)
+
+    class Kept(type(tmp_path)):  # type: ignore[misc] # a path of this system's kind
+        def open(self, *_: object, **__: object) -> Any:
+            raise PermissionError("kept from you")
+
+    with pytest.raises(PictureError, match="kept from you") as caught:
+        png.read_bytes(Kept(tmp_path / "fox.png"))
+    assert caught.value.data["value"] == str(tmp_path / "fox.png")
 
 
 def test_pixels_of_another_size_are_not_written() -> None:

@@ -191,6 +191,12 @@ def test_no_number_that_is_none(number: str) -> None:
         read_recipe(text)
 
 
+def test_a_change_that_makes_no_recipe_names_its_place() -> None:
+    """In the error that says why."""
+    with pytest.raises(InputError, match=r"seed: .*greater than or equal to 0"):
+        RECIPE.replace(seed=-1)
+
+
 def test_a_recipe_is_frozen() -> None:
     """Nobody can change a recipe after its id was taken."""
     with pytest.raises(ValidationError):
@@ -200,7 +206,8 @@ def test_a_recipe_is_frozen() -> None:
 def test_its_representation_is_short() -> None:
     """A recipe prints as seed, size and the beginning of its words."""
     assert repr(RECIPE) == "Recipe(seed=7, 64x96, 'a red fox')"
-    assert len(repr(RECIPE.replace(prompt="x" * 1000))) < 80
+    assert "'" + "x" * 40 + "'" in repr(RECIPE.replace(prompt="x" * 40))
+    assert "'" + "x" * 39 + "…'" in repr(RECIPE.replace(prompt="x" * 41))
 
 
 def test_a_passport_keeps_what_it_does_not_know() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request, resolve
-from seedgrid.core.turbo import quicken
+from seedgrid.core.turbo import turbo_card
 from seedgrid.diffusion import processor as described
 from seedgrid.diffusion.processor import has_fast_bfloat16, processor_name
 from seedgrid.studio import Studio
@@ -50,12 +50,12 @@ def test_an_unknown_processor_keeps_its_format(processor: Path) -> None:
     """Without the system's word nothing is assumed."""
     assert not processor.exists()
     assert has_fast_bfloat16("auto") is False
-    slow = quicken(CARD, Request(prompt="a fox"), has_fast_bfloat16=False)
+    slow = turbo_card(CARD, Request(prompt="a fox"), has_fast_bfloat16=False)
     assert slow.dtype == CARD.dtype
 
 
 def quickly(request: Request) -> Recipe:
-    return resolve(request, quicken(CARD, request, has_fast_bfloat16=True))[0]
+    return resolve(request, turbo_card(CARD, request, has_fast_bfloat16=True))[0]
 
 
 def test_a_quick_recipe() -> None:
@@ -77,7 +77,7 @@ def test_what_was_said_stays() -> None:
 
 def test_a_model_without_the_scheduler_keeps_its_own() -> None:
     """Where DPM++ 2M does not fit, scheduler and steps are the model's."""
-    quick = quicken(FAKE_CARD, Request(prompt="a fox"), has_fast_bfloat16=False)
+    quick = turbo_card(FAKE_CARD, Request(prompt="a fox"), has_fast_bfloat16=False)
     assert quick.scheduler == FAKE_CARD.scheduler
     assert quick.num_inference_steps == FAKE_CARD.num_inference_steps
 

@@ -19,7 +19,7 @@ STEP_SHARE: Final = 0.6
 """DPM++ 2M is of second order: it comes as far in six steps as DDIM in ten."""
 
 
-def quicken(card: ModelCard, request: Request, *, has_fast_bfloat16: bool) -> ModelCard:
+def turbo_card(card: ModelCard, request: Request, *, has_fast_bfloat16: bool) -> ModelCard:
     """Return a card whose defaults are for speed; `resolve` takes from it what was left open."""
     if has_fast_bfloat16:
         card = replace(card, dtype="bfloat16")

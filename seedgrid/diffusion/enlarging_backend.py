@@ -22,12 +22,12 @@ class EnlargingBackend:
     """See `Backend` for what each method promises.
 
     Args:
-        give_back: Lets go of whatever else is held, when memory is full.
+        free_memory: Lets go of whatever else is held, when memory is full.
     """
 
-    def __init__(self, give_back: Callable[[], None]) -> None:
+    def __init__(self, free_memory: Callable[[], None]) -> None:
         self._enlarger = Enlarger()
-        self._give_back = give_back
+        self._free_memory = free_memory
 
     def prepare(self, recipe: Recipe, placement: Placement) -> Passport:
         """Load the network and say under which passport it would compute."""
@@ -36,11 +36,11 @@ class EnlargingBackend:
         def load() -> Passport:
             with computing(recipe, placement):
                 starts.check_there([recipe.start])
-                self._enlarger.load(_network_of(recipe), device)
+                release = spandrel_version(self._enlarger.load(_network_of(recipe), device))
                 passport = current_passport(device, placement)
-            return passport.model_copy(update={"spandrel": spandrel_version()})
+            return passport.model_copy(update={"spandrel": release}) if release else passport
 
-        return within_memory(load, self._give_back, Unwatched().freed, recipe, str(device))
+        return within_memory(load, self._free_memory, Unwatched().freed, recipe, str(device))
 
     def is_ready(self, recipe: Recipe, placement: Placement) -> bool:
         """Tell whether the network is loaded already."""
@@ -57,7 +57,7 @@ class EnlargingBackend:
             with computing(recipe, placement):
                 return self._enlarger.enlarge(recipe, device, watch)
 
-        return (within_memory(enlarge, self._give_back, watch.freed, recipe, str(device)),)
+        return (within_memory(enlarge, self._free_memory, watch.freed, recipe, str(device)),)
 
     def close(self) -> None:
         """Let go of the network."""

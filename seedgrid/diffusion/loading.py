@@ -21,7 +21,7 @@ LEAST_BYTES: Final = 50_000_000
 
 
 @contextmanager
-def weights_told(
+def reported_loading(
     num_parameters: int, dtype: torch.dtype, watch: LoadWatch | None
 ) -> Iterator[None]:
     """Tell `watch` how much of a pipeline's weights is there, while they are loaded in the block.

@@ -21,7 +21,7 @@ Result = TypeVar("Result")
 
 def within_memory(
     work: Callable[[], Result],
-    give_back: Callable[[], None],
+    free_memory: Callable[[], None],
     tell: Callable[[], None],
     recipe: Recipe,
     device: str,
@@ -30,7 +30,7 @@ def within_memory(
 
     Args:
         work: May be done twice.
-        give_back: Lets go of everything that can be made again.
+        free_memory: Lets go of everything that can be made again.
         tell: Called before it is tried once more.
         recipe: What is painted, for the advice.
         device: Where, for the advice.
@@ -43,7 +43,7 @@ def within_memory(
                 raise
         # Only out here, where the exception and the tensors its traceback holds are gone, can the
         # memory be given back (https://github.com/pytorch/pytorch/issues/18853).
-        give_back()
+        free_memory()
         if not is_last:
             logger.warning("memory is full: all models are let go of, and it is tried once more")
             tell()

@@ -25,7 +25,7 @@ from seedgrid.core.recipe import Recipe
 from seedgrid.diffusion.backend import LoadWatch, Placement
 from seedgrid.diffusion.devices import empty_cache, pick_device, place, torch_dtype
 from seedgrid.diffusion.foreign_errors import foreign_errors
-from seedgrid.diffusion.loading import weights_told
+from seedgrid.diffusion.loading import reported_loading
 from seedgrid.diffusion.lora_layers import add_loras
 from seedgrid.diffusion.previews import Preview, make_preview
 from seedgrid.models import registry
@@ -147,7 +147,6 @@ class PipelineCache:
 
 
 def _key(recipe: Recipe, placement: Placement) -> tuple[object, ...]:
-    """Return what a loaded pipeline depends on."""
     device = str(pick_device(placement.device))
     parts = (placement.offload, placement.vae_slicing, placement.vae_tiling)
     layout = (placement.channels_last, placement.attention == "sliced")
@@ -167,7 +166,7 @@ def _load(recipe: Recipe, placement: Placement, watch: LoadWatch | None) -> Load
             lambda _, reason: ModelError("model_damaged", value=recipe.model.id, file=reason)
         ),
         quiet_diffusers(),
-        weights_told(files.num_parameters, dtype, watch),
+        reported_loading(files.num_parameters, dtype, watch),
     ):
         pipeline = _read_pipeline(files, dtype)
     add_loras(pipeline, recipe, loras)

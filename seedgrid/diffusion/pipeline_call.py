@@ -26,13 +26,13 @@ from seedgrid.diffusion.lora_layers import scale_loras
 from seedgrid.diffusion.noise_mix import mixed_noise
 from seedgrid.diffusion.pipeline_cache import Loaded, quiet_diffusers
 from seedgrid.diffusion.step_callbacks import follow
-from seedgrid.diffusion.tiles import tiles_told
+from seedgrid.diffusion.tiles import reported_tiles
 from seedgrid.diffusion.word_weights import weighted_words
 from seedgrid.models.schedulers import make_scheduler
 from seedgrid.storage import starts
 
-Around = Callable[[Any], AbstractContextManager[Any]]
-"""A block around the call of a pipeline, which quickens or watches the pipeline's parts."""
+CallContext = Callable[[Any], AbstractContextManager[Any]]
+"""A block around the call of a pipeline, which accelerates or watches the pipeline's parts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,37 +51,39 @@ class PipelineOutput:
 
 
 def paint_batch(
-    recipes: Sequence[Recipe], loaded: Loaded, watch: Watch, around: Around
+    recipes: Sequence[Recipe], loaded: Loaded, watch: Watch, context: CallContext
 ) -> tuple[Outcome, ...]:
     """Return each recipe's picture, or why it came to nothing; the others are as good as ever."""
     found: dict[int, Outcome] = {}
     for places in _calls(recipes, loaded):
         part = [recipes[place] for place in places]
         found |= zip(
-            places, _outcomes(part, call_pipeline(part, loaded, watch, around)), strict=True
+            places, _outcomes(part, call_pipeline(part, loaded, watch, context)), strict=True
         )
     return tuple(found[place] for place in range(len(recipes)))
 
 
-def call_pipeline(
-    recipes: Sequence[Recipe], loaded: Loaded, watch: Watch, around: Around
-) -> PipelineOutput:
-    """Call the pipeline with W cells: the recipes, padded with repeats of them.
+def is_one_call(recipes: Sequence[Recipe], loaded: Loaded) -> bool:
+    """Tell whether a batch is painted in one call."""
+    return len(_calls(recipes, loaded)) == 1
 
-    Portable pictures do not depend on the width of their batch: they are not padded.
+
+def call_pipeline(
+    recipes: Sequence[Recipe], loaded: Loaded, watch: Watch, context: CallContext
+) -> PipelineOutput:
+    """Call the pipeline with W cells.
 
     Raises:
         RunError: `pipeline_refused` or `not_deterministic`: diffusers or torch would not.
         RunCancelled: `watch.cancelled` became true.
     """
     first = recipes[0]
-    num_cells = len(recipes) if first.is_portable else first.lock_width
-    cells = [recipes[place % len(recipes)] for place in range(num_cells)]
+    cells = cells_of(recipes)
     if watch.cancelled:
         raise RunCancelled("run_cancelled")
     with foreign_errors(_refusal), quiet_diffusers(), arithmetic_of(first):
         scheduler = make_scheduler(first.scheduler, loaded.scheduler_config)
-        followed = follow(scheduler, first, loaded, watch, num_pictures=len(recipes))
+        last_step = follow(scheduler, first, loaded, watch, num_pictures=len(recipes))
         pipeline = loaded.pipeline_for(first)
         pipeline.scheduler = scheduler
         scale_loras(loaded.pipeline, first)
@@ -89,8 +91,8 @@ def call_pipeline(
             with (
                 mixed_noise(pipeline, cells),
                 weighted_words(pipeline, cells),
-                tiles_told(pipeline, watch),
-                around(pipeline),
+                reported_tiles(pipeline, watch),
+                context(pipeline),
             ):
                 output = pipeline(
                     **loaded.files.family.call_arguments(cells, loaded.files.configs),
@@ -101,7 +103,7 @@ def call_pipeline(
         finally:
             pipeline.maybe_free_model_hooks()
     withheld = getattr(output, "nsfw_content_detected", None) or [False] * len(cells)
-    return PipelineOutput(latents=followed.latents, images=output.images, withheld=withheld)
+    return PipelineOutput(latents=last_step.latents, images=output.images, withheld=withheld)
 
 
 def _calls(recipes: Sequence[Recipe], loaded: Loaded) -> list[list[int]]:
@@ -145,6 +147,16 @@ def to_pixels(images: torch.Tensor) -> tuple[Outcome, ...]:
         else RunError("picture_nan")
         for picture in array
     )
+
+
+def cells_of(recipes: Sequence[Recipe]) -> list[Recipe]:
+    """Return what sits in each slot: the recipes, padded with repeats of them to their width.
+
+    Portable pictures do not depend on the width of their batch: they are not padded.
+    """
+    first = recipes[0]
+    num_cells = len(recipes) if first.is_portable else first.lock_width
+    return [recipes[place % len(recipes)] for place in range(num_cells)]
 
 
 def _start(cells: Sequence[Recipe]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from seedgrid.diffusion.pipeline_cache import Loaded
 from seedgrid.diffusion.previews import StepState
 
 
-class Followed:
+class LastStep:
     """What came out of the last step."""
 
     latents: torch.Tensor
@@ -29,7 +29,7 @@ class Followed:
 
 def follow(
     scheduler: Any, recipe: Recipe, loaded: Loaded, watch: Watch, *, num_pictures: int
-) -> Followed:
+) -> LastStep:
     """Make a scheduler tell `watch` of each of its steps.
 
     Args:
@@ -43,7 +43,7 @@ def follow(
         RunCancelled: Out of the pipeline's call, at the first step after the wish.
     """
     original = scheduler.step
-    followed = Followed()
+    last_step = LastStep()
     number = 0
 
     # diffusers reads the signature to see whether a scheduler takes generators: wraps keeps it.
@@ -55,7 +55,7 @@ def follow(
         result = original(model_output, timestep, sample, *args, **kwargs)
         number += 1
         total = max(number, _num_steps(scheduler, recipe))
-        followed.latents = result[0] if isinstance(result, tuple) else result.prev_sample
+        last_step.latents = result[0] if isinstance(result, tuple) else result.prev_sample
         state = _state(scheduler, recipe, loaded, (model_output, float(timestep), sample))
 
         def previews() -> tuple[Pixels, ...]:
@@ -68,7 +68,7 @@ def follow(
         return result
 
     scheduler.step = step
-    return followed
+    return last_step
 
 
 def _num_steps(scheduler: Any, recipe: Recipe) -> int:

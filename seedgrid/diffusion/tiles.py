@@ -19,7 +19,7 @@ from seedgrid.diffusion.patch import replaced
 
 
 @contextmanager
-def tiles_told(pipeline: Any, watch: Watch) -> Iterator[None]:
+def reported_tiles(pipeline: Any, watch: Watch) -> Iterator[None]:
     """Tell `watch` of each tile that a pipeline's VAE decodes in the block.
 
     A VAE that does not say how it cuts is asked only whether to go on.

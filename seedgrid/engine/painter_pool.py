@@ -22,7 +22,7 @@ from seedgrid.core.speeds import Speeds
 from seedgrid.core.unexpected import told_of
 from seedgrid.diffusion.backend import Backend, ManyPainters
 from seedgrid.engine.fair_queue import FairQueue
-from seedgrid.engine.painting import Cells, Painter, Strays, pictures_of
+from seedgrid.engine.painting import Cells, LostThreads, Painter, pictures_of
 from seedgrid.engine.run import Run
 from seedgrid.engine.saving import Saver
 from seedgrid.engine.shared_run import SharedRun
@@ -147,7 +147,7 @@ class _Lane:
         self._pool = pool
         self._name = name
         self._backend = backend
-        self._painter = Painter(backend, pool.saver, self.pulse, pool.speeds, Strays())
+        self._painter = Painter(backend, pool.saver, self.pulse, pool.speeds, LostThreads())
         self._saving: list[Future[None]] = []
         self._num_batches = self._num_pictures = 0
         self._busy_s = 0.0

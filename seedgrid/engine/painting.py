@@ -36,30 +36,30 @@ Batches = Generator[None, bool | None, None]
 """Stops between two batches; True is sent when others had a turn meanwhile."""
 
 
-class Strays:
+class LostThreads:
     """The threads that were given up.
 
     Attributes:
-        num_away: How many have not come back from the backend.
-        num_back: How many have; their backend put process-wide switches back as it returned.
+        num_missing: How many have not come back from the backend.
+        num_returned: How many have; their backend put process-wide switches back as it returned.
     """
 
     def __init__(self) -> None:
-        self.num_away = 0
-        self.num_back = 0
+        self.num_missing = 0
+        self.num_returned = 0
 
 
 class Painter:
     """Paints runs with a backend, which only the calling thread touches."""
 
     def __init__(
-        self, backend: Backend, saver: Saver, pulse: Pulse, speeds: Speeds, strays: Strays
+        self, backend: Backend, saver: Saver, pulse: Pulse, speeds: Speeds, lost: LostThreads
     ) -> None:
         self._backend = backend
         self._saver = saver
         self._pulse = pulse
         self._speeds = speeds
-        self._strays = strays
+        self._lost = lost
 
     def paint(self, run: Run) -> Batches:
         """Paint and save all pictures of a run; what was painted is saved, whatever happens."""
@@ -139,12 +139,12 @@ class Painter:
         recipes = [run.jobs[cell].recipe for cell in cells]
         watch = BatchWatch(run, cells, self._pulse, has_previews=run.placement.previews)
         while True:
-            num_back, start_s = self._strays.num_back, time.monotonic()
+            num_returned, start_s = self._lost.num_returned, time.monotonic()
             pictures = self._backend.paint(recipes, run.placement, watch)
             self._pulse.beat()
             self._speeds.note(recipes[0], time.monotonic() - start_s)
             # A thread that came back meanwhile put its own switches in place of this batch's.
-            if num_back == self._strays.num_back:
+            if num_returned == self._lost.num_returned:
                 return pictures
 
 

@@ -20,7 +20,7 @@ from seedgrid.core.speeds import Speeds
 from seedgrid.core.unexpected import told_of
 from seedgrid.diffusion.backend import Backend
 from seedgrid.engine.fair_queue import Errand, FairQueue
-from seedgrid.engine.painting import Batches, Painter, Strays
+from seedgrid.engine.painting import Batches, LostThreads, Painter
 from seedgrid.engine.run import Run
 from seedgrid.engine.saving import Saver
 from seedgrid.engine.watchdog import Pulse
@@ -57,20 +57,20 @@ class Worker:
     """
 
     def __init__(
-        self, backend: Backend, queue: FairQueue, speeds: Speeds, strays: Strays | None = None
+        self, backend: Backend, queue: FairQueue, speeds: Speeds, lost: LostThreads | None = None
     ) -> None:
         self.pulse = Pulse()
         self.gone = threading.Event()
         self.is_closing = False
         self._backend = backend
         self._queue = queue
-        self._strays = strays or Strays()
+        self._lost = lost or LostThreads()
         self._is_given_up = False
         self._guard = threading.Lock()
         self._has_ended = False
         self._begun: dict[str, _Turn] = {}  # runs that wait between two batches, by id
         self._saver = Saver()
-        self._painter = Painter(backend, self._saver, self.pulse, speeds, self._strays)
+        self._painter = Painter(backend, self._saver, self.pulse, speeds, self._lost)
         self._thread = threading.Thread(target=self._work, name="seedgrid-worker", daemon=True)
         self._thread.start()
 
@@ -111,7 +111,7 @@ class Worker:
         task = self.pulse.task
         self._is_given_up = True
         if self.is_alive():
-            self._strays.num_away += 1
+            self._lost.num_missing += 1
         # Behind what is still being saved, unless it is the disk that does not come back.
         with contextlib.suppress(TimeoutError):
             self._saver.submit(lambda: None).result(_SAVING_S)
@@ -161,8 +161,8 @@ class Worker:
 
     def _let_go(self) -> None:
         if self._is_given_up:
-            self._strays.num_away -= 1
-            self._strays.num_back += 1
+            self._lost.num_missing -= 1
+            self._lost.num_returned += 1
             logger.warning("a thread that was given up has come back")
         try:
             with self._guard:

@@ -15,7 +15,7 @@ from seedgrid.core.errors import InputError, RunError
 from seedgrid.core.loras import read_scale, read_tags
 from seedgrid.core.recipe import Lora, Recipe, Upscaler
 from seedgrid.core.request import Request
-from seedgrid.core.turbo import quicken
+from seedgrid.core.turbo import turbo_card
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.probe_results import ProbeReport, advised_width
 from seedgrid.diffusion.processor import has_fast_bfloat16
@@ -104,9 +104,22 @@ class Resolving(Checking):
             loras.append(Lora(id=found.id, weights_sha256=found.sha256, scale=number))
         return tuple(loras)
 
-    def upscalers(self) -> tuple[str, ...]:
-        """Return the names of the networks that enlarge; on a public page those that it offers."""
-        return known_upscalers()
+    def upscalers(self, card: ModelCard | None = None) -> tuple[str, ...]:
+        """Return the names of the networks that enlarge; on a public page those that it offers.
+
+        Args:
+            card: Of the model whose pictures they are to enlarge: its own network comes first.
+        """
+        own = (card.upscaler,) if card and card.upscaler else ()
+        return tuple(dict.fromkeys((*own, *known_upscalers())))
+
+    def find_upscaler(self, name: str) -> Upscaler:
+        """Return a network by its name; no path is followed.
+
+        Raises:
+            SeedGridError: It is not there, no network, or not offered on a public page.
+        """
+        return find_upscaler(name)
 
     def take_upscaler(self, named: str) -> Upscaler:
         """Return a network as recipes hold it; its file is known by its name from now on.
@@ -137,12 +150,11 @@ class Resolving(Checking):
         return replace(request, start=start)
 
     def _card_for(self, request: Request, turbo: bool, placement: Placement | None) -> ModelCard:
-        """Return the card that answers what a request leaves open."""
         card = self.card(request.model)
         if not turbo:
             return card
         device = (placement or self.placement).device
-        return quicken(card, request, has_fast_bfloat16=has_fast_bfloat16(device))
+        return turbo_card(card, request, has_fast_bfloat16=has_fast_bfloat16(device))
 
 
 def resolve_prompts(

@@ -36,6 +36,16 @@ RUN_AXE: Final = """async (rules) => {
 }"""
 END_TRANSITIONS: Final = """() => document.getAnimations()
     .filter((each) => each instanceof CSSTransition).forEach((each) => each.finish())"""
+HIDDEN: Final = """() => {
+    const node = document.activeElement;
+    const box = (node.closest("label") ?? node).getBoundingClientRect();
+    const [x, y] = [(box.left + box.right) / 2, (box.top + box.bottom) / 2];
+    const there = document.elementFromPoint(x, y);
+    const frame = node.closest(".block, label, .sg-cell, .sg-slider") ?? node;
+    if (node === document.body || frame.contains(there) || there?.contains(node)) return null;
+    const [what, by] = [node, there].map((each) => each?.outerHTML.slice(0, 200));
+    return `${what} at ${x} ${y} lies under ${by}`;
+}"""
 THEMES: Final = (("light", TAGS), ("dark", {"type": "rule", "values": ["color-contrast"]}))
 """What depends on the theme are colours alone."""
 
@@ -52,6 +62,7 @@ def _found(page: Page, state: str) -> list[str]:
 
 
 def _refused(page: Page) -> None:
+    page.keyboard.press("Escape")
     seeds(page).fill("abc")
     page.click("#sg-generate")
     expect(page.locator("#sg-seeds [role=alert]")).to_be_visible()
@@ -121,6 +132,7 @@ STATES: Final[tuple[tuple[str, Callable[[Page], object]], ...]] = (
     ("words", lambda page: prompt(page).click()),
     ("done", generate),
     ("picked", _picked),
+    ("compare", lambda page: page.click("#sg-compare")),
     ("refused", _refused),
     ("library", _library),
     ("selecting", _selecting),
@@ -144,19 +156,24 @@ def test_axe_finds_nothing_in_any_state(page: Page) -> None:
 
 
 @pytest.mark.usefixtures("gate")
-def test_axe_finds_nothing_while_it_paints(page: Page) -> None:
-    """The same while four pictures form."""
+def test_axe_finds_nothing_while_it_paints(open_page: OpenPage) -> None:
+    """The same while four pictures form; on a phone, where the words are rows to scroll."""
+    page = open_page(viewport={"width": 390, "height": 844})
     page.evaluate(AXE)
+    expect(page.locator("#sg-hints .sg-chip").first).to_be_attached()
     prompt(page).fill("a fox that is held")
+    narrow = _found(page, "words")
     page.click("#sg-generate")
     expect(cell(page, 0)).to_have_attribute("data-state", "painting")
-    found = _found(page, "busy")
+    found = narrow + _found(page, "busy")
     page.click("#sg-stop")
     assert not found, "\n".join(found)
 
 
-def test_the_whole_flow_by_keyboard_alone(page: Page) -> None:
-    """Words, a chip, pictures by arrows, a variation, back, and the library, without a mouse."""
+@pytest.mark.parametrize("size", [(1400, 900), (390, 844)])
+def test_the_whole_flow_by_keyboard_alone(open_page: OpenPage, size: tuple[int, int]) -> None:
+    """Words, pictures by arrows, a variation, back, zoom, favourite, library, settings, models."""
+    page = open_page(viewport={"width": size[0], "height": size[1]})
     expect(page.locator("#sg-hints .sg-chip").first).to_be_attached()  # the model's words have come
     _tab_to(page, "#sg-prompt textarea")
     page.keyboard.press("Control+A")
@@ -184,6 +201,26 @@ def test_the_whole_flow_by_keyboard_alone(page: Page) -> None:
     _tab_to(page, "#sg-back")
     page.keyboard.press("Enter")
     expect(cell(page, 0)).to_have_attribute("data-picture-id", first[0])
+    _tab_to(page, "#sg-zoom")
+    page.keyboard.press("Enter")
+    zoom = page.locator("dialog.sg-zoom")
+    page.keyboard.press("ArrowRight")
+    expect(zoom.locator(".sg-place")).to_have_text("1 / 4")
+    _tab_to(page, "[data-tool='favourite']")
+    page.keyboard.press("Enter")
+    expect(zoom.locator("[data-tool='favourite']")).to_have_attribute("aria-pressed", "true")
+    page.keyboard.press("Escape")
+    expect(page.locator("#sg-picked .sg-star")).to_have_attribute("aria-pressed", "true")
+    _tab_to(page, "#sg-settings > button")
+    page.keyboard.press("Enter")
+    _tab_to(page, "#sg-steps input")
+    page.keyboard.type("3")
+    _tab_to(page, "#sg-models")
+    page.keyboard.press("Enter")
+    expect(page.locator("#sg-models-panel li").first).to_be_visible()
+    _tab_to(page, "#sg-models-file")
+    page.keyboard.press("Escape")
+    expect(page.locator("#sg-models")).to_be_focused()
     _tab_to(page, "#sg-library-open")
     page.keyboard.press("Enter")
     expect(page.locator("#sg-library .sg-item").first).to_be_visible()
@@ -206,9 +243,11 @@ def test_nothing_is_lost_at_200_percent(open_page: OpenPage, size: tuple[int, in
 
 
 def _tab_to(page: Page, selector: str, most: int = 60) -> None:
-    """Press Tab until a node has the focus, which must be seen, not covered."""
+    """Press Tab until a node has the focus; whatever has it on the way is seen, not covered."""
     for _ in range(most):
         page.keyboard.press("Tab")
+        hidden = page.evaluate(HIDDEN)
+        assert hidden is None, hidden
         if page.evaluate("selector => document.activeElement.matches(selector)", selector):
             return
     raise AssertionError(f"Tab does not lead to {selector}")

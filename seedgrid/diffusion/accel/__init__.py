@@ -42,7 +42,7 @@ def make_accelerators() -> tuple[Accelerator, ...]:
 
 
 @contextmanager
-def all_used_by(pipeline: Any, accelerators: Sequence[Accelerator], context: str) -> Iterator[None]:
+def accelerated(pipeline: Any, accelerators: Sequence[Accelerator], context: str) -> Iterator[None]:
     """Let a pipeline take all the quicker ways in the block."""
     with ExitStack() as stack:
         for accelerator in accelerators:

@@ -179,16 +179,11 @@ class LibraryActions:
         library = here.library
         if not is_this_machine(host) or library is not self._studio.library:
             return None
-        try:
-            library.check_room(())
-        except SeedGridError:
-            pass
-        else:
-            return None
         wanted = str(folder or "").strip()[:500]
         epoch = here.state.move().epoch
         try:
-            self._studio.move_library(Path(wanted) if wanted else self._studio.library_folder)
+            if _refuses(library):  # else it is well again, and stays where it is
+                self._studio.move_library(Path(wanted) if wanted else self._studio.library_folder)
         except SeedGridError as error:
             return stage.complain(epoch, error)
         return stage.say(
@@ -280,7 +275,15 @@ def tags_of(library: Library) -> list[stage.Json]:
 
 
 def _show(here: Snapshot, entry: Entry) -> PageUpdate:
-    """Show a picture at its place in its work."""
     lineage = entry.lineage
     moved = here.moved(work=lineage.work_id, round=lineage.round_id, picked=entry.id)
     return moved.show()
+
+
+def _refuses(library: Library) -> bool:
+    """Tell whether a library takes no pictures."""
+    try:
+        library.check_room(())
+    except SeedGridError:
+        return True
+    return False
