@@ -12,7 +12,7 @@ from functools import partial
 from typing import Final
 
 from seedgrid.core.entry import Entry
-from seedgrid.core.errors import InputError, SeedGridError
+from seedgrid.core.errors import SeedGridError
 from seedgrid.core.events import Loading, Noise, Started
 from seedgrid.core.request import Request
 from seedgrid.engine import Run
@@ -124,10 +124,9 @@ class Handlers(Following):
         self, scale: int, varied: RoundPayload, kept: object, address: str = ""
     ) -> PageUpdate:
         """Start the large finals of the picked picture; a network is named, never a path."""
-        network = varied.upscaler
-        if network and network not in self._studio.upscalers():
-            raise InputError("upscaler_missing", field="upscaler", value=network[:80])
-        start = partial(self._studio.start_final, scale=scale, upscaler=network or None)
+        named = varied.upscaler
+        network = self._studio.find_upscaler(named).id if named else None
+        start = partial(self._studio.start_final, scale=scale, upscaler=network)
         return self._start_from_pick(varied, kept, address, start)
 
     @says_what_hinders

@@ -197,7 +197,7 @@ class Snapshot:
             card=card,
             ringed=ringed,
             is_asked=is_asked,
-            upscalers=self._studio.upscalers(),
+            upscalers=self._studio.upscalers(card),
         )
 
     @property
