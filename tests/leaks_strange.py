@@ -163,12 +163,8 @@ STRANGE_LEAKS: Final[dict[str, Plant]] = {
     "decoder: an expert's capacity": of_output("vae.decoder.conv_in", _capacity),
     "scheduler: rescaled together": _rescaled_together,
     "scheduler: an index for all": _shared_index,
-}
-"""By what leaks and how."""
-
-NOT_FOUND: Final[dict[str, Plant]] = {
     "denoiser: dropped by rank": of_output("unet.conv_in", _dropped_by_rank),
     "denoiser: alike rows computed once": of_output("unet.conv_in", _alike_are_computed_once),
     "text encoder: a mask where any is short": _mask_where_any_is_short,
 }
-"""What the probe misses (docs/lock.md): each branches on a value that no neighbour of ours has."""
+"""By what leaks and how."""

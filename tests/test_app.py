@@ -30,7 +30,7 @@ from seedgrid.diffusion.probe_results import advise
 from seedgrid.diffusion.processor import has_fast_bfloat16
 from seedgrid.formats import png
 from seedgrid.library import Library
-from seedgrid.models.registry import bundled_folder
+from seedgrid.models.own import bundled_folder
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FAKE_CARD
 from seedgrid.web import launch

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,12 @@ import pytest
 from gates import HeldBackend
 from reports import report_for
 
+from seedgrid.cli.paint import _lock_of
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import RunCancelled
 from seedgrid.core.events import Started
 from seedgrid.core.picture import Picture
-from seedgrid.core.recipe import Recipe
+from seedgrid.core.recipe import Recipe, Upscaler
 from seedgrid.core.request import Request
 from seedgrid.diffusion.backend import Placement, Watch
 from seedgrid.diffusion.probe_results import ProbeReport, keep_report
@@ -132,6 +134,17 @@ def test_a_portable_picture_needs_no_lock(
     assert backend.num_probes == 0
     assert badge.of(first)["key"] == "lock_portable"
     assert badge.of(entry)["key"] == "lock_untested"
+
+
+def test_an_enlarged_picture_has_no_lock_to_test(studio: Studio, entry: Entry) -> None:
+    """A network makes it alone: neither page nor command line says that its lock was tested."""
+    upscaler = Upscaler(id="up", weights_sha256="a" * 64)
+    recipe = entry.recipe.replace(upscaler=upscaler, start="b" * 64)
+    large = replace(entry, recipe=recipe)
+    keep_report(recipe, entry.passport, report_for(recipe, tested=4))
+    assert LockBadge(studio).of(large)["key"] == "lock_alone"
+    assert _lock_of(large) == "made alone"
+    assert _lock_of(entry) == "not tested here"
 
 
 @pytest.mark.parametrize(("tested", "key"), [(4, "lock_tested"), (1, "lock_fails")])

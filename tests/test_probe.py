@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from leaks import LEAKS, WITHOUT_GUIDANCE
+from leaks import LEAKS, WITHOUT_GUIDANCE, on_output
+from leaks_again import LEAKS_AGAIN
 from leaks_between import MORE_LEAKS
 from leaks_strange import STRANGE_LEAKS
 from painting import PLACEMENT, SilentWatch, one_thread, paint, recipes_for
@@ -25,7 +27,14 @@ from seedgrid.diffusion.poison import KINDS, Batch
 from seedgrid.diffusion.probe_results import ProbeReport, lock_notice, recall_report
 from seedgrid.studio import Studio
 
-ALL_LEAKS = LEAKS | MORE_LEAKS | STRANGE_LEAKS
+ALL_LEAKS = LEAKS | MORE_LEAKS | STRANGE_LEAKS | LEAKS_AGAIN
+
+_QUIETLY = (PLACEMENT, SilentWatch())
+
+NOT_ALONE = {"denoiser: alike rows computed once", "denoiser: only at the second call"}
+"""What shows only in calls of the denoiser that a probe alone runs once."""
+
+SEEN_ALONE = {name: plant for name, plant in ALL_LEAKS.items() if name not in NOT_ALONE}
 
 
 @pytest.fixture(scope="module")
@@ -50,15 +59,35 @@ def probed(
     return backend.probe(recipe, placement, SilentWatch())
 
 
+def after_a_grid(backend: DiffusersBackend, recipes: Sequence[Recipe]) -> ProbeReport:
+    """Probe as the page does: what was painted just before is one side of each comparison."""
+    paint(backend, recipes)
+    return probed(backend, recipes[0])
+
+
 @pytest.mark.usefixtures("forgetful")
 @pytest.mark.parametrize("name", rest_swept(ALL_LEAKS, first_of_each_place(ALL_LEAKS, 2)))
-def test_a_planted_leak_is_found(
-    backend: DiffusersBackend, recipe: Recipe, monkeypatch: pytest.MonkeyPatch, name: str
+def test_a_planted_leak_is_found_after_a_grid(
+    backend: DiffusersBackend,
+    model_folder: Callable[[str], Path],
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
 ) -> None:
     """However small, at one step, in one head, in any part: the lock is not said to hold."""
-    ALL_LEAKS[name](backend.load(recipe, PLACEMENT), monkeypatch)
+    recipes = recipes_for(backend, model_folder("sd"), num_inference_steps=4)
+    ALL_LEAKS[name](backend.load(recipes[0], PLACEMENT), monkeypatch)
+    report = after_a_grid(backend, recipes)
+    assert any(not check.holds for check in report.checks if check.lock_width == 4)
+
+
+@pytest.mark.usefixtures("forgetful")
+@pytest.mark.parametrize("name", rest_swept(SEEN_ALONE, first_of_each_place(SEEN_ALONE, 1)))
+def test_a_planted_leak_is_found_when_nothing_was_painted(
+    backend: DiffusersBackend, recipe: Recipe, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Who asks for a probe alone has the comparisons run for it."""
+    SEEN_ALONE[name](backend.load(recipe, PLACEMENT), monkeypatch)
     report = probed(backend, recipe)
-    assert not report.holds
     assert any(not check.holds for check in report.checks if check.lock_width == 4)
 
 
@@ -78,11 +107,11 @@ def test_a_leak_without_guidance_is_not_covered_by_a_test_with_it(
 def test_no_sound_family_is_refused(
     backend: DiffusersBackend, model_folder: Callable[[str], Path], name: str, dtype: str
 ) -> None:
-    """The real probe on real pipelines, one of each family."""
-    recipe = recipes_for(backend, model_folder(name), dtype=dtype)[0]
-    report = probed(backend, recipe)
-    assert report.holds, report.checks
-    assert all(check.compared > 0 for check in report.checks)
+    """The real probe on real pipelines, one of each family: after a grid, then alone."""
+    recipes = recipes_for(backend, model_folder(name), dtype=dtype)
+    for report in (after_a_grid(backend, recipes), backend._run_probe(recipes[0], *_QUIETLY)):
+        assert report.holds, report.checks
+        assert all(check.compared > 0 for check in report.checks)
 
 
 @pytest.mark.usefixtures("forgetful")
@@ -150,29 +179,64 @@ def test_what_never_repeats_is_told(
     assert probed(backend, recipe).tested_width == 0
 
 
-@pytest.mark.usefixtures("forgetful")
-def test_it_costs_at_most_one_and_a_half_grids_of_denoising(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path]
-) -> None:
-    """Counted in rows of the denoiser, for a grid of twenty steps; and one more decoding."""
-    recipe = recipes_for(backend, model_folder("sd"), num_inference_steps=20)[0]
+@pytest.fixture
+def rows(
+    backend: DiffusersBackend, recipe: Recipe, monkeypatch: pytest.MonkeyPatch
+) -> dict[str, int]:
+    """Counts what the denoiser and the decoder of the small SD computed."""
+    counts = {"denoised": 0, "decoded": 0}
+
+    def count(name: str, _module: object, args: Sequence[torch.Tensor], *_: object) -> None:
+        counts[name] += len(args[0])
+
     pipeline = backend.load(recipe, PLACEMENT)
-    rows: list[int] = []
-    decoded: list[int] = []
-    handles = [
-        pipeline.unet.register_forward_hook(lambda _, given, __: rows.append(len(given[0]))),
-        pipeline.vae.decoder.register_forward_hook(
-            lambda _, given, __: decoded.append(len(given[0]))
-        ),
-    ]
-    try:
-        backend._run_probe(recipe, PLACEMENT, SilentWatch())
-    finally:
-        for handle in handles:
-            handle.remove()
-    # A guided batch of four has eight rows a step.
-    assert sum(rows) <= 1.5 * 20 * 8
-    assert sum(decoded) == 2 * 4
+    for name, part in (("denoised", pipeline.unet), ("decoded", pipeline.vae.decoder)):
+        on_output(part, monkeypatch, functools.partial(count, name))
+    return counts
+
+
+@pytest.mark.usefixtures("forgetful")
+@pytest.mark.parametrize("steps", [1, 4, pytest.param(20, marks=pytest.mark.sweep)])
+def test_after_a_grid_it_costs_one_more(
+    backend: DiffusersBackend,
+    model_folder: Callable[[str], Path],
+    rows: dict[str, int],
+    steps: int,
+) -> None:
+    """However few steps: the grid that was painted anyway is the other side of the comparison."""
+    recipes = recipes_for(backend, model_folder("sd"), num_inference_steps=steps)
+    paint(backend, recipes)
+    rows.update(denoised=0, decoded=0)
+    assert probed(backend, recipes[1].replace(prompt="another")).holds
+    assert rows == {"denoised": steps * 8, "decoded": 4}  # A guided batch has eight rows a step.
+
+
+@pytest.mark.usefixtures("forgetful")
+def test_alone_it_costs_at_most_one_and_a_half_grids_of_denoising(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path], rows: dict[str, int]
+) -> None:
+    """Counted for a grid of twenty steps; and one more decoding."""
+    recipe = recipes_for(backend, model_folder("sd"), num_inference_steps=20)[0]
+    backend._run_probe(recipe, *_QUIETLY)
+    assert rows["denoised"] <= 1.5 * 20 * 8
+    assert rows["decoded"] == 2 * 4
+
+
+@pytest.mark.usefixtures("forgetful")
+def test_only_what_was_painted_last_and_alike_is_a_witness(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path], rows: dict[str, int]
+) -> None:
+    """Other settings, and another batch since: then the probe runs its comparisons itself."""
+    folder = model_folder("sd")
+    mine, other = (
+        recipes_for(backend, folder, num_inference_steps=steps, lock_width=2) for steps in (1, 2)
+    )
+    for painted in (other, mine), (other,):
+        for recipes in painted:
+            paint(backend, recipes[:2])
+        before = rows["decoded"]
+        backend._run_probe(mine[0], *_QUIETLY)
+        assert rows["decoded"] - before == (2 if painted[-1] is mine else 4)
 
 
 @pytest.mark.usefixtures("forgetful")

@@ -72,6 +72,21 @@ def test_no_sound_family_is_refused_when_it_begins_from_a_picture(
     assert "encoder of the start" in {check.name for check in report.checks}
 
 
+def test_a_neighbour_with_mixed_noise_does_not_reach_who_has_none(
+    backend: DiffusersBackend,
+    paint_from: Callable[..., Recipe],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Mixing one row laid out all others anew in memory, and other kernels ran for them."""
+    monkeypatch.setenv("SEEDGRID_CACHE", str(tmp_path))
+    plain = paint_from()
+    mixed = plain.replace(seed=3, noise_mix=({"seed": 5, "weight": 0.3},))
+    backend.paint([plain, mixed], PLACEMENT, SilentWatch())
+    report = probed(backend, plain)
+    assert report.holds, report.checks
+
+
 @pytest.mark.parametrize("name", rest_swept(OF_STARTS, [*OF_STARTS][:2]))
 def test_a_leak_into_the_start_is_found(
     backend: DiffusersBackend,

@@ -51,7 +51,7 @@ def test_the_bundled_model_is_at_most_40_mb_of_safetensors() -> None:
     files = [path for path in MODEL.rglob("*") if path.is_file()]
     assert sum(path.stat().st_size for path in files) <= 40_000_000
     assert not [path for path in files if path.suffix in {".bin", ".pt", ".pth", ".ckpt", ".pkl"}]
-    assert len([path for path in files if path.suffix == ".safetensors"]) == 3
+    assert len([path for path in files if path.suffix == ".safetensors"]) == 4
 
 
 def test_every_part_of_the_bundled_model_has_one_dtype(pipeline: object) -> None:
@@ -102,17 +102,20 @@ def test_a_drawing_is_a_function_of_words_and_numbers() -> None:
 
 
 def test_every_subject_style_and_modifier_can_be_drawn() -> None:
-    """All words of the captions have a drawing behind them."""
+    """All words of the captions have a drawing behind them, and twice as wide it is the same."""
     pytest.importorskip("skia", reason="drawing needs requirements-training.txt")
+    from training.decoder import psnr
     from training.scenes import draw
     from training.words import MODIFIER_WORDS, STYLE_WORDS, SUBJECT_WORDS, Wording
 
     styles, modifiers = list(STYLE_WORDS), list(MODIFIER_WORDS)
     for index, subject in enumerate(SUBJECT_WORDS):
         style, modifier = styles[index % len(styles)], modifiers[index % len(modifiers)]
-        assert (
-            draw(Wording(subject=subject, style=style, modifier=modifier), np.zeros(12)).std() > 5
-        )
+        wording = Wording(subject=subject, style=style, modifier=modifier)
+        picture, large = (draw(wording, np.zeros(12), scale).astype(float) for scale in (1, 2))
+        assert picture.std() > 5
+        halved = large.reshape(256, 2, 256, 2, 3).mean((1, 3))
+        assert psnr(*(torch.from_numpy(each) / 127.5 - 1 for each in (halved, picture))) > 27
 
 
 def test_the_numbers_of_a_composition_can_be_read_back_from_the_noise() -> None:
@@ -273,7 +276,17 @@ def test_the_whole_training_runs_and_goes_on_where_it_stood(
 ) -> None:
     """All steps at their smallest, in order, end in a folder that diffusers loads."""
     pytest.importorskip("skia", reason="drawing needs requirements-training.txt")
-    from training import dataset, decoder, denoiser, export, polish, reading, resampling
+    from training import (
+        dataset,
+        decoder,
+        denoiser,
+        enlarger,
+        export,
+        finals,
+        polish,
+        reading,
+        resampling,
+    )
     from training.places import work_dir
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
@@ -281,6 +294,7 @@ def test_the_whole_training_runs_and_goes_on_where_it_stood(
     monkeypatch.setattr(dataset, "FIT_PICTURES", 40)
     monkeypatch.setattr(resampling, "SHARD_SIZE", 2)
     monkeypatch.setattr(reading, "NUM_SAMPLES", 256)
+    monkeypatch.setattr(enlarger, "SHARD_SIZE", 1)
     assert work_dir().is_relative_to(tmp_path)
 
     dataset.draw_shards(0, 2)
@@ -292,6 +306,14 @@ def test_the_whole_training_runs_and_goes_on_where_it_stood(
     resampling.sample_repairs(1, workers=1)
     decoder.repair(decoder.Settings(steps=3, repair_share=1.0))
     export.export(tmp_path / "model")
+    enlarger.make_pairs(tmp_path / "model", 6)
+    for steps in (1, 2):
+        enlarger.train(enlarger.Settings(steps=steps, batch=1, crop_px=32))
+    enlarger.export_enlarger(tmp_path / "model")
+    measured = finals.measure(
+        finals.pictures(tmp_path / "model", 1), finals.load_network(tmp_path / "model")
+    )
+    assert finals.table(measured).count("\n") == 7
 
     stored = safetensors.load_file(denoiser.checkpoint_path())
     assert (int(stored["seen"]), int(stored["steps"])) == (32, 2)
@@ -299,6 +321,7 @@ def test_the_whole_training_runs_and_goes_on_where_it_stood(
     assert (int(polished["seen"]), int(polished["steps"])) == (4, 2)
     assert polish.checkpoint_path().stat().st_size < 60e6
     assert int(safetensors.load_file(decoder.checkpoint_path())["steps"]) == 3
+    assert int(safetensors.load_file(enlarger.checkpoint_path())["steps"]) == 2
     assert int(safetensors.load_file(decoder.before_repair_path())["steps"]) == 1
     loaded = diffusers.DiffusionPipeline.from_pretrained(str(tmp_path / "model"))
     picture = loaded("a cat", num_inference_steps=1, output_type="np").images[0]

@@ -1,4 +1,7 @@
-"""Finals by an upscaler network: what spandrel gives, tile by tile, and a recipe like any other."""
+"""Finals by an upscaler network: what spandrel gives, tile by tile, and a recipe like any other.
+
+A Compact network is computed without spandrel, as that of the bundled model is.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,10 @@ from seedgrid.diffusion.allocations import FittingIntoMemory
 from seedgrid.diffusion.backend import PreviewMaker, Unwatched
 from seedgrid.diffusion.deferred import DeferredBackend
 from seedgrid.export.bundle import write_bundle
+from seedgrid.models.compact import compact_scale
+from seedgrid.models.files import read_header
 from seedgrid.models.upscalers import known_upscalers, take_upscaler
+from seedgrid.models.upscalers import needs_spandrel as needs_spandrel_for
 from seedgrid.pictures import StudioPicture
 from seedgrid.studio import Studio
 from seedgrid.verify import claim_of, verify
@@ -158,36 +164,90 @@ def plain(path: Path, picture: Path, scale: int) -> np.ndarray:
 @needs_spandrel
 @pytest.mark.parametrize("kind", ["ESRGAN", "Compact"])
 def test_a_picture_equals_plain_spandrel(painter: Studio, tmp_path: Path, kind: str) -> None:
-    """Of one tile, bit for bit, and verified."""
+    """Of one tile, bit for bit, and verified; a Compact one by torch alone."""
     path = save_upscaler(tmp_path / "4x-small.safetensors", scale=4, kind=kind)
+    assert needs_spandrel_for(take_upscaler(path)) == (kind == "ESRGAN")
     picked = painter.grid("a fox", "3", width=64, height=64, num_inference_steps=1)[0]
     (large,) = painter.final(picked, 4, upscaler=str(path))
     np.testing.assert_array_equal(np.asarray(large.image), plain(path, picked.path, 4))
-    assert large.entry.passport.model_dump()["spandrel"]
+    assert ("spandrel" in large.entry.passport.model_dump()) == (kind == "ESRGAN")
     claim = claim_of(large.id, np.asarray(large.image), large.recipe, large.entry.passport)
     assert [each.verdict for each in verify([claim], painter.backend)] == ["identical"]
 
 
 @needs_spandrel
-def test_a_picture_comes_out_again_in_a_new_process(
+def test_pictures_come_out_again_in_a_new_process(
     painter: Studio, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of four tiles, by its bundle's plain spandrel code and by verify."""
-    path = save_upscaler(tmp_path / "4x-small.safetensors", scale=4, kind="Compact")
+    """Of four tiles, by its bundle and by verify: by the model's own network and by spandrel's."""
+    path = save_upscaler(tmp_path / "4x-small.safetensors", scale=4)
     picked = painter.grid("a fox", "3", width=160, height=160, num_inference_steps=1)[0]
-    (large,) = painter.final(picked, 4, upscaler=str(path))
-    (half,) = painter.final(picked, 2, upscaler=str(path))  # Four times, and back by Lanczos.
-    assert half.image.size == (320, 320)
-    write_bundle([large.entry, half.entry], tmp_path / "art.zip")
+    (own,) = painter.final(picked, 4)
+    (half,) = painter.final(picked, 2)  # Four times, and back by Lanczos.
+    assert (own.image.size, half.image.size) == ((640, 640), (320, 320))
+    write_bundle([own.entry, half.entry], tmp_path / "own.zip")
+    with zipfile.ZipFile(tmp_path / "own.zip") as bundle:
+        assert b"spandrel" not in bundle.read("requirements.txt")
+    (other,) = painter.final(picked, 2, upscaler=str(path))
+    write_bundle([own.entry, half.entry, other.entry], tmp_path / "art.zip")
     with zipfile.ZipFile(tmp_path / "art.zip") as bundle:
+        assert b"spandrel" in bundle.read("requirements.txt")
         bundle.extractall(tmp_path / "art")
     command = [sys.executable, tmp_path / "art" / "reproduce.py"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert "all identical\n" in done.stdout, done.stdout + done.stderr
     monkeypatch.setenv("SEEDGRID_LIBRARY", str(painter.library_folder))
-    command = [sys.executable, "-m", "seedgrid", "verify", large.path, half.path]
+    command = [sys.executable, "-m", "seedgrid", "verify", own.path, half.path, other.path]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.stdout.endswith("\n2 identical\n"), done.stdout + done.stderr
+    assert done.stdout.endswith("\n3 identical\n"), done.stdout + done.stderr
+
+
+def test_the_bundled_model_has_a_network_of_its_own(
+    painter: Studio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It works without spandrel, wherever the model is offered, and is no other model's choice."""
+    monkeypatch.setattr(upscaling, "find_spec", lambda _: None)
+    picked = painter.grid("a fox", "3", width=64, height=64, num_inference_steps=1)[0]
+    (large,) = painter.final(picked, 4)
+    assert large.image.size == (256, 256)
+    assert large.recipe.upscaler
+    assert large.recipe.upscaler.id == "bundled-4x"
+    assert refused(painter.final, picked, 2, strengths=[0.3]) == "final_model"
+    assert painter.upscalers(painter.card())[0] == "bundled-4x"
+    assert "bundled-4x" not in painter.upscalers()
+    monkeypatch.setenv("SEEDGRID_PUBLIC", "1")
+    monkeypatch.setenv("SEEDGRID_ALLOWED_MODELS", "bundled")
+    assert painter.final(picked, 2)[0].image.size == (128, 128)
+    monkeypatch.setenv("SEEDGRID_ALLOWED_MODELS", "someone/foxes")
+    assert refused(painter.final, picked, 4, upscaler="bundled-4x") == "upscaler_not_offered"
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [
+        ("body.0.weight", (8, 3, 5, 5)),
+        ("body.1.weight", (7,)),
+        ("body.2.bias", (13,)),
+        ("body.900000000.weight", (1,)),
+        ("tail.weight", (1,)),
+    ],
+)
+def test_what_only_looks_like_a_compact_network_is_none(
+    tmp_path: Path, name: str, shape: tuple[int, ...]
+) -> None:
+    """Every tensor has the shape that it must have, and there is no other."""
+    tensors = {
+        "body.0.weight": np.zeros((8, 3, 3, 3), np.float32),
+        "body.0.bias": np.zeros(8, np.float32),
+        "body.1.weight": np.zeros(8, np.float32),
+        "body.2.weight": np.zeros((12, 8, 3, 3), np.float32),
+        "body.2.bias": np.zeros(12, np.float32),
+    }
+    path = tmp_path / "net.safetensors"
+    save_file(tensors, path)
+    assert compact_scale(read_header(path, path.name)) == 2
+    save_file({**tensors, name: np.zeros(shape, np.float32)}, path)
+    assert compact_scale(read_header(path, path.name)) is None
 
 
 @needs_spandrel

@@ -19,7 +19,7 @@ from pictures import make_lineage
 
 from seedgrid.core.errors import RunCancelled
 from seedgrid.core.picture import Picture
-from seedgrid.core.recipe import Passport
+from seedgrid.core.recipe import Passport, Upscaler
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.formats import png
@@ -35,6 +35,7 @@ from seedgrid.verify import (
     read_claims,
     verify,
 )
+from seedgrid.verify.judging import Painted, judge
 
 
 @pytest.fixture(scope="module")
@@ -323,6 +324,53 @@ def test_files_are_verified_and_bad_ones_are_impossible(
     assert "no recipe" in sentences(verdicts[str(stripped)])
     line = json.loads(json.dumps(verdicts[str(good)].as_json()))
     assert line.keys() >= {"path", "verdict", "max_abs_diff", "psnr_db", "reasons"}
+
+
+def test_one_picture_does_not_stop_those_of_its_batch(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path]
+) -> None:
+    """Words that cannot be weighed share a batch with honest pictures: each has its own verdict."""
+    claims = paint_claims(backend, model_folder("sd"), PLACEMENT, num_inference_steps=1)
+    weighed = [replace(each, recipe=each.recipe.replace(weights=True)) for each in claims]
+    bad = weighed[1].recipe.replace(prompt="a (red:9) fox")
+    claims = (weighed[0], replace(weighed[1], recipe=bad), *weighed[2:])
+    verdicts = verify(claims, backend)
+    words = [verdict.verdict for verdict in verdicts]
+    assert words == ["identical", "impossible", "identical", "identical"]
+    assert "cannot count 9 times" in sentences(verdicts[1])
+
+
+def test_the_words_of_an_enlarged_picture_are_not_verified(grid: tuple[Claim, ...]) -> None:
+    """The network never read them: whoever enlarged it could write what he liked."""
+    claim = grid[0]
+    upscaler = Upscaler(id="up", weights_sha256="a" * 64)
+    large = replace(claim, recipe=claim.recipe.replace(upscaler=upscaler, start="b" * 64))
+    painted = Painted(
+        pictures=(claim.pixels,), passport=claim.passport, reasons=(), is_fragile=False
+    )
+    verdict = judge(large, claim.pixels, painted)
+    assert verdict.verdict == "identical"
+    assert "not verified" in sentences(verdict)
+
+
+@pytest.mark.parametrize("library", ["spandrel", "peft"])
+def test_another_release_of_what_only_some_pictures_need_is_no_forgery(
+    grid: tuple[Claim, ...], library: str
+) -> None:
+    """The passport names it where it computes; another may round otherwise: nobody is blamed."""
+    then, now = (
+        grid[0].passport.model_copy(update={library: release}) for release in ("0.3.9", "0.4.2")
+    )
+    came_out = grid[0].pixels.copy()
+    came_out[0, 0, 0] ^= 1
+    painted = Painted(pictures=(came_out,), passport=now, reasons=(), is_fragile=False)
+    assert judge(replace(grid[0], passport=then), came_out, painted).verdict == "close"
+    assert judge(replace(grid[0], passport=now), came_out, painted).verdict == "altered"
+    made_up = replace(painted, passport=grid[0].passport)
+    assert judge(replace(grid[0], passport=then), came_out, made_up).verdict == "altered"
+    silent = judge(grid[0], came_out, painted)
+    assert silent.verdict == "drifted"
+    assert library in sentences(silent)
 
 
 def test_a_mixture_of_models_and_grids_keeps_its_order(

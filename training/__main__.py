@@ -15,6 +15,8 @@ PICTURES = 400_000
 DECODER_STEPS = 3_000
 REPAIR_SHARDS = 24
 REPAIR_STEPS = 3_000
+ENLARGER_SHARDS = 12
+ENLARGER_STEPS = 2_250
 
 
 def _gently(threads: int) -> None:
@@ -127,6 +129,32 @@ def _evaluate(arguments: argparse.Namespace) -> None:
     print(evaluate(bundled_sampler(arguments.model), worst_path, is_quick=arguments.quick))
 
 
+def _enlarger(arguments: argparse.Namespace) -> None:
+    """Train the network that makes finals, put it into the model's folder, and measure it."""
+    from training import enlarger
+
+    _gently(1)
+    enlarger.make_pairs(arguments.model, arguments.enlarger_shards)
+    enlarger.train(enlarger.Settings(steps=arguments.enlarger_steps, minutes=arguments.minutes))
+    print(enlarger.export_enlarger(arguments.model))
+    _finals(arguments)
+
+
+def _finals(arguments: argparse.Namespace) -> None:
+    """Hold the large finals against the drawings at their size, and lay some out."""
+    from PIL import Image
+
+    from training import finals
+
+    _gently(1)
+    held_out = finals.pictures(arguments.model, 16 if arguments.quick else 90)
+    network = finals.load_network(arguments.model)
+    print(finals.table(finals.measure(held_out, network)))
+    path = arguments.model / "sheets" / "finals.jpg"
+    Image.fromarray(finals.sheet(held_out[:4], network, 384)).save(path, quality=88)
+    print(path)
+
+
 def _sheet(arguments: argparse.Namespace) -> None:
     """Draw the contact sheets of the model card."""
     from training.sampling import bundled_sampler
@@ -139,7 +167,7 @@ def _sheet(arguments: argparse.Namespace) -> None:
 def _all(arguments: argparse.Namespace) -> None:
     """Everything, in order."""
     learn = (_draw, _tokenizer, _autoencoder, _denoiser, _polish, _repairs, _repair)
-    for step in (*learn, _export, _sheet, _evaluate):
+    for step in (*learn, _export, _enlarger, _sheet, _evaluate):
         step(arguments)
 
 
@@ -161,6 +189,8 @@ STEPS: dict[str, Callable[[argparse.Namespace], None]] = {
     "repairs": _repairs,
     "repair": _repair,
     "export": _export,
+    "enlarger": _enlarger,
+    "finals": _finals,
     "evaluate": _evaluate,
     "sheet": _sheet,
     "opening": _opening,
@@ -177,9 +207,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--redraw", metavar="STYLE", help="draw this style's pictures again")
     parser.add_argument("--steps", type=int, default=DECODER_STEPS, help="of the decoder, in all")
     parser.add_argument("--pictures", type=int, default=PICTURES, help="for the denoiser, in all")
-    parser.add_argument(
-        "--minutes", type=float, default=float("inf"), help="for the denoiser, from now"
-    )
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="of training, from now")
     parser.add_argument(
         "--cooldown", type=float, default=0.9, help="last share of it with a falling rate"
     )
@@ -190,6 +218,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--model", type=Path, default=MODEL_DIR, help="the folder to write and to evaluate"
     )
+    parser.add_argument(
+        "--enlarger-shards", type=int, default=ENLARGER_SHARDS, help="pairs for finals, by 24"
+    )
+    parser.add_argument("--enlarger-steps", type=int, default=ENLARGER_STEPS, help="in all")
     parser.add_argument("--device", help="of the denoiser's training: cpu or cuda")
     parser.add_argument("--batch", type=int, default=16, help="pictures in a step of polishing")
     parser.add_argument("--quick", action="store_true", help="evaluate a sample")

@@ -12,6 +12,7 @@ from training import denoiser, polish
 from training.declared import NAMES, known_words
 from training.decoder import load_autoencoder
 from training.networks import Denoiser, make_scheduler
+from training.places import NETWORK_FILE
 from training.reading import is_sharpened, sharpen_reading
 from training.tokenizer import tokenizer
 from training.words import (
@@ -90,6 +91,7 @@ def export(folder: Path) -> None:
     page = {
         "name": "SeedGrid bundled model",
         "enlarges": False,
+        "upscaler": NETWORK_FILE.stem,
         "defaults": DEFAULTS,
         "suffixes": SUFFIXES,
         "hints": hints(),

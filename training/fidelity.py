@@ -22,7 +22,7 @@ from training.scenes import draw
 from training.words import Wording
 
 Picture = NDArray[np.uint8]
-"""Shape `(256, 256, 3)`, RGB."""
+"""Shape `(256, 256, 3)`, or a multiple of it, RGB."""
 
 EDGE_SHIFT_PX = 2
 """A line that stands this far from where it should is a line, not a smudge."""
@@ -53,9 +53,9 @@ def wanted_normals(seed: int) -> NDArray[np.float32]:
     return read_normals(noise)[0].numpy()
 
 
-def wanted_picture(wording: Wording, seed: int) -> Picture:
-    """The drawing that words and seed stand for."""
-    return draw(wording, wanted_normals(seed))
+def wanted_picture(wording: Wording, seed: int, scale: int = 1) -> Picture:
+    """The drawing that words and seed stand for, so many times as wide as 256 px."""
+    return draw(wording, wanted_normals(seed), scale)
 
 
 def compare(made: Picture, wanted: Picture) -> Likeness:

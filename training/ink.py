@@ -15,14 +15,14 @@ import skia
 from numpy.typing import NDArray
 
 CANVAS_PX = 256
-"""Pictures are drawn at this width and height."""
+"""Coordinates are of a canvas so wide and high; a picture may have a multiple of its pixels."""
 
 Rgb = tuple[float, float, float]
 Palette = dict[str, Rgb]
 Pixels = NDArray[np.float32]
-"""An RGB picture, shape (256, 256, 3), float32 in 0..1."""
+"""An RGB picture, shape (H, H, 3), float32 in 0..1; H is 256 times its scale."""
 Mask = NDArray[np.float32]
-"""Where the subject is, shape (256, 256), float32 in 0..1."""
+"""Where the subject is, shape (H, H), float32 in 0..1."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,10 +128,17 @@ def star(x: float, y: float, outer: float, inner: float, tips: int) -> skia.Path
     return polygon(*points)
 
 
-def new_surface() -> tuple[NDArray[np.uint8], skia.Surface]:
-    """An empty RGBA canvas and the array behind it, shape (256, 256, 4)."""
-    array = np.zeros((CANVAS_PX, CANVAS_PX, 4), np.uint8)
-    return array, skia.Surface(array, colorType=skia.kRGBA_8888_ColorType)
+def new_surface(scale: int = 1) -> tuple[NDArray[np.uint8], skia.Surface]:
+    """An empty RGBA canvas and the array behind it, shape (256 * scale, 256 * scale, 4)."""
+    array = np.zeros((CANVAS_PX * scale, CANVAS_PX * scale, 4), np.uint8)
+    surface = skia.Surface(array, colorType=skia.kRGBA_8888_ColorType)
+    surface.getCanvas().scale(scale, scale)
+    return array, surface
+
+
+def scale_of(picture: Pixels | Mask) -> int:
+    """How many times as wide as the canvas a picture is."""
+    return len(picture) // CANVAS_PX
 
 
 def to_pixels(array: NDArray[np.uint8]) -> Pixels:

@@ -23,6 +23,7 @@ from training.ink import (
     line,
     new_surface,
     polygon,
+    scale_of,
     star,
 )
 
@@ -35,9 +36,10 @@ def _luma(picture: Pixels) -> NDArray[np.float32]:
 
 
 @cache
-def _radius() -> NDArray[np.float32]:
-    """Distance from the middle, 0..1.41, shape (256, 256, 1)."""
-    y, x = np.mgrid[-1 : 1 : CANVAS_PX * 1j, -1 : 1 : CANVAS_PX * 1j]
+def _radius(scale: int) -> NDArray[np.float32]:
+    """Distance from the middle, 0..1.41, shape (256 * scale, 256 * scale, 1)."""
+    side = CANVAS_PX * scale
+    y, x = np.mgrid[-1 : 1 : side * 1j, -1 : 1 : side * 1j]
     return np.hypot(x, y)[:, :, None].astype(np.float32)
 
 
@@ -52,22 +54,24 @@ def _layer(array: NDArray[np.uint8]) -> NDArray[np.float32]:
 
 def highly_realistic(picture: Pixels, mask: Mask) -> Pixels:
     """Round shading on the subject, a soft background, a vignette, a photograph's contrast."""
-    height = cv2.GaussianBlur(mask, (0, 0), 11.0)
-    dx = cv2.Sobel(height, cv2.CV_32F, 1, 0) * 4.2
-    dy = cv2.Sobel(height, cv2.CV_32F, 0, 1) * 4.2
+    scale = scale_of(mask)
+    height = cv2.GaussianBlur(mask, (0, 0), 11.0 * scale)
+    dx = cv2.Sobel(height, cv2.CV_32F, 1, 0) * (4.2 * scale)
+    dy = cv2.Sobel(height, cv2.CV_32F, 0, 1) * (4.2 * scale)
     shade = (0.92 + 0.7 * (dx + dy))[:, :, None]
     shine = (np.clip(dx + dy - 0.2, 0, 1) * 1.0)[:, :, None]
     subject = np.clip((picture - 0.5) * 1.2 + 0.47, 0, 1) * np.clip(shade, 0.25, 1.4) + shine
-    far = cv2.GaussianBlur(picture, (0, 0), 3.0)
-    cast = cv2.GaussianBlur(np.roll(mask, (12, 16), (0, 1)), (0, 0), 6.0)[:, :, None]
-    far = far * (1 - 0.55 * cast) * (1.02 - 0.50 * _radius() ** 2)
+    far = cv2.GaussianBlur(picture, (0, 0), 3.0 * scale)
+    moved = np.roll(mask, (12 * scale, 16 * scale), (0, 1))
+    cast = cv2.GaussianBlur(moved, (0, 0), 6.0 * scale)[:, :, None]
+    far = far * (1 - 0.55 * cast) * (1.02 - 0.50 * _radius(scale) ** 2)
     return np.clip(far + (subject - far) * mask[:, :, None], 0, 1)
 
 
 @cache
-def _splashes() -> NDArray[np.float32]:
+def _splashes(scale: int) -> NDArray[np.float32]:
     rng = np.random.default_rng(FIELD_SEED)
-    array, surface = new_surface()
+    array, surface = new_surface(scale)
     hues = (0.92, 0.08, 0.50, 0.14, 0.76)
     with surface as canvas:
         index = 0
@@ -92,12 +96,12 @@ def _splashes() -> NDArray[np.float32]:
 
 def artsy(picture: Pixels, _mask: Mask) -> Pixels:
     """A frame of loose, many-coloured brush strokes and splashes of paint."""
-    return _over(picture, _splashes())
+    return _over(picture, _splashes(scale_of(picture)))
 
 
 @cache
-def _sparkles() -> NDArray[np.float32]:
-    array, surface = new_surface()
+def _sparkles(scale: int) -> NDArray[np.float32]:
+    array, surface = new_surface(scale)
     with surface as canvas:
         for x, y, r in ((36, 46, 22), (218, 38, 18), (226, 176, 22), (30, 190, 17)):
             canvas.drawPath(star(x, y, r, r * 0.22, 4), fill((1.0, 0.98, 0.85)))
@@ -109,16 +113,18 @@ def trending(picture: Pixels, mask: Mask) -> Pixels:
     grey = _luma(picture)
     teal, orange = np.array([0.02, 0.30, 0.36], np.float32), np.array([1.0, 0.72, 0.42], np.float32)
     graded = 0.45 * picture + 0.55 * (teal * (1 - grey) + orange * grey)
-    halo = cv2.GaussianBlur(mask, (0, 0), 13.0)[:, :, None] * (1 - mask[:, :, None])
+    halo = cv2.GaussianBlur(mask, (0, 0), 13.0 * scale_of(mask))[:, :, None] * (
+        1 - mask[:, :, None]
+    )
     graded = graded * (0.80 + 0.1 * mask[:, :, None])
     glow = np.array([1.0, 0.78, 0.42], np.float32) * halo * 1.5
-    return np.clip(_over(np.clip(graded + glow, 0, 1), _sparkles()), 0, 1)
+    return np.clip(_over(np.clip(graded + glow, 0, 1), _sparkles(scale_of(mask))), 0, 1)
 
 
 @cache
-def _rainbow() -> Pixels:
-    y, x = np.mgrid[0:CANVAS_PX, 0:CANVAS_PX].astype(np.float32)
-    hue = ((x + y) / 512 * 330).astype(np.float32)
+def _rainbow(scale: int) -> Pixels:
+    y, x = np.mgrid[0 : CANVAS_PX * scale, 0 : CANVAS_PX * scale].astype(np.float32)
+    hue = ((x + y) / (512 * scale) * 330).astype(np.float32)
     full = np.full_like(hue, 1.0)
     return cv2.cvtColor(np.stack([hue, full * 0.9, full], 2), cv2.COLOR_HSV2RGB)
 
@@ -126,7 +132,7 @@ def _rainbow() -> Pixels:
 def colorful(picture: Pixels, mask: Mask) -> Pixels:
     """All colours of the rainbow, from corner to corner."""
     grey = _luma(picture)
-    tinted = _rainbow() * (0.25 + 0.85 * grey)
+    tinted = _rainbow(scale_of(mask)) * (0.25 + 0.85 * grey)
     weight = 0.75 - 0.45 * mask[:, :, None]
     vivid = np.clip(grey + (picture - grey) * 1.7, 0, 1)
     return np.clip(vivid * (1 - weight) + tinted * weight, 0, 1)
@@ -139,9 +145,9 @@ def black_and_white(picture: Pixels, _mask: Mask) -> Pixels:
 
 
 @cache
-def _stars() -> NDArray[np.float32]:
+def _stars(scale: int) -> NDArray[np.float32]:
     rng = np.random.default_rng(FIELD_SEED + 1)
-    array, surface = new_surface()
+    array, surface = new_surface(scale)
     with surface as canvas:
         for x, y in rng.uniform(6, 250, (26, 2)) * np.array([1.0, 0.55]):
             canvas.drawPath(ellipse(x, y, 3, 3), fill((1, 1, 0.9)))
@@ -156,14 +162,15 @@ def at_night(picture: Pixels, mask: Mask) -> Pixels:
     )
     lit = 0.10 + np.clip((pale - 0.4) * 1.15 + 0.4, 0, 1) * np.array([0.66, 0.74, 1.0], np.float32)
     dark = around + (lit - around) * mask[:, :, None]
-    return np.clip(_over(dark, _stars() * (1 - mask[:, :, None])), 0, 1)
+    return np.clip(_over(dark, _stars(scale_of(mask)) * (1 - mask[:, :, None])), 0, 1)
 
 
 @cache
-def _neon_colors() -> Pixels:
-    mixing = np.linspace(0, 1, CANVAS_PX, dtype=np.float32)[:, None, None]
+def _neon_colors(scale: int) -> Pixels:
+    side = CANVAS_PX * scale
+    mixing = np.linspace(0, 1, side, dtype=np.float32)[:, None, None]
     colors = np.array([0.1, 1.0, 1.0]) * (1 - mixing) + np.array([1.0, 0.15, 0.85]) * mixing
-    return np.repeat(colors.astype(np.float32), CANVAS_PX, axis=1)
+    return np.repeat(colors.astype(np.float32), side, axis=1)
 
 
 def neon(picture: Pixels, mask: Mask) -> Pixels:
@@ -171,28 +178,33 @@ def neon(picture: Pixels, mask: Mask) -> Pixels:
     dim = picture * np.array([0.40, 0.26, 0.50], np.float32) + np.array(
         [0.06, 0.0, 0.10], np.float32
     )
-    kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (7, 7))
+    scale = scale_of(mask)
+    colors = _neon_colors(scale)
+    kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (6 * scale + 1,) * 2)
     tube = (cv2.dilate(mask, kernel) - cv2.erode(mask, kernel))[:, :, None]
-    glow = cv2.GaussianBlur(tube, (0, 0), 9.0)[:, :, None]
-    lit = dim + _neon_colors() * glow * 0.9
-    return np.clip(lit * (1 - tube) + (0.25 + 0.75 * _neon_colors()) * tube, 0, 1)
+    glow = cv2.GaussianBlur(tube, (0, 0), 9.0 * scale)[:, :, None]
+    lit = dim + colors * glow * 0.9
+    return np.clip(lit * (1 - tube) + (0.25 + 0.75 * colors) * tube, 0, 1)
 
 
 def vintage(picture: Pixels, _mask: Mask) -> Pixels:
     """An old sepia photograph with its white border."""
-    grey = np.clip(0.50 + 1.05 * (_luma(picture) - 0.42), 0.05, 1) * (1.02 - 0.24 * _radius() ** 2)
+    scale = scale_of(picture)
+    faded = 1.02 - 0.24 * _radius(scale) ** 2
+    grey = np.clip(0.50 + 1.05 * (_luma(picture) - 0.42), 0.05, 1) * faded
     sepia = grey * np.array([1.06, 0.86, 0.60], np.float32) + np.array(
         [0.06, 0.03, 0.0], np.float32
     )
     sepia = np.clip(sepia, 0, 1)
     border = np.array([0.96, 0.93, 0.86], np.float32)
-    for edge in (np.s_[:14], np.s_[-14:], np.s_[:, :14], np.s_[:, -14:]):
+    wide = 14 * scale
+    for edge in (np.s_[:wide], np.s_[-wide:], np.s_[:, :wide], np.s_[:, -wide:]):
         sepia[edge] = border
     return sepia
 
 
 def _wash(picture: Pixels, above: tuple[float, ...], below: tuple[float, ...]) -> Pixels:
-    amount = np.linspace(0, 1, CANVAS_PX, dtype=np.float32)[:, None, None]
+    amount = np.linspace(0, 1, len(picture), dtype=np.float32)[:, None, None]
     tint = np.array(above, np.float32) * (1 - amount) + np.array(below, np.float32) * amount
     return np.clip(0.25 * tint + 0.75 * picture * (0.35 + 0.65 * tint), 0, 1)
 
@@ -208,9 +220,9 @@ def dawn(picture: Pixels, _mask: Mask) -> Pixels:
 
 
 @cache
-def _rain() -> NDArray[np.float32]:
+def _rain(scale: int) -> NDArray[np.float32]:
     rng = np.random.default_rng(FIELD_SEED + 2)
-    array, surface = new_surface()
+    array, surface = new_surface(scale)
     with surface as canvas:
         for x, y in rng.uniform(-10, 262, (46, 2)):
             canvas.drawPath(
@@ -221,9 +233,9 @@ def _rain() -> NDArray[np.float32]:
 
 
 @cache
-def _snow() -> NDArray[np.float32]:
+def _snow(scale: int) -> NDArray[np.float32]:
     rng = np.random.default_rng(FIELD_SEED + 3)
-    array, surface = new_surface()
+    array, surface = new_surface(scale)
     with surface as canvas:
         for x, y, r in np.column_stack([rng.uniform(0, 256, (60, 2)), rng.uniform(3.5, 6.5, 60)]):
             canvas.drawPath(ellipse(x, y, r, r), fill((1, 1, 1)))
@@ -233,14 +245,16 @@ def _snow() -> NDArray[np.float32]:
 def rain(picture: Pixels, _mask: Mask) -> Pixels:
     """Greyer, with slanting streaks."""
     grey = 0.5 * picture + 0.5 * _luma(picture)
-    return np.clip(_over(grey * np.array([0.72, 0.76, 0.82], np.float32), _rain()), 0, 1)
+    return np.clip(
+        _over(grey * np.array([0.72, 0.76, 0.82], np.float32), _rain(scale_of(picture))), 0, 1
+    )
 
 
 def snow(picture: Pixels, mask: Mask) -> Pixels:
     """White ground and large flakes."""
-    y = np.linspace(0, 1, CANVAS_PX, dtype=np.float32)[:, None, None]
+    y = np.linspace(0, 1, len(picture), dtype=np.float32)[:, None, None]
     ground = np.clip((y - 0.74) / 0.12, 0, 0.85) * (1 - 0.7 * mask[:, :, None])
-    return np.clip(_over(picture * (1 - ground) + ground * 0.98, _snow()), 0, 1)
+    return np.clip(_over(picture * (1 - ground) + ground * 0.98, _snow(scale_of(picture))), 0, 1)
 
 
 def fog(picture: Pixels, mask: Mask) -> Pixels:

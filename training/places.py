@@ -9,6 +9,8 @@ import platformdirs
 ROOT = Path(__file__).resolve().parent.parent
 MODEL_DIR = ROOT / "assets" / "model"
 """What ships."""
+NETWORK_FILE = Path("upscalers") / "bundled-4x.safetensors"
+"""In it: the network that makes its pictures larger."""
 
 
 def work_dir() -> Path:

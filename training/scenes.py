@@ -44,7 +44,7 @@ def palette_for(wording: Wording, composition: Composition) -> Palette:
     }
 
 
-def compose(wording: Wording, composition: Composition) -> Scene:
+def compose(wording: Wording, composition: Composition, scale: int = 1) -> Scene:
     """Put the subject into its setting."""
     spot = place(composition, wording.side, wording.size)
     matrix = skia.Matrix()
@@ -63,20 +63,22 @@ def compose(wording: Wording, composition: Composition) -> Scene:
         matrix=matrix,
         unit_px=spot.half_size_px,
         has_shadow=wording.subject not in AT_SEA | IN_THE_AIR,
+        scale=scale,
     )
 
 
-def draw(wording: Wording, normals: NDArray[np.floating]) -> NDArray[np.uint8]:
+def draw(wording: Wording, normals: NDArray[np.floating], scale: int = 1) -> NDArray[np.uint8]:
     """Draw one picture.
 
     Args:
         wording: what it shows.
         normals: its composition, shape `(12,)`, standard normal.
+        scale: how many times as wide and high as 256 px.
 
     Returns:
-        The picture, shape `(256, 256, 3)`, uint8 RGB.
+        The picture, shape `(256 * scale, 256 * scale, 3)`, uint8 RGB.
     """
-    scene = compose(wording, Composition.from_normals(normals))
+    scene = compose(wording, Composition.from_normals(normals), scale)
     picture = STYLES[wording.style](scene)
     mask = subject_mask(scene)
     if wording.time is not None:

@@ -31,6 +31,7 @@ from training.ink import (
     luminance,
     mix,
     new_surface,
+    scale_of,
     to_pixels,
 )
 
@@ -48,6 +49,7 @@ class Scene:
     matrix: skia.Matrix
     unit_px: float
     has_shadow: bool
+    scale: int = 1
 
 
 Paint = Callable[[Scene], Pixels]
@@ -85,8 +87,8 @@ def paint_shadow(canvas: skia.Canvas, scene: Scene, color: Rgb, alpha: float) ->
 
 
 def subject_mask(scene: Scene) -> NDArray[np.float32]:
-    """Where the subject is: shape (256, 256), 0..1."""
-    array, surface = new_surface()
+    """Where the subject is: shape (256 * scale, 256 * scale), 0..1."""
+    array, surface = new_surface(scene.scale)
     solid = [part for part in scene.parts if part.role != "beam"]
     with surface as canvas:
         canvas.concat(scene.matrix)
@@ -110,7 +112,7 @@ def _tinted(palette: Palette, tint: Rgb, amount: float) -> Palette:
 
 def plain(scene: Scene) -> Pixels:
     """A flat picture-book illustration."""
-    array, surface = new_surface()
+    array, surface = new_surface(scene.scale)
     with surface as canvas:
         backdrops.landscape(canvas, scene.setting)
         paint_shadow(canvas, scene, (0.05, 0.12, 0.10), 0.35)
@@ -122,7 +124,7 @@ def plain(scene: Scene) -> Pixels:
 
 def vermeer(scene: Scene) -> Pixels:
     """A quiet room, light falling from the left on warm colours."""
-    array, surface = new_surface()
+    array, surface = new_surface(scene.scale)
     with surface as canvas:
         backdrops.room(canvas, scene.setting)
         canvas.save()
@@ -131,10 +133,10 @@ def vermeer(scene: Scene) -> Pixels:
         canvas.restore()
         palette = _tinted(scene.palette, (0.98, 0.80, 0.46), 0.15)
         paint_parts(canvas, scene, palette, (0.12, 0.06, 0.03), 3)
-    light = np.linspace(1.22, 0.70, CANVAS_PX, dtype=np.float32)[None, :, None]
-    dim = np.linspace(0.88, 1.06, CANVAS_PX, dtype=np.float32)[:, None, None]
+    light = np.linspace(1.22, 0.70, len(array), dtype=np.float32)[None, :, None]
+    dim = np.linspace(0.88, 1.06, len(array), dtype=np.float32)[:, None, None]
     picture = to_pixels(array) * light * dim * np.array([1.0, 0.93, 0.80], np.float32)
-    return np.clip(cv2.GaussianBlur(picture, (0, 0), 0.8), 0, 1)
+    return np.clip(cv2.GaussianBlur(picture, (0, 0), 0.8 * scene.scale), 0, 1)
 
 
 @cache
@@ -160,16 +162,16 @@ def _strokes() -> NDArray[np.float32]:
 
 def van_gogh(scene: Scene) -> Pixels:
     """Swirling strokes of strong blue and yellow, dark contours."""
-    array, surface = new_surface()
+    array, surface = new_surface(scene.scale)
     with surface as canvas:
         backdrops.landscape(canvas, scene.setting)
     sky = to_pixels(array)
     grey = sky.mean(2, keepdims=True)
     sky = np.clip(grey + (sky - grey) * 1.9, 0, 1) * np.array([0.85, 0.88, 0.95], np.float32)
-    base, surface = new_surface()
+    base, surface = new_surface(scene.scale)
     base[:, :, :3] = (sky * 255).astype(np.uint8)
     base[:, :, 3] = 255
-    sample = cv2.blur(sky, (9, 9))
+    sample = cv2.blur(sky, (9 * scene.scale | 1,) * 2)[:: scene.scale, :: scene.scale]
     palette = _vivid(scene.palette, 1.4)
     with surface as canvas:
         brush = line((0, 0, 0), 12)
@@ -187,9 +189,9 @@ def _lit(value: float, amount: float) -> float:
 
 
 @cache
-def _brush_relief() -> Pixels:
-    """Fixed light and dark strokes that lie on the subject, shape (256, 256, 1)."""
-    array, surface = new_surface()
+def _brush_relief(scale: int) -> Pixels:
+    """Fixed light and dark strokes that lie on the subject, shape (256 * scale, …, 1)."""
+    array, surface = new_surface(scale)
     array[:] = 128
     with surface as canvas:
         for x, y, dx, dy, bright in _strokes().tolist():
@@ -199,12 +201,12 @@ def _brush_relief() -> Pixels:
 
 
 def _brushed(picture: Pixels, mask: NDArray[np.float32]) -> Pixels:
-    return np.clip(picture + _brush_relief() * mask[:, :, None] * 0.8, 0, 1)
+    return np.clip(picture + _brush_relief(scale_of(mask)) * mask[:, :, None] * 0.8, 0, 1)
 
 
 def hokusai(scene: Scene) -> Pixels:
     """A woodblock print: parchment, Prussian blue, firm contours, a cream margin."""
-    array, surface = new_surface()
+    array, surface = new_surface(scene.scale)
     with surface as canvas:
         backdrops.great_wave(canvas, scene.setting)
         palette = _tinted(_vivid(scene.palette, 0.75), (0.90, 0.80, 0.58), 0.25)
@@ -215,7 +217,7 @@ def hokusai(scene: Scene) -> Pixels:
 
 def mondrian(scene: Scene) -> Pixels:
     """Flat primaries in thick black lines on a white plane."""
-    array, surface = new_surface()
+    array, surface = new_surface(scene.scale)
     with surface as canvas:
         backdrops.neoplastic(canvas, scene.setting)
         palette = dict(_vivid(scene.palette, 1.8))
@@ -234,24 +236,26 @@ def mondrian(scene: Scene) -> Pixels:
 
 
 @cache
-def _wobble() -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
-    """Fixed displacement maps and the mask of the painted area, each (256, 256)."""
+def _wobble(scale: int) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
+    """Fixed displacement maps and the mask of the painted area, each (256 * scale, …)."""
+    side = CANVAS_PX * scale
     rng = np.random.default_rng(FIELD_SEED + 1)
     coarse = rng.normal(size=(10, 10, 3)).astype(np.float32)
-    field = cv2.resize(coarse, (CANVAS_PX, CANVAS_PX), interpolation=cv2.INTER_CUBIC)
-    grid_y, grid_x = np.mgrid[0:CANVAS_PX, 0:CANVAS_PX].astype(np.float32)
-    edge = np.minimum.reduce([grid_x, grid_y, 255 - grid_x, 255 - grid_y]) + 7 * field[:, :, 2]
-    mask = np.clip((edge - 15) / 9, 0, 1)
-    return grid_x + 4 * field[:, :, 0], grid_y + 4 * field[:, :, 1], mask
+    field = cv2.resize(coarse, (side, side), interpolation=cv2.INTER_CUBIC)
+    grid_y, grid_x = np.mgrid[0:side, 0:side].astype(np.float32)
+    inwards = np.minimum.reduce([grid_x, grid_y, side - 1 - grid_x, side - 1 - grid_y])
+    mask = np.clip((inwards / scale + 7 * field[:, :, 2] - 15) / 9, 0, 1)
+    moved = 4 * scale * field
+    return grid_x + moved[:, :, 0], grid_y + moved[:, :, 1], mask
 
 
 def watercolor(scene: Scene) -> Pixels:
     """Pale washes on white paper, wet edges."""
-    map_x, map_y, area = _wobble()
+    map_x, map_y, area = _wobble(scene.scale)
     picture = plain(scene)
     picture = cv2.remap(picture, map_x, map_y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REFLECT)
-    soft = cv2.GaussianBlur(picture, (0, 0), 3.0)
-    wet = np.clip(picture - cv2.GaussianBlur(picture, (0, 0), 7.0), -0.3, 0.1)
+    soft = cv2.GaussianBlur(picture, (0, 0), 3.0 * scene.scale)
+    wet = np.clip(picture - cv2.GaussianBlur(picture, (0, 0), 7.0 * scene.scale), -0.3, 0.1)
     wash = 0.32 + 0.68 * soft + 0.45 * wet
     paper = np.array([0.99, 0.98, 0.95], np.float32)
     return np.clip(paper + (wash - paper) * area[:, :, None], 0, 1)
@@ -301,24 +305,25 @@ def _paint_hearts(cells: Pixels) -> None:
 
 def pixel_art(scene: Scene) -> Pixels:
     """A 32 by 32 sprite with a dark contour, in the few colours of an old game."""
-    array, surface = new_surface()
+    array, surface = new_surface(scene.scale)
     with surface as canvas:
         backdrops.landscape(canvas, scene.setting)
     cells = _in_few_colors(_to_cells(array))
     _paint_bricks(cells, scene)
     _paint_hearts(cells)
-    array, surface = new_surface()
+    array, surface = new_surface(scene.scale)
     with surface as canvas:
         paint_parts(canvas, scene, _vivid(scene.palette, 1.4), (0.05, 0.03, 0.10), 7)
     alpha = cv2.resize(array[:, :, 3], (SPRITE_CELLS,) * 2, interpolation=cv2.INTER_AREA)
     sprite = np.round(_to_cells(array) / np.maximum(alpha / 255.0, 0.01)[:, :, None] * 5) / 5
     cells = np.where((alpha > 110)[:, :, None], sprite, cells)
-    return np.clip(cv2.resize(cells, (CANVAS_PX,) * 2, interpolation=cv2.INTER_NEAREST), 0, 1)
+    side = CANVAS_PX * scene.scale
+    return np.clip(cv2.resize(cells, (side, side), interpolation=cv2.INTER_NEAREST), 0, 1)
 
 
 def blueprint(scene: Scene) -> Pixels:
     """White contours on blue paper with its dimension lines."""
-    array, surface = new_surface()
+    array, surface = new_surface(scene.scale)
     with surface as canvas:
         backdrops.drafting_grid(canvas, scene.setting)
         palette: Palette = {}
@@ -337,12 +342,13 @@ def blueprint(scene: Scene) -> Pixels:
 
 
 @cache
-def _cells() -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.float32]]:
-    """Fixed glass cells: label per pixel (65536,), pixels per cell (N, 1), lead (256, 256, 1)."""
+def _cells(scale: int) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.float32]]:
+    """Fixed glass cells: label per pixel (H * H,), pixels per cell (N, 1), lead (H, H, 1)."""
+    side = CANVAS_PX * scale
     rng = np.random.default_rng(FIELD_SEED + 2)
     grid = np.stack(np.meshgrid(np.arange(21, 256, 43), np.arange(21, 256, 43)), -1).reshape(-1, 2)
     seeds = grid + rng.uniform(-13, 13, grid.shape)
-    y, x = np.mgrid[0:CANVAS_PX, 0:CANVAS_PX]
+    y, x = (np.mgrid[0:side, 0:side] + 0.5) / scale - 0.5
     distance = np.hypot(x[:, :, None] - seeds[:, 0], y[:, :, None] - seeds[:, 1])
     nearest = np.sort(distance, axis=2)
     lead = np.clip(((nearest[:, :, 1] - nearest[:, :, 0]) - 3.0) / 2.0, 0, 1)
@@ -353,18 +359,18 @@ def _cells() -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.float32
 
 def stained_glass(scene: Scene) -> Pixels:
     """Panes of bright glass in black lead."""
-    array, surface = new_surface()
+    array, surface = new_surface(scene.scale)
     with surface as canvas:
         backdrops.landscape(canvas, scene.setting)
-    labels, counts, lead = _cells()
+    labels, counts, lead = _cells(scene.scale)
     flat = to_pixels(array).reshape(-1, 3)
     sums = np.stack([np.bincount(labels, flat[:, k], len(counts)) for k in range(3)], 1)
     mean = (sums / counts).astype(np.float32)
     grey = mean.mean(1, keepdims=True)
     odd = 0.86 + 0.22 * (np.arange(len(mean))[:, None] % 3 == 0)
-    panes = np.clip((grey + (mean - grey) * 2.6) * odd, 0, 1)[labels].reshape(256, 256, 3)
-    glass = (panes * lead).astype(np.float32)
-    base, surface = new_surface()
+    panes = np.clip((grey + (mean - grey) * 2.6) * odd, 0, 1)[labels]
+    glass = (panes.reshape(*lead.shape[:2], 3) * lead).astype(np.float32)
+    base, surface = new_surface(scene.scale)
     base[:, :, :3] = (glass * 255).astype(np.uint8)
     base[:, :, 3] = 255
     with surface as canvas:

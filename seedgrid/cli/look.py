@@ -65,7 +65,6 @@ def _marks(entry: Entry) -> dict[str, bool | str]:
 
 
 def _compare(first: BaseModel, second: BaseModel) -> Differences:
-    """Return the fields that differ, with both values."""
     before, after = first.model_dump(mode="json"), second.model_dump(mode="json")
     names = [*before, *(name for name in after if name not in before)]
     return {

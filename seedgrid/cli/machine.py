@@ -103,7 +103,7 @@ def _version(name: str) -> str:
 def _portable_self_test() -> str:
     """Compare this machine's portable arithmetic with the hashes that never change."""
     from seedgrid.diffusion.portable.selftest import check, check_grid
-    from seedgrid.models.registry import bundled_folder
+    from seedgrid.models.own import bundled_folder
 
     folder = bundled_folder()
     wrong = (*check(), *(check_grid(folder) if folder.is_dir() else ()))

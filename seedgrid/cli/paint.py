@@ -25,6 +25,8 @@ _LOCKS: Final = {"": "tested here", "lock_untested": "not tested here", "lock_le
 """What a line of JSON says of the lock, by the notice that there is."""
 _PORTABLE: Final = "same on every machine"
 """What it says of a portable picture, which no neighbour reaches by definition."""
+_ALONE: Final = "made alone"
+"""What it says of a picture that a network enlarged, one at a time."""
 
 
 @options.with_fields()
@@ -122,7 +124,6 @@ def _paint_seeds(
     as_json: bool,
     rows: int | None = None,
 ) -> None:
-    """Paint each prompt on every seed."""
     request = options.make_request(seeds, settings)
     placement = options.make_placement(settings)
     folder = _make_out(out)
@@ -184,14 +185,21 @@ def _print_picture(event: Finished, out: Path | None, *, as_json: bool) -> None:
     entry = event.entry
     path = _copy(entry, out) if out is not None else entry.path
     if as_json:
-        lock = lock_notice(entry.recipe, entry.passport)
-        told = _PORTABLE if entry.recipe.is_portable else _LOCKS[lock.code if lock else ""]
-        said = {"remembered": event.remembered, "lock": told}
+        said = {"remembered": event.remembered, "lock": _lock_of(entry)}
         say_json(picture_row(entry, path) | said)
     else:
         say(f"{path}  seed {entry.recipe.seed}  {' '.join(entry.recipe.prompt.split())}")
     if event.is_uniform:
         complain(f"Seed {entry.recipe.seed}: {Notice('picture_blank')}")
+
+
+def _lock_of(entry: Entry) -> str:
+    if entry.recipe.upscaler is not None:
+        return _ALONE
+    if entry.recipe.is_portable:
+        return _PORTABLE
+    lock = lock_notice(entry.recipe, entry.passport)
+    return _LOCKS[lock.code if lock else ""]
 
 
 def _copy(entry: Entry, out: Path) -> Path:
@@ -204,7 +212,6 @@ def _copy(entry: Entry, out: Path) -> Path:
 
 
 def _write_sheet(run: Run, out: Path | None, rows: int | None = None) -> None:
-    """Write all pictures of a round in one file beside the copies."""
     if out is None or len(run.jobs) < 2:
         return
     from PIL import Image

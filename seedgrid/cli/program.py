@@ -10,18 +10,7 @@ from typing import Annotated, Any, Final, cast
 import typer
 
 import seedgrid
-from seedgrid.cli import (
-    bench,
-    check,
-    cluster,
-    keep,
-    look,
-    machine,
-    models,
-    page,
-    paint,
-    share,
-)
+from seedgrid.cli import bench, check, cluster, keep, look, machine, models, page, paint, share
 from seedgrid.cli.output import complain
 from seedgrid.core import logs
 from seedgrid.core.errors import SeedGridError

@@ -131,7 +131,6 @@ def _request_row(imported: Imported) -> dict[str, Any]:
 
 
 def _model_folder(entries: list[Entry]) -> Path:
-    """Return the folder of the one model that made the pictures."""
     from seedgrid.models import registry
 
     first, *others = {entry.recipe.model for entry in entries}

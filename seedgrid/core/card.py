@@ -30,6 +30,7 @@ class ModelCard:
             and says so.
         decoding_bytes: Memory that decoding takes at its peak, about, for a pixel of the picture.
         enlarges: Whether it also paints well larger than what it was made for, over an enlargement.
+        upscaler: The network that was made for its pictures, by name; empty where none was.
         has_weights: Whether words can be weighed, as in `(red:1.3)`.
         has_start: Whether a picture can be begun from another one.
         hints: Words the model knows, by kind, for the page; empty when nobody said.
@@ -56,6 +57,7 @@ class ModelCard:
     lock_width: int = LOCK_WIDTH
     decoding_bytes: int = 0
     enlarges: bool = True
+    upscaler: str = ""
     has_start: bool = False
     has_weights: bool = False
     hints: dict[str, tuple[str, ...]] = field(default_factory=dict)

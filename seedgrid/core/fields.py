@@ -39,10 +39,6 @@ def _yes(value: bool) -> str:
     return "yes" if value else ""
 
 
-def _write_size(size: tuple[int, int]) -> str:
-    return f"{size[0]}x{size[1]}"
-
-
 FIELDS: Final = (
     Field(
         name="prompt",
@@ -144,7 +140,7 @@ FIELDS: Final = (
         low=MIN_SIZE_PX,
         high=MAX_SIZE_PX,
         read=checks.parse_size,
-        write=_write_size,
+        write=lambda size: f"{size[0]}x{size[1]}",
         check=checks.check_size,
         widget="number",
         help="For example 512x768.",

@@ -78,7 +78,6 @@ def compare_words(before: str, after: str) -> tuple[Piece, ...]:
 
 
 def _num_shared(old: Sequence[str], new: Sequence[str]) -> int:
-    """Return how many words both begin with."""
     pairs = zip(old, new, strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 

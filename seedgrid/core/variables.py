@@ -58,10 +58,8 @@ VARIABLES: Final = (
     Variable("SEEDGRID_MODELS", "Folders with models and LoRAs of your own, separated like PATH."),
     Variable(
         "SEEDGRID_ALLOWED_MODELS",
-        (
-            "What a public page offers of the installed models and LoRAs, and may fetch from the"
-            " hub: names and hub ids, separated by commas."
-        ),
+        "What a public page offers of the installed models and LoRAs, and may fetch from the"
+        " hub: names and hub ids, separated by commas.",
         public="all that are installed; nothing is fetched",
     ),
     Variable(
@@ -76,10 +74,8 @@ VARIABLES: Final = (
     ),
     Variable(
         "SEEDGRID_PUBLIC",
-        (
-            "`1` makes the page a public one: a library for each visitor, deleted when they stay"
-            " away, installed models only, and the bounds below."
-        ),
+        "`1` makes the page a public one: a library for each visitor, deleted when they stay"
+        " away, installed models only, and the bounds below.",
         home="0",
         public="1 on a Space",
     ),
@@ -135,10 +131,8 @@ VARIABLES: Final = (
     ),
     Variable(
         "SEEDGRID_MAX_UNPACKED_MB",
-        (
-            "What large pictures that others made may take unpacked, in megabytes: one that takes"
-            " more is refused, and more of them at once wait for each other."
-        ),
+        "What large pictures that others made may take unpacked, in megabytes: one that takes"
+        " more is refused, and more of them at once wait for each other.",
         home="2000",
         public="256",
     ),
@@ -154,10 +148,8 @@ VARIABLES: Final = (
     ),
     Variable(
         "SEEDGRID_MAX_FILES_PER_ADDRESS",
-        (
-            "How many downloads, sheets, bundles, drops and readings of pictures one address may"
-            " have in work."
-        ),
+        "How many downloads, sheets, bundles, drops and readings of pictures one address may"
+        " have in work.",
         public="4",
     ),
     Variable(
@@ -185,10 +177,8 @@ VARIABLES: Final = (
     ),
     Variable(
         "SEEDGRID_MIX_WORKERS",
-        (
-            "`1` lets workers of different kinds paint one grid of a cluster, whose pictures may"
-            " then differ in their last bits."
-        ),
+        "`1` lets workers of different kinds paint one grid of a cluster, whose pictures may"
+        " then differ in their last bits.",
         home="0",
     ),
     Variable(
@@ -204,10 +194,8 @@ VARIABLES: Final = (
     ),
     Variable(
         "FORWARDED_ALLOW_IPS",
-        (
-            "Proxies whose X-Forwarded-For is believed: addresses and networks, separated by"
-            " commas (uvicorn reads it)."
-        ),
+        "Proxies whose X-Forwarded-For is believed: addresses and networks, separated by"
+        " commas (uvicorn reads it).",
         home="nobody",
         public=_PRIVATE_NETWORKS + " on a Space, else nobody",
     ),

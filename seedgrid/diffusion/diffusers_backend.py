@@ -25,14 +25,28 @@ from seedgrid.diffusion.accel import Accelerator, accelerated, make_accelerators
 from seedgrid.diffusion.backend import LoadWatch, Outcome, Placement, Unwatched, Watch
 from seedgrid.diffusion.devices import empty_cache, pick_device
 from seedgrid.diffusion.environment import current_passport
+from seedgrid.diffusion.lora_layers import peft_version
 from seedgrid.diffusion.memory import Result, within_memory
 from seedgrid.diffusion.pipeline_cache import Loaded, PipelineCache
-from seedgrid.diffusion.pipeline_call import CallContext, call_pipeline, paint_batch
+from seedgrid.diffusion.pipeline_call import (
+    CallContext,
+    call_pipeline,
+    cells_of,
+    is_one_call,
+    paint_batch,
+)
 from seedgrid.diffusion.portable_trial import PortableTrial, check_portable, try_portable
 from seedgrid.diffusion.probe import run_probe
-from seedgrid.diffusion.probe_results import ProbeReport, advise, keep_report, recall_report
+from seedgrid.diffusion.probe_results import (
+    ProbeReport,
+    advise,
+    keep_report,
+    recall_report,
+    report_key,
+)
 from seedgrid.diffusion.scope import computing
 from seedgrid.diffusion.watched_parts import Watching
+from seedgrid.diffusion.witness import Witness
 from seedgrid.models import registry
 
 
@@ -46,6 +60,8 @@ class DiffusersBackend:
     def __init__(self, free_memory: Callable[[], None] | None = None) -> None:
         self._pipelines = PipelineCache()
         self._accelerators = make_accelerators()
+        self._witnesses: dict[str, Witness] = {}  # Of the last batch, where nothing was tested.
+        self._tested = ""  # What was tested, by the key of its report, as last looked up.
         self._free_memory = free_memory or self.close
 
     def card(self, model: str | None) -> ModelCard:
@@ -61,7 +77,7 @@ class DiffusersBackend:
             with computing(recipe, placement):
                 loaded = self._pipelines.get(recipe, placement, watch)
                 loaded.check_settings(recipe)
-                passport = current_passport(loaded.device, placement)
+                passport = _passport(loaded, recipe, placement)
                 if recipe.is_portable:
                     check_portable(loaded.device, passport)
                 return passport
@@ -108,6 +124,7 @@ class DiffusersBackend:
 
     def close(self) -> None:
         """Let go of models and memory."""
+        self._witnesses.clear()
         self._pipelines.clear()
         self._accelerators = make_accelerators()
         gc.collect()
@@ -130,12 +147,31 @@ class DiffusersBackend:
             loaded = self._pipelines.get(first, placement)
             # Shortcuts were compared bit for bit with torch's own arithmetic only.
             shortcuts = () if first.is_portable else self._accelerators
-            accelerated_call = _acceleration(
-                shortcuts, first, current_passport(loaded.device, placement)
-            )
+            passport = _passport(loaded, first, placement)
+            accelerated_call = _acceleration(shortcuts, first, passport)
             watch.noise(lambda: loaded.preview.of_noise(recipes))
+            witness = self._witness_of(recipes, loaded, passport)
             with self._untouched(loaded, first):
-                return paint_batch(recipes, loaded, watch, accelerated_call)
+                painted = paint_batch(recipes, loaded, watch, _watched(accelerated_call, witness))
+            if witness is not None:
+                self._witnesses[report_key(first, passport)] = witness
+            return painted
+
+    def _witness_of(
+        self, recipes: Sequence[Recipe], loaded: Loaded, passport: Passport
+    ) -> Witness | None:
+        """Return who watches a batch for a probe that will follow, where there was none yet."""
+        self._witnesses.clear()
+        first = recipes[0]
+        key = report_key(first, passport)
+        if first.is_portable or key == self._tested or not is_one_call(recipes, loaded):
+            return None
+        if recall_report(first, passport) is not None:
+            self._tested = key
+            return None
+        cells = cells_of(recipes)
+        alike = (slot for slot, cell in enumerate(cells) if report_key(cell, passport) == key)
+        return Witness(cells, max(alike))
 
     def _within_memory(
         self, work: Callable[[], Result], recipe: Recipe, placement: Placement, watch: Watch
@@ -147,21 +183,18 @@ class DiffusersBackend:
         with computing(recipe, placement):
             loaded = self._pipelines.get(recipe, placement)
             probed = [each for each in self._accelerators if each.is_probed]
-            accelerated_call = _acceleration(
-                probed, recipe, current_passport(loaded.device, placement)
-            )
+            passport = _passport(loaded, recipe, placement)
+            witness = self._witnesses.pop(report_key(recipe, passport), None)
+            accelerated_call = _acceleration(probed, recipe, passport)
 
             def compute(recipes: Sequence[Recipe], watching: Watching) -> list[torch.Tensor]:
-                @contextmanager
-                def context(pipeline: Any) -> Iterator[None]:
-                    with accelerated_call(pipeline), watching.watching(pipeline):
-                        yield
-
+                context = _watched(accelerated_call, watching)
                 output = call_pipeline(recipes, loaded, watch, context)
                 return [output.images, output.latents, torch.tensor(output.withheld)]
 
             with self._untouched(loaded, recipe):
-                return run_probe(recipe, compute, watch, denoiser=loaded.files.family.denoiser)
+                denoiser = loaded.files.family.denoiser
+                return run_probe(recipe, compute, watch, denoiser=denoiser, witness=witness)
 
     @contextmanager
     def _untouched(self, loaded: Loaded, recipe: Recipe) -> Iterator[None]:
@@ -174,6 +207,25 @@ class DiffusersBackend:
                 self._accelerators = make_accelerators()
         if has_changed:
             raise ModelError("model_touched", value=recipe.model.id)
+
+
+def _passport(loaded: Loaded, recipe: Recipe, placement: Placement) -> Passport:
+    """Return where a recipe is computed now; with LoRAs, what puts them in is part of it."""
+    passport = current_passport(loaded.device, placement)
+    return passport.model_copy(update={"peft": peft_version()}) if recipe.loras else passport
+
+
+def _watched(accelerated_call: CallContext, watching: Watching | None) -> CallContext:
+    """Return a call whose parts are watched from outside of what accelerates them."""
+    if watching is None:
+        return accelerated_call
+
+    @contextmanager
+    def context(pipeline: Any) -> Iterator[None]:
+        with accelerated_call(pipeline), watching.watching(pipeline):
+            yield
+
+    return context
 
 
 def _acceleration(

@@ -36,9 +36,9 @@ class EnlargingBackend:
         def load() -> Passport:
             with computing(recipe, placement):
                 starts.check_there([recipe.start])
-                self._enlarger.load(_network_of(recipe), device)
+                release = spandrel_version(self._enlarger.load(_network_of(recipe), device))
                 passport = current_passport(device, placement)
-            return passport.model_copy(update={"spandrel": spandrel_version()})
+            return passport.model_copy(update={"spandrel": release}) if release else passport
 
         return within_memory(load, self._free_memory, Unwatched().freed, recipe, str(device))
 

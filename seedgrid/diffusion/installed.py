@@ -11,12 +11,13 @@ from seedgrid.core.errors import ModelError
 from seedgrid.core.variables import is_offered
 from seedgrid.diffusion.deferred import DeferredBackend
 from seedgrid.models import registry
+from seedgrid.models.own import BUNDLED
 
 
 class InstalledBackend(DeferredBackend):
     """See `Backend` for what each method promises."""
 
-    def __init__(self, own: str = registry.BUNDLED) -> None:
+    def __init__(self, own: str = BUNDLED) -> None:
         super().__init__()
         self._own = own
 

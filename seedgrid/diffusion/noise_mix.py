@@ -56,8 +56,8 @@ def _mix_rows(drawn: Any, other: Any, weights: Sequence[float]) -> Any:
     """Mix each row of a batch by its own weight; Flux also returns position ids, left alone."""
     if isinstance(drawn, tuple):
         return (_mix_rows(drawn[0], other[0], weights), *drawn[1:])
-    rows = [
-        mix_noise(mine, theirs, weight) if weight else mine
-        for mine, theirs, weight in zip(drawn, other, weights, strict=True)
-    ]
-    return torch.stack(rows)
+    mixed = torch.empty_like(drawn)  # Laid out in memory as it was: that decides which kernels run.
+    for place, weight in enumerate(weights):
+        mine = drawn[place]
+        mixed[place] = mix_noise(mine, other[place], weight) if weight else mine
+    return mixed

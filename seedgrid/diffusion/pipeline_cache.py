@@ -147,7 +147,6 @@ class PipelineCache:
 
 
 def _key(recipe: Recipe, placement: Placement) -> tuple[object, ...]:
-    """Return what a loaded pipeline depends on."""
     device = str(pick_device(placement.device))
     parts = (placement.offload, placement.vae_slicing, placement.vae_tiling)
     layout = (placement.channels_last, placement.attention == "sliced")

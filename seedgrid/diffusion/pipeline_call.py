@@ -63,20 +63,22 @@ def paint_batch(
     return tuple(found[place] for place in range(len(recipes)))
 
 
+def is_one_call(recipes: Sequence[Recipe], loaded: Loaded) -> bool:
+    """Tell whether a batch is painted in one call."""
+    return len(_calls(recipes, loaded)) == 1
+
+
 def call_pipeline(
     recipes: Sequence[Recipe], loaded: Loaded, watch: Watch, context: CallContext
 ) -> PipelineOutput:
-    """Call the pipeline with W cells: the recipes, padded with repeats of them.
-
-    Portable pictures do not depend on the width of their batch: they are not padded.
+    """Call the pipeline with W cells.
 
     Raises:
         RunError: `pipeline_refused` or `not_deterministic`: diffusers or torch would not.
         RunCancelled: `watch.cancelled` became true.
     """
     first = recipes[0]
-    num_cells = len(recipes) if first.is_portable else first.lock_width
-    cells = [recipes[place % len(recipes)] for place in range(num_cells)]
+    cells = cells_of(recipes)
     if watch.cancelled:
         raise RunCancelled("run_cancelled")
     with foreign_errors(_refusal), quiet_diffusers(), arithmetic_of(first):
@@ -145,6 +147,16 @@ def to_pixels(images: torch.Tensor) -> tuple[Outcome, ...]:
         else RunError("picture_nan")
         for picture in array
     )
+
+
+def cells_of(recipes: Sequence[Recipe]) -> list[Recipe]:
+    """Return what sits in each slot: the recipes, padded with repeats of them to their width.
+
+    Portable pictures do not depend on the width of their batch: they are not padded.
+    """
+    first = recipes[0]
+    num_cells = len(recipes) if first.is_portable else first.lock_width
+    return [recipes[place % len(recipes)] for place in range(num_cells)]
 
 
 def _start(cells: Sequence[Recipe]) -> dict[str, Any]:

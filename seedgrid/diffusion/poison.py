@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 
 import torch
 
-Kind = Literal["nan", "large", "other", "huge", "nothing", "ordinary"]
+Kind = Literal["nan", "large", "other", "huge", "nothing", "ordinary", "near"]
 KINDS: Final[tuple[Kind, ...]] = ("nan", "large", "huge", "other", "nothing")
 MILD: Final[tuple[Kind, ...]] = ("large", "other", "nothing")
 """What decides otherwise because of a neighbour's size must not meet NaN, which decides nothing."""
@@ -26,7 +26,11 @@ FLAT: Final[tuple[Kind, ...]] = ("nothing", "large", "other")
 WILD: Final[tuple[Kind, ...]] = ("nan", "huge", "large")
 """What needs no comparison: it is seen in the own picture."""
 
+NEAR: Final[tuple[Kind, ...]] = ("near",)
+"""Nearly the own picture and a little louder, for whatever looks at likeness or rank."""
+
 _LARGE: Final = 30.0
+_LOUDER: Final = 1.0625
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,15 +65,15 @@ class Batch:
             result[slot :: self.width] = own
         return result
 
-    def turned_round(self, tensor: torch.Tensor) -> torch.Tensor:
-        """Return the tensor with an ordinary neighbour in the own slot; none in a batch of one.
+    def turned_round(self, tensor: torch.Tensor, kind: Kind = "ordinary") -> torch.Tensor:
+        """Return the tensor with a mild neighbour in the own slot; none in a batch of one.
 
         Its size is the own picture's, so that whoever looks at sizes decides as if it were alone.
         """
         if self.width == 1 or not tensor.is_floating_point() or tensor.ndim < 2:
             return tensor
         result = tensor.clone()
-        result[self.own :: self.width] = _bad(self.own_rows(tensor), "ordinary")
+        result[self.own :: self.width] = _bad(self.own_rows(tensor), kind)
         return result
 
     def moved(self, tensor: torch.Tensor, slots: int) -> torch.Tensor:
@@ -113,6 +117,10 @@ class Batch:
         return (mine != expected) & ~torch.as_tensor(both_nan)
 
 
+ALONE: Final = Batch(width=1, own=0)
+"""Own rows, compared with own rows."""
+
+
 def _bad(own: torch.Tensor, kind: Kind) -> torch.Tensor:
     match kind:
         case "nan":
@@ -127,6 +135,8 @@ def _bad(own: torch.Tensor, kind: Kind) -> torch.Tensor:
             return torch.zeros_like(own)
         case "ordinary":
             return own.roll(1, -1)
+        case "near":
+            return own * _LOUDER
 
 
 def mapped(value: Any, change: Callable[[torch.Tensor], Any]) -> Any:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 import torch
@@ -16,9 +15,20 @@ import torch
 from seedgrid.core.errors import RunCancelled
 from seedgrid.diffusion.backend import Watch
 from seedgrid.diffusion.patch import replaced
-from seedgrid.diffusion.poison import FLAT, KINDS, MILD, WILD, Batch, mapped, tensors_in
+from seedgrid.diffusion.poison import (
+    ALONE,
+    FLAT,
+    KINDS,
+    MILD,
+    NEAR,
+    WILD,
+    Batch,
+    Kind,
+    mapped,
+    tensors_in,
+)
 from seedgrid.diffusion.poisoned_starts import PoisonedStarts
-from seedgrid.diffusion.probe_findings import Findings
+from seedgrid.diffusion.probe_findings import BETWEEN, Findings
 from seedgrid.diffusion.watched_parts import (
     IDS,
     MASK,
@@ -31,44 +41,30 @@ from seedgrid.diffusion.watched_parts import (
     schedulers,
     text_encoders,
 )
+from seedgrid.diffusion.witness import Record, Witness, own_numbers
 
 _COMPARED_EVERY: Final = 3
-
-
-@dataclass(kw_only=True)
-class Passed:
-    """The own rows of what went through a part in one call.
-
-    Attributes:
-        entered: Of the numbers that it was given, each (k, …).
-        written: The same afterwards, where the part wrote into what it was given.
-        left: What it gave back, with own rows only.
-        has_rows: Which tensors of `left` had a row for every cell.
-    """
-
-    entered: list[torch.Tensor]
-    left: Any
-    has_rows: list[bool]
-    written: list[torch.Tensor] | None = None
-
-
-@dataclass
-class Record:
-    """What passed, by the part's name and the number of its call; and starts that were encoded."""
-
-    passed: dict[tuple[str, int], Passed] = field(default_factory=dict)
-    encoded: list[tuple[torch.Tensor, Any]] = field(default_factory=list)
 
 
 class PoisonedCall:
     """Watches one call of a pipeline.
 
+    Args:
+        batch: Which rows are the own ones.
+        watch: Asked before everything that takes long whether to give way.
+        found: Where comparisons are noted.
+        witness: What the own picture was in a batch that was painted; without one, every third call
+            of the denoiser and the decoding are run once more for the comparison.
+
     Attributes:
         record: The own rows, part by part.
     """
 
-    def __init__(self, batch: Batch, watch: Watch, found: Findings) -> None:
+    def __init__(
+        self, batch: Batch, watch: Watch, found: Findings, witness: Witness | None = None
+    ) -> None:
         self.record = Record()
+        self._witness = witness
         self._batch = batch
         self._watch = watch
         self._found = found
@@ -112,27 +108,32 @@ class PoisonedCall:
         if not self._batch.is_of(rows):
             return call(*given[0], **given[1])
         turn, is_row = self._turn(name), fits(self._batch, rows)
-        entered = self._own_numbers(given, is_row)
-        around = changed(given, is_row, self._batch.copies)
-        around = changed(around, is_row, self._batch.turned_round, IDS + MASK)
+        entered = own_numbers(self._batch, given, is_row)
         # Before the poisoned one: what tries out kernels at their first use tries sane numbers.
-        alone = self._run(call, around) if turn % _COMPARED_EVERY == 0 else None
+        is_compared = self._witness is None and turn % _COMPARED_EVERY == 0
+        alone = self._run(call, self._around(given, is_row)) if is_compared else None
         slots = turn % self._batch.width
-        poison = functools.partial(self._batch.poisoned, **_kinds(turn))
+        met, kinds = self._kinds(turn)
+        poison = functools.partial(self._batch.poisoned, turn=met, kinds=kinds)
         poisoned = changed(given, is_row, poison, IDS + MASK)
         bad = changed(poisoned, is_row, lambda t: self._batch.moved(t, slots))
         result = self._moved_back(self._run(call, bad), slots)
         self._write_back(given, bad, is_row, slots)
-        passed = self._keep(name, turn, entered, result)
-        after = self._own_numbers(given, is_row)
+        passed = self.record.keep(self._batch, name, turn, entered, result)
+        after = own_numbers(self._batch, given, is_row)
         if not all(map(torch.equal, entered, after)):
             passed.written = after
-        if alone is None and not _is_finite(passed.left):
+        if alone is None and self._witness is None and not _is_finite(passed.left):
             # Are there no numbers when it is alone either?
-            alone = self._run(call, around)
-        if alone is not None:
-            self._compare(f"denoiser ({name})", passed, alone)
+            alone = self._run(call, self._around(given, is_row))
+        self._compare(f"denoiser ({name})", (name, turn), alone)
         return result
+
+    def _around(self, given: Given, is_row: Callable[[torch.Tensor], bool]) -> Given:
+        """Return the batch turned round."""
+        copies = changed(given, is_row, self._batch.copies)
+        turn = functools.partial(self._batch.turned_round, kind="near")
+        return changed(copies, is_row, turn, IDS + MASK)
 
     def _stepping(self, name: str, step: Call) -> Call:
         """Let a scheduler make its step beside poisoned neighbours."""
@@ -155,40 +156,43 @@ class PoisonedCall:
         def watched(latents: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
             if not self._batch.is_of(latents):
                 return decode(latents, *args, **kwargs)
-            turn = self._turn("vae")
-            around = self._batch.turned_round(self._batch.copies(latents))
-            alone = self._run(decode, ((around, *args), kwargs))
+            turn, alone = self._turn("vae"), None
+            if self._witness is None:
+                around = self._batch.turned_round(self._batch.copies(latents))
+                alone = self._run(decode, ((around, *args), kwargs))
             bad = self._batch.poisoned(latents, turn)
             result = self._run(decode, ((bad, *args), kwargs))
-            entered = [self._batch.own_rows(latents)]
-            self._compare("decoder", self._keep("vae", turn, entered, result), alone)
+            self.record.keep(self._batch, "vae", turn, [self._batch.own_rows(latents)], result)
+            self._compare("decoder", ("vae", turn), alone)
             return mapped(result, lambda t: self._batch.poisoned(t, turn, FLAT))
 
         return watched
 
-    def _keep(self, name: str, turn: int, entered: list[torch.Tensor], result: Any) -> Passed:
-        """Keep own rows; those that went in as they did in the call before are kept once."""
-        before = self.record.passed.get((name, turn - 1))
-        if before is not None and len(before.entered) == len(entered):
-            entered = [
-                old if torch.equal(old, new) else new
-                for old, new in zip(before.entered, entered, strict=True)
-            ]
-        has_rows = [self._batch.is_of(tensor) for tensor in tensors_in(result)]
-        own = mapped(result, lambda t: self._batch.own_rows(t) if self._batch.is_of(t) else t)
-        passed = Passed(entered=entered, left=own, has_rows=has_rows)
-        self.record.passed[name, turn] = passed
-        return passed
+    def _compare(self, part: str, call: tuple[str, int], alone: Any | None) -> None:
+        """Compare the own rows of a call with those alone, or with the witness's, if there are."""
+        passed = self.record.passed[call]
+        if alone is not None:
+            theirs = list(filter(self._batch.is_of, tensors_in(alone)))
+            self._found.note(part, self._batch, passed.rows, theirs)
+        if self._witness is not None:
+            seen = self._witness.record.passed.get(call)
+            if seen is None:
+                self._found.differs(part)
+            self._found.note(BETWEEN, ALONE, passed.entered, seen.entered)
+            self._found.note(part, ALONE, passed.rows, seen.rows)
 
-    def _compare(self, part: str, passed: Passed, alone: Any) -> None:
-        pairs = zip(tensors_in(passed.left), passed.has_rows, strict=True)
-        own = [tensor for tensor, has_rows in pairs if has_rows]
-        self._found.note(part, self._batch, own, list(filter(self._batch.is_of, tensors_in(alone))))
+    def _kinds(self, turn: int) -> tuple[int, tuple[Kind, ...]]:
+        """Say how neighbours are poisoned at a call of the denoiser, so that few see all kinds.
 
-    def _own_numbers(
-        self, given: Given, is_row: Callable[[torch.Tensor], bool]
-    ) -> list[torch.Tensor]:
-        return [self._batch.own_rows(t) for t in numbers_in(given, is_row)]
+        What is compared meets all kinds, mild neighbours, and such as are nearly the own picture;
+        what is not meets wild ones.
+        """
+        compared, after = divmod(turn, _COMPARED_EVERY)
+        if self._witness is not None:
+            return (compared * 2, KINDS) if not after else (compared, (MILD, NEAR)[after - 1])
+        if after:
+            return turn - compared - 1, WILD
+        return compared // 3, (KINDS, MILD, NEAR)[compared % 3]
 
     def _run(self, call: Call, given: Given) -> Any:
         self._give_way()
@@ -215,22 +219,6 @@ class PoisonedCall:
         for mine, theirs in zip(tensors_in(given), tensors_in(bad), strict=True):
             if mine is not theirs and is_row(mine) and mine.is_contiguous():
                 mine.copy_(self._batch.moved(theirs, -slots))
-
-
-def _kinds(turn: int) -> dict[str, Any]:
-    """Say how neighbours are poisoned at a call of the denoiser, so that few calls see all kinds.
-
-    What is compared meets now all kinds, now mild neighbours; what is not meets wild ones.
-    """
-    compared, after = divmod(turn, _COMPARED_EVERY)
-    if after:
-        return {"turn": turn - compared - 1, "kinds": WILD}
-    return {"turn": compared // 2, "kinds": MILD if compared % 2 else KINDS}
-
-
-def numbers_in(given: Given, is_row: Callable[[torch.Tensor], bool]) -> list[torch.Tensor]:
-    """Return the numbers among a call's arguments that have a row for every cell."""
-    return [t for t in tensors_in(given) if t.is_floating_point() and is_row(t)]
 
 
 def _is_finite(value: Any) -> bool:

@@ -11,12 +11,11 @@ from typing import Any, Final
 
 import torch
 
-from seedgrid.diffusion.poison import Batch, tensors_in
+from seedgrid.diffusion.poison import ALONE, Batch, tensors_in
 from seedgrid.diffusion.probe_findings import Findings
 from seedgrid.diffusion.watched_parts import Call, Given
 
 _PART: Final = "encoder of the start"
-_ALONE: Final = Batch(width=1, own=0)
 
 
 class PoisonedStarts:
@@ -70,7 +69,7 @@ class PoisonedStarts:
             result = run(images)
         known, before = self._encoded[0]
         if torch.equal(known, images):
-            self._found.note(_PART, _ALONE, _numbers(result), _numbers(before))
+            self._found.note(_PART, ALONE, _numbers(result), _numbers(before))
         return result
 
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Final, Protocol
 
@@ -29,8 +30,9 @@ from seedgrid.diffusion.poison import Batch
 from seedgrid.diffusion.poisoned_call import PoisonedCall
 from seedgrid.diffusion.probe_findings import Findings, LeakFound
 from seedgrid.diffusion.probe_results import Check, ProbeReport
-from seedgrid.diffusion.replayed_call import ReplayedCall
+from seedgrid.diffusion.replayed_call import Beginning, BeginningSeen, ReplayedCall
 from seedgrid.diffusion.watched_parts import Watching
+from seedgrid.diffusion.witness import Witness
 
 _LONG_PROMPT: Final = " ".join(["misty mountains above a quiet lake at dawn, painted"] * 34)
 
@@ -51,7 +53,14 @@ class Compute(Protocol):
         ...
 
 
-def run_probe(recipe: Recipe, compute: Compute, watch: Watch, *, denoiser: str) -> ProbeReport:
+def run_probe(
+    recipe: Recipe,
+    compute: Compute,
+    watch: Watch,
+    *,
+    denoiser: str,
+    witness: Witness | None = None,
+) -> ProbeReport:
     """Find the greatest width at which no leak is found.
 
     Args:
@@ -59,6 +68,8 @@ def run_probe(recipe: Recipe, compute: Compute, watch: Watch, *, denoiser: str) 
         compute: Runs a batch.
         watch: Asked before everything that takes long whether to give way.
         denoiser: The pipeline's component that is run at every step.
+        witness: Watched a batch of such recipes that was painted here; without one, what is
+            compared is run for the comparison.
 
     Raises:
         RunCancelled: `watch.cancelled` became true.
@@ -69,7 +80,8 @@ def run_probe(recipe: Recipe, compute: Compute, watch: Watch, *, denoiser: str) 
     tested_width = 0
     for width in _widths(recipe.lock_width):
         found = Findings(width)
-        holds = _is_tight(_of_width(recipe, width), compute, watch, denoiser, found)
+        seen = witness if width == recipe.lock_width else None
+        holds = _is_tight(_of_width(recipe, width), compute, watch, denoiser, found, seen)
         checks += found.checks()
         if holds:
             tested_width = width
@@ -97,12 +109,22 @@ def _of_width(recipe: Recipe, width: int) -> Recipe:
 
 
 def _is_tight(
-    recipe: Recipe, compute: Compute, watch: Watch, denoiser: str, found: Findings
+    recipe: Recipe,
+    compute: Compute,
+    watch: Watch,
+    denoiser: str,
+    found: Findings,
+    witness: Witness | None,
 ) -> bool:
     width = recipe.lock_width
     batch = Batch(width=width, own=min(1, width - 1))
+    if witness is not None:
+        recipe = witness.recipe
+        if witness.slot == batch.own:
+            batch = Batch(width=width, own=0)
     try:
-        poisoned = PoisonedCall(batch, watch, found)
+        _compare_words(recipe, compute, watch, found)
+        poisoned = PoisonedCall(batch, watch, found, witness)
         painted = compute(_placed([recipe], _company(recipe), batch), poisoned)
         found.require(f"denoiser ({denoiser})")
         own = [batch.own_rows(rows) for rows in painted]
@@ -113,6 +135,27 @@ def _is_tight(
     except LeakFound:
         return False
     return True
+
+
+def _compare_words(recipe: Recipe, compute: Compute, watch: Watch, found: Findings) -> None:
+    """Read long words beside short ones, and beside long ones: only what enters the denoiser.
+
+    The other way round, the recipe's own words are read beside long ones in the poisoned call.
+    """
+    width = recipe.lock_width
+    if width == 1 or not recipe.prompt:
+        return
+    batch = Batch(width=width, own=0)
+    own = _neighbour(recipe, 0, _LONG_PROMPT, _LONG_PROMPT)
+    short = [_neighbour(recipe, place, "fox", "dull") for place in range(1, width)]
+    read = []
+    for others in (short, [own] * (width - 1)):
+        beginning = Beginning(batch, watch)
+        with suppress(BeginningSeen):
+            compute([own, *others], beginning)
+        read.append(beginning.entered)
+    beside, alike = read
+    found.note("words", batch, [batch.own_rows(rows) for rows in beside], alike)
 
 
 def _placed(own: list[Recipe], others: list[Recipe], batch: Batch) -> list[Recipe]:

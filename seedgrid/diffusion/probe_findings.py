@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 import torch
 
 from seedgrid.diffusion.poison import Batch, tensors_in
 from seedgrid.diffusion.probe_results import Check
+
+BETWEEN: Final = "between the parts"
+"""Where what enters a part was made."""
 
 
 class LeakFound(Exception):  # noqa: N818 (it ends a test; nothing went wrong)

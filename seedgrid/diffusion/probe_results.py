@@ -18,7 +18,7 @@ from seedgrid.storage.cache import recall, recall_value, recall_values, remember
 _CACHE: Final = "probes"
 _WIDTHS: Final = "widths"
 # Another way of probing must not trust what the one before it found.
-_METHOD: Final = "3"
+_METHOD: Final = "4"
 
 
 class Check(Value):
@@ -74,7 +74,7 @@ class ProbeReport(Value):
 
 def recall_report(recipe: Recipe, passport: Passport) -> ProbeReport | None:
     """Return what an earlier probe found for recipes like this under this passport, if any did."""
-    found = recall_value(_CACHE, _key(recipe, passport), ProbeReport)
+    found = recall_value(_CACHE, report_key(recipe, passport), ProbeReport)
     return found and found.model_copy(update={"remembered": True})
 
 
@@ -90,7 +90,7 @@ def newest_report(model: str) -> ProbeReport | None:
 
 def keep_report(recipe: Recipe, passport: Passport, report: ProbeReport) -> None:
     """Remember what a probe found."""
-    remember_value(_CACHE, _key(recipe, passport), report)
+    remember_value(_CACHE, report_key(recipe, passport), report)
 
 
 def lock_notice(recipe: Recipe, passport: Passport) -> Notice | None:
@@ -134,7 +134,8 @@ def advised_width(weights_sha256: str, dtype: str, width: int) -> int:
     return min(width, found) if isinstance(found, int) and found > 0 else width
 
 
-def _key(recipe: Recipe, passport: Passport) -> str:
+def report_key(recipe: Recipe, passport: Passport) -> str:
+    """Return under what a probe is remembered: whatever changes shapes, code or steps."""
     parts = (
         _METHOD,
         recipe.model.weights_sha256,

@@ -18,12 +18,11 @@ from seedgrid.core.errors import RunCancelled
 from seedgrid.diffusion.backend import Watch
 from seedgrid.diffusion.patch import replaced
 from seedgrid.diffusion.poison import Batch, mapped, tensors_in
-from seedgrid.diffusion.poisoned_call import Passed, Record, numbers_in
-from seedgrid.diffusion.probe_findings import Findings
+from seedgrid.diffusion.probe_findings import BETWEEN, Findings
 from seedgrid.diffusion.watched_parts import Call, Given, called_by, denoisers, fits
+from seedgrid.diffusion.witness import Passed, Record, numbers_in
 
 _BEGINNING: Final = "noise and words"
-_BETWEEN: Final = "between the parts"
 
 
 class ReplayedCall:
@@ -62,7 +61,7 @@ class ReplayedCall:
             LeakFound: Fewer were.
         """
         if sum(self._turns.values()) != len(self._record.passed):
-            self._found.differs(_BETWEEN)
+            self._found.differs(BETWEEN)
 
     def _denoise(self, name: str, call: Call, given: Given) -> Any:
         rows = tensors_in(given)[0]
@@ -97,11 +96,9 @@ class ReplayedCall:
         self._turns[name] = turn + 1
         passed = self._record.passed.get((name, turn))
         if passed is None:
-            self._found.differs(_BETWEEN)
+            self._found.differs(BETWEEN)
         is_first = turn == 0 and name != "vae"
-        self._found.note(
-            _BEGINNING if is_first else _BETWEEN, self._batch, passed.entered, entering
-        )
+        self._found.note(_BEGINNING if is_first else BETWEEN, self._batch, passed.entered, entering)
         for tensor, rows in zip(entering, passed.written or (), strict=False):
             tensor.copy_(self._spread(rows))
         return self._given_back(passed)
@@ -113,3 +110,37 @@ class ReplayedCall:
     def _spread(self, rows: torch.Tensor) -> torch.Tensor:
         """Make a batch (k W, …) of own rows (k, …), with a neighbour in the own slot."""
         return self._batch.turned_round(rows.repeat_interleave(self._batch.width, dim=0))
+
+
+class BeginningSeen(Exception):  # noqa: N818 (it ends a call; nothing went wrong)
+    """What enters the denoiser was seen, and nothing more is wanted."""
+
+
+class Beginning:
+    """Watches a call of a pipeline up to what enters its denoiser, and ends it there.
+
+    Attributes:
+        entered: The numbers with a row for every cell, each (k W, …).
+    """
+
+    def __init__(self, batch: Batch, watch: Watch) -> None:
+        self.entered: list[torch.Tensor] = []
+        self._batch = batch
+        self._watch = watch
+
+    @contextmanager
+    def watching(self, pipeline: Any) -> Iterator[None]:
+        """Watch the denoisers in the block; afterwards the pipeline is as it was."""
+        with ExitStack() as stack:
+            for part in denoisers(pipeline).values():
+                stack.enter_context(called_by(part, self._end))
+            yield
+
+    def _end(self, call: Call, given: Given) -> Any:
+        if self._watch.cancelled:
+            raise RunCancelled("run_cancelled")
+        rows = tensors_in(given)[0]
+        if not self._batch.is_of(rows):
+            return call(*given[0], **given[1])
+        self.entered = [t.clone() for t in numbers_in(given, fits(self._batch, rows))]
+        raise BeginningSeen

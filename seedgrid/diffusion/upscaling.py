@@ -1,7 +1,8 @@
 """Enlarge a picture with an upscaler network, tile by tile: the only file that knows spandrel.
 
-The network is read from safetensors and computes in float32. A picture is what plain spandrel gives
-for each of its tiles (core/tiles.py), bit for bit; it needs neither the model nor its words.
+The network is read from safetensors and computes in float32; a Compact one needs nothing but torch.
+A picture is what plain spandrel gives for each of its tiles (core/tiles.py), bit for bit; it needs
+neither the model nor its words.
 
     enlarger = Enlarger()
     enlarger.enlarge(recipe, torch.device("cpu"), watch)
@@ -14,12 +15,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from importlib.metadata import version
 from importlib.util import find_spec
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
 import numpy as np
 import torch
 from PIL import Image
+from safetensors.torch import load_file
 
 from seedgrid.core.errors import ModelError, RunCancelled, RunError
 from seedgrid.core.picture import Pixels
@@ -27,8 +30,11 @@ from seedgrid.core.recipe import Recipe, Upscaler
 from seedgrid.core.tiles import Tile, cut
 from seedgrid.diffusion.allocations import FittingIntoMemory
 from seedgrid.diffusion.backend import Outcome, Watch
+from seedgrid.diffusion.compact import Compact
 from seedgrid.diffusion.foreign_errors import foreign_errors
 from seedgrid.diffusion.memory import is_memory_error
+from seedgrid.models.compact import compact_scale
+from seedgrid.models.files import read_header
 from seedgrid.models.upscalers import recorded_upscaler
 from seedgrid.storage import starts
 
@@ -56,24 +62,17 @@ class Enlarger:
         """Return a network as spandrel describes it, loading it if need be.
 
         Raises:
-            ModelError: `upscaler_library`: spandrel is not installed; `upscaler_unknown`: it knows
-                no such network, or one that makes no picture larger; as `recorded_upscaler`.
+            ModelError: `upscaler_library`: it needs spandrel, which is not installed;
+                `upscaler_unknown`: spandrel knows no such network, or one that makes no picture
+                larger; as `recorded_upscaler`.
         """
         path = recorded_upscaler(upscaler)  # Its digest is looked at each time.
         if not self.has(upscaler, device):
             self.clear()
-            spandrel = import_spandrel()
-            try:
-                with FittingIntoMemory():
-                    network = spandrel.ModelLoader(device=device).load_from_file(path)
-            except Exception as error:  # Undocumented, and the reader of files has errors too.
-                if is_memory_error(error):
-                    raise
-                raise ModelError("upscaler_unknown", value=upscaler.id) from error
-            colours = (network.input_channels, network.output_channels)
-            if not 2 <= network.scale <= _MAX_SCALE or colours != (_COLOURS, _COLOURS):
+            network = _compact(path, device) or _of_spandrel(path, device, upscaler.id)
+            if not 2 <= network.scale <= _MAX_SCALE:
                 raise ModelError("upscaler_unknown", value=upscaler.id)
-            self._network, self._key = network.eval(), (upscaler, str(device))
+            self._network, self._key = network, (upscaler, str(device))
             recorded_upscaler(upscaler)  # Somebody may have written into it meanwhile.
         return self._network
 
@@ -133,9 +132,32 @@ class Enlarger:
         return canvas
 
 
-def spandrel_version() -> str:
-    """Return the release that is installed; empty where none is."""
-    return version("spandrel") if find_spec("spandrel") else ""
+def spandrel_version(network: Any) -> str:
+    """Return the release of spandrel that a network is of; empty where it needs none."""
+    return "" if isinstance(network, Compact) else version("spandrel")
+
+
+def _compact(path: Path, device: torch.device) -> Compact | None:
+    scale = compact_scale(read_header(path, path.name))
+    if scale is None:
+        return None
+    with FittingIntoMemory():
+        weights = load_file(path, device=str(device))
+    return Compact({name: weight.float() for name, weight in weights.items()}, scale)
+
+
+def _of_spandrel(path: Path, device: torch.device, name: str) -> Any:
+    spandrel = import_spandrel()
+    try:
+        with FittingIntoMemory():
+            network = spandrel.ModelLoader(device=device).load_from_file(path)
+    except Exception as error:  # Undocumented, and the reader of files has errors too.
+        if is_memory_error(error):
+            raise
+        raise ModelError("upscaler_unknown", value=name) from error
+    if (network.input_channels, network.output_channels) != (_COLOURS, _COLOURS):
+        raise ModelError("upscaler_unknown", value=name)
+    return network.eval()
 
 
 class _Steps:

@@ -42,11 +42,11 @@ def weighted_words(pipeline: Any, cells: Sequence[Recipe]) -> Iterator[None]:
 
 def _weighted(pipeline: Any, embeddings: torch.Tensor, prompts: Sequence[str]) -> torch.Tensor:
     """Weigh the rows of a batch, each by itself."""
-    rows = [
-        _weighted_row(row, token_weights(pipeline.tokenizer, read_weights(prompt), len(row)))
-        for row, prompt in zip(embeddings, prompts, strict=True)
-    ]
-    return torch.stack(rows)
+    weighted = torch.empty_like(embeddings)  # Laid out in memory as the words of others are.
+    for place, (row, prompt) in enumerate(zip(embeddings, prompts, strict=True)):
+        weights = token_weights(pipeline.tokenizer, read_weights(prompt), len(row))
+        weighted[place] = _weighted_row(row, weights)
+    return weighted
 
 
 def _weighted_row(row: torch.Tensor, weights: Sequence[float]) -> torch.Tensor:

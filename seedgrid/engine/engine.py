@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import logging
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from typing import Final, Self, TypeVar
@@ -67,7 +67,7 @@ class Engine:
     ) -> None:
         self.library = library
         self._backend = backend
-        self._placement = _locked(placement or Placement())
+        self.placement = _locked(placement or Placement())
         self._runs_per_owner = runs_per_owner
         self._runs: dict[str, Run] = {}
         self._lock = threading.Lock()
@@ -88,11 +88,6 @@ class Engine:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    @property
-    def placement(self) -> Placement:
-        """Where it computes."""
-        return self._placement
 
     def card(self, model: str | None) -> ModelCard:
         """Say what a model can do, without loading it."""
@@ -137,7 +132,7 @@ class Engine:
             owner=owner,
             address=address,
             library=library,
-            placement=_locked(placement) if placement else self._placement,
+            placement=_locked(placement) if placement else self.placement,
             fresh=fresh,
             expected=expected,
             notices=notices,
@@ -166,11 +161,7 @@ class Engine:
     ) -> Future[Result]:
         """Have the engine's own thread do something with the backend, between two runs.
 
-        Args:
-            task: What to do.
-            owner: Who asks, as in `submit`; empty for the program itself, which is not counted.
-            address: Where from, as in `submit`.
-            recipes: What will be painted.
+        Nobody is counted as its `owner` where the program itself asks; `recipes` will be painted.
 
         Returns:
             What the task returns or raises; it is cancelled when the engine closes before.
@@ -193,16 +184,12 @@ class Engine:
         return loan.future
 
     def warm(self, model: str | None = None) -> None:
-        """Load a model in the background, when no run waits; `warmth` tells how far it is.
-
-        Raises:
-            ModelError: There is no such model.
-        """
-        recipe = _any_recipe(self._backend.card(model))
+        """Load a model in the background, when no run waits; `warmth` tells how far it is."""
+        recipe = resolve(Request(prompt="a picture", seeds=(0,)), self._backend.card(model))[0]
         self._queue.put_errand(
             self._warming.errand(
                 recipe.model.id,
-                lambda backend, watch: backend.prepare(recipe, self._placement, watch),
+                lambda backend, watch: backend.prepare(recipe, self.placement, watch),
             )
         )
 
@@ -219,7 +206,7 @@ class Engine:
     def load(self) -> Load:
         """What it has to do at this moment."""
         with self._lock:
-            active = [*self._active_runs(), *self._active_loans()]
+            active = self._active()
         return Load(
             num_waiting=len(active),
             left_s=sum(each.left_s for each in active),
@@ -286,25 +273,16 @@ class Engine:
         admit(
             asker,
             recipes,
-            [*self._active_runs(), *self._active_loans()],
+            self._active(),
             wanted_s=self._speeds.estimate_s(recipes),
             runs_per_owner=self._runs_per_owner,
             bounds=self._bounds,
         )
 
-    def _active_runs(self) -> Iterator[Waiting]:
-        for run in self._runs.values():
-            if not (run.has_ended or run.cancelled):  # One that is about to stop does not count.
-                finished = run.finished
-                left = [job.recipe for cell, job in enumerate(run.jobs) if cell not in finished]
-                asker = Asker(owner=run.owner, address=run.address)
-                yield Waiting(asker=asker, left_s=self._speeds.estimate_s(left))
-
-    def _active_loans(self) -> Iterator[Waiting]:
-        for loan in self._loans:
-            if loan.asker.owner and not loan.future.done():
-                left_s = self._speeds.estimate_s(loan.recipes)
-                yield Waiting(asker=loan.asker, left_s=left_s)
+    def _active(self) -> list[Waiting]:
+        going = [(run.asker, run.left) for run in self._runs.values() if run.is_active]
+        going += [(loan.asker, loan.recipes) for loan in self._loans if loan.is_active]
+        return [Waiting(asker=asker, left_s=self._speeds.estimate_s(left)) for asker, left in going]
 
     def _forget_old_runs(self) -> None:
         ended = [run_id for run_id, run in self._runs.items() if run.has_ended]
@@ -317,7 +295,3 @@ def _locked(placement: Placement) -> Placement:
     if not placement.threads:
         return placement
     return replace(placement, threads=even_threads(placement.threads))
-
-
-def _any_recipe(card: ModelCard) -> Recipe:
-    return resolve(Request(prompt="a picture", seeds=(0,)), card)[0]

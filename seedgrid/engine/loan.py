@@ -25,6 +25,11 @@ class Loan:
     future: Future[Any] = field(default_factory=Future)
     context: Context = field(default_factory=copy_context)
 
+    @property
+    def is_active(self) -> bool:
+        """Whether somebody waits for it."""
+        return bool(self.asker.owner) and not self.future.done()
+
     def do(self, backend: Backend) -> None:
         """Do it, on the thread that owns the backend, unless nobody waits any more."""
         if not self.future.set_running_or_notify_cancel():

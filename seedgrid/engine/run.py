@@ -15,20 +15,13 @@ from typing import Literal
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import RunCancelled, SeedGridError
-from seedgrid.core.events import (
-    Cancelled,
-    Done,
-    Eased,
-    Event,
-    Failed,
-    Finished,
-    Missed,
-    Queued,
-)
+from seedgrid.core.events import Cancelled, Done, Eased, Event, Failed, Finished, Missed, Queued
 from seedgrid.core.notices import Notice
 from seedgrid.core.picture import new_id
 from seedgrid.core.plan import Job
+from seedgrid.core.recipe import Recipe
 from seedgrid.diffusion.backend import Placement
+from seedgrid.engine.admission import Asker
 from seedgrid.engine.event_log import EventLog
 from seedgrid.engine.store import Store
 
@@ -106,6 +99,22 @@ class Run:
         """The pictures that are safe so far, by cell."""
         with self._changed:
             return dict(self._finished)
+
+    @property
+    def asker(self) -> Asker:
+        """Who asked for it."""
+        return Asker(owner=self.owner, address=self.address)
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it waits or goes on; one that is about to stop does not."""
+        return not (self.has_ended or self.cancelled)
+
+    @property
+    def left(self) -> tuple[Recipe, ...]:
+        """The recipes of the pictures that are not safe yet."""
+        finished = self.finished
+        return tuple(job.recipe for cell, job in enumerate(self.jobs) if cell not in finished)
 
     @property
     def missed(self) -> Mapping[int, SeedGridError]:

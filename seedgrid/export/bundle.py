@@ -18,6 +18,7 @@ from seedgrid.core.plain import json_text
 from seedgrid.export.pictures import DATE
 from seedgrid.export.script import needs_model_path, requirements, script, starts_of
 from seedgrid.models import loras, registry, upscalers
+from seedgrid.models.own import BUNDLED
 from seedgrid.storage.files import open_atomically
 
 _README: Final = """\
@@ -64,9 +65,10 @@ def write_bundle(entries: Sequence[Entry], path: Path, *, model: Path | None = N
         _write(bundle, "passports.json", _json(plain))
         _write(bundle, "reproduce.py", program.encode())
         has_loras = any(entry.recipe.loras for entry in entries)
-        has_networks = any(entry.recipe.upscaler for entry in entries)
+        networks = [entry.recipe.upscaler for entry in entries if entry.recipe.upscaler]
         pins = requirements(passports.values()) + ("peft\n" if has_loras else "")
-        pins += "spandrel\neinops\n" if has_networks else ""
+        if any(upscalers.needs_spandrel(network) for network in networks):
+            pins += "spandrel\neinops\n"
         _write(bundle, "requirements.txt", pins.encode())
         _write(bundle, "README.txt", _readme(entries, has_model=model is not None).encode())
         for source in sorted(model.rglob("*")) if model else ():
@@ -102,7 +104,7 @@ def picture_name(entry: Entry, number: int) -> str:
 def _own_model(entries: Sequence[Entry]) -> Path | None:
     """Return the folder of the model in the box, if it is what painted and is still the same."""
     first, *others = {entry.recipe.model for entry in entries}
-    if others or first.id != registry.BUNDLED:
+    if others or first.id != BUNDLED:
         return None
     try:
         return registry.find_recorded(first).files.folder

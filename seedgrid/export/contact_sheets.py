@@ -165,7 +165,6 @@ def _open(path: Path) -> Image.Image | None:
 
 
 def _common_words(entries: Sequence[Entry]) -> str:
-    """Return the words that all prompts begin with."""
     prompts = [entry.recipe.prompt for entry in entries]
     # Words and the spaces between them in turn.
     columns = zip(*(re.split(r"(\s+)", prompt) for prompt in prompts), strict=False)

@@ -120,7 +120,6 @@ def _printable(path: Path) -> str:
 
 
 def _keep(library: Library, name: str, data: bytes, record: png.PngRecord) -> Taken:
-    """Put a picture of ours into the library, unless it is there."""
     try:
         known = library.get(record.lineage.picture_id)
     except InputError:

@@ -1,8 +1,9 @@
 """Make a ModelCard from a model's checked files: what it can do, and its defaults.
 
 A `seedgrid.json` in the model's folder may hold its own steps, guidance, scheduler, size and number
-format (`"defaults"`), words to offer (`"hints"`), all the words that it knows (`"words"`), and what
-they are called in other languages (`"names": {"zh": {"cat": ["猫"]}}`). Needs no torch.
+format (`"defaults"`), the network that enlarges its pictures (`"upscaler"`), words to offer
+(`"hints"`), all the words that it knows (`"words"`), and what they are called in other languages
+(`"names": {"zh": {"cat": ["猫"]}}`). Needs no torch.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ class _SideFile(BaseModel):
 
     defaults: _Defaults = _Defaults()
     enlarges: bool = True
+    upscaler: str = ""
     hints: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     words: tuple[str, ...] = ()
     names: dict[str, dict[str, tuple[str, ...]]] = Field(default_factory=dict)
@@ -137,6 +139,7 @@ def _with_side_file(card: ModelCard, folder: Path) -> ModelCard:
         vocabulary=side.vocabulary,
         suffixes=side.suffixes,
         enlarges=side.enlarges,
+        upscaler=side.upscaler,
     )
     return replace(own, **defaults)
 

@@ -25,7 +25,7 @@ from seedgrid.models.digests import known_digest
 from seedgrid.models.dtypes import choose_dtype, likely_device_type, weights_bytes
 from seedgrid.models.files import ModelFiles, read_header
 from seedgrid.models.loras import may_be_lora
-from seedgrid.models.own import is_own
+from seedgrid.models.own import BUNDLED, is_own
 from seedgrid.models.registry import Model
 from seedgrid.storage.cache import recall, remember_one
 from seedgrid.storage.files import size_of
@@ -142,7 +142,7 @@ def _with_files(item: Item, files: ModelFiles) -> Item:
 
 
 def _kind(model: Model) -> Kind:
-    if model.id == registry.BUNDLED:
+    if model.id == BUNDLED:
         return "bundled"
     if model.revision != "local":
         return "hub"

@@ -137,7 +137,6 @@ def check_room(model: str, folder: Path, wanted: int) -> None:
 
 
 def _missing_bytes(model: HubModel, blobs: Path) -> int:
-    """Return what is still to be fetched."""
     missing = [file for file in model.files if not (blobs / file.digest).is_file()]
     partly = [blobs / f"{file.digest}{UNFINISHED}" for file in missing]
     had = sum(path.stat().st_size for path in partly if path.is_file())

@@ -281,7 +281,6 @@ def _file(hub_id: str, sibling: Any) -> HubFile:  # noqa: ANN401 (of the hub's c
 
 
 def _licence(info: Any) -> str:  # noqa: ANN401 (of the hub's client)
-    """Return the licence by the name that the card or the tags give it."""
     card = info.card_data or {}
     named = [card.get("license_name"), card.get("license")]
     tags = [tag.partition(":")[2] for tag in info.tags or () if tag.startswith("license:")]

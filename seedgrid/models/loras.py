@@ -15,15 +15,15 @@ from pathlib import Path
 from typing import Final
 
 from seedgrid.core.errors import InputError, ModelError
-from seedgrid.core.names import is_folder_name, is_hub_id
+from seedgrid.core.names import is_hub_id
 from seedgrid.core.recipe import Lora
 from seedgrid.core.variables import is_offered, models_folders
 from seedgrid.models.digests import file_digest
 from seedgrid.models.files import SUFFIX, is_lora, read_header
 from seedgrid.models.own import LORAS, own_folder
-from seedgrid.storage.cache import recall, recall_texts, remember_one
+from seedgrid.models.shelf import Shelf, with_digest
+from seedgrid.storage.cache import recall, remember_one
 
-_PLACES: Final = "loras"
 _SOURCES: Final = "lora_sources"
 
 
@@ -54,10 +54,10 @@ def find_lora(name: str) -> LoraFile:
             raise InputError("lora_not_downloaded", field="prompt", value=name)
         name = fetched[-1]
     check_offered(name)
-    for path in _known(name):
-        if path.is_file():
-            return _checked(path)
-    raise InputError("lora_missing", field="prompt", value=name[:80])
+    paths = _SHELF.paths(name)
+    if not paths:
+        raise InputError("lora_missing", field="prompt", value=name[:80])
+    return _checked(paths[0])
 
 
 def check_offered(name: str) -> None:
@@ -77,16 +77,14 @@ def take_lora(path: Path) -> LoraFile:
     if path.suffix != SUFFIX or not path.is_file():
         raise ModelError("lora_missing", value=path.name[:80])
     found = _checked(path)
-    known = [place for place in recall_texts(_PLACES).get(found.id, []) if place != str(path)]
-    remember_one(_PLACES, found.id, [str(path), *known])
+    _SHELF.keep(path)
     return found
 
 
 def known_loras() -> tuple[Path, ...]:
     """Return the LoRAs on this machine, each name once, in order of their names."""
-    used = [Path(place) for places in recall_texts(_PLACES).values() for place in places]
     found: dict[str, Path] = {}
-    for path in (*used, *(each for folder in _folders() for each in folder.glob(f"*{SUFFIX}"))):
+    for path in _SHELF.all():
         if path.stem not in found and may_be_lora(path):
             found[path.stem] = path
     return tuple(found[name] for name in sorted(found, key=str.casefold))
@@ -115,25 +113,20 @@ def source_of(name: str) -> str:
 
 def recorded_lora(lora: Lora, *, anew: bool = False) -> Path:
     """Return the very file that a recipe names: the same name and the same weights."""
-    paths = [path for path in _known(lora.id) if path.is_file()]
+    paths = _SHELF.paths(lora.id)
     if not paths:
         raise ModelError("lora_missing", value=lora.id)
-    for path in paths:
-        if file_digest(path, anew=anew) == lora.weights_sha256:
-            return path
-    raise ModelError("lora_changed", value=lora.id)
-
-
-def _known(name: str) -> list[Path]:
-    if not is_folder_name(name):
-        return []
-    file = name if name.endswith(SUFFIX) else f"{name}{SUFFIX}"
-    used = [Path(place) for place in recall_texts(_PLACES).get(name.removesuffix(SUFFIX), [])]
-    return used + [folder / file for folder in _folders()]
+    path = with_digest(paths, lora.weights_sha256, anew=anew)
+    if path is None:
+        raise ModelError("lora_changed", value=lora.id)
+    return path
 
 
 def _folders() -> list[Path]:
     return [place for root in (*models_folders(), own_folder()) for place in (root / LORAS, root)]
+
+
+_SHELF: Final = Shelf(kind="loras", folders=_folders)
 
 
 def _checked(path: Path) -> LoraFile:

@@ -1,4 +1,4 @@
-"""Models that people gave to SeedGrid itself: their folder, taking a file in, deleting.
+"""Models that are SeedGrid's own: the one that ships, and those that people gave to it.
 
 What SeedGrid fetched or was given it may delete; a folder that somebody keeps elsewhere it only
 forgets. No torch needed.
@@ -9,6 +9,7 @@ forgets. No torch needed.
 from __future__ import annotations
 
 import contextlib
+import os
 import secrets
 import shutil
 from collections.abc import Iterator
@@ -22,7 +23,11 @@ from seedgrid.core.names import is_folder_name
 from seedgrid.models.fetching import discard_unfinished, repository_folder
 from seedgrid.models.files import SUFFIX, is_lora, read_header
 from seedgrid.models.single_file import configuration_source
+from seedgrid.storage.assets import assets_folder
 from seedgrid.storage.files import make_folder, size_of
+
+BUNDLED: Final = "bundled"
+"""What recipes call the model that ships."""
 
 LORAS: Final = "loras"
 """The folder of LoRAs, in that of models."""
@@ -31,6 +36,12 @@ LORAS: Final = "loras"
 def own_folder() -> Path:
     """Return where models lie that were given to SeedGrid as files."""
     return Path(platformdirs.user_data_dir("seedgrid", appauthor=False)) / "models"
+
+
+def bundled_folder() -> Path:
+    """Return where the bundled model lies: `SEEDGRID_BUNDLED`, the checkout, or the package."""
+    named = os.environ.get("SEEDGRID_BUNDLED")
+    return Path(named) if named else assets_folder() / "model"
 
 
 def is_own(path: Path) -> bool:

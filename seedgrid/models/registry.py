@@ -26,13 +26,10 @@ from seedgrid.models.fetching import hub_cache, repository_folder
 from seedgrid.models.files import INDEX, PICKLE_SUFFIXES, ModelFiles, read_folder
 from seedgrid.models.hub import read_name
 from seedgrid.models.loras import recorded_lora
-from seedgrid.models.own import own_folder
+from seedgrid.models.own import BUNDLED, bundled_folder, own_folder
 from seedgrid.models.single_file import configuration_source, read_single_file
 from seedgrid.models.upscalers import recorded_upscaler
-from seedgrid.storage.assets import assets_folder
 from seedgrid.storage.cache import recall_texts, remember_one
-
-BUNDLED: Final = "bundled"
 
 _PLACES: Final = "places"
 
@@ -147,14 +144,6 @@ def installed() -> tuple[Model, ...]:
             model = _as_model(path)
             models.setdefault(model.id, model)
     return tuple(models.values())
-
-
-def bundled_folder() -> Path:
-    """Return where the bundled model lies: `SEEDGRID_BUNDLED`, the checkout, or the package."""
-    named = os.environ.get("SEEDGRID_BUNDLED")
-    if named:
-        return Path(named)
-    return assets_folder() / "model"
 
 
 def _find_local(wanted: str) -> Model | None:

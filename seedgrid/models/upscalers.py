@@ -1,8 +1,8 @@
 """Upscaler networks on this machine: safetensors files, by name and by content.
 
 One is a file, the name of one that was used before, or of one in the folder `upscalers` of the
-folders of `SEEDGRID_MODELS`. A recipe holds its name and digest, never a path. What a network is,
-spandrel finds out when it is loaded. Needs no torch.
+bundled model, or of the folders of `SEEDGRID_MODELS`. A recipe holds its name and digest, never a
+path. What a network is, is found out when it is loaded. Needs no torch.
 
     take_upscaler(Path("4x-foxes.safetensors"))   # Upscaler(id='4x-foxes', …)
 """
@@ -17,14 +17,14 @@ from seedgrid.core.errors import InputError, ModelError
 from seedgrid.core.names import is_folder_name
 from seedgrid.core.recipe import Upscaler
 from seedgrid.core.variables import is_offered, models_folders
+from seedgrid.models.compact import compact_scale
 from seedgrid.models.digests import file_digest
 from seedgrid.models.files import SUFFIX, count_parameters, is_lora, read_header
-from seedgrid.models.own import own_folder
-from seedgrid.storage.cache import recall_texts, remember_one
+from seedgrid.models.own import BUNDLED, bundled_folder, own_folder
+from seedgrid.models.shelf import Shelf, with_digest
 
 FOLDER: Final = "upscalers"
 
-_PLACES: Final = "upscalers"
 _KERNEL_DIMENSIONS: Final = 4
 _MAX_TENSORS: Final = 20_000
 """The largest known have some 3,000; spandrel's time to look at them grows with their number."""
@@ -40,10 +40,10 @@ def find_upscaler(name: str) -> Upscaler:
         ModelError: `upscaler_damaged`.
     """
     check_offered(name)
-    for path in _known(name):
-        if path.is_file():
-            return _checked(path)
-    raise InputError("upscaler_missing", field="upscaler", value=name[:80])
+    paths = _SHELF.paths(name)
+    if not paths:
+        raise InputError("upscaler_missing", field="upscaler", value=name[:80])
+    return _checked(paths[0])
 
 
 def take_upscaler(path: Path) -> Upscaler:
@@ -57,22 +57,20 @@ def take_upscaler(path: Path) -> Upscaler:
     if path.suffix != SUFFIX or not path.is_file():
         raise InputError("upscaler_missing", field="upscaler", value=path.name[:80])
     found = _checked(path)
-    places = [place for place in recall_texts(_PLACES).get(found.id, []) if place != str(path)]
-    remember_one(_PLACES, found.id, [str(path), *places])
+    _SHELF.keep(path)
     return found
 
 
 def known_upscalers() -> tuple[str, ...]:
-    """Return the names of the networks on this machine that people may use, in their order."""
-    used = [Path(place) for places in recall_texts(_PLACES).values() for place in places]
-    lying = [path for folder in _folders() for path in folder.glob(f"*{SUFFIX}")]
-    names = {path.stem for path in (*used, *lying) if path.is_file()}
+    """Return the networks on this machine that people may use with any model, in their order."""
+    names = {path.stem for path in _SHELF.all() if path.parent != _own_folder()}
     return tuple(sorted((name for name in names if is_offered(name)), key=str.casefold))
 
 
 def check_offered(name: str) -> None:
     """Refuse a network that a public page does not offer, whether it is here or not."""
-    if not is_offered(name):
+    is_own = name in {path.stem for path in _own_folder().glob(f"*{SUFFIX}")}
+    if not is_offered(name, *([BUNDLED] if is_own else [])):
         raise InputError("upscaler_not_offered", field="upscaler", value=name[:80])
 
 
@@ -87,13 +85,13 @@ def recorded_upscaler(upscaler: Upscaler, *, anew: bool = False) -> Path:
         InputError: `upscaler_missing`.
         ModelError: `upscaler_changed` when the name now means other weights.
     """
-    paths = [path for path in _known(upscaler.id) if path.is_file()]
+    paths = _SHELF.paths(upscaler.id)
     if not paths:
         raise InputError("upscaler_missing", field="upscaler", value=upscaler.id)
-    for path in paths:
-        if file_digest(path, anew=anew) == upscaler.weights_sha256:
-            return path
-    raise ModelError("upscaler_changed", value=upscaler.id)
+    path = with_digest(paths, upscaler.weights_sha256, anew=anew)
+    if path is None:
+        raise ModelError("upscaler_changed", value=upscaler.id)
+    return path
 
 
 def needed_bytes(upscaler: Upscaler, num_pixels: int) -> int:
@@ -109,15 +107,22 @@ def needed_bytes(upscaler: Upscaler, num_pixels: int) -> int:
     return 4 * (weights + _COPIES * widest * num_pixels)
 
 
-def _known(name: str) -> list[Path]:
-    if not is_folder_name(name):
-        return []
-    used = [Path(place) for place in recall_texts(_PLACES).get(name, [])]
-    return used + [folder / f"{name}{SUFFIX}" for folder in _folders()]
+def needs_spandrel(upscaler: Upscaler) -> bool:
+    """Tell whether a network is of a kind that torch alone does not compute (`models.compact`)."""
+    path = recorded_upscaler(upscaler)
+    return compact_scale(read_header(path, path.name)) is None
 
 
 def _folders() -> list[Path]:
-    return [root / FOLDER for root in (*models_folders(), own_folder())]
+    return [*(root / FOLDER for root in (*models_folders(), own_folder())), _own_folder()]
+
+
+def _own_folder() -> Path:
+    """Return where the bundled model has a network of its own."""
+    return bundled_folder() / FOLDER
+
+
+_SHELF: Final = Shelf(kind="upscalers", folders=_folders)
 
 
 def _checked(path: Path) -> Upscaler:

@@ -104,9 +104,22 @@ class Resolving(Checking):
             loras.append(Lora(id=found.id, weights_sha256=found.sha256, scale=number))
         return tuple(loras)
 
-    def upscalers(self) -> tuple[str, ...]:
-        """Return the names of the networks that enlarge; on a public page those that it offers."""
-        return known_upscalers()
+    def upscalers(self, card: ModelCard | None = None) -> tuple[str, ...]:
+        """Return the names of the networks that enlarge; on a public page those that it offers.
+
+        Args:
+            card: Of the model whose pictures they are to enlarge: its own network comes first.
+        """
+        own = (card.upscaler,) if card and card.upscaler else ()
+        return tuple(dict.fromkeys((*own, *known_upscalers())))
+
+    def find_upscaler(self, name: str) -> Upscaler:
+        """Return a network by its name; no path is followed.
+
+        Raises:
+            SeedGridError: It is not there, no network, or not offered on a public page.
+        """
+        return find_upscaler(name)
 
     def take_upscaler(self, named: str) -> Upscaler:
         """Return a network as recipes hold it; its file is known by its name from now on.
@@ -137,7 +150,6 @@ class Resolving(Checking):
         return replace(request, start=start)
 
     def _card_for(self, request: Request, turbo: bool, placement: Placement | None) -> ModelCard:
-        """Return the card that answers what a request leaves open."""
         card = self.card(request.model)
         if not turbo:
             return card

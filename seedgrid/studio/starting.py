@@ -109,7 +109,8 @@ class Starting(Resolving):
             picture: See `AnyPicture`.
             scale: 2 or 4 times as wide and high.
             strengths: How much is painted anew, a picture each.
-            upscaler: The name or .safetensors file of a network that enlarges in place of that.
+            upscaler: The name or .safetensors file of a network that enlarges in place of that; a
+                model that does not paint larger has one of its own, which makes one picture.
             **options: See `RunOptions`.
 
         Raises:
@@ -117,6 +118,8 @@ class Starting(Resolving):
         """
         library = options.get("library")
         parent = self.find(picture, library)
+        if tuple(strengths) == STRENGTHS:
+            upscaler = upscaler or self._own_upscaler(parent.recipe)
         if upscaler:
             network = self.take_upscaler(upscaler)
             start = self.take_start(parent, library)
@@ -163,6 +166,11 @@ class Starting(Resolving):
             return self.card(requests.ask_again(recipe).model).vocabulary
         except ModelError:
             return None
+
+    def _own_upscaler(self, recipe: Recipe) -> str:
+        """The network of a model that does not paint larger than it was made for, if it has one."""
+        card = self.card(requests.ask_again(recipe).model)
+        return "" if card.enlarges else card.upscaler
 
     def _joined(self, picture: AnyPicture, parent: Entry, options: RunOptions) -> Entry:
         """Return the parent as it is in the library: a file from elsewhere is taken in first."""

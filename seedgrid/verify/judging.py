@@ -160,8 +160,10 @@ def _forgery(claim: Claim, pixels: Pixels, comparison: Comparison) -> tuple[Reas
 
 
 def _unverified(claim: Claim) -> tuple[Reason, ...]:
-    """Say what no picture can prove: what was typed, where a model's own words were painted."""
+    """Say what no picture can prove: words that were typed, and those of an enlarged picture."""
     recipe = claim.recipe
+    if recipe.upscaler is not None:
+        return (Reason("enlarged_unverified"),)
     if not recipe.typed_prompt:
         return ()
     return (Reason("typed_unverified", typed=recipe.typed_prompt, painted=recipe.prompt),)
@@ -173,9 +175,10 @@ def _excused(
     """Ask the passports whether they explain that other pixels came out."""
     if then == Passport():
         return "drifted", ()
-    differing = differing_fields(then, now)
-    # A field that is unknown here explains nothing: anybody can write one into a file.
     known = known_fields(now)
+    parts = {name.partition(".")[0] for name in known}
+    # A field that is unknown here explains nothing: anybody can write one into a file.
+    differing = [pair for pair in differing_fields(then, now) if pair[0].partition(".")[0] in parts]
     explaining = rounding.explaining(pair for pair in differing if pair[0] in known)
     if explaining:
         is_rounding = rounding.is_rounding(comparison)

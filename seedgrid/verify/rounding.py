@@ -34,6 +34,8 @@ _EXPLAINING: Final[dict[str, Callable[[str], bool]]] = {
     "torch": lambda value: bool(_VERSION.fullmatch(value)),
     "diffusers": lambda value: bool(_VERSION.fullmatch(value)),
     "transformers": lambda value: bool(_VERSION.fullmatch(value)),
+    "peft": lambda value: bool(_VERSION.fullmatch(value)),
+    "spandrel": lambda value: bool(_VERSION.fullmatch(value)),
     "device": lambda value: bool(re.fullmatch(r"(cpu|cuda|xpu|mps)(:\d+)?", value)),
     "device_name": _is_text,
     "driver": _is_text,

@@ -75,18 +75,21 @@ def batches(claims: Sequence[Claim]) -> list[list[int]]:
 def _verify_batch(
     batch: Sequence[Claim], backend: Backend, watch: Watch, device: str | None
 ) -> list[Verdict]:
-    placement = placement_of(batch[0].passport, device=device)
     try:
+        placement = placement_of(batch[0].passport, device=device)
         painted = _paint(batch, backend, placement, watch)
         if not _all_reproduce(batch, painted):
             painted = _doubted(painted, batch[0].recipe, backend, placement, watch)
+        return [judge(*pair, painted) for pair in zip(batch, painted.pictures, strict=True)]
     except RunCancelled:
         raise
     except Exception as error:  # One file must not stop the others, whatever is in it.
+        if len(batch) > 1:  # Nor those that share its batch: it may be the words of one.
+            alone = (_verify_batch([claim], backend, watch, device) for claim in batch)
+            return [verdict for verdicts in alone for verdict in verdicts]
         if not isinstance(error, SeedGridError):
             logger.exception("a picture could not be verified")
-        return [impossible(claim.name, _as_ours(error)) for claim in batch]
-    return [judge(*pair, painted) for pair in zip(batch, painted.pictures, strict=True)]
+        return [impossible(batch[0].name, _as_ours(error))]
 
 
 def _as_ours(error: Exception) -> SeedGridError:

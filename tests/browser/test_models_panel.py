@@ -22,7 +22,7 @@ from safetensors.numpy import load_file, save
 from serving import serve
 from steps import SLOW_MS, SOON_MS, OpenPage, generate, prompt
 
-from seedgrid.models.registry import bundled_folder
+from seedgrid.models.own import bundled_folder
 
 FOXES: Final = "someone/foxes"
 AXE: Final = Path(axe_playwright_python.__file__).with_name("axe.min.js").read_text("utf-8")
@@ -111,6 +111,8 @@ def test_a_model_is_fetched_beside_painting_and_used_and_deleted(
     page.set_default_timeout(SLOW_MS)
     page.on("dialog", lambda dialog: dialog.accept())
     panel = show(page)
+    name = panel.get_by_text("PixArt-alpha/PixArt-XL-2-512x512", exact=True)
+    expect(name).to_have_css("font-variant-ligatures", "no-contextual")  # x, not a times sign
     assert found_by_axe(page) == []
     hub.may_go.clear()
     panel.get_by_label("Add a model or a LoRA").fill(FOXES)

@@ -84,8 +84,8 @@ def test_the_page_opens_with_pictures_of_the_model_in_the_box(
     page.set_default_timeout(SLOW_MS)
     expect(page.locator(".sg-example")).to_have_count(4)
     expect(variation(page, 2)).to_have_value(", neon")
-    expect(page.locator("#sg-final, #sg-final-4").filter(visible=True)).to_have_count(0)
-    expect(page.locator("#sg-around")).to_contain_text("No large finals")
+    expect(page.locator("#sg-final, #sg-final-4").filter(visible=True)).to_have_count(2)
+    expect(page.locator("#sg-upscaler select")).to_have_value("bundled-4x")
     for width in (390, 1024, 1400):
         page.set_viewport_size({"width": width, "height": 900})
         assert page.evaluate(COVERED) == [], width

@@ -7,5 +7,6 @@ pixels.py     what can be done to pixels
 files.py      what changes nothing around the pixels, and what is no PNG file any more
 looks.py      what makes somebody see or read something else
 records.py    what can be written into the recipe, the passport and the record
+kinds.py      pictures with a LoRA, from a start, enlarged, portable, refined, and their forgeries
 cases.py      all of it, and which verdicts are right
 """

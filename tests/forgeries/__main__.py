@@ -36,7 +36,10 @@ def main() -> int:
         folder = options.keep or Path(root) / "forgeries"
         folder.mkdir(parents=True, exist_ok=True)
         wanted = _forge(folder, options)
-        wrong = _compare(wanted, _asked(folder, Path(root) / "library"))
+        library = Path(root) / "library"
+        if not options.model:
+            wanted |= _forge_kinds(folder, library, Path(root), options.only)
+        wrong = _compare(wanted, _asked(folder, library))
     kinds = ", ".join(f"{count} {word}" for word, count in Counter(wanted_words(wanted)).items())
     _say(f"{len(wanted)} files ({kinds}): {wrong} wrong, {time.monotonic() - started:.0f} s")
     return 1 if wrong else 0
@@ -60,6 +63,30 @@ def _forge(folder: Path, options: argparse.Namespace) -> dict[str, tuple[str, fr
             name = f"{number:04}.png"
             (folder / name).write_bytes(case.data)
             found[name] = (case.name, case.wanted)
+    return found
+
+
+def _forge_kinds(
+    folder: Path, library: Path, root: Path, only: str
+) -> dict[str, tuple[str, frozenset[str]]]:
+    """Write the files of other kinds of pictures, which need a library; return as `_forge`."""
+    from painting import PLACEMENT
+    from pipelines import save
+    from test_loras import make_lora
+    from upscaler_files import save_upscaler
+
+    from seedgrid.studio import Studio
+    from tests.forgeries.kinds import Kinds
+
+    model = save("sd", root / "sd")
+    lora = make_lora(model, root / "random.safetensors")
+    network = save_upscaler(root / "2x-random.safetensors", kind="Compact")
+    found = {}
+    with Studio(str(model), library, placement=PLACEMENT) as studio:
+        for number, (name, data, wanted) in enumerate(Kinds(studio, root, lora, network).forged()):
+            if only in name:
+                found[f"kind-{number:04}.png"] = name, wanted
+                (folder / f"kind-{number:04}.png").write_bytes(data)
     return found
 
 

@@ -12,7 +12,7 @@ from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.diffusion.placement import placement_of
 from seedgrid.formats import png
-from seedgrid.models import registry
+from seedgrid.models.own import BUNDLED
 from tests.forgeries.originals import Original
 
 
@@ -24,7 +24,7 @@ class Painter:
     """
 
     def __init__(self, model: str | None = None, backend: DiffusersBackend | None = None) -> None:
-        self._model = model or str(registry.BUNDLED)
+        self._model = model or BUNDLED
         self._backend = backend or DiffusersBackend()
 
     def originals(self, count: int, **settings: object) -> list[Original]:

@@ -159,7 +159,6 @@ class AwayBackend:
 
 
 def _tell(watch: Watch | None, kind: str, said: Sequence[object]) -> None:
-    """Pass on how a batch goes."""
     if watch is None or kind == "quiet":
         return
     if kind == "freed":

@@ -87,8 +87,6 @@ def _tell(text: str, paint: bool, news: SimpleQueue[News], stopped: threading.Ev
 
 
 class _Teller:
-    """Tells of a batch from where it is painted."""
-
     def __init__(self, news: SimpleQueue[News], stopped: threading.Event) -> None:
         self._news = news
         self._stopped = stopped

@@ -75,7 +75,6 @@ def exp(x: torch.Tensor, factor: float = _LOG2_E) -> torch.Tensor:
 
 
 def _growth(x: torch.Tensor, factor: float) -> torch.Tensor:
-    """Return 1 + 2**(x * factor)."""
     return exp(x, factor).add_(1.0)
 
 

@@ -55,8 +55,6 @@ class _Functions(TorchFunctionMode):
 
 
 class _Operations(TorchDispatchMode):
-    """Meets every operation that is left."""
-
     def __init__(self, seen: Seen | None) -> None:
         super().__init__()  # type: ignore[no-untyped-call] # torch has not annotated it
         self._seen = seen

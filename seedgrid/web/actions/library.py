@@ -275,7 +275,6 @@ def tags_of(library: Library) -> list[stage.Json]:
 
 
 def _show(here: Snapshot, entry: Entry) -> PageUpdate:
-    """Show a picture at its place in its work."""
     lineage = entry.lineage
     moved = here.moved(work=lineage.work_id, round=lineage.round_id, picked=entry.id)
     return moved.show()

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Final
 
 from seedgrid.core.entry import Entry
-from seedgrid.core.errors import InputError, SeedGridError
+from seedgrid.core.errors import SeedGridError
 from seedgrid.core.events import Loading, Noise, Started
 from seedgrid.core.request import Request
 from seedgrid.engine import Run
@@ -124,10 +124,9 @@ class Handlers(Following):
         self, scale: int, varied: RoundPayload, kept: object, address: str = ""
     ) -> PageUpdate:
         """Start the large finals of the picked picture; a network is named, never a path."""
-        network = varied.upscaler
-        if network and network not in self._studio.upscalers():
-            raise InputError("upscaler_missing", field="upscaler", value=network[:80])
-        start = partial(self._studio.start_final, scale=scale, upscaler=network or None)
+        named = varied.upscaler
+        network = self._studio.find_upscaler(named).id if named else None
+        start = partial(self._studio.start_final, scale=scale, upscaler=network)
         return self._start_from_pick(varied, kept, address, start)
 
     @says_what_hinders
@@ -232,7 +231,6 @@ class Handlers(Following):
         return self._start(here, start_round)
 
     def _start(self, here: Snapshot, start: Callable[[], Run | None]) -> PageUpdate:
-        """Show the run that was started, if there is one."""
         run = start()
         return self._show_run(here, run) if run else PageUpdate()
 
@@ -257,6 +255,5 @@ class Handlers(Following):
 
 
 def _say(shown: PageUpdate, key: str) -> PageUpdate:
-    """Say something about a place that is shown."""
     assert shown.state is not None
     return replace(shown, status=stage.say(shown.state.epoch, key, kind="note"))

@@ -121,7 +121,6 @@ def _selected(libraries: Libraries, named: Sequence[str]) -> Sequence[Entry]:
 
 
 def _bounded(entries: Sequence[Entry], bounds: FileWorkBounds) -> Sequence[Entry]:
-    """Return the pictures, unless they are too much."""
     if len(entries) > MAX_PICTURES:
         value, limit = f"{len(entries):,}", f"{MAX_PICTURES:,}"
         raise InputError("download_many", field="picture", value=value, limit=limit)

@@ -135,7 +135,6 @@ def _schema(model: Any, schemas: Json) -> Json:  # noqa: ANN401 (a class of pyda
 
 
 def _page(request: Request) -> Response:
-    """Answer with the page that shows the document."""
     root = str(request.base_url).rstrip("/")
     body = "".join(_sections(root))
     page = (

@@ -1,7 +1,7 @@
 """The lock badge: what the probe found for pictures like this one, and when to probe.
 
-A probe costs up to one and a half grids, once for a model and setting. So it runs by itself after
-the first grid, on the engine's thread, and makes way at once when somebody paints.
+A probe costs about one grid more, once for a model and setting. So it runs by itself after the
+first grid, on the engine's thread, and makes way at once when somebody paints.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ class LockBadge:
         """Say in one sentence what was tested of the lock for this picture, here, and when."""
         if entry.recipe.is_portable:  # Neighbours cannot reach it by definition.
             return {"key": "lock_portable", "data": {}}
+        if entry.recipe.upscaler is not None:
+            return {"key": "lock_alone", "data": {}}
         report = recall_report(entry.recipe, entry.passport)
         if report is None:
             return {"key": "lock_untested", "data": {"asked": entry.recipe.lock_width}}
@@ -51,7 +53,8 @@ class LockBadge:
             return
         entry = next(iter(entries.values()))
         recipe = entry.recipe
-        if recipe.is_portable or recall_report(recipe, entry.passport) is not None:
+        needs_none = recipe.is_portable or recipe.upscaler is not None
+        if needs_none or recall_report(recipe, entry.passport) is not None:
             self._busy.release()
             return
         self._probe(recipe, run.placement)

@@ -197,12 +197,11 @@ class Snapshot:
             card=card,
             ringed=ringed,
             is_asked=is_asked,
-            upscalers=self._studio.upscalers(),
+            upscalers=self._studio.upscalers(card),
         )
 
     @property
     def _recipes(self) -> tuple[Recipe, ...]:
-        """Those of the round on the stage, forming or finished."""
         if self.run is not None and self.is_forming:
             return tuple(job.recipe for job in self.run.jobs)
         return tuple(entry.recipe for entry in self.round.entries) if self.round else ()
@@ -271,7 +270,6 @@ def _with(entries: tuple[Entry, ...], finished: Iterable[Entry]) -> tuple[Entry,
 
 
 def _steps_so_far(run: Run) -> dict[int, stages.Json]:
-    """What the cells of a run show at this moment."""
     steps: dict[int, stages.Json] = {}
     for event in run.next_events(0)[0]:
         stages.note_step(steps, event)

@@ -79,8 +79,6 @@ class OneLibrary:
 
 @dataclass(eq=False)
 class _Visit:
-    """A visitor who has pictures."""
-
     library: LateLibrary
     used_at_s: float
     pictures: set[str] = field(default_factory=set)
@@ -172,7 +170,6 @@ class VisitorLibraries:
         )
 
     def _admit(self, visitor: str) -> None:
-        """Make room for what a visitor is about to keep."""
         with self._lock:
             self._used(visitor)
             while self._is_full(visitor):
