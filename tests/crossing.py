@@ -32,7 +32,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 from pictures import FAMILIES  # noqa: E402 (needs the path above)
 
 from seedgrid.core.errors import SeedGridError  # noqa: E402 (same)
-from seedgrid.diffusion.pipeline_call import REFUSALS  # noqa: E402
+from seedgrid.diffusion.foreign_errors import REFUSALS  # noqa: E402
 from seedgrid.models.schedulers import min_steps  # noqa: E402
 from tests.covering import covering, pairs_of  # noqa: E402
 
@@ -151,6 +151,7 @@ def paint_ours(case: Case, backend: Any, card: Any) -> dict[str, str]:
 
     recipes = recipes_of(case, card)
     placement = Placement(threads=case.threads, previews=False)
+    backend.prepare(recipes[0], placement)  # It alone refuses what cannot be painted.
     batch = backend.paint(recipes, placement, SilentWatch())
     last = recipes[-1]
     others = [each.replace(seed=each.seed + 100) for each in recipes[:-1]]
