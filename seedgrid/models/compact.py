@@ -23,7 +23,7 @@ def compact_scale(header: Mapping[str, Any]) -> int | None:
     shapes = {name: tuple(entry["shape"]) for name, entry in header.items()}
     given = shapes.get("body.0.weight", ())
     num_layers = len([name for name in shapes if name.endswith(".weight")])
-    colours = shapes.get(f"body.{num_layers - 1}.bias", (0,))[0]
+    (colours, *_) = (*shapes.get(f"body.{num_layers - 1}.bias", ()), 0)
     scale = math.isqrt(colours // _COLOURS)
     if not given or colours != _COLOURS * scale**2 or scale < 1:
         return None
