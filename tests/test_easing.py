@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 import torch
@@ -17,16 +17,19 @@ from diffusers import AutoencoderKL
 from painting import recipes_for
 from stores import MakeRecipes, MemoryStore
 
+from seedgrid.cli import program
 from seedgrid.core.errors import RunError
 from seedgrid.core.events import Eased
 from seedgrid.core.plan import plan_grid
 from seedgrid.core.request import Request, resolve
+from seedgrid.core.unexpected import is_memory_error
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
-from seedgrid.diffusion.memory import is_memory_error, within_memory
+from seedgrid.diffusion.memory import within_memory
 from seedgrid.engine import Engine
 from seedgrid.engine.easing import easier_ways
 from seedgrid.formats import png
+from seedgrid.library import take_in
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend, Fault
 from seedgrid.verify import claim_of, verify
@@ -135,7 +138,7 @@ STARVED = """
 import json, resource
 from pathlib import Path
 import torch
-from seedgrid.diffusion.memory import is_memory_error
+from seedgrid.core.unexpected import is_memory_error
 
 def starved(spare, size):
     data = int(Path("/proc/self/status").read_text().split("VmData:")[1].split()[0]) * 1024
@@ -171,6 +174,38 @@ def test_whatever_torch_says_without_memory_is_understood() -> None:
     found = json.loads(done.stdout)
     assert found
     assert [said for said, is_understood in found if not is_understood] == []
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError(), RuntimeError("can't start new thread"), torch.OutOfMemoryError("MPS")]
+)
+def test_memory_that_is_spent_is_a_sentence_at_every_border(
+    engine: Engine,
+    backend: FakeBackend,
+    make_recipes: MakeRecipes,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    error: Exception,
+) -> None:
+    """With less than 60 MB to spare whoever waited was told "MemoryError", or a traceback."""
+
+    def spent(*_: object, **__: object) -> NoReturn:
+        raise error
+
+    backend.faults.append(Fault(error=error))
+    run, _ = told(engine, make_recipes)
+    with pytest.raises(RunError) as caught:
+        run.result()
+    assert caught.value.code == "memory_spent"
+    with pytest.raises(RunError) as caught:
+        engine.borrow(spent, owner="me").result()
+    assert caught.value.code == "memory_spent"
+    monkeypatch.setattr(take_in, "take_in", spent)
+    monkeypatch.setenv("SEEDGRID_LIBRARY", str(tmp_path))
+    (tmp_path / "a.png").write_bytes(b"")
+    assert program.main(["import", str(tmp_path / "a.png")]) == 1
+    assert capsys.readouterr().err.strip() == f"seedgrid: {RunError('memory_spent')}"
 
 
 def test_a_file_that_found_no_memory_is_not_called_damaged() -> None:

@@ -19,6 +19,7 @@ import zipfile
 from pathlib import Path
 from typing import Any, get_args
 
+import psutil
 import pytest
 from huggingface_hub.utils import HFValidationError, validate_repo_id
 from hypothesis import given, settings
@@ -31,14 +32,14 @@ from seedgrid.cli import output
 from seedgrid.cli.program import main
 from seedgrid.core import names
 from seedgrid.core.entry import Entry
-from seedgrid.core.errors import InputError, ModelError, RunError
+from seedgrid.core.errors import InputError, ModelError, RunCancelled, RunError
 from seedgrid.core.logs import PlainFormatter
 from seedgrid.core.picture import Picture
 from seedgrid.core.plain import json_text, many_lines, one_line
 from seedgrid.core.recipe import ModelRef, Passport, Recipe
 from seedgrid.core.request import Request
 from seedgrid.diffusion import instruction_limits
-from seedgrid.diffusion.backend import ATTENTION_NAMES, DEVICE_KINDS, Offload, Placement
+from seedgrid.diffusion.backend import ATTENTION_NAMES, DEVICE_KINDS, Offload, Placement, Unwatched
 from seedgrid.diffusion.placement import MAX_THREADS, placement_of
 from seedgrid.diffusion.worker import spawn
 from seedgrid.export import bundle, script
@@ -344,12 +345,33 @@ def test_the_worker_gets_no_variable_from_a_passport(
     limits = {"LD_PRELOAD": "", "HF_ENDPOINT": "https://evil.example", "MKL_CBWR": "AVX2"}
 
     with pytest.raises(RunError):
-        spawn.paint_in_child([make_recipe()], Placement(), limits)
+        spawn.paint_in_child([make_recipe()], Placement(), limits, Unwatched())
 
     said = (tmp_path / "said").read_text()
     assert "MKL_CBWR=AVX2" in said
     assert "evil" not in said
     assert "LD_PRELOAD" not in said
+
+
+def test_a_worker_is_stopped_like_any_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A passport of another processor had the engine wait for a child, whatever Stop said."""
+    program, begun = tmp_path / "python", tmp_path / "begun"
+    program.write_text(f"#!/bin/sh\ntouch {begun}\nexec sleep 600\n")
+    program.chmod(0o700)
+    monkeypatch.setattr(spawn.sys, "executable", str(program))
+
+    class Stopped(Unwatched):
+        @property
+        def cancelled(self) -> bool:  # type: ignore[override]
+            return begun.exists()
+
+    with pytest.raises(RunCancelled):
+        spawn.paint_in_child([make_recipe()], Placement(), {}, Stopped())
+    monkeypatch.setattr(spawn, "_MAX_S", 0.0)
+    with pytest.raises(RunError) as caught:
+        spawn.paint_in_child([make_recipe()], Placement(), {}, Unwatched())
+    assert caught.value.code == "child_failed"
+    assert "sleep" not in [each.name() for each in psutil.Process().children()]
 
 
 @given(WORDS, st.integers(-10, 10_000))
@@ -376,7 +398,7 @@ WRITES = {
 }
 PROCESSES = {
     "seedgrid/diffusion/away/ray_node.py": "os.execv",  # Python again, with its own words
-    "seedgrid/diffusion/worker/spawn.py": "subprocess.run",
+    "seedgrid/diffusion/worker/spawn.py": "subprocess.Popen",
     "seedgrid/models/memory.py": "subprocess.run",  # the driver's own tool, with constant words
 }
 

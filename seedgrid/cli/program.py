@@ -15,6 +15,7 @@ from seedgrid.cli.output import complain
 from seedgrid.core import logs
 from seedgrid.core.errors import SeedGridError
 from seedgrid.core.interrupts import first_stops, interrupt
+from seedgrid.core.unexpected import is_memory_error, told_of
 from seedgrid.diffusion.process import tune_process
 
 # Typer carries a copy of click since 0.25 and uses the real one before; this is either's class.
@@ -81,5 +82,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         # The reader of our output has gone; Python would complain once more at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except Exception as error:
+        if not is_memory_error(error):
+            raise
+        complain(str(told_of(error)))
         return 1
     return code if isinstance(code, int) else 0

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from seedgrid.core.errors import SeedGridError
-from seedgrid.diffusion.memory import is_memory_error
+from seedgrid.core.unexpected import is_memory_error
 
 logger = logging.getLogger(__name__)
 

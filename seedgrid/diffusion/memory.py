@@ -8,48 +8,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Final, TypeVar
-
-import torch
+from typing import TypeVar
 
 from seedgrid.core.errors import RunError
 from seedgrid.core.recipe import Recipe
+from seedgrid.core.unexpected import is_memory_error
 
 logger = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
-
-_SAID: Final = (
-    "can't allocate memory",
-    "cannot allocate memory",
-    "not enough memory",
-    "out of memory",
-    "can't start new thread",
-)
-"""By torch's allocators, on Linux and macOS, Windows, and some devices; by the readers of files,
-which map them; and by Python of a thread, whose stack found no room."""
-
-_ONEDNN: Final = frozenset({"could not create a primitive", "could not execute a primitive"})
-"""All that oneDNN says when memory for its code or its work is refused, seen under a real limit.
-
-What it does not support it says otherwise: no primitive *descriptor*.
-"""
-
-
-def is_memory_error(error: BaseException) -> bool:
-    """Tell whether an error means that memory was full, whoever raised it.
-
-    A library that could not read a file says so, and of why only in the error that it met.
-    """
-    met: BaseException | None = error
-    while met is not None:
-        said = str(met).strip()
-        if isinstance(met, torch.OutOfMemoryError | MemoryError) or said in _ONEDNN:
-            return True
-        if any(words in said.lower() for words in _SAID):
-            return True
-        met = met.__cause__ or met.__context__
-    return False
 
 
 def within_memory(

@@ -28,11 +28,11 @@ from seedgrid.core.errors import ModelError, RunCancelled, RunError
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Recipe, Upscaler
 from seedgrid.core.tiles import Tile, cut
+from seedgrid.core.unexpected import is_memory_error
 from seedgrid.diffusion.allocations import FittingIntoMemory
 from seedgrid.diffusion.backend import Outcome, Watch
 from seedgrid.diffusion.compact import Compact
 from seedgrid.diffusion.foreign_errors import foreign_errors
-from seedgrid.diffusion.memory import is_memory_error
 from seedgrid.models.compact import compact_scale
 from seedgrid.models.files import read_header
 from seedgrid.models.upscalers import recorded_upscaler

@@ -11,6 +11,7 @@ from typing import Any
 
 from seedgrid.core.errors import RunError
 from seedgrid.core.recipe import Recipe
+from seedgrid.core.unexpected import is_memory_error, told_of
 from seedgrid.diffusion.backend import Backend
 from seedgrid.engine.admission import Asker
 
@@ -38,7 +39,7 @@ class Loan:
             result = self.context.run(self.task, backend)
         except BaseException as error:  # noqa: BLE001 (the thread's edge: the future raises it)
             with contextlib.suppress(InvalidStateError):
-                self.future.set_exception(error)
+                self.future.set_exception(told_of(error) if is_memory_error(error) else error)
         else:
             with contextlib.suppress(InvalidStateError):  # The thread was given up meanwhile.
                 self.future.set_result(result)

@@ -17,8 +17,9 @@ from concurrent.futures import wait as wait_until_done
 from dataclasses import dataclass
 from typing import Final
 
-from seedgrid.core.errors import RunCancelled, RunError, SeedGridError
+from seedgrid.core.errors import RunCancelled, SeedGridError
 from seedgrid.core.speeds import Speeds
+from seedgrid.core.unexpected import told_of
 from seedgrid.diffusion.backend import Backend, ManyPainters
 from seedgrid.engine.fair_queue import FairQueue
 from seedgrid.engine.painting import Cells, LostThreads, Painter, pictures_of
@@ -232,8 +233,7 @@ class _Lane:
             self._bear(shared, cells, error)
         except BaseException as error:  # Whoever follows the run waits for its end.
             logger.exception("a run failed unexpectedly")
-            reason = f"{type(error).__name__}: {error}"[:200]
-            shared.fail(RunError("run_unexpected", reason=reason))
+            shared.fail(told_of(error))
         finally:
             shared.leave()
             self._pool.end_if_done(shared)

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from seedgrid.core.errors import RunError, SeedGridError
+from seedgrid.core.errors import SeedGridError
+from seedgrid.core.unexpected import told_of
 from seedgrid.diffusion.backend import Backend, LoadWatch
 from seedgrid.engine.fair_queue import Errand
 
@@ -54,7 +55,7 @@ class Warming:
                 fail(error)
             except Exception as error:  # The run that needs the model will say it, too.
                 logger.exception("warming up failed unexpectedly")
-                fail(RunError("run_unexpected", reason=f"{type(error).__name__}: {error}"))
+                fail(told_of(error))
             else:
                 self.warmth = Warmth(state="ready", model=model)
 

@@ -17,6 +17,7 @@ from typing import Final
 from seedgrid.core.errors import RunCancelled, RunError, SeedGridError
 from seedgrid.core.events import Cancelled, Done, Event, Failed
 from seedgrid.core.speeds import Speeds
+from seedgrid.core.unexpected import told_of
 from seedgrid.diffusion.backend import Backend
 from seedgrid.engine.fair_queue import Errand, FairQueue
 from seedgrid.engine.painting import Batches, LostThreads, Painter
@@ -152,7 +153,7 @@ class Worker:
 
     def _tell_failure(self, error: BaseException) -> None:
         task = self.pulse.task
-        reason = RunError("run_unexpected", reason=_in_words(error))
+        reason = told_of(error)
         if isinstance(task, Run):
             task.conclude(Failed(error=reason))
         elif isinstance(task, Errand):
@@ -191,7 +192,7 @@ class Worker:
         except BaseException as error:  # Whatever ends a run, who watches it hears of it.
             if not self._is_given_up:
                 logger.exception("a run failed unexpectedly")
-            event = Failed(error=RunError("run_unexpected", reason=_in_words(error)))
+            event = Failed(error=told_of(error))
         else:
             turn.worked_s += time.monotonic() - start_s
             if not is_done:
@@ -213,8 +214,3 @@ class Worker:
                 if self._queue.put_back(run):
                     return False
                 self._begun.pop(run.id, None)
-
-
-def _in_words(error: BaseException) -> str:
-    words = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {words[0][:200]}" if words else type(error).__name__

@@ -14,6 +14,7 @@ import numpy as np
 
 from seedgrid.core.errors import ModelError, PictureError, RunCancelled, RunError, SeedGridError
 from seedgrid.core.recipe import Passport, Recipe
+from seedgrid.core.unexpected import told_of
 from seedgrid.diffusion.backend import Backend, Placement, Unwatched, Watch
 from seedgrid.diffusion.placement import placement_of
 from seedgrid.diffusion.worker.spawn import paint_in_child
@@ -95,7 +96,7 @@ def _verify_batch(
 def _as_ours(error: Exception) -> SeedGridError:
     if isinstance(error, SeedGridError):
         return error
-    return RunError("run_unexpected", reason=f"{type(error).__name__}: {error}"[:200])
+    return told_of(error)
 
 
 def _paint(batch: Sequence[Claim], backend: Backend, placement: Placement, watch: Watch) -> Painted:
@@ -111,7 +112,7 @@ def _paint(batch: Sequence[Claim], backend: Backend, placement: Placement, watch
     if limits.environment is None:
         pictures = backend.paint(recipes, placement, watch)
     else:
-        pictures, passport = paint_in_child(recipes, placement, limits.environment)
+        pictures, passport = paint_in_child(recipes, placement, limits.environment, watch)
     return Painted(
         pictures=pictures,
         passport=passport,

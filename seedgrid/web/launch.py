@@ -127,7 +127,10 @@ def launch_options(answers: Answers, *, language: str | None, host: str | None) 
             "routes": app.routes(
                 answers.studio, answers.libraries, answers.file_work, answers.handlers.follow
             ),
-            "exception_handlers": {SeedGridError: app.refuse},
+            "exception_handlers": {
+                SeedGridError: app.refuse,
+                MemoryError: app.refuse_for_memory,
+            },
             "middleware": app.middleware(
                 language=language,
                 hosts=hosts,

@@ -15,7 +15,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 
 import httpx
@@ -38,6 +38,8 @@ _TRIM_S = 2.0
 """The C library keeps up to 200 MB that were freed, as it is told to: that is not held."""
 _WARM_UP = 0.3
 """The part of the time after which everything should be flat."""
+_MOMENTS = 100
+"""So many are compared with each other."""
 _MAX_GROWTH = {"memory_mb": 60.0, "threads": 12.0, "descriptors": 60.0, "files": 40.0}
 """By how much the line through what was held may rise from the warm-up to the end."""
 
@@ -148,16 +150,20 @@ def _floor(level: Sequence[Sample]) -> list[Sample]:
 
 
 def _growth(level: Sequence[Sample], name: str, limit: float) -> bool:
-    """Print how a quantity rose by the line of least squares; whether that is flat.
+    """Print how a quantity rose, by the middle of the slopes between any two moments.
 
-    By what was asked, not by the clock: a busy machine answers less, and holds no less of it.
+    What comes and goes draws no such line. By what was asked, not by the clock: a busy machine
+    answers less, and holds no less of it.
     """
+    level = level[:: max(1, len(level) // _MOMENTS)]
     asked = [each.num_answers for each in level]
     values = [float(getattr(each.held, name)) for each in level]
     num_asked = asked[-1] - asked[0]
-    if num_asked == 0:
+    pairs = combinations(zip(asked, values, strict=True), 2)
+    slopes = [(held - before) / (n - m) for (m, before), (n, held) in pairs if n > m]
+    if not slopes:
         return True
-    slope = statistics.linear_regression(asked, values).slope
+    slope = statistics.median(slopes)
     is_flat = slope * num_asked <= limit
     word = "flat" if is_flat else f"NOT FLAT (more than {limit:g})"
     risen = f"{slope * num_asked:+8.1f} in {num_asked} requests ({slope * 1000:+.2f} in 1,000)"

@@ -21,6 +21,7 @@ from time import monotonic
 from typing import Any, Final
 
 from seedgrid.core.errors import RunError, SeedGridError
+from seedgrid.core.unexpected import told_of
 from seedgrid.diffusion.backend import Backend, Outcome, PreviewMaker
 from seedgrid.diffusion.deferred import DeferredBackend
 from seedgrid.diffusion.worker.job import read_job_text
@@ -70,8 +71,8 @@ def _work(text: str, paint: bool, news: SimpleQueue[News], stopped: threading.Ev
         news.put(("failed", type(error).__name__, error.code, error.data))
     except BaseException as error:  # The thread's edge: whoever waits must hear of the end.
         logger.exception("a batch failed unexpectedly")
-        reason = {"reason": f"{type(error).__name__}: {error}"[:300]}
-        news.put(("failed", "RunError", "run_unexpected", reason))
+        told = told_of(error)
+        news.put(("failed", type(told).__name__, told.code, told.data))
 
 
 def _tell(text: str, paint: bool, news: SimpleQueue[News], stopped: threading.Event) -> None:

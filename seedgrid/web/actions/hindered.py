@@ -12,6 +12,7 @@ from inspect import signature
 from typing import ParamSpec
 
 from seedgrid.core.errors import SeedGridError
+from seedgrid.core.unexpected import told_of
 from seedgrid.web.serializers import stage
 from seedgrid.web.serializers.answers import PageUpdate
 from seedgrid.web.state.page_state import read_page_state
@@ -27,7 +28,8 @@ def says_what_hinders(answer: Callable[P, PageUpdate]) -> Callable[P, PageUpdate
     def answered(*args: P.args, **kwargs: P.kwargs) -> PageUpdate:
         try:
             return answer(*args, **kwargs)
-        except SeedGridError as error:
+        except (SeedGridError, MemoryError) as met:
+            error = met if isinstance(met, SeedGridError) else told_of(met)
             kept = parameters.bind(*args, **kwargs).arguments["kept"]
             # No older news may cover it.
             return PageUpdate(status=stage.complain(read_page_state(kept).move().epoch, error))

@@ -22,6 +22,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from seedgrid.core.errors import SeedGridError
 from seedgrid.core.fields import IN_LINKS, ON_PAGE
+from seedgrid.core.unexpected import told_of
 from seedgrid.storage import starts
 from seedgrid.storage.assets import assets_folder
 from seedgrid.studio import Studio
@@ -126,6 +127,11 @@ async def refuse(_request: Request, error: Exception) -> Response:
     """Answer where something hinders; by its code, since its words may name a visitor's folder."""
     code = error.code if isinstance(error, SeedGridError) else "unknown"
     return PlainTextResponse(f"this cannot be answered now: {code}", status_code=409)
+
+
+async def refuse_for_memory(_request: Request, error: Exception) -> Response:
+    """Answer where no memory is left."""
+    return PlainTextResponse(str(told_of(error)), status_code=503)
 
 
 def middleware(

@@ -16,6 +16,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from seedgrid.core.plain import one_line
+from seedgrid.core.unexpected import told_of
 from seedgrid.web.server.limits import route_path
 
 logger = logging.getLogger(__name__)
@@ -33,12 +34,15 @@ class ReadingBlocks(gr.Blocks):  # type: ignore[misc] # Gradio is untyped
         """Answer an event.
 
         Raises:
-            gr.Error: It is one that only the browser's own script answers.
+            gr.Error: It is one that only the browser's own script answers; or no memory is left.
         """
         found = self.fns[block_fn] if isinstance(block_fn, int) else block_fn
         if not found.fn:
             raise _unreadable("nothing is computed for this event")
-        return await super().process_api(block_fn, *args, **options)
+        try:
+            return await super().process_api(block_fn, *args, **options)
+        except MemoryError as error:
+            raise gr.Error(str(told_of(error)), print_exception=False) from error
 
     async def preprocess_data(self, *args: Any, **options: Any) -> Any:  # noqa: ANN401
         """Read the values of an event.
