@@ -115,7 +115,7 @@ def _trips(sampler: Sampler, drawn: list[Image.Image], seeds: list[int]) -> NDAr
     """Encode and decode, with a little noise in between."""
     vae, made = sampler.pipeline.vae, []
     for picture, seed in zip(drawn, seeds, strict=True):
-        image = torch.from_numpy(np.asarray(picture)).permute(2, 0, 1)[None].float() / 127.5 - 1
+        image = torch.from_numpy(np.array(picture)).permute(2, 0, 1)[None].float() / 127.5 - 1
         latents = vae.encode(image).latent_dist.mode()
         generator = torch.Generator().manual_seed(seed)
         noise = torch.randn(latents.shape, generator=generator)

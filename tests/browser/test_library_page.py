@@ -321,7 +321,9 @@ def test_a_round_leaves_as_sheet_bundle_and_script(page: Page, address: str) -> 
         "#sg-export a[href*='/export/']", "all => all.map((a) => a.href)"
     )
     assert len(links) == 8
-    answers = {link.rsplit(".", 1)[1]: httpx.get(link).content for link in links[::2]}
+    answers = {
+        httpx.URL(link).path.rsplit(".", 1)[1]: httpx.get(link).content for link in links[::2]
+    }
     assert Image.open(io.BytesIO(answers["png"])).width > 256
     assert answers["pdf"].startswith(b"%PDF")
     assert b"DDIMScheduler" in answers["py"]
