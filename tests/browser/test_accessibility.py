@@ -12,8 +12,10 @@ from typing import Final
 import axe_playwright_python
 import pytest
 from playwright.sync_api import Page, expect
+from playwright.sync_api import TimeoutError as PlaywrightTimeoutError
 from steps import (
     CELLS,
+    SOON_MS,
     OpenPage,
     cell,
     generate,
@@ -246,8 +248,10 @@ def _tab_to(page: Page, selector: str, most: int = 60) -> None:
     """Press Tab until a node has the focus; whatever has it on the way is seen, not covered."""
     for _ in range(most):
         page.keyboard.press("Tab")
-        hidden = page.evaluate(HIDDEN)
-        assert hidden is None, hidden
+        try:  # The list of the field before fades away over this one.
+            page.wait_for_function(f"() => ({HIDDEN})() === null", timeout=SOON_MS)
+        except PlaywrightTimeoutError:
+            pytest.fail(str(page.evaluate(HIDDEN)))
         if page.evaluate("selector => document.activeElement.matches(selector)", selector):
             return
     raise AssertionError(f"Tab does not lead to {selector}")
