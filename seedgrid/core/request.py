@@ -114,7 +114,8 @@ def begun(request: Request, settings: Mapping[str, Any], card: ModelCard) -> dic
     steps = settings["num_inference_steps"]
     if request.num_inference_steps is None:
         steps = card.steps_begun(steps, strength)
-    check_steps_run(steps, strength)
+    if card.strength_shortens:
+        check_steps_run(steps, strength)
     return {"num_inference_steps": steps}
 
 
