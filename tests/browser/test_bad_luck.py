@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 from pathlib import Path
 
 from PIL import Image
 from playwright.sync_api import Page, expect
-from serving import serve
+from serving import serve_process
 from steps import OpenPage, cell, generate, prompt, status
 
 
 def test_a_folder_that_refuses_is_made_again_or_another_one_is_taken(
     open_page: OpenPage, tmp_path: Path
 ) -> None:
-    """On the page, by a click or a name; then everything goes on."""
+    """On the page, by a click or a name; then everything goes on, until the server goes.
+
+    What asks it by ways of its own, as a slideshow does, says so like any other click.
+    """
     folder = tmp_path / "library"
-    with serve(folder) as address:
+    with serve_process(folder) as (address, process):
         page = open_page(at=address, loses_server=True)
         generate(page)
         shutil.rmtree(folder)
@@ -36,6 +41,11 @@ def test_a_folder_that_refuses_is_made_again_or_another_one_is_taken(
         expect(status(page)).to_contain_text(f"kept in {tmp_path / 'elsewhere'}")
         generate(page)
         assert list((tmp_path / "elsewhere").rglob("*.png"))
+        cell(page, 1).click()
+        page.click("#sg-export summary")
+        os.kill(process, signal.SIGKILL)
+        page.click("[data-look='slides']")
+        expect(page.locator("#sg-away")).to_be_visible()
 
 
 def test_what_is_too_large_is_never_sent(page: Page, tmp_path: Path) -> None:
