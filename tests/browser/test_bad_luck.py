@@ -48,16 +48,20 @@ def test_a_folder_that_refuses_is_made_again_or_another_one_is_taken(
         expect(page.locator("#sg-away")).to_be_visible()
 
 
-def test_what_is_too_large_is_never_sent(page: Page, tmp_path: Path) -> None:
-    """It is refused at once, with its size and the limit."""
+def test_what_cannot_be_taken_in_is_never_sent(page: Page, tmp_path: Path) -> None:
+    """It is refused at once in our own words: another kind of file, and a size above the limit."""
     generate(page)  # what a page says as it opens would come after
     sent: list[str] = []
     page.on("request", lambda request: sent.append(request.url))
     large = tmp_path / "large.png"
     with large.open("wb") as file:
         file.truncate(243 * 2**20)
-    page.set_input_files("#sg-drop input[type=file]", large)
     alert = page.locator("#sg-drop [role=alert]")
+    (tmp_path / "notes.txt").write_text("no picture")
+    page.set_input_files("#sg-drop input[type=file]", tmp_path / "notes.txt")
+    expect(alert).to_contain_text("notes.txt cannot be read here, only .png, ")
+    expect(page.locator(".toast-wrap")).to_be_hidden()
+    page.set_input_files("#sg-drop input[type=file]", large)
     expect(alert).to_contain_text("243 MB")
     expect(alert).to_contain_text("64 MB")
     assert not [url for url in sent if "upload" in url]
