@@ -75,4 +75,11 @@
       actions[event.key.toLowerCase()]?.();
     }
   }, true);
+
+  /* Gradio opens a list again on the Tab that leaves it, and a long list stops Tab on its way. */
+  addEventListener("keydown", (event) => {
+    if (event.key !== "Tab" || !event.target.matches?.("[role='combobox']")) return;
+    event.stopPropagation();
+    byId(event.target.getAttribute("aria-controls"))?.setAttribute("tabindex", "-1");
+  }, true);
 })();

@@ -2,7 +2,8 @@
 
     with serve(tmp_path, step_delay_s=0.05) as address: ...
 
-A prompt with the word "broken" makes the fake backend fail at step 2. One with the word "held"
+A prompt with the word "broken" makes the fake backend fail at step 2, and the word "spoilt" leaves
+a batch's last such picture without numbers. One with the word "held"
 waits before its first step, and a model with `load_held` to be loaded, until its `Gate` opens.
 One with the word "dies" ends the engine's thread, one with "hangs" keeps it longer than anybody
 waits for it.
@@ -222,7 +223,9 @@ def _main(library: str, step_delay_s: str, kind: str, load: str, port: str) -> N
             self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
         ) -> tuple[Pixels, ...]:
             self.calls.clear()  # Nobody looks at them here, and a soak is long.
-            self.faults.append(Fault(step=2) if "broken" in recipes[0].prompt else None)
+            spoilt = [place for place, each in enumerate(recipes) if "spoilt" in each.prompt]
+            broken = Fault(step=2) if "broken" in recipes[0].prompt else None
+            self.faults.append(Fault(cell=spoilt[-1]) if spoilt else broken)
             if "dies" in recipes[0].prompt:
                 raise SystemExit(recipes[0].prompt)
             if "hangs" in recipes[0].prompt:

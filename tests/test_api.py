@@ -19,6 +19,7 @@ import gradio as gr
 import httpx
 import pytest
 from gradio_client import Client
+from gradio_client.exceptions import AppError
 from mcp.client.client import Client as Agent
 from mcp.shared.exceptions import MCPError
 from serving import ROOT, serve
@@ -74,6 +75,19 @@ def test_pictures_come_as_they_are_finished(client: Client) -> None:
     pictures, records = job.result()
     assert [record["seed"] for record in records] == list(range(8))
     assert len(pictures) == 8
+
+
+def test_a_picture_that_comes_to_nothing_costs_the_others_nothing(client: Client) -> None:
+    """Who waits for the end had an error in place of three good pictures."""
+    asked = {"steps": 3, "size": "64x64", "api_name": "/grid"}
+    pictures, records = client.predict("a spoilt fox", "4-7", **asked)
+    assert [record["seed"] for record in records] == [4, 5, 6]
+    assert len(pictures) == 3
+    told = [each for record in records for each in record["notices"] if "NaN" in each]
+    assert len(told) == 3
+    assert all(each.startswith("Seed 7 gave no picture: ") for each in told)
+    with pytest.raises(AppError, match="NaN"):
+        client.predict("a spoilt fox", "8", **asked)
 
 
 def test_steps_are_told_on_the_way(client: Client) -> None:
@@ -189,6 +203,19 @@ def test_an_agent_paints_and_refines(address: str, mode: str) -> None:
         assert {total for _, total in heard} == {4}
 
     asyncio.run(asyncio.wait_for(work(), SOON_S))
+
+
+def test_an_agent_is_shown_what_came_out_and_told_of_the_rest(address: str) -> None:
+    """One picture without numbers takes nothing from the others."""
+
+    async def work() -> dict[str, Any]:
+        async with Agent(f"{address}gradio_api/mcp") as agent:
+            told = {"prompt": "a spoilt hare", "seeds": "4-7", "steps": 2, "size": "64x64"}
+            return tool(await agent.call_tool("grid", told))
+
+    pictures = asyncio.run(asyncio.wait_for(work(), SOON_S))["pictures"]
+    assert [each["seed"] for each in pictures] == [4, 5, 6]
+    assert "Seed 7 gave no picture" in pictures[0]["notices"][-1]
 
 
 def test_an_agent_hears_what_cannot_be(address: str) -> None:

@@ -120,6 +120,23 @@ def test_verify_says_what_became_of_pictures(
     assert (words[0], "identical" in words) == ("altered", True)
 
 
+def test_what_asks_for_most_is_verified_last(
+    fake: FakeBackend, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """One recipe of a great size kept a folder's other verdicts for five minutes."""
+    folder = tmp_path / "out"
+    for sizes in ("96x96", "64x64"):
+        command = ["grid", "a fox", "--seeds", "1", "--size", sizes, "--steps", "2"]
+        main([*command, "--out", str(folder / sizes.replace("96", "a")), "--json"])
+    (folder / "none.png").write_bytes(b"no picture")
+    capsys.readouterr()
+    fake.calls.clear()
+    assert main(["verify", str(folder), "--json"]) == 1
+    names = [Path(row["path"]).parent.name for row in rows(capsys.readouterr().out)]
+    assert names == ["out", "64x64", "axa"]
+    assert [call.recipes[0].width for call in fake.calls] == [64, 96]
+
+
 def _with_one_pixel_changed(path: Path) -> bytes:
     record, pixels = png.read(path), png.read_pixels(path)
     pixels[0, 0, 0] ^= 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import collections
 import string
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from seedgrid.core.errors import (
     RunError,
     SeedGridError,
 )
+from seedgrid.locales import locales
 
 ROOT = Path(__file__).parent.parent
 EXIT_CODES = {
@@ -48,6 +50,21 @@ def test_the_data_hang_on_the_error() -> None:
     assert (error.code, error.field) == ("seed_range", "seeds")
     assert error.data == {"field": "seeds", "value": -1}
     assert "-1" in str(error)
+
+
+@pytest.mark.parametrize("language", locales())
+def test_a_librarys_own_sentence_ends_once(language: str) -> None:
+    """What diffusers says ends with a full stop as often as not; ours has one in either case."""
+    sentences = locales()[language].errors
+    with_reason = [text for text in sentences.values() if "{reason}" in text]
+    assert len(with_reason) > 15
+    for said in ("The size must fit.", "The size must fit"):
+        data = RunError("pipeline_refused", reason=said).data
+        for text in with_reason:
+            filled = text.format_map(collections.defaultdict(lambda: "x", data))
+            assert ".." not in filled
+            assert ".。" not in filled
+            assert filled[-1] in ".。)）”"
 
 
 @pytest.mark.parametrize(("kind", "exit_code"), EXIT_CODES.items())

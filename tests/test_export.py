@@ -221,6 +221,12 @@ def test_requirements_are_pinned_to_what_computed() -> None:
         "diffusers==0.42.1",
         "transformers==5.1.0",
     ]
+    computed = [Passport(peft="0.21.2"), Passport(spandrel="0.4.2", peft="0.20.0; sh")]
+    assert single.requirements(computed, "peft", "spandrel").split()[-2:] == [
+        "peft==0.21.2",
+        "spandrel==0.4.2",
+    ]
+    assert single.requirements(computed[1:], "peft").split()[-1] == "peft>=0.17"
 
 
 def test_a_bundle_holds_all_and_comes_in_again(library: Library, tmp_path: Path) -> None:

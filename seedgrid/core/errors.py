@@ -27,18 +27,24 @@ from seedgrid.locales import english
 MAX_VALUE_CHARACTERS: Final = 2000
 """Of one text that a sentence is filled with; it may come from a stranger's file."""
 
+_ENDS: Final = " .。"
+
 MESSAGES: Final = english().errors
 """The English sentence of each code: `errors` in `locales/en.json`."""
 
 
 def plain_data(data: Mapping[str, object]) -> dict[str, object]:
-    """Return what a sentence is filled with, its texts cut and without anything unseen."""
-    return {
+    """Return what a sentence is filled with, its texts cut and without anything unseen.
+
+    A reason is mostly a library's own sentence; ours goes on after it, and ends by itself.
+    """
+    plain = {
         name: one_line(str(value), limit=MAX_VALUE_CHARACTERS)
         if isinstance(value, str | PurePath | BaseException)
         else value
         for name, value in data.items()
     }
+    return plain | {name: str(plain[name]).rstrip(_ENDS) for name in plain.keys() & {"reason"}}
 
 
 class SeedGridError(Exception):

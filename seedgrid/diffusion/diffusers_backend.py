@@ -31,8 +31,6 @@ from seedgrid.diffusion.pipeline_cache import Loaded, PipelineCache
 from seedgrid.diffusion.pipeline_call import (
     CallContext,
     call_pipeline,
-    cells_of,
-    is_one_call,
     paint_batch,
 )
 from seedgrid.diffusion.portable_trial import PortableTrial, check_portable, try_portable
@@ -42,11 +40,10 @@ from seedgrid.diffusion.probe_results import (
     advise,
     keep_report,
     recall_report,
-    report_key,
 )
 from seedgrid.diffusion.scope import computing
 from seedgrid.diffusion.watched_parts import Watching
-from seedgrid.diffusion.witness import Witness
+from seedgrid.diffusion.witnesses import Witnesses
 from seedgrid.models import registry
 
 
@@ -60,8 +57,7 @@ class DiffusersBackend:
     def __init__(self, free_memory: Callable[[], None] | None = None) -> None:
         self._pipelines = PipelineCache()
         self._accelerators = make_accelerators()
-        self._witnesses: dict[str, Witness] = {}  # Of the last batch, where nothing was tested.
-        self._tested = ""  # What was tested, by the key of its report, as last looked up.
+        self._witnesses = Witnesses()
         self._free_memory = free_memory or self.close
 
     def card(self, model: str | None) -> ModelCard:
@@ -150,28 +146,12 @@ class DiffusersBackend:
             passport = _passport(loaded, first, placement)
             accelerated_call = _acceleration(shortcuts, first, passport)
             watch.noise(lambda: loaded.preview.of_noise(recipes))
-            witness = self._witness_of(recipes, loaded, passport)
-            with self._untouched(loaded, first):
-                painted = paint_batch(recipes, loaded, watch, _watched(accelerated_call, witness))
-            if witness is not None:
-                self._witnesses[report_key(first, passport)] = witness
-            return painted
-
-    def _witness_of(
-        self, recipes: Sequence[Recipe], loaded: Loaded, passport: Passport
-    ) -> Witness | None:
-        """Return who watches a batch for a probe that will follow, where there was none yet."""
-        self._witnesses.clear()
-        first = recipes[0]
-        key = report_key(first, passport)
-        if first.is_portable or key == self._tested or not is_one_call(recipes, loaded):
-            return None
-        if recall_report(first, passport) is not None:
-            self._tested = key
-            return None
-        cells = cells_of(recipes)
-        alike = (slot for slot, cell in enumerate(cells) if report_key(cell, passport) == key)
-        return Witness(cells, max(alike))
+            with (
+                self._witnesses.of_batch(recipes, loaded, passport) as witness,
+                self._untouched(loaded, first),  # Nothing is kept of what raises here.
+            ):
+                context = _watched(accelerated_call, witness)
+                return paint_batch(recipes, loaded, watch, context)
 
     def _within_memory(
         self, work: Callable[[], Result], recipe: Recipe, placement: Placement, watch: Watch
@@ -184,7 +164,7 @@ class DiffusersBackend:
             loaded = self._pipelines.get(recipe, placement)
             probed = [each for each in self._accelerators if each.is_probed]
             passport = _passport(loaded, recipe, placement)
-            witness = self._witnesses.pop(report_key(recipe, passport), None)
+            witness = self._witnesses.take(recipe, passport)
             accelerated_call = _acceleration(probed, recipe, passport)
 
             def compute(recipes: Sequence[Recipe], watching: Watching) -> list[torch.Tensor]:

@@ -221,6 +221,17 @@ class Run:
             raise RunCancelled("run_cancelled")
         return tuple(self._finished[cell] for cell in range(len(self.jobs)))
 
+    def given(self) -> tuple[Entry, ...]:
+        """Return the pictures of a run that has ended, though some of it came to nothing.
+
+        Raises:
+            SeedGridError: As `result`, where there is no picture, or more than pictures was missed.
+        """
+        settled = len(self.finished) + len(self.missed)
+        if not self.finished or settled < len(self.jobs):
+            return self.result()
+        return tuple(entry for _, entry in sorted(self.finished.items()))
+
     def ease(self, placement: Placement, cells: Sequence[int], lock_width: int) -> None:
         """Go on elsewhere, and with some cells in smaller batches. For the engine only."""
         self.placement = placement

@@ -66,9 +66,9 @@ def write_bundle(entries: Sequence[Entry], path: Path, *, model: Path | None = N
         _write(bundle, "reproduce.py", program.encode())
         has_loras = any(entry.recipe.loras for entry in entries)
         networks = [entry.recipe.upscaler for entry in entries if entry.recipe.upscaler]
-        pins = requirements(passports.values()) + ("peft\n" if has_loras else "")
-        if any(upscalers.needs_spandrel(network) for network in networks):
-            pins += "spandrel\neinops\n"
+        has_networks = any(upscalers.needs_spandrel(network) for network in networks)
+        needed = [*(["peft"] if has_loras else []), *(["spandrel"] if has_networks else [])]
+        pins = requirements(passports.values(), *needed) + ("einops\n" if has_networks else "")
         _write(bundle, "requirements.txt", pins.encode())
         _write(bundle, "README.txt", _readme(entries, has_model=model is not None).encode())
         for source in sorted(model.rglob("*")) if model else ():

@@ -46,6 +46,7 @@ _NEEDED_IF_PORTABLE: Final = "and SeedGrid, for these pictures are portable"
 # With the oldest releases that SeedGrid computes with: a picture that claims an older one was not
 # made by it, and old ones have known holes.
 _REQUIRED: Final = {"torch": "2.8", "diffusers": "0.42", "transformers": "4.51"}
+_OPTIONAL: Final = {"peft": "0.17", "spandrel": "0.4"}
 
 
 def script(entries: Sequence[Entry], *, has_starts: bool = True) -> str:
@@ -92,15 +93,19 @@ def starts_of(entries: Iterable[Entry]) -> dict[str, bytes]:
     return {sha256: starts.file_bytes(sha256) for sha256 in sorted(wanted)}
 
 
-def requirements(passports: Iterable[Passport]) -> str:
+def requirements(passports: Iterable[Passport], *besides: str) -> str:
     """Pin the libraries that computed under these passports; the newest where they differ.
 
     What is no release, or one that is too old, is not pinned: then the oldest that will do is said.
+
+    Args:
+        passports: Of the pictures.
+        besides: Of `peft` and `spandrel` those that some picture needs.
     """
     lines = []
-    found = tuple(passports)
-    for name, oldest in _REQUIRED.items():
-        claimed = (names.release(getattr(passport, name)) for passport in found)
+    found = [passport.model_dump() for passport in passports]
+    for name, oldest in (_REQUIRED | {name: _OPTIONAL[name] for name in besides}).items():
+        claimed = (names.release(str(passport.get(name, ""))) for passport in found)
         versions = {text for text in claimed if text and _order(text) >= _order(oldest)}
         pin = f"=={max(sorted(versions), key=_order)}" if versions else f">={oldest}"
         lines.append(f"{name}{pin}")

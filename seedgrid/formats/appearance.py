@@ -8,10 +8,12 @@ Source: https://www.w3.org/TR/png-3/#11Chunks
 
 from __future__ import annotations
 
+import html
 import io
+import re
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -25,6 +27,7 @@ from seedgrid.formats.exif import texts_of_block
 from seedgrid.formats.importers.foreign import names_settings
 from seedgrid.formats.orientation import is_turned, is_turned_by_xmp
 from seedgrid.formats.parameters import PARAMETERS_KEY, parameters_text, without_version
+from seedgrid.formats.png import CHUNK_KEY
 from seedgrid.formats.png_chunks import Chunk, Header
 from seedgrid.storage.unpacking import unpacked
 
@@ -66,6 +69,15 @@ _USUAL: Final = {
     b"oFFs": (bytes(9), bytes(8) + b"\1"),
 }
 _MAX_PROFILE_BYTES: Final = 4096
+_PLAIN_TABLES: Final = frozenset(
+    b"desc cprt wtpt bkpt chad chrm rXYZ gXYZ bXYZ rTRC gTRC bTRC"
+    b" dmnd dmdd vued view lumi meas tech calt targ".split()
+)
+"""Of a profile whose meaning is three primaries and their curves, whatever it is used for."""
+_EDITS: Final = ("camera-raw-settings", "hdr-gain-map")
+"""In the names of what editors keep in XMP and apply when they open a file."""
+_SEED: Final = re.compile(r"seed[\"']?\s{0,3}[:=]\s{0,3}[\"']?\d", re.IGNORECASE)
+_STEPS: Final = re.compile(r"steps[\"']?\s{0,3}[:=]\s{0,3}[\"']?\d", re.IGNORECASE)
 _MODES: Final = frozenset({"RGB", "RGBA"})
 _UNREADABLE: Final = (OSError, SyntaxError, ValueError, Image.DecompressionBombError)
 _APPLES_BYTES: Final = 28
@@ -109,9 +121,29 @@ def told_otherwise(data: bytes, recipe: Recipe) -> bool:
     words = [text for texts in told for key, text in texts if key == PARAMETERS_KEY]
     others = [[text for text in texts if text[0] != PARAMETERS_KEY] for texts in told]
     ours = without_version(parameters_text(recipe))
-    return any(without_version(text) != ours for text in words) or any(
-        names_settings(dict(texts)) or names_settings(dict(reversed(texts))) for texts in others
+    return (
+        any(without_version(text) != ours for text in words)
+        or any(
+            names_settings(dict(texts)) or names_settings(dict(reversed(texts))) for texts in others
+        )
+        or any(_are_settings(text.replace(ours, "")) for text in _beside(chunks))
     )
+
+
+def _beside(chunks: Sequence[Chunk]) -> Iterator[str]:
+    """Give all texts but the record, by whatever name and in whatever block they are."""
+    for key, text in png_chunks.all_texts(chunks):
+        if key != CHUNK_KEY:
+            yield html.unescape(text)
+    for block in read_blocks(chunks).exif:
+        for coding in ("utf-8", "utf-16-le", "utf-16-be"):
+            for start in (0, 1):  # Fields of two bytes a letter may begin anywhere.
+                yield block[start:].decode(coding, "replace")
+
+
+def _are_settings(text: str) -> bool:
+    """Tell whether a text names a seed and a number of steps, as all tools' settings do."""
+    return _SEED.search(text) is not None and _STEPS.search(text) is not None
 
 
 def _told_by_chunks(chunks: Sequence[Chunk]) -> set[str]:
@@ -123,6 +155,8 @@ def _told_by_chunks(chunks: Sequence[Chunk]) -> set[str]:
 
 def _told_by_blocks(blocks: Blocks) -> set[str]:
     found = {"colours"} if blocks.has_raw_colours else set()
+    if any(name in packet for packet in blocks.packets for name in _EDITS):
+        found.add("colours")
     is_turned_round = any(map(is_turned, blocks.exif)) or any(map(is_turned_by_xmp, blocks.packets))
     return found | ({"rotation"} if is_turned_round or blocks.is_damaged else set())
 
@@ -140,11 +174,12 @@ def _seen(image: Image.Image, *, has_profile: bool) -> set[str]:
 def _is_srgb(image: Image.Image) -> bool:
     """Tell whether a file's profile leaves each of its pixels as it is, as that of sRGB does.
 
-    Only small profiles without tables are asked: those may mean something else for each purpose.
+    Only small profiles of primaries and curves alone are asked: tables may mean something else for
+    each purpose, and there are more of them with each edition of the format.
     """
     profile = image.info.get("icc_profile") or b""
-    is_plain = b"A2B" not in profile and b"cicp" not in profile
-    if not (0 < len(profile) <= _MAX_PROFILE_BYTES and is_plain and image.mode in _MODES):
+    is_small = 0 < len(profile) <= _MAX_PROFILE_BYTES
+    if not (is_small and _tables(profile) <= _PLAIN_TABLES and image.mode in _MODES):
         return False
     pixels = image.convert("RGB")
     try:
@@ -153,6 +188,13 @@ def _is_srgb(image: Image.Image) -> bool:
     except (ImageCms.PyCMSError, *_UNREADABLE):
         return False
     return shown is not None and bool(np.array_equal(np.asarray(shown), np.asarray(pixels)))
+
+
+def _tables(profile: bytes) -> frozenset[bytes]:
+    """Return the names of a profile's tables. Source: ICC.1:2022, 7.3."""
+    count = int.from_bytes(profile[128:132], "big")
+    places = range(132, min(132 + 12 * count, len(profile)), 12)
+    return frozenset(profile[place : place + 4] for place in places)
 
 
 def _halves_are_one(chunks: Sequence[Chunk], size: Header) -> bool:

@@ -55,15 +55,18 @@ class Checking(Parts):
     def verify_files(
         self, paths: Sequence[Path], *, device: str | None = None
     ) -> Iterator[Verdict]:
-        """Verify PNG files, those that may share a batch together.
+        """Verify PNG files, those that may share a batch together, and what asks for most last.
+
+        So one file of a stranger that asks for an hour holds up no verdict on the others.
 
         Yields:
             A verdict each, as soon as there is one; a file that cannot be read or holds no recipe
             is `impossible`.
         """
-        from seedgrid.verify import batches, read_claims
+        from seedgrid.verify import asked_by, batches, read_claims
 
         watch = Unwatched()
+        paths = sorted(paths, key=asked_by)
         try:
             for start in range(0, len(paths), _AT_ONCE):
                 claims, unreadable = read_claims(paths[start : start + _AT_ONCE])

@@ -12,7 +12,7 @@ reasons.py     what there is to say, in words
 verifying.py   the work itself
 """
 
-from seedgrid.verify.claim import Claim, claim_of, read_claim
+from seedgrid.verify.claim import Claim, asked_by, claim_of, read_claim
 from seedgrid.verify.comparison import Box, Comparison, compare_pixels, difference_picture
 from seedgrid.verify.judging import WORDS, Verdict
 from seedgrid.verify.reasons import Reason, passport_differences
@@ -25,6 +25,7 @@ __all__ = [
     "Comparison",
     "Reason",
     "Verdict",
+    "asked_by",
     "batches",
     "claim_of",
     "compare_pixels",

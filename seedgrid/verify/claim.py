@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from seedgrid.core.errors import PictureError
 from seedgrid.core.picture import Pixels, pixels_sha256
 from seedgrid.core.recipe import Passport, Recipe
+from seedgrid.core.speeds import pixel_steps
 from seedgrid.formats import png
 from seedgrid.formats.appearance import shown_otherwise, told_otherwise
 
@@ -56,6 +58,15 @@ def read_claim(path: Path) -> Claim:
         shown_otherwise=shown_otherwise(data) if has_size else (),
         told_otherwise=told_otherwise(data, record.recipe),
     )
+
+
+def asked_by(path: Path) -> int:
+    """Return how many pixels a file's batch paints, by steps; 0 for what cannot be verified."""
+    try:
+        recipe = png.read_claimed(path).recipe
+    except PictureError:
+        return 0
+    return recipe.lock_width * pixel_steps(recipe)
 
 
 def claim_of(name: str, pixels: Pixels, recipe: Recipe, passport: Passport) -> Claim:

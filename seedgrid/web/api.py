@@ -251,12 +251,17 @@ async def _answer(
                     shown |= await to_thread.run_sync(
                         _files, copies, {cell: finished[cell] for cell in new}
                     )
-                    cells = sorted(shown)
-                    files = [shown[cell] for cell in cells]
-                    yield files, [picture_record(finished[cell], run.notices) for cell in cells]
-        run.result()  # Says why, where not all of it is there.
+                    yield _so_far(run, shown)
+        run.given()  # Says why, where not all of it is there.
+        if run.missed:
+            yield _so_far(run, shown)
     except SeedGridError as error:
         raise gr.Error(str(error), print_exception=False) from error
+
+
+def _so_far(run: Run, shown: Mapping[int, tuple[str, str]]) -> Answer:
+    cells, finished = sorted(shown), run.finished
+    return [shown[cell] for cell in cells], [picture_record(finished[cell], run) for cell in cells]
 
 
 def _check_file(picture: object) -> None:

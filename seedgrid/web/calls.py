@@ -8,7 +8,7 @@ tools for agents (`server/mcp_tools.py`). What `/grid` is told is the table of f
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -24,6 +24,7 @@ from seedgrid.core.notices import Notice
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.core.request import Request
+from seedgrid.engine import Run
 from seedgrid.formats import png
 from seedgrid.locales import english
 
@@ -196,8 +197,12 @@ def checked(kind: type[BaseModel], told: Mapping[str, Any]) -> Any:  # noqa: ANN
         raise InputError("call_wrong", field=field, value=field, reason=first["msg"]) from None
 
 
-def picture_record(entry: Entry, notices: Sequence[Notice]) -> dict[str, Any]:
-    """Return what is answered of a picture, as plain data."""
+def picture_record(entry: Entry, run: Run) -> dict[str, Any]:
+    """Return what is answered of a picture, as plain data; also which others came to nothing."""
+    missed = (
+        Notice("seed_missed", seed=run.jobs[cell].recipe.seed, reason=str(error))
+        for cell, error in sorted(run.missed.items())
+    )
     return PictureRecord(
         id=entry.id,
         seed=entry.recipe.seed,
@@ -205,7 +210,7 @@ def picture_record(entry: Entry, notices: Sequence[Notice]) -> dict[str, Any]:
         recipe_id=entry.recipe.id,
         pixels_sha256=entry.pixels_sha256,
         recipe=entry.recipe,
-        notices=[str(notice) for notice in notices],
+        notices=[str(notice) for notice in (*run.notices, *missed)],
     ).model_dump(mode="json")
 
 

@@ -218,6 +218,7 @@ def test_the_whole_flow_by_keyboard_alone(open_page: OpenPage, size: tuple[int, 
     _tab_to(page, "#sg-steps input")
     page.keyboard.type("3")
     _tab_to(page, "#sg-models")
+    expect(page.locator("[data-testid='dropdown-option']")).to_have_count(0)  # the field's before
     page.keyboard.press("Enter")
     expect(page.locator("#sg-models-panel li").first).to_be_visible()
     _tab_to(page, "#sg-models-file")

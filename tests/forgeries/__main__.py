@@ -2,7 +2,8 @@
 
 Four pictures of the bundled model are painted, every file is forged and put into one folder, and
 `python -m seedgrid verify FOLDER --json` says what it thinks of each. A verdict that is not right,
-a file without one, and a sentence that cannot be read are wrong; then it ends with 1.
+a file without one, and a sentence that cannot be read are wrong; then it ends with 1. What is kept
+in a folder (`--keep`) can be asked piece by piece (`--minutes`): the next call goes on.
 """
 
 from __future__ import annotations
@@ -15,8 +16,12 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from math import inf
 from pathlib import Path
 from typing import Any, Final
+
+_AT_ONCE: Final = 100
+_SILENT: Final[dict[str, Any]] = {"verdict": "none", "reasons": []}
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
@@ -29,28 +34,67 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=3)
     parser.add_argument("--model", help="the bundled one otherwise")
     parser.add_argument("--only", default="", help="forgeries whose name holds this")
-    parser.add_argument("--keep", type=Path, help="where the files stay")
+    parser.add_argument("--keep", type=Path, help="where all of it stays, to go on with")
+    parser.add_argument("--minutes", type=float, default=inf, help="stop asking after so long")
     options = parser.parse_args()
     started = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="seedgrid-forgeries-") as root:
-        folder = options.keep or Path(root) / "forgeries"
-        folder.mkdir(parents=True, exist_ok=True)
-        wanted = _forge(folder, options)
-        library = Path(root) / "library"
-        if not options.model:
-            wanted |= _forge_kinds(folder, library, Path(root), options.only)
-        wrong = _compare(wanted, _asked(folder, library))
-    kinds = ", ".join(f"{count} {word}" for word, count in Counter(wanted_words(wanted)).items())
-    _say(f"{len(wanted)} files ({kinds}): {wrong} wrong, {time.monotonic() - started:.0f} s")
+    with tempfile.TemporaryDirectory(prefix="seedgrid-forgeries-") as temporary:
+        root = options.keep or Path(temporary)
+        wanted = _forged(root, options)
+        answers = _answers(root, sorted(wanted), started + 60 * options.minutes)
+        asked = {file: words for file, words in wanted.items() if file in answers}
+        wrong = _compare(asked, answers)
+    kinds = ", ".join(f"{count} {word}" for word, count in Counter(wanted_words(asked)).items())
+    _say(f"{len(asked)} files ({kinds}): {wrong} wrong, {time.monotonic() - started:.0f} s")
+    if left := len(wanted) - len(asked):
+        _say(f"{left} files are left: run it again")
     return 1 if wrong else 0
 
 
-def wanted_words(wanted: dict[str, tuple[str, frozenset[str]]]) -> list[str]:
+Wanted = dict[str, tuple[str, frozenset[str]]]
+"""What was done and the verdicts that are right, by the file's name."""
+
+
+def _forged(root: Path, options: argparse.Namespace) -> Wanted:
+    """Write the files, if they are not there already."""
+    known = root / "wanted.json"
+    if known.exists():
+        told = json.loads(known.read_text())
+        return {file: (name, frozenset(words)) for file, (name, words) in told.items()}
+    folder = root / "forgeries"
+    folder.mkdir(parents=True, exist_ok=True)
+    wanted = _forge(folder, options)
+    if not options.model:
+        wanted |= _forge_kinds(folder, root / "library", root, options.only)
+    told = {file: (name, sorted(words)) for file, (name, words) in wanted.items()}
+    known.write_text(json.dumps(told))
+    return wanted
+
+
+def _answers(root: Path, files: list[str], end_s: float) -> dict[str, dict[str, Any]]:
+    """Ask for the verdicts that are not known yet; return all that are, by the file's name."""
+    known = root / "answers.jsonl"
+    lines = known.read_text().splitlines() if known.exists() else []
+    given = {Path(line["path"]).name: line for line in map(json.loads, lines)}
+    left = [file for file in files if file not in given]
+    for start in range(0, len(left), _AT_ONCE):
+        if time.monotonic() > end_s:
+            break
+        some = [root / "forgeries" / file for file in left[start : start + _AT_ONCE]]
+        found = _asked(some, root / "library")
+        nothing = {file.name: _SILENT | {"path": str(file)} for file in some}
+        given |= nothing | found
+        with known.open("a") as answers:
+            answers.writelines(f"{json.dumps(line)}\n" for line in (nothing | found).values())
+    return given
+
+
+def wanted_words(wanted: Wanted) -> list[str]:
     """Return which verdict each file should have."""
     return [" or ".join(sorted(words)) for _, words in wanted.values()]
 
 
-def _forge(folder: Path, options: argparse.Namespace) -> dict[str, tuple[str, frozenset[str]]]:
+def _forge(folder: Path, options: argparse.Namespace) -> Wanted:
     """Write the files; return name and wanted verdicts by the file's name."""
     from tests.forgeries.cases import cases
     from tests.forgeries.painted import Painter
@@ -66,9 +110,7 @@ def _forge(folder: Path, options: argparse.Namespace) -> dict[str, tuple[str, fr
     return found
 
 
-def _forge_kinds(
-    folder: Path, library: Path, root: Path, only: str
-) -> dict[str, tuple[str, frozenset[str]]]:
+def _forge_kinds(folder: Path, library: Path, root: Path, only: str) -> Wanted:
     """Write the files of other kinds of pictures, which need a library; return as `_forge`."""
     from painting import PLACEMENT
     from pipelines import save
@@ -90,11 +132,11 @@ def _forge_kinds(
     return found
 
 
-def _asked(folder: Path, library: Path) -> dict[str, dict[str, Any]]:
+def _asked(files: list[Path], library: Path) -> dict[str, dict[str, Any]]:
     """Ask the command line; return its JSON lines by the file's name."""
-    command = [sys.executable, "-W", "ignore", "-m", "seedgrid", "verify", str(folder), "--json"]
+    command = [sys.executable, "-W", "ignore", "-m", "seedgrid", "verify", *map(str, files)]
     done = subprocess.run(
-        [*command, "--library", str(library)],
+        [*command, "--json", "--library", str(library)],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         env=os.environ | {"HF_HUB_OFFLINE": "1"},
@@ -104,13 +146,11 @@ def _asked(folder: Path, library: Path) -> dict[str, dict[str, Any]]:
     return {Path(line["path"]).name: line for line in lines}
 
 
-def _compare(
-    wanted: dict[str, tuple[str, frozenset[str]]], given: dict[str, dict[str, Any]]
-) -> int:
+def _compare(wanted: Wanted, given: dict[str, dict[str, Any]]) -> int:
     """Say for each file what was wanted and given; return how many are wrong."""
     wrong = 0
     for file, (name, words) in wanted.items():
-        line = given.get(file, {"verdict": "none", "reasons": []})
+        line = given[file]
         is_right = line["verdict"] in words and bool(
             line["verdict"] == "identical" or line["reasons"]
         )

@@ -250,9 +250,9 @@ async def _painted(
     async with contextlib.aclosing(followed(run)) as stands:
         async for stand in stands:
             await context.session.report_progress(stand.pictures, stand.total, stand.words)
-    entries = run.result()
+    entries = run.given()
     shown = await file_work.run(lambda: [_shown(entry) for entry in entries])
-    records = [picture_record(entry, run.notices) | _link(entry, context) for entry in entries]
+    records = [picture_record(entry, run) | _link(entry, context) for entry in entries]
     return [*shown, *_as_text({"pictures": [_brief(each) for each in records]})], {
         "pictures": records
     }
