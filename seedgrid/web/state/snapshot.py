@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from seedgrid.core.card import ModelCard
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError, SeedGridError
-from seedgrid.core.plan import Job
+from seedgrid.core.picture import Lineage
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request, ask_again
 from seedgrid.engine import Run
@@ -194,7 +194,7 @@ class Snapshot:
         on_stage = {entry.id for entry in self.round.entries} if self.round else set()
         ringed = self.state.picked if self.state.picked in on_stage else None
         fields = None if is_asked else self._fields()
-        card = self._card_of(self._cells[0].recipe if self._cells else None)
+        card = self._card_of(self._cells[0][0] if self._cells else None)
         return places.place(
             self.state,
             fields,
@@ -205,11 +205,11 @@ class Snapshot:
         )
 
     @property
-    def _cells(self) -> tuple[Job, ...] | tuple[Entry, ...]:
+    def _cells(self) -> tuple[tuple[Recipe, Lineage], ...]:
         """The round on the stage: as it was asked for while it forms, else as it is kept."""
         if self.run is not None and self.is_forming:
-            return self.run.jobs
-        return self.round.entries if self.round else ()
+            return tuple((job.recipe, job.lineage) for job in self.run.jobs)
+        return tuple((e.recipe, e.lineage) for e in self.round.entries) if self.round else ()
 
     def _card_of(self, recipe: Recipe | None) -> ModelCard | None:
         """What a recipe's model can do, or the studio's own; None where it is not here any more."""
@@ -223,10 +223,12 @@ class Snapshot:
         cells = self._cells
         if not cells:
             return None
-        parent = self.find(cells[0].lineage.parent_id)
+        parent = self.find(cells[0][1].parent_id)
         path = path_to(self.rounds, parent.lineage.round_id) if parent else ()
-        begun = [cell.recipe for cell in (path[0].entries if path else cells)]
-        suffixes = [cell.lineage.change for cell in cells if parent and _has_suffix(cell)]
+        begun = (
+            [each.recipe for each in path[0].entries] if path else [recipe for recipe, _ in cells]
+        )
+        suffixes = [made.change for recipe, made in cells if parent and _has_suffix(recipe, made)]
         return places.fields_of(begun, suffixes, self._answers(begun[0]))
 
     def _answers(self, recipe: Recipe) -> Request | None:
@@ -261,9 +263,9 @@ def is_on_stage(run: Run, state: PageState) -> bool:
     return run.lineage.round_id == state.round
 
 
-def _has_suffix(cell: Job | Entry) -> bool:
+def _has_suffix(recipe: Recipe, made: Lineage) -> bool:
     """Whether what was changed are words at the end of its prompt, and not its noise."""
-    return bool(cell.lineage.change) and cell.recipe.words.endswith(cell.lineage.change)
+    return bool(made.change) and recipe.words.endswith(made.change)
 
 
 def _with(entries: tuple[Entry, ...], finished: Iterable[Entry]) -> tuple[Entry, ...]:
