@@ -187,8 +187,15 @@ class Snapshot:
         parent = self.find(entry.lineage.parent_id)
         hint = None if entry.lineage.round_id == self.state.round else "card_parent"
         lock, model = self._lock.of(entry), self._card_of(entry.recipe)
-        is_spread = bool(self._studio.painters)
-        return pictures.card(entry, parent, hint=hint, lock=lock, model=model, is_spread=is_spread)
+        return pictures.card(
+            entry,
+            parent,
+            hint=hint,
+            lock=lock,
+            model=model,
+            models=self._studio.model_manager.alike(model, entry.recipe) if model else (),
+            is_spread=bool(self._studio.painters),
+        )
 
     def _place(self, *, is_asked: bool) -> stages.Json:
         on_stage = {entry.id for entry in self.round.entries} if self.round else set()
