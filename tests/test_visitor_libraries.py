@@ -230,7 +230,7 @@ def test_libraries_are_bounded_together(
 
 def test_who_is_there_already_fills_no_disk(tmp_path: Path, clock: Clock) -> None:
     """Only newcomers were refused where all was full: who had one picture could have any number."""
-    libraries = VisitorLibraries(tmp_path, max_bytes=20_000, clock=clock)
+    libraries = VisitorLibraries(tmp_path, max_bytes=30_000, clock=clock)
     library = libraries.of(visitor(0))
     first = library.add(make_picture())
     library.check_room([first.recipe])
@@ -314,7 +314,7 @@ def test_nobody_waits_while_what_somebody_left_is_deleted(
 
 def test_an_emptied_trash_makes_room(tmp_path: Path) -> None:
     """What was deleted counted on until its visitor stayed away."""
-    libraries = VisitorLibraries(tmp_path, max_bytes=20_000)
+    libraries = VisitorLibraries(tmp_path, max_bytes=30_000)
     library = libraries.of(visitor(0))
     entries = [library.add(make_picture(seed=seed)) for seed in range(6)]
     with pytest.raises(LibraryError):
