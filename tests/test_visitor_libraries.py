@@ -270,8 +270,7 @@ def test_who_never_rests_leaves_room_for_others(tmp_path: Path, clock: Clock, nu
         library = libraries.of(visitor(number), f"10.0.0.{number}")
         library.check_room([])
         library.add(make_picture())
-    for each in greedy:
-        libraries.of(each, "10.0.0.1").add(make_picture())  # What is painted is kept.
+    libraries.of(greedy[0], "10.0.0.1").add(make_picture())  # What is painted is kept.
     with pytest.raises(LibraryError):
         libraries.of(visitor(99), "10.0.0.1").check_room([])
 
@@ -292,8 +291,9 @@ def test_nobody_waits_while_what_somebody_left_is_deleted(
     may_end = threading.Event()
 
     def held(path: Path, ignore_errors: bool = False) -> None:
-        assert threading.current_thread() is not threading.main_thread()
-        assert may_end.wait(60)
+        if path.parent == tmp_path:
+            assert threading.current_thread() is not threading.main_thread()
+            assert may_end.wait(60)
         remove(path, ignore_errors)
 
     remove = shutil.rmtree
