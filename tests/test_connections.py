@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 from collections.abc import Iterator
 
@@ -83,6 +84,9 @@ def test_nobody_waits_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
             writer.write(b"G")
             await asyncio.sleep(0.01)
         assert ended.result()
+        writer.close()
+        with contextlib.suppress(ConnectionError):
+            await writer.wait_closed()
         listening.close()
 
     asyncio.run(asyncio.wait_for(drip(), SOON_S))
