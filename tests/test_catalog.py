@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lora_files import lora_bytes
 
 from seedgrid.core.errors import ModelError
-from seedgrid.models import hub, registry
+from seedgrid.models import catalogue, hub, registry
 
 
 @pytest.fixture
@@ -101,6 +102,25 @@ def test_models_in_the_configured_folders_are_found_by_name(
     monkeypatch.setenv("SEEDGRID_MODELS", str(other.parent))
     assert registry.find("shelved").path == other
     assert "shelved" in {model.id for model in registry.installed()}
+
+
+def test_models_that_begin_from_the_same_noise_are_named(
+    model_folder: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Its own family first; none that is damaged, a LoRA, or begins from noise of another shape."""
+    monkeypatch.setenv("SEEDGRID_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    shelf = tmp_path / "shelf"
+    shelf.mkdir()
+    for name in ("lcm", "sd", "sd-v", "sd3"):
+        shutil.copytree(model_folder(name), shelf / name)
+    monkeypatch.setenv("SEEDGRID_MODELS", str(shelf))
+    (shelf / "fox.safetensors").write_bytes(lora_bytes())
+    card = registry.find("sd").card
+    assert catalogue.alike(card) == ("sd-v", "lcm")
+    assert catalogue.alike(card, is_family=True) == ("sd-v",)
+    (shelf / "sd-v" / "model_index.json").write_text("{}")
+    assert catalogue.alike(card) == ("lcm",)
 
 
 def test_one_changed_byte_is_another_model(folder: Path) -> None:

@@ -29,6 +29,7 @@ from seedgrid.core.events import (
     Step,
     Terminal,
 )
+from seedgrid.core.notices import Notice
 from seedgrid.core.picture import Picture, Pixels
 from seedgrid.core.plan import plan_grid
 from seedgrid.core.recipe import Recipe, Upscaler
@@ -179,6 +180,19 @@ def test_tiles_are_told_beside_the_last_preview(
         enlarging = engine.submit(plan_grid(large), owner="me")
         status = status_of(0, Step(cells=(0,), number=2, total=9), enlarging)
         assert (status["key"], status["data"]) == ("status_enlarging", {"number": 2, "total": 9})
+
+
+def test_how_a_large_picture_will_be_made_is_no_news_when_it_is_there(
+    engine: Engine, make_recipes: MakeRecipes
+) -> None:
+    """Tiles and their memory are told when it begins; at its end only what came of it."""
+    tiles = Notice("upscaler_tiles", value="4x-foxes", tiles=4, size="0.3")
+    run = engine.submit(plan_grid(make_recipes()), owner="me", notices=[tiles])
+    run.result(SOON_S)
+    events = run.next_events(0)[0]
+    (started,) = [event for event in events if isinstance(event, Started)]
+    assert status_of(0, started, run)["key"] == "error_upscaler_tiles"
+    assert status_of(0, events[-1], run)["key"] == "status_done"
 
 
 def test_polling_goes_on_where_it_stopped(engine: Engine, make_recipes: MakeRecipes) -> None:

@@ -59,14 +59,14 @@ def paint(
     ]
 
 
-def run_scripts(folder: Path, scripts: Sequence[tuple[Path, str | None]]) -> str:
+def run_scripts(folder: Path, scripts: Sequence[tuple[Path, Sequence[str]]]) -> str:
     """Run scripts in one new process that can import nothing of ours, and return what they say.
 
-    Each is told where its model is; None leaves it to find that out.
+    Each is told where its models are; nothing leaves it to find that out.
     """
     driver = ["import runpy, sys", "sys.modules['seedgrid'] = None"]
-    for path, model in scripts:
-        told = [str(path)] if model is None else [str(path), "--model", model]
+    for path, models in scripts:
+        told = [str(path), *(word for model in models for word in ("--model", model))]
         driver += [
             f"sys.argv = {told!r}",
             "try:",
@@ -87,7 +87,8 @@ def run_scripts(folder: Path, scripts: Sequence[tuple[Path, str | None]]) -> str
 
 
 def write_script(folder: Path, entries: Sequence[Entry]) -> Path:
-    path = folder / f"reproduce-{entries[0].id}-{entries[0].recipe.seed}.py"
+    ids = "-".join(entry.id[:8] for entry in entries)
+    path = folder / f"reproduce-{ids}-{entries[0].recipe.seed}.py"
     path.write_text(single.script(entries), encoding="utf-8")
     return path
 
@@ -101,14 +102,15 @@ def test_the_script_repeats_every_kind_of_pipeline_and_finds_a_wrong_one(
     """Prompts and none, negatives and none, odd sizes of batch, schedulers that draw again.
 
     Grid and noise mix of the real model too; and, unpacked, a bundle with its model needs no word
-    about where the model is.
+    about where the model is. Of several models each is told by its name, and asked for.
     """
     request = Request(prompt="a red fox", seeds=(7,), num_inference_steps=2, lock_width=2)
     mixed = replace(request, noise_mix=(NoiseShare(seed=9, weight=0.2),))
     card = backend.card("bundled")
     entries = paint(backend, library, resolve(request, card) + resolve(mixed, card))
     model = str(Path(__file__).parents[1] / "assets" / "model")
-    scripts: list[tuple[Path, str | None]] = [(write_script(tmp_path, entries), model)]
+    scripts: list[tuple[Path, Sequence[str]]] = [(write_script(tmp_path, entries), [model])]
+    of_both, told = list(entries[:1]), [f"bundled={model}"]
     for name, changes in {
         "sd": {"scheduler": "DPM++ 2M SDE Karras", "negative_prompt": "blur", "seeds": (1, 2, 3)},
         "sdxl": {"scheduler": "Euler a", "seeds": (1, 2)},
@@ -120,22 +122,27 @@ def test_the_script_repeats_every_kind_of_pipeline_and_finds_a_wrong_one(
         card = backend.card(str(folder))
         request = Request(prompt="a fox", num_inference_steps=2, **changes)
         entries = paint(backend, library, resolve(request, card))
-        scripts.append((write_script(tmp_path, entries), str(folder)))
+        scripts.append((write_script(tmp_path, entries), [str(folder)]))
+        if name == "flux":
+            of_both, told = [*of_both, *entries], [*told, f"{folder.name}={folder}"]
         if name == "sd":
             bundles.write_bundle(entries, tmp_path / "art.zip", model=folder)
             with zipfile.ZipFile(tmp_path / "art.zip") as bundle:
                 bundle.extractall(tmp_path / "art")
-            scripts.append((tmp_path / "art" / "reproduce.py", None))
+            scripts.append((tmp_path / "art" / "reproduce.py", []))
+    both = write_script(tmp_path, of_both)
+    scripts += [(both, told), (both, told[1:])]
     # The last one lies about its seed: it must be found out.
     wrong = replace(entries[0], recipe=entries[0].recipe.replace(seed=2))
-    scripts.append((write_script(tmp_path, [wrong]), str(folder)))
+    scripts.append((write_script(tmp_path, [wrong]), [str(folder)]))
 
     said = run_scripts(tmp_path, scripts)
 
-    assert said.count("identical  seed 7") == 2, said
-    assert said.count("all identical\nexit 0\n") == len(scripts) - 1, said
+    assert said.count("identical  seed 7") == 3, said
+    assert said.count("all identical\nexit 0\n") == len(scripts) - 2, said
     assert "DIFFERENT  seed 2" in said
-    assert said.endswith("1 different\nexit 1\n")
+    assert said.endswith("1 different\nexit 1\n"), said
+    assert said.count("exit 2\n") == 1, said
 
 
 def test_the_script_knows_the_families_with_tables_of_sizes() -> None:

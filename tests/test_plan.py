@@ -8,7 +8,7 @@ from stores import MakeRecipes, MemoryStore
 from seedgrid.core.card import ModelCard
 from seedgrid.core.entry import Entry
 from seedgrid.core.plan import describe_change, plan_grid, plan_refine
-from seedgrid.core.recipe import NoiseShare, Upscaler
+from seedgrid.core.recipe import ModelRef, NoiseShare, Upscaler
 from seedgrid.core.request import noise_variations
 from seedgrid.core.variations import refine
 from seedgrid.engine import Engine
@@ -63,6 +63,10 @@ def test_a_change_is_told_in_the_words_that_were_typed(make_recipes: MakeRecipes
     for words, update in changed.items():
         assert describe_change(recipe, recipe.replace(**update)) == words
     assert describe_change(recipe, recipe) == ""
+    foxes = recipe.replace(model=ModelRef(id="a/foxes", revision="1" * 40, weights_sha256="0" * 64))
+    assert describe_change(recipe, foxes) == "model a/foxes"  # a commit says nothing to an artist
+    newer = foxes.replace(model=foxes.model.model_copy(update={"revision": "2" * 40}))
+    assert describe_change(foxes, newer) == f"model a/foxes@{'2' * 40}"
 
 
 def test_a_final_is_told_by_its_size_and_what_is_varied_of_it_by_its_words(

@@ -10,7 +10,7 @@ from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import InputError, ModelError
 from seedgrid.core.recipe import Lora, ModelRef, Recipe
 from seedgrid.core.request import Request, resolve
-from seedgrid.core.variations import read_variation, refine
+from seedgrid.core.variations import fours, read_variation, refine
 from seedgrid.testing.fake import FAKE_CARD
 
 OTHER = replace(
@@ -86,6 +86,15 @@ def test_another_model_paints_the_same_seed(parent: Recipe) -> None:
     """What it cannot paint with becomes its own, and stands in the recipe."""
     (child,) = refine(parent, ["model other"], card_of)
     assert child == parent.replace(model=OTHER.ref, scheduler="UniPC")
+
+
+def test_four_models_are_offered_as_lines_that_name_them(parent: Recipe) -> None:
+    """Whatever a model is called; one other is offered too, and where there is none, nothing."""
+    names = ("someone/foxes", "ink fox.safetensors", "a", "b", "c")
+    lines = fours(parent, (), names)["model"]
+    assert [read_variation(line).settings["model"] for line in lines] == list(names[:4])
+    assert fours(parent, (), names[:1])["model"] == ["model someone/foxes"]
+    assert "model" not in fours(parent, ())
 
 
 @pytest.mark.parametrize(

@@ -148,9 +148,12 @@ def _make_out(out: Path | None) -> Path | None:
 def _finish(
     studio: Studio, run: Run, out: Path | None, *, as_json: bool, rows: int | None = None
 ) -> None:
-    """Follow a run to its end, and say what happened when the library was opened and since."""
+    """Follow a run to its end; say before it what is known of it, and after it what came since."""
+    known = len(run.notices)
+    for notice in (*studio.library.notices, *run.notices[:known]):
+        complain(str(notice))
     _follow(run, out, as_json=as_json)
-    for notice in (*studio.library.notices, *run.notices):
+    for notice in run.notices[known:]:
         complain(str(notice))
     _write_sheet(run, out, rows)
 

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from seedgrid.core.entry import Entry
+from seedgrid.core.field import Field
 from seedgrid.core.fields import FIELDS
 from seedgrid.core.picture import Lineage, new_id, now
 from seedgrid.core.recipe import Recipe, describe_mix
-from seedgrid.core.request import ask_again
+from seedgrid.core.request import Request, ask_again
 
 _SETTINGS: Final = tuple(
     row for row in FIELDS if row.belongs == "recipe" and row.name not in ("prompt", "seeds", "mix")
@@ -71,7 +72,14 @@ def _settings_changed(before: Recipe, after: Recipe, *, has_other: bool) -> list
     differing = [row for row in _SETTINGS if row.of(then) != row.of(now)]
     varied = [row for row in differing if row.varies and not row.keeps_noise]
     shown = varied or ([] if has_other else differing)
-    return [f"{row.name} {row.text(now)}".strip()[:_LONGEST] for row in shown]
+    return [f"{row.name} {_said(row, then, now)}".strip()[:_LONGEST] for row in shown]
+
+
+def _said(row: Field, then: Request, now: Request) -> str:
+    """Return a setting as it is written; of another model its name says enough, no commit."""
+    text = row.text(now)
+    name = text.partition("@")[0]
+    return name if row.name == "model" and not row.text(then).startswith(f"{name}@") else text
 
 
 def _plan(

@@ -23,7 +23,7 @@ from typing import Any, Final
 from seedgrid.core.card import ModelCard
 from seedgrid.core.checks import check_prompt
 from seedgrid.core.errors import InputError, ModelError
-from seedgrid.core.field import Field
+from seedgrid.core.field import NAME, Field
 from seedgrid.core.fields import FIELDS, field
 from seedgrid.core.loras import read_tags, rescaled
 from seedgrid.core.prompts import GUIDE_SUFFIXES, append, says_something
@@ -104,8 +104,16 @@ def _row(name: str) -> Field | None:
     return _ROWS.get(name) or _ROWS.get(f"{name}s")
 
 
-def fours(recipe: Recipe, schedulers: Sequence[str]) -> dict[str, list[str]]:
-    """Suggest four variations of one thing each, by its name."""
+def fours(
+    recipe: Recipe, schedulers: Sequence[str], models: Sequence[str] = ()
+) -> dict[str, list[str]]:
+    """Suggest four variations of one thing each, by its name; fewer where there are no more.
+
+    Args:
+        recipe: Of the picture that was picked.
+        schedulers: Others that its model paints with.
+        models: Others that begin from the same noise.
+    """
     steps = {round(share * recipe.num_inference_steps) for share in _SHARES}
     guidances = {round(2 * share * recipe.guidance_scale) / 2 for share in _SHARES}
     found = {
@@ -114,8 +122,14 @@ def fours(recipe: Recipe, schedulers: Sequence[str]) -> dict[str, list[str]]:
         "steps": [f"steps {s}" for s in sorted(steps) if 0 < s <= MAX_STEPS],
         "lora": [f"lora {scale:g}" for scale in _LORA_SCALES] if recipe.loras else [],
         "scheduler": [f"scheduler {name}" for name in schedulers[:4]] if recipe.prompt else [],
+        "model": [_model_line(name) for name in models[:4]],
     }
-    return {name: lines for name, lines in found.items() if len(lines) > 1}
+    return {name: lines for name, lines in found.items() if lines}
+
+
+def _model_line(name: str) -> str:
+    """Name a model so that it is read as one: a name with a space needs the colon."""
+    return f"model {name}" if NAME.fullmatch(name) else f"model: {name}"
 
 
 def refine(

@@ -14,6 +14,7 @@ from typing import Any, Final
 import seedgrid
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import LibraryError, ModelError
+from seedgrid.core.names import is_hub_id
 from seedgrid.core.plain import json_text
 from seedgrid.export.pictures import DATE
 from seedgrid.export.script import needs_model_path, requirements, script, starts_of
@@ -136,8 +137,12 @@ def _readme(entries: Sequence[Entry], *, has_model: bool) -> str:
     if has_model:
         model = "The model is in the folder model/, where reproduce.py looks for it.\n"
     elif needs_model_path(entries):
+        local = ", ".join(name for name in models if not is_hub_id(name))
         arguments = " --model FOLDER"
-        model = f"FOLDER is where the model “{', '.join(models)}” lies on your machine.\n"
+        model = f"FOLDER is where the model “{local}” lies on your machine.\n"
+        if len(models) > 1:
+            arguments = " --model NAME=FOLDER"
+            model = f"Say so of each NAME of “{local}”: FOLDER is where it lies on your machine.\n"
         if "bundled" in models:
             model += "SeedGrid's own model, “bundled”, is assets/model in its repository.\n"
     return _README.format(

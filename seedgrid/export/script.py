@@ -59,7 +59,8 @@ def script(entries: Sequence[Entry], *, has_starts: bool = True) -> str:
 
     Returns:
         Python source. It prints `identical` or `DIFFERENT` for each picture and ends with 0 when
-        all are identical. A model that is no hub id is given by `--model PATH`.
+        all are identical. A model that is no hub id is given by `--model PATH`, one of several by
+        `--model NAME=PATH`.
 
     Raises:
         PictureError: `start_missing`.

@@ -13,17 +13,18 @@ import json
 import math
 import re
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import ModelError
 from seedgrid.models import registry
 from seedgrid.models.digests import known_digest
 from seedgrid.models.dtypes import choose_dtype, likely_device_type, weights_bytes
-from seedgrid.models.files import ModelFiles, read_header
+from seedgrid.models.files import INDEX, ModelFiles, read_header
 from seedgrid.models.loras import may_be_lora
 from seedgrid.models.own import BUNDLED, is_own
 from seedgrid.models.registry import Model
@@ -114,6 +115,42 @@ def describe(model: Model) -> Item:
         return _with_files(item, model.files)
     except ModelError as error:
         return replace(item, problem=error)
+
+
+def alike(card: ModelCard, *, is_family: bool = False) -> tuple[str, ...]:
+    """Name the other models here whose pictures begin from the same noise, a model's family first.
+
+    Args:
+        card: Of the model.
+        is_family: Only those of its family: LoRAs and starts may not fit the others.
+    """
+    others = [model for model in registry.installed() if model.id != card.ref.id]
+    found = [(_noise(each, _changed(each)), each.id) for each in others]
+    fitting = [
+        (family != card.family, name)
+        for (family, latent), name in found
+        if latent == card.latent and (family == card.family or not is_family)
+    ]
+    return tuple(name for _, name in sorted(fitting))
+
+
+@lru_cache(maxsize=512)
+def _noise(model: Model, _: tuple[int, ...]) -> tuple[str, tuple[int, int] | None]:
+    """Return a model's family and the shape of its noise, None where it cannot be used."""
+    if may_be_lora(model.path):
+        return "", None
+    try:
+        files = model.files
+        return files.family.pipeline, files.family.latent(files.configs)
+    except (ModelError, KeyError, TypeError):
+        return "", None
+
+
+def _changed(model: Model) -> tuple[int, ...]:
+    """Return when a model was changed: its index, or its file and the configurations beside."""
+    path = model.path
+    places = (path / INDEX,) if path.is_dir() else (path, path.with_suffix(""))
+    return tuple(place.stat().st_mtime_ns for place in places if place.exists())
 
 
 def keep_licence(hub_id: str, licence: str) -> None:

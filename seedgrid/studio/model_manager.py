@@ -14,7 +14,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import ModelError
+from seedgrid.core.recipe import Recipe
 from seedgrid.core.variables import allowed_models, is_offered, is_public
 from seedgrid.diffusion.probe_results import ProbeReport, newest_report
 from seedgrid.models import catalogue, own, registry
@@ -46,6 +48,14 @@ class ModelManager:
     def items(self) -> tuple[ManagedModel, ...]:
         """Return the models on this machine; on a public page those that it offers."""
         return tuple(_managed(item) for item in catalogue.items() if is_offered(item.id))
+
+    def alike(self, card: ModelCard, recipe: Recipe) -> tuple[str, ...]:
+        """Name other models that can paint a recipe's seed, those of the same family first.
+
+        Where it has LoRAs or begins from a picture, only those: others may not have such.
+        """
+        names = catalogue.alike(card, is_family=bool(recipe.loras or recipe.start))
+        return tuple(name for name in names if is_offered(name))
 
     def loras(self) -> tuple[LoraItem, ...]:
         """Return the LoRAs on this machine; on a public page those that it offers."""

@@ -167,7 +167,10 @@ def find_port(host: str, port: int) -> int:
 
 
 def _bound(host: str, port: int) -> int:
-    """Listen on a port for a moment and return it: of the host, and of the one Gradio tries too."""
+    """Listen on a port for a moment, and return it.
+
+    Gradio looks for a free port at 127.0.0.1 whatever the host, so it must be free there too.
+    """
     family, kind, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     with socket.socket(family, kind) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -245,14 +248,14 @@ def _lent(installed: Backend) -> Backend:
     return AwayBackend(ZeroGpu(), installed)
 
 
-def _spread(cards: Backend, cluster: str) -> Backend:
+def _spread(installed: Backend, cluster: str) -> Backend:
     """Return what paints on a cluster, after connecting to it."""
     from seedgrid.diffusion.away import ray_node
 
     say(f"The cluster is at ray://{ray_node.connect(cluster)}")
     from seedgrid.diffusion.away.ray_cluster import RayCluster
 
-    return RayCluster(cards, DeferredBackend)
+    return RayCluster(installed, DeferredBackend)
 
 
 def _make_studio(

@@ -18,7 +18,7 @@ from seedgrid.core.request import Request
 from seedgrid.engine import Run
 from seedgrid.formats.links import read_link
 from seedgrid.studio import RunOptions, Studio
-from seedgrid.web.actions.arrivals import find_place, picked_of, read_arrival
+from seedgrid.web.actions.arrivals import find_place, pick_of, read_arrival
 from seedgrid.web.actions.following import Following
 from seedgrid.web.actions.form import (
     FormPayload,
@@ -164,13 +164,13 @@ class Handlers(Following):
         here = self._look(kept)
         wanted = next((each for each in here.rounds if each.id == round_id), None)
         if wanted is None and here.run is not None:
-            lineage = here.run.jobs[0].lineage
+            lineage = here.run.lineage
             if lineage.round_id != round_id:
                 return PageUpdate()
             return here.moved(round=lineage.round_id, picked=lineage.parent_id).show()
         if wanted is None:
             return PageUpdate()
-        return here.moved(round=wanted.id, picked=picked_of(wanted, here.rounds)).show()
+        return here.moved(round=wanted.id, picked=pick_of(wanted, here.rounds)).show()
 
     @says_what_hinders
     def on_back(self, kept: object) -> PageUpdate:

@@ -7,6 +7,7 @@ in the trash. Plain values; knows no component and no handler.
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,12 +67,13 @@ def card(
     hint: str | None,
     lock: Json | None,
     model: ModelCard | None,
+    models: Sequence[str] = (),
     is_spread: bool = False,
 ) -> Json:
     """The picked picture: its seed, its words against its parent's, the facts of its recipe.
 
-    `model` is what its model does where nothing is said; None where it is not here. Where several
-    computers paint, `is_spread`, one asks which.
+    `model` is what its model does where nothing is said; None where it is not here. `models` are
+    others that can paint its seed. Where several computers paint, `is_spread`, one asks which.
     """
     recipe = entry.recipe
     before = parent.recipe.words if parent else recipe.words
@@ -101,7 +103,7 @@ def card(
         "checked": entry.checked,
         "link": link_query(recipe),
         "file": picture_filename(recipe.prompt, recipe.seed),
-        "fours": fours(recipe, names_like(recipe.scheduler)),
+        "fours": fours(recipe, names_like(recipe.scheduler), models),
     }
 
 

@@ -41,6 +41,9 @@ Json = pictures.Json
 
 MAX_PREVIEW_PX: Final = 256
 _PREVIEW_QUALITY: Final = 85
+_PLANS: Final = frozenset({"final_tiles", "upscaler_tiles"})
+"""Notices of how a picture will be made, and what memory that takes: no news once it is there."""
+_SAID_BEFORE: Final = _PLANS | advice.CODES
 NO_ITEMS: Final[Json] = {"number": 0, "items": [], "after": None, "is_more": False}
 
 
@@ -106,6 +109,8 @@ def status_of(epoch: int, event: Event, run: Run) -> Json:
             return say(epoch, "status_queued", number=position)
         case Loading():
             return say_loading(epoch, event)
+        case Started() | Noise() if plans := [each for each in run.notices if each.code in _PLANS]:
+            return notice(plans[-1]) | {"epoch": epoch, "kind": "going"}
         case Started() | Noise():
             return say(epoch, "status_started")
         case Step(tile=tile, num_tiles=total) if total:
@@ -126,7 +131,7 @@ def status_of(epoch: int, event: Event, run: Run) -> Json:
             return say(epoch, "status_remembered", kind="remembered", number=run.num_remembered)
         case Done() if strange := [each for each in run.notices if each.code == "words_unknown"]:
             return say(epoch, "status_words_unknown", kind="note", words=strange[0].data["words"])
-        case Done() if told := [each for each in run.notices if each.code not in advice.CODES]:
+        case Done() if told := [each for each in run.notices if each.code not in _SAID_BEFORE]:
             return notice(told[-1]) | {"epoch": epoch, "kind": "note"}
         case Done(elapsed_s=elapsed_s):
             return say(epoch, "status_done", kind="done", seconds=f"{elapsed_s:.1f}")

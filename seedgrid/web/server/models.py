@@ -209,7 +209,7 @@ def _add(manager: ModelManager, name: str, language: str) -> str:
 
 def hub_name(text: str) -> str:
     """Return what the hub calls what an address of its pages shows; anything else as it is."""
-    name = text.removeprefix(f"{host()}/").removeprefix("https://huggingface.co/").strip("/")
+    name = text.removeprefix(f"{host()}/").removeprefix("https://huggingface.co/").rstrip("/")
     page = _FILE_PAGE.fullmatch(name)
     return f"{page[1]}/{page[3]}@{page[2]}" if page else name
 
