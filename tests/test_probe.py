@@ -6,6 +6,7 @@ import functools
 import itertools
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from painting import PLACEMENT, SilentWatch, one_thread, paint, recipes_for
 from pictures import FAMILIES
 from sweeping import first_of_each_place, rest_swept
 
-from seedgrid.core.errors import RunCancelled
+from seedgrid.core.errors import RunCancelled, RunError
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request
 from seedgrid.diffusion.backend import Placement
@@ -88,6 +89,31 @@ def test_a_planted_leak_is_found_when_nothing_was_painted(
     """Who asks for a probe alone has the comparisons run for it."""
     SEEN_ALONE[name](backend.load(recipe, PLACEMENT), monkeypatch)
     report = probed(backend, recipe)
+    assert any(not check.holds for check in report.checks if check.lock_width == 4)
+
+
+@pytest.mark.usefixtures("forgetful")
+def test_a_picture_without_numbers_proves_nothing(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever leaks into NaN is NaN: a grid whose last picture was none hid every leak."""
+    recipes = recipes_for(backend, model_folder("sd"), num_inference_steps=4)
+    pipeline = backend.load(recipes[0], PLACEMENT)
+    letter = pipeline.tokenizer.convert_tokens_to_ids("w")
+
+    def without_numbers(_module: Any, args: Any, kwargs: Any, output: Any) -> Any:
+        is_bad = ((args[0] if args else kwargs["input_ids"]) == letter).any(dim=1)
+        states = output["last_hidden_state"].clone()
+        states[is_bad] = torch.nan
+        output["last_hidden_state"] = states
+        return output
+
+    on_output(pipeline.text_encoder, monkeypatch, without_numbers)
+    ALL_LEAKS["denoiser: mean that passes over NaN"](pipeline, monkeypatch)
+    with pytest.raises(RunError, match="NaN"):  # Alone it is no test either.
+        backend._run_probe(recipes[3], *_QUIETLY)
+    backend.paint(recipes, *_QUIETLY)
+    report = probed(backend, recipes[0])
     assert any(not check.holds for check in report.checks if check.lock_width == 4)
 
 
