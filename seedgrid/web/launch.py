@@ -40,6 +40,7 @@ with quickly():
     from seedgrid.web.components.theme import make_theme
     from seedgrid.web.page import Answers, build_app, make_answers, make_i18n
     from seedgrid.web.server import app
+    from seedgrid.web.server.connections import bound_waiting
     from seedgrid.web.server.sessions import NUM_KEPT, keep_no_sessions
     from seedgrid.web.state.visitor_libraries import VisitorLibraries
 
@@ -106,6 +107,7 @@ def serve(demo: gr.Blocks, **options: Any) -> None:  # noqa: ANN401 (as `Blocks.
     """Serve a page in the background, with what `launch_options` says and more."""
     demo.launch(prevent_thread_lock=True, state_session_capacity=NUM_KEPT, **options)
     keep_no_sessions(demo)
+    bound_waiting(demo.server, bounds.count("SEEDGRID_MAX_OPEN_PER_ADDRESS"))
 
 
 def wait_until_stopped(demo: gr.Blocks, studio: Studio) -> None:

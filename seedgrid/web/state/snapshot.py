@@ -44,9 +44,10 @@ class Snapshots:
         self._libraries = libraries
         self.lock = LockBadge(studio)
 
-    def of(self, state: PageState) -> Snapshot:
-        """Look at a page now."""
-        return Snapshot(state, self._studio, self._libraries.of(state.visitor), self.lock)
+    def of(self, state: PageState, address: str = "") -> Snapshot:
+        """Look at a page now, which is asked for from an address."""
+        library = self._libraries.of(state.visitor, address)
+        return Snapshot(state, self._studio, library, self.lock)
 
 
 class Snapshot:
