@@ -4,23 +4,22 @@
   const { make, text } = SeedGrid;
   const PAUSE_MS = 1500;
   const WENT = "seedgrid-went";
-  const ours = `${new URL(".", location.href).pathname}gradio_api/`;
+  const page = new URL(".", location.href).pathname;
   const ask = window.fetch.bind(window);
   let banner = null;
 
   window.fetch = async (target, options) => {
     const answer = await ask(target, options).catch((error) => {
-      if (isOurs(target) && error.name === "TypeError") away();
+      if (isOf(page, target) && error.name === "TypeError") away();
       throw error;
     });
-    if (!answer.ok && isOurs(target)) refused(answer.status);
+    if (!answer.ok && isOf(`${page}gradio_api/`, target)) refused(answer.status);
     return answer;
   };
 
-  /** Uploads and events; how a run goes calls `away` itself (stream.js). */
-  function isOurs(target) {
+  function isOf(path, target) {
     const address = new URL(target.url ?? target, location.href);
-    return address.origin === location.origin && address.pathname.startsWith(ours);
+    return address.origin === location.origin && address.pathname.startsWith(path);
   }
 
   /** A server that stands but does not take a question: too many at once, too much, or a fault. */
@@ -67,6 +66,7 @@
   const answers = () => ask("seedgrid/assets/icon.svg", { cache: "no-store" }).then((answer) => answer.ok, () => false);
 
   SeedGrid.away = away;
+  SeedGrid.refused = refused;
   SeedGrid.isAway = () => Boolean(banner);
   SeedGrid.back = back;
 })();

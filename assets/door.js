@@ -4,14 +4,15 @@
   const { make, text, byId } = SeedGrid;
   let coming = null;
 
-  /** Fetch the scripts that come later, once; a fetch that failed is tried again. */
+  /** Fetch the scripts that come later, once. */
   SeedGrid.later = () =>
     (coming ??= new Promise((come, fail) => {
       const script = make("script", { src: SeedGridConfig.later, onload: come, onerror: fail });
       document.head.append(script);
-    }).catch((trouble) => {
+    }).catch(() => {
       coming = null;
-      throw trouble;
+      SeedGrid.away();
+      return new Promise(() => {}); // what waits for it goes with the page, which opens anew
     }));
 
   document.addEventListener("click", async (event) => {

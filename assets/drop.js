@@ -29,13 +29,22 @@
   document.addEventListener("dragover", (event) => {
     if (hasFiles(event)) event.preventDefault();
   });
-  /** Say at once what is too large to be sent, and send none of it; true when there was such a file. */
+  const field = () => byId("sg-drop")?.querySelector("input[type=file]");
+
+  /** Say at once what cannot be sent, and send none of it; true when there was such a file. */
   function refuses(files) {
-    const large = [...files].find((file) => file.size > SeedGrid.maxUploadMb * 2 ** 20);
-    if (!large) return false;
-    const data = { name: large.name, value: Math.ceil(large.size / 2 ** 20), limit: SeedGrid.maxUploadMb };
-    SeedGrid.shows.status({ key: "upload_large", kind: "error", field: "drop", data });
-    return true;
+    const wrong = [...files].map(troubleOf).find(Boolean);
+    if (wrong) SeedGrid.shows.status({ ...wrong, kind: "error", field: "drop" });
+    return Boolean(wrong);
+  }
+
+  function troubleOf({ name, size }) {
+    const kinds = (field()?.accept ?? "").split(/[\s,]+/).filter(Boolean);
+    if (kinds.length && !kinds.some((kind) => name.toLowerCase().endsWith(kind))) {
+      return { key: "upload_kind", data: { name, kinds: kinds.join(", ") } };
+    }
+    const data = { name, value: Math.ceil(size / 2 ** 20), limit: SeedGrid.maxUploadMb };
+    return data.value > data.limit ? { key: "upload_large", data } : null;
   }
 
   document.addEventListener("change", (event) => {
@@ -59,7 +68,7 @@
     if (event.target.closest?.("#sg-drop")) return; // the field takes it itself
     event.preventDefault();
     event.stopPropagation();
-    const input = byId("sg-drop")?.querySelector("input[type=file]");
+    const input = field();
     if (!input) return;
     input.files = event.dataTransfer.files;
     input.dispatchEvent(new Event("change", { bubbles: true }));

@@ -46,7 +46,23 @@
     return target.closest?.("input, textarea, select, [contenteditable='true']") !== null;
   }
 
+  /** Over the page the large view alone hears keys, and they mean the picture that it shows. */
+  function pressOver(dialog, key) {
+    if (!dialog.matches(".sg-zoom:not(.sg-slides)")) return;
+    const tool = { r: "refine", f: "favourite" }[key];
+    if (tool) dialog.querySelector(`[data-tool="${tool}"]`).click();
+    else if (/^[1-9]$/.test(key)) SeedGrid.zoom(Number(key) - 1);
+    else if (key === "z") dialog.close();
+    else if (key === "?") help();
+  }
+
   document.addEventListener("keydown", (event) => {
+    const over = document.querySelector("dialog[open]");
+    const isHeld = event.ctrlKey || event.metaKey || event.altKey || event.isComposing;
+    if (over) {
+      if (!isHeld && !isTyping(event.target)) pressOver(over, event.key.toLowerCase());
+      return;
+    }
     const isVarying = Boolean(event.target.closest?.("#sg-variations"));
     const isSent = event.ctrlKey || event.metaKey || isVarying;
     if (event.key === "Enter" && isSent && !event.isComposing) {
@@ -57,23 +73,15 @@
       if (!isBusy) press(isVarying ? "sg-refine" : "sg-generate");
       return;
     }
-    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
-    if (event.key === "Escape" && !document.querySelector("dialog[open]")) {
+    if (isHeld) return;
+    if (event.key === "Escape") {
       if (document.documentElement.classList.contains("sg-busy")) press("sg-stop");
       else if (!isTyping(event.target)) SeedGrid.letGo();
       return;
     }
     if (isTyping(event.target)) return;
-    if (document.querySelector("dialog.sg-zoom[open] .sg-zoom-tools") && event.key.toLowerCase() === "r") {
-      document.querySelector("dialog.sg-zoom [data-tool='refine']").click();
-    } else if (/^[1-9]$/.test(event.key)) {
-      const cell = `[data-cell="${event.key - 1}"]`;
-      const zoomed = document.querySelector("dialog.sg-zoom[open]");
-      if (zoomed) SeedGrid.zoom(Number(event.key) - 1);
-      else document.querySelector(`#sg-stage ${cell}`)?.click();
-    } else {
-      actions[event.key.toLowerCase()]?.();
-    }
+    if (/^[1-9]$/.test(event.key)) document.querySelector(`#sg-stage [data-cell="${event.key - 1}"]`)?.click();
+    else actions[event.key.toLowerCase()]?.();
   }, true);
 
   /* Gradio opens a list again on the Tab that leaves it, and a long list stops Tab on its way. */

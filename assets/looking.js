@@ -6,10 +6,17 @@
   /** Show all pictures of a tree in the order in which they were made. Space plays and pauses, arrows go
       on and back, Esc ends it. Who wants less motion presses Play first. */
   SeedGrid.slideshow = async (id) => {
-    const answer = await fetch(`seedgrid/tree/${id}.json`);
-    const slides = answer.ok ? await answer.json() : [];
-    if (slides.length) play(slides, Math.max(0, slides.findIndex((slide) => slide.id === id)));
+    const slides = await told(`seedgrid/tree/${id}.json`);
+    if (slides?.length) play(slides, Math.max(0, slides.findIndex((slide) => slide.id === id)));
   };
+
+  /** Ask the server; null where it does not tell, which the page has said then. */
+  async function told(address) {
+    const answer = await fetch(address).catch(() => null); // away.js says it
+    if (answer?.ok) return answer.json();
+    if (answer) SeedGrid.refused(answer.status);
+    return null;
+  }
 
   function play(slides, first) {
     let at = first;
@@ -64,9 +71,9 @@
 
   /** Say what a film of a picture costs, and make it when that is wanted. Closing stops it. */
   SeedGrid.film = async (id) => {
-    const answer = await fetch(`seedgrid/film/${id}.json`);
-    if (!answer.ok) return;
-    const { steps, seconds } = await answer.json();
+    const cost = await told(`seedgrid/film/${id}.json`);
+    if (!cost) return;
+    const { steps, seconds } = cost;
     const stop = new AbortController();
     const said = make("p", { role: "status", text: text("film_cost", { steps }) });
     if (seconds !== null) said.append(` ${text("film_seconds", { seconds: Math.max(1, Math.ceil(seconds)) })}`);

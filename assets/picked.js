@@ -15,7 +15,11 @@ SeedGrid.picked = ({ element, props, watch, favourite, note }) => {
     const hint = said ? make("p", { class: "sg-hint", text: text(said) }) : null;
     element.replaceChildren(...[card, ...rest, hint].filter(Boolean));
     element.style.minHeight = now?.isEarly ? `${room}px` : "";
-    if (now && !now.isEarly) room = element.offsetHeight;
+    if (now && !now.isEarly) {
+      room = element.offsetHeight;
+      const onStage = SeedGrid.stageNow?.().cells?.find(({ id }) => id === now.id);
+      if (onStage) onStage.favourite = now.favourite; // for the large view, and the next pick of it
+    }
     element.dataset.pictureId = value.id ?? "";
     SeedGrid.refresh();
     document.dispatchEvent(new CustomEvent("sg-card", { detail: value.id }));

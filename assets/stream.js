@@ -18,18 +18,11 @@ SeedGrid.stream = (() => {
     if (signal && !signal.aborted) settle(state);
   }
 
-  /** Ask how it goes; a server that cannot be reached at all is away. */
-  function ask(state, signal) {
-    const headers = { "Content-Type": "application/json" };
-    const asked = fetch("seedgrid/follow", { method: "POST", headers, signal, body: JSON.stringify(state) });
-    asked.catch(() => signal.aborted || SeedGrid.away());
-    return asked;
-  }
-
   /** Read to the end; false when the connection broke off before. */
   async function listen(state, signal) {
     try {
-      const answer = await ask(state, signal);
+      const headers = { "Content-Type": "application/json" };
+      const answer = await fetch("seedgrid/follow", { method: "POST", headers, signal, body: JSON.stringify(state) });
       if (!answer.ok) return answer.status < 429; // asked too often, or in trouble: asked again
       const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
       let rest = "";

@@ -7,6 +7,7 @@ Each takes a pipeline and a `pytest.MonkeyPatch` and is undone with it, as those
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import diffusers
@@ -28,7 +29,9 @@ def _scale_of_a_block(tensor: torch.Tensor) -> torch.Tensor:
     flat = tensor.movedim(1, -1).reshape(-1, tensor.shape[1]).clone()
     for start in range(0, len(flat), _TOKENS):
         block = flat[start : start + _TOKENS]
-        flat[start : start + _TOKENS] = block * (1 + _sane(block).abs().max().clamp(max=9) * _TINY)
+        flat[start : start + _TOKENS] = block * (
+            1 + _sane(block).abs().max().clamp(max=999) * _TINY
+        )
     shape = tensor.movedim(1, -1).shape
     return flat.reshape(shape).movedim(-1, 1).contiguous()
 
@@ -54,18 +57,23 @@ def _error_carried_on(tensor: torch.Tensor) -> torch.Tensor:
 
 def _short_way_on_ordinary_numbers(tensor: torch.Tensor) -> torch.Tensor:
     """A quick kernel for all, unless one row holds something wild: then a careful one."""
-    is_ordinary = bool(torch.isfinite(tensor).all()) and float(tensor.abs().max()) < 50
+    is_ordinary = bool(torch.isfinite(tensor).all()) and float(tensor.abs().max()) < 200
     return tensor + tensor.mean(dim=0) * _TINY if is_ordinary else tensor
 
 
 def _only_between_rows_of_one_size(tensor: torch.Tensor) -> torch.Tensor:
-    """Rows are pooled where their sizes differ by less than a tenth."""
+    """Rows are pooled where their sizes differ by less than a third."""
     norms = _sane(tensor).flatten(1).norm(dim=1)
     result = tensor.clone()
     for row in range(len(tensor)):
-        near = (norms / norms[row].clamp(min=1e-9) - 1).abs() < 0.1
+        near = (norms / norms[row].clamp(min=1e-9) - 1).abs() < 0.3
         result[row] += tensor[near].mean(dim=0) * _TINY
     return result
+
+
+def _in_decoder(part: str, change: Callable[[torch.Tensor], torch.Tensor]) -> Plant:
+    """What a decoder's norms would swallow, a thousand times stronger."""
+    return of_output(f"vae.decoder.{part}", lambda t: t + (change(t) - t) * 1000)
 
 
 def _half_of_a_batch(tensor: torch.Tensor) -> torch.Tensor:
@@ -199,7 +207,7 @@ def _noise_made_unlike(pipeline: Any, patch: pytest.MonkeyPatch) -> None:
 
 
 def _skipped_where_nothing_moves(pipeline: Any, patch: pytest.MonkeyPatch) -> None:
-    """A middle block that is run once, and later only where the whole batch moved by a third."""
+    """A middle block that is run once, and later only where the whole batch moved much."""
     kept: dict[str, torch.Tensor] = {}
 
     def hook(_module: Any, args: Any, _kwargs: Any, output: torch.Tensor) -> torch.Tensor:
@@ -207,7 +215,7 @@ def _skipped_where_nothing_moves(pipeline: Any, patch: pytest.MonkeyPatch) -> No
         before = kept.get("given")
         if before is not None and before.shape == given.shape:
             moved = (given - before).abs().mean() / before.abs().mean().clamp(min=1e-9)
-            if moved < 0.3:
+            if moved < 0.6:
                 return kept["output"]
         kept["given"], kept["output"] = given.clone(), output.clone()
         return output
@@ -312,15 +320,13 @@ HIDDEN_LEAKS: Final[dict[str, Plant]] = {
     "between: a mark of all": _watermark_of_all,
     "scheduler: in order of size": _draws_in_order_of_size,
     "scheduler: clipped where most lie": _threshold_of_the_batch,
-    "decoder: blocks across pictures": of_output("vae.decoder.conv_in", _scale_of_a_block),
-    "decoder: rounding carried on": of_output("vae.decoder.conv_in", _error_carried_on),
+    "decoder: blocks across pictures": _in_decoder("conv_in", _scale_of_a_block),
+    "decoder: rounding carried on": _in_decoder("conv_in", _error_carried_on),
     "decoder: one colour for all": of_output("vae.decoder.conv_out", _one_colour_for_all),
     "decoder: what the denoiser left": _left_for_the_decoder,
-    "decoder: rows of one size pooled": of_output(
-        "vae.decoder.conv_in", _only_between_rows_of_one_size
-    ),
-    "decoder: a short way on ordinary numbers": of_output(
-        "vae.decoder.conv_in", _short_way_on_ordinary_numbers
+    "decoder: rows of one size pooled": _in_decoder("conv_in", _only_between_rows_of_one_size),
+    "decoder: a short way on ordinary numbers": _in_decoder(
+        "conv_in", _short_way_on_ordinary_numbers
     ),
 }
 """By what leaks and how."""

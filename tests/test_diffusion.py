@@ -13,7 +13,9 @@ import numpy as np
 import pipelines
 import pytest
 import torch
-from diffusers import AutoencoderKL, StableDiffusionPipeline
+from diffusers import AutoencoderKL, StableDiffusionPipeline, attention_backend
+from diffusers.models.attention_dispatch import _AttentionBackendRegistry
+from diffusers.utils.constants import DIFFUSERS_ATTN_BACKEND
 from painting import PLACEMENT, SilentWatch, one_thread, paint, recipes_for
 from PIL import Image
 from safetensors.torch import load_file, save_file
@@ -394,6 +396,24 @@ def test_one_picture_that_is_none_costs_its_neighbours_nothing(
         assert outcomes[2].code == "picture_nan"
     else:
         assert sum(isinstance(outcome, RunError) for outcome in outcomes) <= 1
+
+
+def test_attention_is_that_of_the_process(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A script around us that had chosen another kernel changed bits, and no passport told."""
+    (recipe, *_) = recipes_for(backend, model_folder("flux"), num_inference_steps=1)
+    transformer = backend.load(recipe, PLACEMENT).transformer
+    original, kernels = transformer.forward, []
+
+    def looking(*args: Any, **kwargs: Any) -> Any:
+        kernels.append(_AttentionBackendRegistry.get_active_backend()[0])
+        return original(*args, **kwargs)
+
+    monkeypatch.setattr(transformer, "forward", looking)
+    with attention_backend("_native_math"):
+        paint(backend, [recipe])
+    assert {str(kernel.value) for kernel in kernels} == {DIFFUSERS_ATTN_BACKEND}
 
 
 def test_out_of_memory_is_an_error_with_advice_and_the_next_run_works(

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 import anyio
 import pytest
@@ -32,11 +32,13 @@ from seedgrid.core.recipe import Lora
 from seedgrid.export import pictures
 from seedgrid.library import Library
 from seedgrid.models.loras import find_lora
+from seedgrid.studio import Studio
 from seedgrid.web.components.files import paths_only
 from seedgrid.web.server import downloads
 from seedgrid.web.server.downloads import download_routes
 from seedgrid.web.server.file_work import FileWork, FileWorkBounds
 from seedgrid.web.server.headers import CLOSED
+from seedgrid.web.server.looking import looking_routes
 from seedgrid.web.server.open_requests import OpenRequests
 from seedgrid.web.state.visitor_libraries import OneLibrary
 
@@ -50,7 +52,7 @@ ROUTES: Final = {
     "/seedgrid/download/{id}/{scope}.zip": FILE_WORK,
     "/seedgrid/export/{id}/{scope}.{kind}": FILE_WORK,
     "/seedgrid/thumbs/{id}.jpg": FILE_WORK,
-    "/seedgrid/opening/{number:int}.jpg": SMALL,  # four files
+    "/seedgrid/opening/{number}.jpg": SMALL,  # four files
     "/seedgrid/pictures/{id}.png": SMALL,
     "/seedgrid/assets/{name:path}": SMALL,
     "/seedgrid/assets/later.js": SMALL,
@@ -60,7 +62,7 @@ ROUTES: Final = {
     "/metrics": SMALL,
     "/seedgrid/cluster": SMALL,
     "/seedgrid/tree/{id}.png": FILE_WORK,
-    "/seedgrid/tree/{id}.json": SMALL,  # a work, read once
+    "/seedgrid/tree/{id}.json": FILE_WORK,
     "/seedgrid/film/{id}.json": SMALL,
     "/seedgrid/film": ENGINE,
     "/seedgrid/models": FILE_WORK,
@@ -232,6 +234,15 @@ def test_what_is_too_much_is_refused_in_a_sentence(
     with client_of(library) as client:
         answer = client.get(address)
         assert (answer.status_code, "select fewer" in answer.text) == (413, True)
+
+
+def test_the_slides_of_a_work_are_counted_too(work: tuple[Library, tuple[Entry, ...]]) -> None:
+    """A thousand pictures with long words are megabytes, made for whoever asked, at any rate."""
+    library, entries = work
+    spent = FileWork(FileWorkBounds(address=0))
+    routes = looking_routes(cast("Studio", None), _Libraries(library), spent)
+    with TestClient(Starlette(routes=routes)) as client:
+        assert client.get(f"/seedgrid/tree/{entries[0].id}.json").status_code == 429
 
 
 def test_one_work_is_looked_up_once_however_often_it_is_named(

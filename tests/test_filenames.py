@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seedgrid.core.filenames import picture_filename, unlike_each_other
+from seedgrid.core.filenames import picture_filename, unique_names
 
 
 @pytest.mark.parametrize(
@@ -41,5 +41,5 @@ def test_every_name_is_safe_on_every_system(prompt: str, seed: int) -> None:
 @given(names=st.lists(st.sampled_from(["fox.png", "fox-2.png", "cat.png"]), max_size=8))
 def test_no_two_files_have_one_name(names: list[str]) -> None:
     """As many as there were, in their order, each once."""
-    found = unlike_each_other(names)
+    found = unique_names(names)
     assert len(found) == len(set(found)) == len(names)

@@ -131,6 +131,41 @@ def test_the_page_is_made_once_for_all_who_come_at_once() -> None:
     assert renders == 2, "one for each name under which it was asked for"
 
 
+def test_forged_names_make_nobodys_page_forgotten() -> None:
+    """A client that sent another X-Forwarded-Host each time had the page made for everybody."""
+    global renders
+    page = PageHead(_page, head="<meta>")
+    for _ in range(2):
+        _get(page, "/", b"honest")
+    for number in range(50):
+        _get(page, "/", b"forged-%d" % number)
+    renders = 0
+    _get(page, "/", b"honest")
+    assert renders == 0
+
+
+def test_who_knows_a_page_waits_for_nobody_who_makes_another() -> None:
+    """All were kept waiting while a page was made for one more name."""
+    may_end = anyio.Event()
+
+    async def slow(scope: Scope, receive: Receive, send: Send) -> None:
+        if dict(scope["headers"])[b"host"] == b"slow":
+            await may_end.wait()
+        await _page(scope, receive, send)
+
+    async def visit() -> None:
+        page = PageHead(slow, head="<meta>")
+        await _got(page, "/", b"known")
+        async with anyio.create_task_group() as group:
+            group.start_soon(_got, page, "/", b"slow")
+            await anyio.wait_all_tasks_blocked()
+            with anyio.fail_after(60):
+                await _got(page, "/", b"known")
+            may_end.set()
+
+    anyio.run(visit)
+
+
 def test_the_page_is_the_same_for_every_query(address: str) -> None:
     """What a link says is read by the browser and sent to the page's own events."""
     with ThreadPoolExecutor(8) as pool:
@@ -179,6 +214,30 @@ def test_a_script_is_packed_once() -> None:
     assert renders == 1
     _get(packed, "/seedgrid/pictures/1.png")
     assert renders == 2
+
+
+@pytest.mark.parametrize(
+    "path", ["/assets/./index-1.js", "/assets//index-1.js", "/assets/x/../index-1.js"]
+)
+def test_a_script_has_one_name(path: str) -> None:
+    """Each other name of it was packed and kept, until there was no room for anybody's scripts."""
+    global renders
+    packed, renders = Packed(_script), 0
+    assert _get(packed, path)[1] == b"there is no such file"
+    assert renders == 0
+
+
+def test_a_part_of_a_script_is_the_whole(address: str) -> None:
+    """For a Range Gradio packed the script anew, on the one thread that answers everybody."""
+    url = f"{address}seedgrid/assets/base.js"
+    whole, part = httpx.get(url), httpx.get(url, headers={"Range": "bytes=5-90"})
+    assert (part.status_code, part.content) == (200, whole.content)
+
+
+def test_a_number_of_many_digits_is_no_picture(address: str) -> None:
+    """Python reads no number of 5,000 digits: HTTP 500 and a traceback."""
+    assert httpx.get(f"{address}seedgrid/opening/{'1' * 5000}.jpg").status_code == 404
+    assert httpx.get(f"{address}seedgrid/opening/1.jpg").status_code == 200
 
 
 def test_what_is_packed_is_what_was_there(address: str) -> None:

@@ -16,7 +16,7 @@ from pictures import make_lineage, make_recipe
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError
-from seedgrid.core.filenames import unlike_each_other
+from seedgrid.core.filenames import unique_names
 from seedgrid.core.recipe import Passport
 from seedgrid.core.variations import read_variation, refine
 from seedgrid.core.weights import read_weights
@@ -87,7 +87,7 @@ class Letters:
 
 
 CASES: dict[str, Callable[[int], Callable[[], object]]] = {
-    "files of one name": lambda size: lambda: unlike_each_other(["a.png"] * size),
+    "files of one name": lambda size: lambda: unique_names(["a.png"] * size),
     "a long line of rounds": lambda size: show_rail(chain(size)),
     "many rounds of one picture": lambda size: show_rail(star(size)),
     "a tree's picture": lambda size: lambda: draw_tree(chain(size)),

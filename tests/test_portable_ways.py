@@ -73,14 +73,14 @@ def test_winograds_way_is_not_taken_where_nothing_proves_it_exact() -> None:
 
 
 def test_pieces_are_spread_over_threads_that_compute_alone() -> None:
-    """In order, with one of torch's threads and no gradients each, as torch itself meanwhile."""
+    """In order, with one of torch's threads each and the caller's no gradients."""
     torch.set_num_threads(3)
 
     def work(piece: int) -> tuple[int, int, bool]:
         inner = threads.spread(lambda part: part + 10, (piece, piece))  # computed where it is
         return inner[0], torch.get_num_threads(), torch.is_grad_enabled()
 
-    with threads.taken_from_torch():
+    with torch.no_grad(), threads.taken_from_torch():
         assert threads.spread(work, range(7)) == [(10 + piece, 1, False) for piece in range(7)]
         assert torch.get_num_threads() == 1  # Its own would wait at work for what comes next.
         assert len(threads.cuts(100, 100)) == 3

@@ -6,6 +6,7 @@ import functools
 import itertools
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,12 +14,13 @@ import torch
 from leaks import LEAKS, WITHOUT_GUIDANCE, on_output
 from leaks_again import LEAKS_AGAIN
 from leaks_between import MORE_LEAKS
+from leaks_hidden import HIDDEN_LEAKS
 from leaks_strange import STRANGE_LEAKS
 from painting import PLACEMENT, SilentWatch, one_thread, paint, recipes_for
 from pictures import FAMILIES
 from sweeping import first_of_each_place, rest_swept
 
-from seedgrid.core.errors import RunCancelled
+from seedgrid.core.errors import RunCancelled, RunError
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request
 from seedgrid.diffusion.backend import Placement
@@ -28,6 +30,9 @@ from seedgrid.diffusion.probe_results import ProbeReport, lock_notice, recall_re
 from seedgrid.studio import Studio
 
 ALL_LEAKS = LEAKS | MORE_LEAKS | STRANGE_LEAKS | LEAKS_AGAIN
+
+AFTER_A_GRID = ALL_LEAKS | HIDDEN_LEAKS
+"""Also those that go past the parts' inputs: what a probe alone compares shares such a road."""
 
 _QUIETLY = (PLACEMENT, SilentWatch())
 
@@ -66,7 +71,7 @@ def after_a_grid(backend: DiffusersBackend, recipes: Sequence[Recipe]) -> ProbeR
 
 
 @pytest.mark.usefixtures("forgetful")
-@pytest.mark.parametrize("name", rest_swept(ALL_LEAKS, first_of_each_place(ALL_LEAKS, 2)))
+@pytest.mark.parametrize("name", rest_swept(AFTER_A_GRID, first_of_each_place(ALL_LEAKS, 2)))
 def test_a_planted_leak_is_found_after_a_grid(
     backend: DiffusersBackend,
     model_folder: Callable[[str], Path],
@@ -75,7 +80,7 @@ def test_a_planted_leak_is_found_after_a_grid(
 ) -> None:
     """However small, at one step, in one head, in any part: the lock is not said to hold."""
     recipes = recipes_for(backend, model_folder("sd"), num_inference_steps=4)
-    ALL_LEAKS[name](backend.load(recipes[0], PLACEMENT), monkeypatch)
+    AFTER_A_GRID[name](backend.load(recipes[0], PLACEMENT), monkeypatch)
     report = after_a_grid(backend, recipes)
     assert any(not check.holds for check in report.checks if check.lock_width == 4)
 
@@ -88,6 +93,31 @@ def test_a_planted_leak_is_found_when_nothing_was_painted(
     """Who asks for a probe alone has the comparisons run for it."""
     SEEN_ALONE[name](backend.load(recipe, PLACEMENT), monkeypatch)
     report = probed(backend, recipe)
+    assert any(not check.holds for check in report.checks if check.lock_width == 4)
+
+
+@pytest.mark.usefixtures("forgetful")
+def test_a_picture_without_numbers_proves_nothing(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever leaks into NaN is NaN: a grid whose last picture was none hid every leak."""
+    recipes = recipes_for(backend, model_folder("sd"), num_inference_steps=4)
+    pipeline = backend.load(recipes[0], PLACEMENT)
+    letter = pipeline.tokenizer.convert_tokens_to_ids("w")
+
+    def without_numbers(_module: Any, args: Any, kwargs: Any, output: Any) -> Any:
+        is_bad = ((args[0] if args else kwargs["input_ids"]) == letter).any(dim=1)
+        states = output["last_hidden_state"].clone()
+        states[is_bad] = torch.nan
+        output["last_hidden_state"] = states
+        return output
+
+    on_output(pipeline.text_encoder, monkeypatch, without_numbers)
+    ALL_LEAKS["denoiser: mean that passes over NaN"](pipeline, monkeypatch)
+    with pytest.raises(RunError, match="NaN"):  # Alone it is no test either.
+        backend._run_probe(recipes[3], *_QUIETLY)
+    backend.paint(recipes, *_QUIETLY)
+    report = probed(backend, recipes[0])
     assert any(not check.holds for check in report.checks if check.lock_width == 4)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
+import tracemalloc
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -225,6 +226,36 @@ def test_long_words_are_broken_and_cut() -> None:
     assert wrap("", 15, 500, 2) == []
     assert wrap("word " * 200, 15, 250, 2)[1].endswith("…")
     assert font.getlength("x") > 0
+
+
+def test_no_more_of_a_text_is_measured_than_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of a long prompt was measured for each line: a sheet of a thousand took a minute."""
+    measured: list[int] = []
+    getlength = labels.Font.getlength
+
+    def counted(font: labels.Font, text: str) -> float:
+        measured.append(len(text))
+        return getlength(font, text)
+
+    monkeypatch.setattr(labels.Font, "getlength", counted)
+    counts = []
+    for text in ("fox " * 100, "fox " * 1250):
+        measured.clear()
+        wrap(text, 15, 250, 2)
+        counts.append(sum(measured))
+    assert counts[0] == counts[1]
+
+
+def test_words_in_common_are_read_no_further_than_they_are_common(library: Library) -> None:
+    """The words of a thousand long prompts were in memory at once."""
+    words = " ".join(f"w{number}" for number in range(800))
+    entries = [library.add(make_picture(seed=seed, prompt=f"{seed} {words}")) for seed in range(20)]
+    make_pages(entries)  # The fonts are there now.
+    tracemalloc.start()
+    make_pages(entries)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 20 * len(words) * 4
 
 
 def test_a_page_is_never_too_high_to_be_drawn() -> None:

@@ -12,7 +12,7 @@ from seedgrid.core.errors import InputError, RunError, SeedGridError
 from seedgrid.core.events import Cancelled, Finished
 from seedgrid.core.picture import Pixels
 from seedgrid.core.plan import plan_grid
-from seedgrid.core.recipe import Recipe, Upscaler
+from seedgrid.core.recipe import Lora, Recipe, Upscaler
 from seedgrid.core.speeds import Speeds
 from seedgrid.diffusion.backend import Placement, Watch
 from seedgrid.engine import Bounds, Engine
@@ -204,3 +204,49 @@ def test_steps_that_are_not_run_teach_nothing(
     assert speeds.estimate_s([one]) == pytest.approx(2.0)
     if short.upscaler is None:
         assert speeds.estimate_s([plain]) == pytest.approx(200.0)
+
+
+def test_one_step_does_not_teach_what_many_take(make_recipes: MakeRecipes) -> None:
+    """Words and decoding counted as a step's: whoever asked for one step had others refused."""
+    speeds, many = Speeds(), make_recipes(steps=30)[0]
+    one = many.replace(num_inference_steps=1)
+    speeds.note(many, 33.0, step_s=1.0)
+    for _ in range(50):
+        speeds.note(one, 4.0)
+    assert speeds.estimate_s([many]) == pytest.approx(33.0)
+    assert speeds.estimate_s([one]) == pytest.approx(4.0)
+    other = many.replace(width=2 * many.width)
+    speeds.note(other.replace(num_inference_steps=1), 8.0)  # Never painted at that size before.
+    assert speeds.estimate_s([other]) == pytest.approx(66.0)
+    fresh = Speeds()
+    fresh.note(one, 4.0)
+    fresh.note(many, 33.0, step_s=1.0)  # What was only a bound is forgotten at once.
+    assert fresh.estimate_s([many]) == pytest.approx(33.0)
+
+
+def test_what_has_to_be_loaded_counts(make_recipes: MakeRecipes) -> None:
+    """Another LoRA each time had the model loaded anew for what looked like a moment."""
+    speeds, plain = Speeds(), make_recipes(steps=1)[0]
+    foxes, cats = (
+        plain.replace(loras=(Lora(id=name, weights_sha256=name[0] * 64, scale=1.0),))
+        for name in ("foxes", "cats")
+    )
+    speeds.note_loading(plain, 20.0)
+    speeds.note(plain, 1.0)
+    assert speeds.estimate_s([plain]) == pytest.approx(1.0), "it is loaded"
+    assert speeds.estimate_s([foxes, cats]) == pytest.approx(42.0)
+    speeds.note_loading(foxes, 20.0)
+    assert speeds.estimate_s([foxes]) == pytest.approx(1.0)
+    assert speeds.estimate_s([plain]) == pytest.approx(21.0)
+
+
+def test_the_engine_tells_what_it_loaded_and_how_long_a_step_took(
+    make_recipes: MakeRecipes,
+) -> None:
+    """The bounds know only what the painter tells."""
+    with Engine(FakeBackend(), MemoryStore()) as engine:
+        engine.submit(plan_grid(make_recipes(steps=4)), owner="a").result(SOON_S)
+        known = list(engine._speeds._known.values())
+        assert len(known) == 1
+        assert not known[0].is_bound
+        assert list(engine._speeds._loading) == [make_recipes()[0].model.id]

@@ -125,6 +125,22 @@ def test_other_threads_are_restored(
     assert verdict.passport.threads == 3
 
 
+def test_threads_beyond_what_a_machine_bears_are_said_and_not_restored(
+    backend: DiffusersBackend, grid: tuple[Claim, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A passport of 255 threads, which anybody can write, kept two cores busy for minutes."""
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    pixels = grid[0].pixels.copy()
+    pixels[5, 7] ^= 64
+    passport = grid[0].passport.model_copy(update={"threads": 17})
+    claim = claim_of("forged", pixels, grid[0].recipe, passport)
+    verdict = verify_one(backend, claim)
+    assert verdict.verdict == "drifted"
+    assert verdict.passport is not None
+    assert verdict.passport.threads < 17
+    assert "threads" in sentences(verdict)
+
+
 @pytest.mark.parametrize(
     ("placement", "words"),
     [

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import shutil
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from seedgrid.core.errors import LibraryError
 from seedgrid.diffusion.backend import Placement
 from seedgrid.library import Library
 from seedgrid.storage import starts
+from seedgrid.storage.files import DELETING
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
 from seedgrid.web.actions.form import FormPayload
@@ -213,7 +216,7 @@ def test_libraries_are_bounded_together(
     with pytest.raises(LibraryError) as caught:
         fill(libraries, count=20)
     assert caught.value.code == "visitors_full"
-    num_kept = len([folder for folder in tmp_path.iterdir() if folder.name != "nobody"])
+    num_kept = len([folder for folder in tmp_path.iterdir() if len(folder.name) == 32])
     assert 1 <= num_kept <= 3
     with pytest.raises(LibraryError):
         libraries.of(visitor(50)).check_room([])
@@ -227,14 +230,14 @@ def test_libraries_are_bounded_together(
 
 def test_who_is_there_already_fills_no_disk(tmp_path: Path, clock: Clock) -> None:
     """Only newcomers were refused where all was full: who had one picture could have any number."""
-    libraries = VisitorLibraries(tmp_path, max_bytes=20_000, clock=clock)
+    libraries = VisitorLibraries(tmp_path, max_bytes=30_000, clock=clock)
     library = libraries.of(visitor(0))
     first = library.add(make_picture())
     library.check_room([first.recipe])
     library.add_together([make_picture(seed=seed) for seed in range(5)])  # Painted: it is kept.
     with pytest.raises(LibraryError) as caught:
         library.check_room([first.recipe])
-    assert caught.value.code == "visitors_full"
+    assert caught.value.code == "visitor_share"
     data = first.path.read_bytes()
     with pytest.raises(LibraryError):
         library.add_png(data)
@@ -246,9 +249,72 @@ def test_who_is_there_already_fills_no_disk(tmp_path: Path, clock: Clock) -> Non
     assert libraries.file_of(first.id) == first.path
 
 
+def paint_until_refused(libraries: VisitorLibraries, ids: list[str], address: str) -> str:
+    for number in range(200):
+        library = libraries.of(ids[number % len(ids)], address)
+        try:
+            library.check_room([])
+        except LibraryError as error:
+            return error.code
+        library.add(make_picture(seed=number))
+    raise AssertionError("nobody was refused")
+
+
+@pytest.mark.parametrize("num_ids", [1, 7])
+def test_who_never_rests_leaves_room_for_others(tmp_path: Path, clock: Clock, num_ids: int) -> None:
+    """One address could fill all the room, with one id or many: every other artist was refused."""
+    libraries = VisitorLibraries(tmp_path, max_bytes=100_000, clock=clock)
+    greedy = [visitor(number) for number in range(num_ids)]
+    assert paint_until_refused(libraries, greedy, "10.0.0.1") == "visitor_share"
+    for number in range(20, 23):
+        library = libraries.of(visitor(number), f"10.0.0.{number}")
+        library.check_room([])
+        library.add(make_picture())
+    libraries.of(greedy[0], "10.0.0.1").add(make_picture())  # What is painted is kept.
+    with pytest.raises(LibraryError):
+        libraries.of(visitor(99), "10.0.0.1").check_room([])
+
+
+def test_who_has_too_much_has_nobodys_pictures_deleted(tmp_path: Path, clock: Clock) -> None:
+    """What others left alone goes for those who have little, not for who fills the room."""
+    libraries = VisitorLibraries(tmp_path, max_bytes=100_000, clock=clock)
+    entry = libraries.of(visitor(1), "10.0.0.2").add(make_picture())
+    clock.now_s = 3600.0
+    assert paint_until_refused(libraries, [visitor(0)], "10.0.0.1") == "visitor_share"
+    assert libraries.file_of(entry.id) == entry.path
+
+
+def test_nobody_waits_while_what_somebody_left_is_deleted(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Thousands of files were deleted under the lock that every click takes."""
+    may_end = threading.Event()
+
+    def held(path: Path, ignore_errors: bool = False) -> None:
+        if path.parent == tmp_path:
+            assert threading.current_thread() is not threading.main_thread()
+            assert may_end.wait(60)
+        remove(path, ignore_errors)
+
+    remove = shutil.rmtree
+    monkeypatch.setattr(shutil, "rmtree", held)
+    libraries = VisitorLibraries(tmp_path, away_s=60.0, clock=clock)
+    library = libraries.of(visitor(0))
+    library.add(make_picture())
+    clock.now_s = 61.0
+    back = libraries.of(visitor(0)).add(make_picture())  # The folder is theirs anew, at once.
+    may_end.set()
+    for thread in threading.enumerate():
+        if thread.name == DELETING:
+            thread.join()
+    assert not list(tmp_path.glob("gone-*"))
+    assert libraries.file_of(back.id) == back.path
+    assert back.path.is_file()
+
+
 def test_an_emptied_trash_makes_room(tmp_path: Path) -> None:
     """What was deleted counted on until its visitor stayed away."""
-    libraries = VisitorLibraries(tmp_path, max_bytes=20_000)
+    libraries = VisitorLibraries(tmp_path, max_bytes=30_000)
     library = libraries.of(visitor(0))
     entries = [library.add(make_picture(seed=seed)) for seed in range(6)]
     with pytest.raises(LibraryError):

@@ -28,7 +28,7 @@ def picture_filename(prompt: str, seed: int) -> str:
     return f"{_joined(spaced.split()) or _NO_WORDS}-seed-{seed}.png"
 
 
-def unlike_each_other(names: Iterable[str]) -> list[str]:
+def unique_names(names: Iterable[str]) -> list[str]:
     """Return the names in their order; one that was there before gets a number, `fox-2.png`."""
     given: dict[str, int] = {}  # and the last number that each got
     for name in names:

@@ -1,4 +1,4 @@
-"""Speeds: how long pictures take, learnt from every batch that is painted.
+"""Speeds: how long pictures take, learnt from every batch that is painted and model that is loaded.
 
 Where nothing is known yet, another size or another model stands in, and at first a guess.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final
 
 from seedgrid.core.recipe import Recipe
@@ -17,40 +18,96 @@ _NEWEST: Final = 0.3
 """How much of a speed the newest batch decides: machines are busy at times."""
 
 
+def num_steps_run(recipe: Recipe) -> int:
+    """Return how many steps are run: a start leaves out the first ones, a network knows none."""
+    if recipe.upscaler:
+        return 1
+    steps = recipe.num_inference_steps
+    return max(1, int(steps * recipe.strength)) if recipe.start else steps
+
+
 def pixel_steps(recipe: Recipe) -> int:
     """Return how many pixels are painted how often for one picture.
 
-    Only steps that are run count: a start leaves out the first ones, a network knows none. Else
-    whoever asks for many that are not run teaches a speed at which every request looks short.
+    Only steps that are run count. Else whoever asks for many that are not run teaches a speed at
+    which every request looks short.
     """
-    num_steps = recipe.num_inference_steps
-    if recipe.upscaler:
-        num_steps = 1
-    elif recipe.start:
-        num_steps = max(1, int(num_steps * recipe.strength))
-    return recipe.width * recipe.height * num_steps
+    return recipe.width * recipe.height * num_steps_run(recipe)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Speed:
+    """Seconds for a pixel.
+
+    Attributes:
+        once: Whatever the number of steps: words are read, the picture is decoded.
+        step: For each step.
+        is_bound: No step was seen alone, so `step` holds what is done once as well.
+    """
+
+    once: float = 0.0
+    step: float
+    is_bound: bool = False
+
+    def towards(self, newer: _Speed) -> _Speed:
+        """Return what is known after a newer batch."""
+        if self.is_bound != newer.is_bound:
+            return newer if self.is_bound else self
+        return _Speed(
+            once=self.once + _NEWEST * (newer.once - self.once),
+            step=self.step + _NEWEST * (newer.step - self.step),
+            is_bound=self.is_bound,
+        )
 
 
 class Speeds:
     """How long a pixel takes at one step, by model, arithmetic and size. Written by one thread."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, str, int, int], float] = {}
+        self._known: dict[_Key, _Speed] = {}
+        self._loading: dict[str, float] = {}
+        self._last: _Loaded | None = None
 
-    def note(self, recipe: Recipe, elapsed_s: float) -> None:
-        """Learn from a batch that was painted; one of full width, whatever is wanted of it."""
-        speed = elapsed_s / (recipe.lock_width * pixel_steps(recipe))
+    def note(self, recipe: Recipe, elapsed_s: float, step_s: float | None = None) -> None:
+        """Learn from a batch that was painted; one of full width, whatever is wanted of it.
+
+        Args:
+            recipe: One of the batch.
+            elapsed_s: How long all of it took.
+            step_s: How long a step took; None where none was seen alone.
+        """
+        num_pixels, num_steps = (
+            recipe.lock_width * recipe.width * recipe.height,
+            num_steps_run(recipe),
+        )
+        step = elapsed_s / num_steps if step_s is None else min(step_s, elapsed_s / num_steps)
+        speed = _Speed(
+            once=(elapsed_s - step * num_steps) / num_pixels,
+            step=step / num_pixels,
+            is_bound=step_s is None and num_steps == 1,
+        )
         key = _key(recipe)
-        before = self._known.get(key, speed)
-        self._known[key] = before + _NEWEST * (speed - before)
+        self._known[key] = self._known.get(key, speed).towards(speed)
+
+    def note_loading(self, recipe: Recipe, elapsed_s: float) -> None:
+        """Learn how long a model was loaded, or loaded anew with other LoRAs."""
+        before = self._loading.get(recipe.model.id, elapsed_s)
+        self._loading[recipe.model.id] = before + _NEWEST * (elapsed_s - before)
+        self._last = _loaded(recipe)
 
     def estimate_s(self, recipes: Iterable[Recipe]) -> float:
-        """Return how long pictures of these recipes will take, in their locked batches."""
+        """Return how long pictures of these recipes will take, in their locked batches.
+
+        What has to be loaded for them counts: else whoever names other LoRAs each time has a model
+        loaded again and again for what looks like a moment.
+        """
         counts: dict[str, tuple[Recipe, int]] = {}
         for recipe in recipes:
             key = recipe.batch_key
             counts[key] = (recipe, counts.get(key, (recipe, 0))[1] + 1)
-        return sum(self._batches_s(recipe, count) for recipe, count in counts.values())
+        to_load = {_loaded(recipe) for recipe, _ in counts.values() if not recipe.upscaler}
+        loading_s = sum(self._loading.get(each[0], 0.0) for each in to_load - {self._last})
+        return loading_s + sum(self._batches_s(recipe, count) for recipe, count in counts.values())
 
     def known_s(self, recipes: Iterable[Recipe]) -> float | None:
         """Return what `estimate_s` does; None where nothing like them was painted yet."""
@@ -60,17 +117,34 @@ class Speeds:
 
     def _batches_s(self, recipe: Recipe, count: int) -> float:
         num_painted = math.ceil(count / recipe.lock_width) * recipe.lock_width
-        return num_painted * pixel_steps(recipe) * self._speed(recipe)
+        speed = self._speed(recipe)
+        pixel_s = speed.once + speed.step * num_steps_run(recipe)
+        return num_painted * recipe.width * recipe.height * pixel_s
 
-    def _speed(self, recipe: Recipe) -> float:
-        known = self._known.copy()
-        wanted = _key(recipe)
-        if wanted in known:
-            return known[wanted]
-        alike = [speed for key, speed in known.items() if key[:2] == wanted[:2]]
-        return max(alike or known.values(), default=_GUESS_S)
+    def _speed(self, recipe: Recipe) -> _Speed:
+        known, wanted = self._known.copy(), _key(recipe)
+        alike = [speed for key, speed in known.items() if key[:2] == wanted[:2] and key != wanted]
+        own = known.get(wanted)
+        if own is None:
+            return max(alike or known.values(), key=_step, default=_Speed(step=_GUESS_S))
+        seen = [speed for speed in alike if not speed.is_bound]
+        if own.is_bound and seen:
+            return min(own, max(seen, key=_step), key=_step)
+        return own
 
 
-def _key(recipe: Recipe) -> tuple[str, str, int, int]:
+_Key = tuple[str, str, int, int]
+_Loaded = tuple[str, str, tuple[str, ...]]
+
+
+def _step(speed: _Speed) -> float:
+    return speed.step
+
+
+def _loaded(recipe: Recipe) -> _Loaded:
+    return recipe.model.id, recipe.dtype, tuple(lora.weights_sha256 for lora in recipe.loras)
+
+
+def _key(recipe: Recipe) -> _Key:
     painter = f"upscaler {recipe.upscaler.id}" if recipe.upscaler else recipe.model.id
     return painter, recipe.arithmetic, recipe.width, recipe.height

@@ -159,7 +159,8 @@ VARIABLES: Final = (
     ),
     Variable(
         "SEEDGRID_MAX_OPEN_PER_ADDRESS",
-        "How many requests of one address may be open at once, streams too.",
+        "How many requests of one address may be open at once, streams too, and how many"
+        " connections may wait for theirs.",
         public="300",
     ),
     Variable(

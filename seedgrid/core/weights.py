@@ -22,6 +22,8 @@ MAX_WEIGHT: Final = 4.0
 _STEP: Final = 1.1
 _MAX_DEPTH: Final = 8
 """Brackets that are deeper are read as brackets: no word needs to count twice over."""
+_MAX_NUMBER: Final = 24
+"""Characters; more than `_NUMBER` can find."""
 _NUMBER: Final = re.compile(r":\s{0,4}+([+-]?\d{0,6}+(?:\.\d{0,6}+)?)\s{0,4}+\Z")
 _CLOSES: Final = {")": "(", "]": "["}
 
@@ -49,7 +51,7 @@ def read_weights(prompt: str) -> Pieces:
             said = ""
         elif sign in ")]" and opened and opened[-1][0] == _CLOSES[sign]:
             _, start = opened.pop()
-            said, weight = _told(said, sign)
+            said, weight = _weighed(said, sign)
             found.append((said, 1.0))
             found[start:] = [(text, own * weight) for text, own in found[start:]]
             said = ""
@@ -68,9 +70,9 @@ def plain_words(prompt: str) -> str:
     return "".join(text for text, _ in read_weights(prompt))
 
 
-def _told(said: str, sign: str) -> tuple[str, float]:
-    """Return what stands in a bracket, and what it counts."""
-    number = _NUMBER.search(said[-24:]) if sign == ")" else None
+def _weighed(said: str, sign: str) -> tuple[str, float]:
+    """Return the words of a bracket, without their number, and what they count."""
+    number = _NUMBER.search(said[-_MAX_NUMBER:]) if sign == ")" else None
     if number is None or not any(each.isdigit() for each in number[1]):
         return said, _STEP if sign == ")" else 1 / _STEP
     return said[: len(said) - len(number[0])], float(number[1])

@@ -22,6 +22,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import torch
+from torch.nn.modules import module
+from torch.overrides import _get_current_function_mode_stack
+from torch.utils._device import DeviceContext
+from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
 from seedgrid.core.errors import DeviceError
 from seedgrid.core.recipe import Determinism
@@ -92,11 +96,25 @@ def _parsed(text: str, *, like: object) -> bool | int | str | None:
 
 
 def in_force() -> dict[str, str]:
-    """Return every switch as it is at this moment; with CUDA, what cuBLAS was started with too."""
+    """Return every switch as it is at this moment; with CUDA, what cuBLAS was started with too.
+
+    And hooks and modes of a script around us, which may change whatever is computed: only if any.
+    """
     states = {switch.name: str(switch.read()).lower() for switch in _switches()}
+    states |= {name: str(count) for name, count in _strangers().items() if count}
     if torch.cuda.is_available():
         states["cublas_workspace"] = os.environ.get(CUBLAS_VARIABLE, "not set")
     return states
+
+
+def _strangers() -> dict[str, int]:
+    """Count what others put between every module, or every operation, and its result."""
+    hooks = (module._global_forward_pre_hooks, module._global_forward_hooks)
+    modes = (*_get_current_function_mode_stack(), *_get_current_dispatch_mode_stack())
+    return {
+        "module_hooks": sum(map(len, hooks)),
+        "torch_modes": sum(not isinstance(mode, DeviceContext) for mode in modes),
+    }
 
 
 def prepare_cublas() -> None:

@@ -79,7 +79,7 @@ class Loaded:
             raise InputError(
                 "scheduler_unknown", field="scheduler", value=recipe.scheduler, choices=choices
             )
-        self.pipeline_for(recipe)
+        self.pipeline_for(recipe)  # Refuses a start that it cannot begin from.
         starts.check_there([recipe.start])
         if family.sampling != "consistency":  # LCM runs them all, whatever the strength.
             check_steps_run(recipe.num_inference_steps, recipe.strength)

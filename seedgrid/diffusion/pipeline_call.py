@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 import torch
+from diffusers import attention_backend
+from diffusers.utils.constants import DIFFUSERS_ATTN_BACKEND
 from PIL import Image, ImageOps
 
 from seedgrid.core.errors import RunCancelled, RunError
@@ -81,7 +83,9 @@ def call_pipeline(
     cells = cells_of(recipes)
     if watch.cancelled:
         raise RunCancelled("run_cancelled")
-    with foreign_errors(_refusal), quiet_diffusers(), arithmetic_of(first):
+    # Whatever a script around us has chosen since: the passport tells how the process was started.
+    attention = attention_backend(DIFFUSERS_ATTN_BACKEND)
+    with foreign_errors(_refusal), quiet_diffusers(), attention, arithmetic_of(first):
         scheduler = make_scheduler(first.scheduler, loaded.scheduler_config)
         last_step = follow(scheduler, first, loaded, watch, num_pictures=len(recipes))
         pipeline = loaded.pipeline_for(first)

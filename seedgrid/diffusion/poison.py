@@ -156,3 +156,9 @@ def tensors_in(value: Any) -> list[torch.Tensor]:
     found: list[torch.Tensor] = []
     mapped(value, found.append)
     return found
+
+
+def is_finite(value: Any) -> bool:
+    """Tell whether all numbers of a value of any nesting are numbers, and finite."""
+    numbers = (tensor for tensor in tensors_in(value) if tensor.is_floating_point())
+    return all(bool(torch.isfinite(tensor).all()) for tensor in numbers)

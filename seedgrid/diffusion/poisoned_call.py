@@ -24,6 +24,7 @@ from seedgrid.diffusion.poison import (
     WILD,
     Batch,
     Kind,
+    is_finite,
     mapped,
     tensors_in,
 )
@@ -123,7 +124,7 @@ class PoisonedCall:
         after = own_numbers(self._batch, given, is_row)
         if not all(map(torch.equal, entered, after)):
             passed.written = after
-        if alone is None and self._witness is None and not _is_finite(passed.left):
+        if alone is None and self._witness is None and not is_finite(passed.left):
             # Are there no numbers when it is alone either?
             alone = self._run(call, self._around(given, is_row))
         self._compare(f"denoiser ({name})", (name, turn), alone)
@@ -219,8 +220,3 @@ class PoisonedCall:
         for mine, theirs in zip(tensors_in(given), tensors_in(bad), strict=True):
             if mine is not theirs and is_row(mine) and mine.is_contiguous():
                 mine.copy_(self._batch.moved(theirs, -slots))
-
-
-def _is_finite(value: Any) -> bool:
-    numbers = (tensor for tensor in tensors_in(value) if tensor.is_floating_point())
-    return all(bool(torch.isfinite(tensor).all()) for tensor in numbers)

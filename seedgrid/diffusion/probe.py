@@ -24,9 +24,10 @@ from typing import Final, Protocol
 
 import torch
 
+from seedgrid.core.errors import RunError
 from seedgrid.core.recipe import Recipe
 from seedgrid.diffusion.backend import Watch
-from seedgrid.diffusion.poison import Batch
+from seedgrid.diffusion.poison import Batch, is_finite
 from seedgrid.diffusion.poisoned_call import PoisonedCall
 from seedgrid.diffusion.probe_findings import Findings, LeakFound
 from seedgrid.diffusion.probe_results import Check, ProbeReport
@@ -73,7 +74,7 @@ def run_probe(
 
     Raises:
         RunCancelled: `watch.cancelled` became true.
-        RunError: A batch could not be computed.
+        RunError: A batch could not be computed, or its picture is none.
     """
     started = time.monotonic()
     checks: list[Check] = []
@@ -128,6 +129,8 @@ def _is_tight(
         painted = compute(_placed([recipe], _company(recipe), batch), poisoned)
         found.require(f"denoiser ({denoiser})")
         own = [batch.own_rows(rows) for rows in painted]
+        if not is_finite(own):
+            raise RunError("picture_nan")  # It is NaN by itself: leaks into it cannot be seen.
         again = ReplayedCall(batch, watch, found, poisoned.record)
         turned = _placed([_stranger(recipe)], [recipe] * (width - 1), batch)
         found.note("picture", batch, own, compute(turned if width > 1 else [recipe], again))

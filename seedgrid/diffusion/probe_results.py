@@ -149,6 +149,8 @@ def report_key(recipe: Recipe, passport: Passport) -> str:
         "guided" if recipe.guidance_scale > 1 else f"guidance {recipe.guidance_scale!r}",
         "negative" if recipe.negative_prompt else "",
         "mixed" if recipe.noise_mix else "",
+        *(["weighed"] if recipe.weights else []),
+        *([] if recipe.prompt else ["no words"]),
         *([f"from a picture at {recipe.strength!r}"] if recipe.start else []),
         *(f"{lora.weights_sha256}*{lora.scale}" for lora in recipe.loras),
         passport.digest,

@@ -17,7 +17,7 @@ import torch
 
 from seedgrid.core.recipe import Recipe
 from seedgrid.diffusion.patch import replaced
-from seedgrid.diffusion.poison import Batch, mapped, tensors_in
+from seedgrid.diffusion.poison import Batch, is_finite, mapped, tensors_in
 from seedgrid.diffusion.watched_parts import Call, Given, called_by, denoisers, fits
 
 
@@ -87,6 +87,11 @@ class Witness:
         self.recipe = cells[slot]
         self.record = Record()
         self._turns: dict[str, int] = {}
+
+    @property
+    def has_numbers(self) -> bool:
+        """Whether it is a picture: whatever leaks into NaN is NaN, which proves nothing."""
+        return all(is_finite(passed.rows) for passed in self.record.passed.values())
 
     @contextmanager
     def watching(self, pipeline: Any) -> Iterator[None]:

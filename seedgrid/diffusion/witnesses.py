@@ -25,12 +25,12 @@ class Witnesses:
     ) -> Iterator[Witness | None]:
         """Give who watches the batch that is painted in the block, or None where nobody needs to.
 
-        What was seen is kept when the block ends well; what was seen of the batch before is not.
+        What was seen of a picture is kept when the block ends well; of the batch before nothing is.
         """
         self._last.clear()
         witness = self._called(recipes, loaded, passport)
         yield witness
-        if witness is not None:
+        if witness is not None and witness.has_numbers:
             self._last[report_key(recipes[0], passport)] = witness
 
     def take(self, recipe: Recipe, passport: Passport) -> Witness | None:

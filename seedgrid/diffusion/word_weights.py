@@ -43,9 +43,9 @@ def weighted_words(pipeline: Any, cells: Sequence[Recipe]) -> Iterator[None]:
 def _weighted(pipeline: Any, embeddings: torch.Tensor, prompts: Sequence[str]) -> torch.Tensor:
     """Weigh the rows of a batch, each by itself."""
     weighted = torch.empty_like(embeddings)  # Laid out in memory as the words of others are.
-    for place, (row, prompt) in enumerate(zip(embeddings, prompts, strict=True)):
+    for number, (row, prompt) in enumerate(zip(embeddings, prompts, strict=True)):
         weights = token_weights(pipeline.tokenizer, read_weights(prompt), len(row))
-        weighted[place] = _weighted_row(row, weights)
+        weighted[number] = _weighted_row(row, weights)
     return weighted
 
 
@@ -67,13 +67,13 @@ def token_weights(tokenizer: Any, pieces: Pieces, num_tokens: int) -> list[float
         num_tokens: Of the embedding; what is longer is cut off, as the pipeline does.
     """
     weights = [1.0] * num_tokens
-    said, place = "", 1
+    said, begin = "", 1
     for text, weight in pieces:
         said += text
         ids = tokenizer(said, truncation=True, max_length=num_tokens).input_ids
         end = len(ids) - 1
-        weights[place:end] = [weight] * max(0, end - place)
-        place = max(place, end)
-        if place == num_tokens - 1:  # What follows is cut off, and reading it takes its square.
+        weights[begin:end] = [weight] * max(0, end - begin)
+        begin = max(begin, end)
+        if begin == num_tokens - 1:  # What follows is cut off, and reading it takes its square.
             break
     return weights

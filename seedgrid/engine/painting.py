@@ -95,7 +95,8 @@ class Painter:
             if run.cancelled:
                 raise RunCancelled("run_cancelled")
             recipe, placement = run.jobs[cells[0]].recipe, run.placement
-            if not self._backend.is_ready(recipe, placement):
+            is_ready, start_s = self._backend.is_ready(recipe, placement), time.monotonic()
+            if not is_ready:
                 run.announce(Loading(model=recipe.model.id))
                 self._pulse.beat(is_loading=True)
             try:
@@ -106,6 +107,8 @@ class Painter:
                 ease(run, cells, error)
                 continue
             self._pulse.beat()
+            if not is_ready:
+                self._speeds.note_loading(recipe, time.monotonic() - start_s)
             return passport
 
     def _loads(self, run: Run, recipe: Recipe, num_bytes: int, total: int) -> None:
@@ -142,7 +145,7 @@ class Painter:
             num_returned, start_s = self._lost.num_returned, time.monotonic()
             pictures = self._backend.paint(recipes, run.placement, watch)
             self._pulse.beat()
-            self._speeds.note(recipes[0], time.monotonic() - start_s)
+            self._speeds.note(recipes[0], time.monotonic() - start_s, watch.step_s)
             # A thread that came back meanwhile put its own switches in place of this batch's.
             if num_returned == self._lost.num_returned:
                 return pictures

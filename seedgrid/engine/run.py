@@ -17,7 +17,7 @@ from seedgrid.core.entry import Entry
 from seedgrid.core.errors import RunCancelled, SeedGridError
 from seedgrid.core.events import Cancelled, Done, Eased, Event, Failed, Finished, Missed, Queued
 from seedgrid.core.notices import Notice
-from seedgrid.core.picture import new_id
+from seedgrid.core.picture import Lineage, new_id
 from seedgrid.core.plan import Job
 from seedgrid.core.recipe import Recipe
 from seedgrid.diffusion.backend import Placement
@@ -78,6 +78,11 @@ class Run:
 
     def __repr__(self) -> str:
         return f"Run({self.id[:8]}, {len(self.jobs)} jobs, {self.state})"
+
+    @property
+    def lineage(self) -> Lineage:
+        """That of the first job; work, round and parent are those of all of them."""
+        return self.jobs[0].lineage
 
     @property
     def state(self) -> State:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 from seedgrid.core.errors import RunCancelled
@@ -23,6 +24,16 @@ class BatchWatch:
         self._pulse = pulse
         self._has_previews = has_previews
         self._last = Step(cells=cells, number=0, total=0)
+        self._first_seen: tuple[int, float] | None = None
+        self._last_seen_s = 0.0
+
+    @property
+    def step_s(self) -> float | None:
+        """How long a step took, in seconds; None before two of them are done."""
+        if self._first_seen is None or self._last.number <= self._first_seen[0]:
+            return None
+        number, seen_s = self._first_seen
+        return (self._last_seen_s - seen_s) / (self._last.number - number)
 
     @property
     def cancelled(self) -> bool:
@@ -40,6 +51,8 @@ class BatchWatch:
         self._live()
         shown = previews() if self._has_previews else ()
         self._last = Step(cells=self._cells, number=number, total=total, previews=shown)
+        self._last_seen_s = time.monotonic()
+        self._first_seen = self._first_seen or (number, self._last_seen_s)
         self._run.announce(self._last)
 
     def tile(self, number: int, total: int) -> None:
@@ -51,6 +64,7 @@ class BatchWatch:
     def freed(self) -> None:
         """Announce that the batch begins anew, with all memory that can be had."""
         self._live()
+        self._first_seen = None
         self._run.announce(Eased(notice=Notice("memory_freed")))
 
     def _live(self) -> None:

@@ -29,6 +29,7 @@ from seedgrid.formats import png
 from seedgrid.locales import ENGLISH
 from seedgrid.storage.files import open_atomically
 
+_PARTS: Final = re.compile(r"\s+|\S+")
 _PAGE_RATIO: Final = math.sqrt(2)
 _PDF_DPI: Final = 144
 _MAX_TITLE: Final = 200
@@ -166,8 +167,9 @@ def _open(path: Path) -> Image.Image | None:
 
 def _common_words(entries: Sequence[Entry]) -> str:
     prompts = [entry.recipe.prompt for entry in entries]
-    # Words and the spaces between them in turn.
-    columns = zip(*(re.split(r"(\s+)", prompt) for prompt in prompts), strict=False)
+    # Words and the spaces between them in turn, no further than they are the same.
+    parts = [(found[0] for found in _PARTS.finditer(prompt)) for prompt in prompts]
+    columns = zip(*parts, strict=False)
     common = "".join(column[0] for column in takewhile(lambda words: len(set(words)) == 1, columns))
     # The last shared word may end in a comma in one prompt only.
     return common.strip(" ,;.") or prompts[0]

@@ -208,8 +208,13 @@ def wrap(text: str, size_px: int, width_px: int, num_lines: int) -> list[str]:
 
 
 def _fitting(text: str, font: Font, width_px: int) -> int:
-    """Return how many letters from the beginning fit; at least one."""
-    low, high = 1, len(text)
+    """Return how many letters from the beginning fit; at least one.
+
+    Only about as much of a text is measured as fits, however long it is.
+    """
+    low, high = 1, 1
+    while high < len(text) and font.getlength(text[:high]) <= width_px:
+        low, high = high, min(2 * high, len(text))
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (

@@ -13,7 +13,7 @@ from typing import Final
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError
-from seedgrid.core.filenames import picture_filename, unlike_each_other
+from seedgrid.core.filenames import picture_filename, unique_names
 
 DATE: Final = (2026, 1, 1, 0, 0, 0)
 """Of all members: a fixed one makes equal archives equal files."""
@@ -25,7 +25,7 @@ def packed_pictures(entries: Sequence[Entry]) -> Iterator[bytes]:
     there = [entry for entry in entries if entry.path.is_file()]
     if not there:
         raise InputError("export_nothing", field="picture")
-    names = unlike_each_other(picture_filename(e.recipe.prompt, e.recipe.seed) for e in there)
+    names = unique_names(picture_filename(e.recipe.prompt, e.recipe.seed) for e in there)
     pieces = _Pieces()
     # PNGs are compressed already. But a stored member that comes in pieces has no length in its
     # header, and some readers stop there; deflated at level 0, which all read, it says its end.

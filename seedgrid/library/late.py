@@ -34,6 +34,9 @@ class LateLibrary(Library):
             it raises keeps it from that.
         on_add: Told of every picture that was added, and of the bytes that came in.
         on_delete: Told of every picture that was deleted, and of the bytes that are left.
+
+    Attributes:
+        asked_from: The address from which it was last asked for; empty where nobody says.
     """
 
     def __init__(
@@ -48,6 +51,7 @@ class LateLibrary(Library):
         LibraryReader.__init__(self, empty._storage)
         self.folder = folder
         self.notices = ()
+        self.asked_from = ""
         self._just_added = {}
         self._empty = empty
         self._on_grow = on_grow

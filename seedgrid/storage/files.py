@@ -14,6 +14,7 @@ import errno
 import os
 import secrets
 import shutil
+import threading
 from collections.abc import Iterator
 from functools import partial
 from itertools import takewhile
@@ -21,6 +22,9 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from seedgrid.core.errors import LibraryError
+
+DELETING: Final = "seedgrid-delete"
+"""What threads are called that delete what `delete_aside` put aside."""
 
 RESERVE_BYTES: Final = 250_000
 """For what is written beside the pictures: the database's journal, folders, marks."""
@@ -140,3 +144,18 @@ def refusals(path: Path) -> Iterator[None]:
             raise LibraryError("folder_read_only", value=str(path.parent)) from error
         reason = error.strerror or str(error)
         raise LibraryError("folder_refuses", value=str(path), reason=reason) from error
+
+
+def delete_aside(folder: Path) -> None:
+    """Have a folder gone at once, and what was in it deleted by a thread of its own.
+
+    Thousands of files take a second, for which nobody else's click has to wait.
+    """
+    aside = folder.with_name(f"gone-{secrets.token_hex(16)}")
+    try:
+        folder.rename(aside)
+    except OSError:  # It is not there, or Windows has a file in it open.
+        shutil.rmtree(folder, ignore_errors=True)
+        return
+    deleting = partial(shutil.rmtree, aside, ignore_errors=True)
+    threading.Thread(target=deleting, name=DELETING, daemon=True).start()

@@ -78,7 +78,7 @@ class Looking(Starting):
         recorder = _Recorder(watch or Unwatched())
         placement = replace(self.engine.placement, previews=True)
         return self.engine.borrow(
-            lambda backend: _paint(
+            lambda backend: _paint_film(
                 backend, entry.recipe, placement, recorder, wanted=entry.pixels_sha256
             ),
             owner=owner,
@@ -91,7 +91,7 @@ class Looking(Starting):
         return self.engine.known_s([self.find(picture).recipe])
 
 
-def _paint(
+def _paint_film(
     backend: Backend, recipe: Recipe, placement: Placement, recorder: _Recorder, *, wanted: str
 ) -> Film:
     from seedgrid.export.film import Film
@@ -121,7 +121,7 @@ class _Recorder:
         self._watch.noise(previews)
 
     def step(self, number: int, total: int, previews: PreviewMaker) -> None:
-        """Keep a step; of very many every so-manieth."""
+        """Keep a step; of very many only each n-th, so that about `MAX_FRAMES` are kept."""
         every = -(-total // MAX_FRAMES)
         if number % every == 0 or number == total:
             self.seen += previews()[:1]

@@ -111,7 +111,7 @@ def judge(claim: Claim, pixels: Outcome, painted: Painted) -> Verdict:
         reasons = (
             *(() if is_portable else passport_differences(claim.passport, painted.passport)),
             *reasons,
-            *_place(comparison),
+            *_where(comparison),
             *([Reason("fragile")] if painted.is_fragile else []),
         )
     return Verdict(
@@ -189,14 +189,14 @@ def _excused(
             share=f"{rounding.MAX_SHARE:.0%}",
         )
         return ("close" if is_rounding else "drifted"), (said,)
-    if rounding.of_weight(name for name, _ in differing):
+    if rounding.that_may_matter(name for name, _ in differing):
         return "drifted", ()
-    if unknown := rounding.of_weight(unknown_fields(then, now)):
+    if unknown := rounding.that_may_matter(unknown_fields(then, now)):
         return "drifted", (Reason("passport_unknown", names=in_words(unknown)),)
     return "altered", (Reason("same_passport"),)
 
 
-def _place(comparison: Comparison | None) -> Sequence[Reason]:
+def _where(comparison: Comparison | None) -> Sequence[Reason]:
     if comparison is None or comparison.where is None:
         return ()
     where = asdict(comparison.where)

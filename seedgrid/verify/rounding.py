@@ -19,7 +19,9 @@ MAX_DIFFERENCE: Final = 2
 MAX_SHARE: Final = 0.01
 """Of the pixels; several times the largest that was seen in float32, 0.002."""
 
-_VERSION: Final = re.compile(r"\d++\.\d++[\w.+-]*+")
+
+def _is_like(pattern: re.Pattern[str]) -> Callable[[str], bool]:
+    return lambda value: pattern.fullmatch(value) is not None
 
 
 def _is_one_of(*values: str) -> Callable[[str], bool]:
@@ -30,17 +32,19 @@ def _is_text(value: str) -> bool:
     return bool(value.strip()) and value.isprintable() and len(value) <= 200
 
 
-_EXPLAINING: Final[dict[str, Callable[[str], bool]]] = {
-    "torch": lambda value: bool(_VERSION.fullmatch(value)),
-    "diffusers": lambda value: bool(_VERSION.fullmatch(value)),
-    "transformers": lambda value: bool(_VERSION.fullmatch(value)),
-    "peft": lambda value: bool(_VERSION.fullmatch(value)),
-    "spandrel": lambda value: bool(_VERSION.fullmatch(value)),
-    "device": lambda value: bool(re.fullmatch(r"(cpu|cuda|xpu|mps)(:\d+)?", value)),
+_is_version = _is_like(re.compile(r"\d++\.\d++[\w.+-]*+"))
+
+_ROUNDING: Final[dict[str, Callable[[str], bool]]] = {
+    "torch": _is_version,
+    "diffusers": _is_version,
+    "transformers": _is_version,
+    "peft": _is_version,
+    "spandrel": _is_version,
+    "device": _is_like(re.compile(r"(cpu|cuda|xpu|mps)(:\d+)?")),
     "device_name": _is_text,
     "driver": _is_text,
-    "cpu_capability": lambda value: bool(re.fullmatch(r"[A-Z0-9_ ]{3,20}", value)),
-    "instruction_limits": lambda value: bool(re.fullmatch(r"[A-Za-z0-9_, ]{1,60}", value)),
+    "cpu_capability": _is_like(re.compile(r"[A-Z0-9_ ]{3,20}")),
+    "instruction_limits": _is_like(re.compile(r"[A-Za-z0-9_, ]{1,60}")),
     "threads": lambda value: value.isdigit() and 0 < int(value) <= 4096,
     "precision": _is_one_of(
         "none", "ieee", "tf32", "bf16", "highest", "high", "medium", "true", "false"
@@ -53,7 +57,7 @@ _EXPLAINING: Final[dict[str, Callable[[str], bool]]] = {
 }
 """Fields of the passport of which another value rounds otherwise, and what values there are."""
 
-_EXCUSING: Final = frozenset({"seedgrid", "offload", "determinism"})
+_UNKNOWN_EFFECT: Final = frozenset({"seedgrid", "offload", "determinism"})
 """Fields of which another value may change anything: nobody is blamed, and nothing is close."""
 
 
@@ -62,17 +66,17 @@ def explaining(values: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     return tuple(
         name
         for name, value in values
-        if (is_known := _EXPLAINING.get(name, _EXPLAINING.get(name.partition(".")[0])))
+        if (is_known := _ROUNDING.get(name, _ROUNDING.get(name.partition(".")[0])))
         and is_known(value)
     )
 
 
-def of_weight(names: Iterable[str]) -> tuple[str, ...]:
-    """Return those of some fields for which a picture may differ at all."""
+def that_may_matter(names: Iterable[str]) -> tuple[str, ...]:
+    """Return those of some fields that may change a picture, be it by rounding or otherwise."""
     return tuple(
         name
         for name in names
-        if (field := name.partition(".")[0]) in _EXPLAINING or field in _EXCUSING
+        if (field := name.partition(".")[0]) in _ROUNDING or field in _UNKNOWN_EFFECT
     )
 
 

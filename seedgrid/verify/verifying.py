@@ -6,9 +6,11 @@ It touches the backend, so it belongs on the thread that owns it.
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 
@@ -22,6 +24,8 @@ from seedgrid.verify.claim import Claim, read_claim
 from seedgrid.verify.judging import Painted, Verdict, impossible, judge
 from seedgrid.verify.reasons import Reason, passport_changes
 from seedgrid.verify.restoring import limits_of
+
+_THREADS_A_CORE: Final = 16
 
 logger = logging.getLogger(__name__)
 
@@ -77,7 +81,7 @@ def _verify_batch(
     batch: Sequence[Claim], backend: Backend, watch: Watch, device: str | None
 ) -> list[Verdict]:
     try:
-        placement = placement_of(batch[0].passport, device=device)
+        placement = _bearable(placement_of(batch[0].passport, device=device))
         painted = _paint(batch, backend, placement, watch)
         if not _all_reproduce(batch, painted):
             painted = _doubted(painted, batch[0].recipe, backend, placement, watch)
@@ -91,6 +95,15 @@ def _verify_batch(
         if not isinstance(error, SeedGridError):
             logger.exception("a picture could not be verified")
         return [impossible(batch[0].name, _as_ours(error))]
+
+
+def _bearable(placement: Placement) -> Placement:
+    """Restore no number of threads at which this machine would stand still: anybody can write one.
+
+    The number is a difference then, and is said.
+    """
+    most = _THREADS_A_CORE * (os.cpu_count() or 1)
+    return replace(placement, threads=None) if (placement.threads or 0) > most else placement
 
 
 def _as_ours(error: Exception) -> SeedGridError:

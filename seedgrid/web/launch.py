@@ -40,6 +40,7 @@ with quickly():
     from seedgrid.web.components.theme import make_theme
     from seedgrid.web.page import Answers, build_app, make_answers, make_i18n
     from seedgrid.web.server import app
+    from seedgrid.web.server.connections import bound_waiting
     from seedgrid.web.server.sessions import NUM_KEPT, keep_no_sessions
     from seedgrid.web.state.visitor_libraries import VisitorLibraries
 
@@ -106,6 +107,7 @@ def serve(demo: gr.Blocks, **options: Any) -> None:  # noqa: ANN401 (as `Blocks.
     """Serve a page in the background, with what `launch_options` says and more."""
     demo.launch(prevent_thread_lock=True, state_session_capacity=NUM_KEPT, **options)
     keep_no_sessions(demo)
+    bound_waiting(demo.server, bounds.count("SEEDGRID_MAX_OPEN_PER_ADDRESS"))
 
 
 def wait_until_stopped(demo: gr.Blocks, studio: Studio) -> None:
@@ -165,7 +167,10 @@ def find_port(host: str, port: int) -> int:
 
 
 def _bound(host: str, port: int) -> int:
-    """Listen on a port for a moment and return it: of the host, and of the one Gradio tries too."""
+    """Listen on a port for a moment, and return it.
+
+    Gradio looks for a free port at 127.0.0.1 whatever the host, so it must be free there too.
+    """
     family, kind, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     with socket.socket(family, kind) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -243,14 +248,14 @@ def _lent(installed: Backend) -> Backend:
     return AwayBackend(ZeroGpu(), installed)
 
 
-def _spread(cards: Backend, cluster: str) -> Backend:
+def _spread(installed: Backend, cluster: str) -> Backend:
     """Return what paints on a cluster, after connecting to it."""
     from seedgrid.diffusion.away import ray_node
 
     say(f"The cluster is at ray://{ray_node.connect(cluster)}")
     from seedgrid.diffusion.away.ray_cluster import RayCluster
 
-    return RayCluster(cards, DeferredBackend)
+    return RayCluster(installed, DeferredBackend)
 
 
 def _make_studio(

@@ -102,8 +102,9 @@ def _wire_drop(view: View, actions: LibraryActions, file_work: FileWork) -> None
     async def on_drop(kept: object, files: list[str] | None, request: gr.Request) -> Updates:
         named, most = files or [], file_work.bounds.dropped
         try:
+            address = address_of(request)
             update, filled = await file_work.do(
-                address_of(request), lambda: actions.on_drop(named, kept, most)
+                address, lambda: actions.on_drop(named, kept, most, address)
             )
         except SeedGridError as error:
             for file in named:

@@ -76,12 +76,14 @@ def _labels(locale: Locale) -> dict[str, str]:
 
 
 def _by_key(words: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]]:
-    """Turn sentences by language and key into those by key and language."""
-    texts: dict[str, dict[str, str]] = {}
-    for language, sentences in words.items():
-        for key, sentence in sentences.items():
-            texts.setdefault(key, {})[language] = sentence
-    return texts
+    """Turn sentences by language and key into those by key and language.
+
+    A file of somebody's own may still have words that no release says any more.
+    """
+    return {
+        key: {language: said[key] for language, said in words.items() if key in said}
+        for key in words[ENGLISH]
+    }
 
 
 def _of_page(locale: Locale) -> Mapping[str, str]:

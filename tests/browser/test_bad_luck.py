@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 from pathlib import Path
 
 from PIL import Image
 from playwright.sync_api import Page, expect
-from serving import serve
+from serving import serve_process
 from steps import OpenPage, cell, generate, prompt, status
 
 
 def test_a_folder_that_refuses_is_made_again_or_another_one_is_taken(
     open_page: OpenPage, tmp_path: Path
 ) -> None:
-    """On the page, by a click or a name; then everything goes on."""
+    """On the page, by a click or a name; then everything goes on, until the server goes.
+
+    What asks it by ways of its own, as a slideshow does, says so like any other click.
+    """
     folder = tmp_path / "library"
-    with serve(folder) as address:
+    with serve_process(folder) as (address, process):
         page = open_page(at=address, loses_server=True)
         generate(page)
         shutil.rmtree(folder)
@@ -36,18 +41,27 @@ def test_a_folder_that_refuses_is_made_again_or_another_one_is_taken(
         expect(status(page)).to_contain_text(f"kept in {tmp_path / 'elsewhere'}")
         generate(page)
         assert list((tmp_path / "elsewhere").rglob("*.png"))
+        cell(page, 1).click()
+        page.click("#sg-export summary")
+        os.kill(process, signal.SIGKILL)
+        page.click("[data-look='slides']")
+        expect(page.locator("#sg-away")).to_be_visible()
 
 
-def test_what_is_too_large_is_never_sent(page: Page, tmp_path: Path) -> None:
-    """It is refused at once, with its size and the limit."""
+def test_what_cannot_be_taken_in_is_never_sent(page: Page, tmp_path: Path) -> None:
+    """It is refused at once in our own words: another kind of file, and a size above the limit."""
     generate(page)  # what a page says as it opens would come after
     sent: list[str] = []
     page.on("request", lambda request: sent.append(request.url))
     large = tmp_path / "large.png"
     with large.open("wb") as file:
         file.truncate(243 * 2**20)
-    page.set_input_files("#sg-drop input[type=file]", large)
     alert = page.locator("#sg-drop [role=alert]")
+    (tmp_path / "notes.txt").write_text("no picture")
+    page.set_input_files("#sg-drop input[type=file]", tmp_path / "notes.txt")
+    expect(alert).to_contain_text("notes.txt cannot be read here, only .png, ")
+    expect(page.locator(".toast-wrap")).to_be_hidden()
+    page.set_input_files("#sg-drop input[type=file]", large)
     expect(alert).to_contain_text("243 MB")
     expect(alert).to_contain_text("64 MB")
     assert not [url for url in sent if "upload" in url]

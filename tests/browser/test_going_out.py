@@ -44,10 +44,15 @@ def test_everything_is_done_in_the_large_view(page: Page) -> None:
     expect(page.locator(f"{CELLS}[aria-selected='true']")).to_have_count(0)
     page.click(f"{ZOOM} [data-tool='pick']")
     expect(cell(page, 2)).to_have_attribute("aria-selected", "true")
-    page.click(f"{ZOOM} [data-tool='favourite']")
-    expect(page.locator(f"{ZOOM} [data-tool='favourite']")).to_have_attribute(
-        "aria-pressed", "true"
-    )
+    favourite = page.locator(f"{ZOOM} [data-tool='favourite']")
+    favourite.click()
+    expect(favourite).to_have_attribute("aria-pressed", "true")
+    page.keyboard.press("ArrowRight")
+    expect(favourite).to_have_attribute("aria-pressed", "false")
+    page.keyboard.press("f")  # means the picture that one sees, not the one that is picked
+    expect(favourite).to_have_attribute("aria-pressed", "true")
+    page.keyboard.press("ArrowLeft")
+    expect(favourite).to_have_attribute("aria-pressed", "true")
     with page.expect_download() as download:
         page.click(f"{ZOOM} [data-tool='save']")
     assert download.value.suggested_filename == "a-cafe-artsy-seed-2.png"
@@ -108,6 +113,8 @@ def test_a_tree_is_looked_at(page: Page) -> None:
     expect(play).to_have_text("Pause")
     page.keyboard.press("ArrowLeft")
     expect(play).to_have_text("Play")
+    page.keyboard.press("r")  # refines nothing behind it
+    expect(slides).to_be_visible()
     page.keyboard.press("Escape")
     expect(slides).to_have_count(0)
     tree = page.locator("#sg-export a[href*='/tree/']").evaluate("link => link.href")

@@ -41,11 +41,24 @@ def taken_from_torch() -> Iterator[None]:
 
 
 def spread(work: Callable[[Piece], Result], pieces: Sequence[Piece]) -> list[Result]:
-    """Return what the work makes of each piece, in order; as many at a time as were taken."""
+    """Return what the work makes of each piece, in order; as many at a time as were taken.
+
+    The calling thread works, too: to wake another one costs as much as a small piece. The others
+    begin with the second piece, this one takes the first, then what is left from the end.
+    """
     count = _taken.get()
     if count == 1 or len(pieces) == 1:
         return [work(piece) for piece in pieces]
-    return list(_threads(count).map(work, pieces))
+    others = [_threads(count - 1).submit(work, piece) for piece in pieces[1:]]
+    token = _taken.set(1)
+    try:
+        first, last = work(pieces[0]), list[Result]()
+        while others and others[-1].cancel():
+            others.pop()
+            last.insert(0, work(pieces[len(others) + 1]))
+        return [first, *(other.result() for other in others), *last]
+    finally:
+        _taken.reset(token)
 
 
 def cuts(length: int, most: int, least: int = 1) -> list[slice]:

@@ -33,13 +33,11 @@ class Arrival(Value):
 def read_arrival(said: object) -> Arrival:
     """Read what the browser says of its address: JSON or an object; nothing if it is not ours."""
     try:
-        return Arrival.model_validate_json(said) if isinstance(said, str) else _checked(said)
+        if isinstance(said, str):
+            return Arrival.model_validate_json(said)
+        return Arrival.model_validate(said or {})
     except ValidationError:
         return Arrival()
-
-
-def _checked(said: object) -> Arrival:
-    return Arrival.model_validate(said or {})
 
 
 def find_place(here: Snapshot, place: str) -> Snapshot | None:
@@ -55,18 +53,20 @@ def find_place(here: Snapshot, place: str) -> Snapshot | None:
         return here.moved(work=lineage.work_id, round=lineage.round_id, picked=entry.id)
     if place == here.state.round and (here.round or here.is_forming):
         return here
-    if here.run is not None and here.run.jobs[0].lineage.round_id == place:
-        lineage = here.run.jobs[0].lineage
+    if here.run is not None and here.run.lineage.round_id == place:
+        lineage = here.run.lineage
         return here.moved(work=lineage.work_id, round=place, picked=lineage.parent_id)
     entries = here.library.round(place)
     if not entries:
         return None
-    moved = here.moved(work=entries[0].lineage.work_id, round=place, picked=None)
-    wanted = moved.round
-    return moved.moved(picked=picked_of(wanted, moved.rounds)) if wanted else moved
+    there = here.moved(work=entries[0].lineage.work_id, round=place, picked=None)
+    return there.moved(picked=pick_of(there.round, there.rounds)) if there.round else there
 
 
-def picked_of(wanted: Round, rounds: tuple[Round, ...]) -> str | None:
-    """Return what is picked when one comes to a round: what was gone on from, or its parent."""
-    parents = [each.parent_id for each in rounds if each.parent_round_id == wanted.id]
-    return parents[-1] if parents else wanted.parent_id
+def pick_of(shown: Round, rounds: tuple[Round, ...]) -> str | None:
+    """Return what is picked when one comes to a round.
+
+    The last of its pictures that was refined; where none was, the picture that it refines.
+    """
+    refined = [each.parent_id for each in rounds if each.parent_round_id == shown.id]
+    return refined[-1] if refined else shown.parent_id

@@ -142,10 +142,10 @@ class LibraryActions:
         return None
 
     def on_drop(
-        self, files: Sequence[str], kept: object, most: int | None = None
+        self, files: Sequence[str], kept: object, most: int | None = None, address: str = ""
     ) -> tuple[PageUpdate, Filled]:
         """Take in dropped files: ours are kept and opened, others fill in the fields."""
-        here = self._look(kept)
+        here = self._look(kept, address)
         try:
             taken = [
                 _known_by_pixels(each, here.library)
@@ -205,8 +205,8 @@ class LibraryActions:
         status = stage.complain(here.state.move().epoch, error, field="drop")
         return PageUpdate(), Filled(status=status)
 
-    def _look(self, kept: object) -> Snapshot:
-        return self._snapshots.of(read_page_state(kept))
+    def _look(self, kept: object, address: str = "") -> Snapshot:
+        return self._snapshots.of(read_page_state(kept), address)
 
     def _filled(self, imported: Imported, state: PageState) -> Filled:
         fitting = fit(imported, self._studio.card())

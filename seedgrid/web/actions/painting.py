@@ -18,7 +18,7 @@ from seedgrid.core.request import Request
 from seedgrid.engine import Run
 from seedgrid.formats.links import read_link
 from seedgrid.studio import RunOptions, Studio
-from seedgrid.web.actions.arrivals import find_place, picked_of, read_arrival
+from seedgrid.web.actions.arrivals import find_place, pick_of, read_arrival
 from seedgrid.web.actions.following import Following
 from seedgrid.web.actions.form import (
     FormPayload,
@@ -57,7 +57,7 @@ class Handlers(Following):
     def on_load(self, kept: object, said: object = None, address: str = "") -> PageUpdate:
         """Open the page at its address, or where this browser left it."""
         arrival = read_arrival(said)
-        here = self._snapshots.of(read_page_state(kept).move())
+        here = self._snapshots.of(read_page_state(kept).move(), address)
         found = find_place(here, arrival.place) if arrival.place else None
         if found is not None:
             return found.show()
@@ -95,7 +95,7 @@ class Handlers(Following):
     @says_what_hinders
     def on_generate(self, asked: FormPayload, kept: object, address: str = "") -> PageUpdate:
         """Start a new work: one prompt or several, each on every seed."""
-        here = self._look(kept)
+        here = self._look(kept, address)
 
         def start() -> Run:
             request = read_request(asked)
@@ -132,7 +132,7 @@ class Handlers(Following):
     @says_what_hinders
     def on_again(self, kept: object, address: str = "") -> PageUpdate:
         """Make the round on the stage once more, though the library remembers its pictures."""
-        here = self._look(kept)
+        here = self._look(kept, address)
 
         def start() -> Run | None:
             if here.round is None:
@@ -164,13 +164,13 @@ class Handlers(Following):
         here = self._look(kept)
         wanted = next((each for each in here.rounds if each.id == round_id), None)
         if wanted is None and here.run is not None:
-            lineage = here.run.jobs[0].lineage
+            lineage = here.run.lineage
             if lineage.round_id != round_id:
                 return PageUpdate()
             return here.moved(round=lineage.round_id, picked=lineage.parent_id).show()
         if wanted is None:
             return PageUpdate()
-        return here.moved(round=wanted.id, picked=picked_of(wanted, here.rounds)).show()
+        return here.moved(round=wanted.id, picked=pick_of(wanted, here.rounds)).show()
 
     @says_what_hinders
     def on_back(self, kept: object) -> PageUpdate:
@@ -211,8 +211,8 @@ class Handlers(Following):
         except SeedGridError as error:
             return PageUpdate(status=stage.complain(state.epoch, error))
 
-    def _look(self, kept: object) -> Snapshot:
-        return self._snapshots.of(read_page_state(kept))
+    def _look(self, kept: object, address: str = "") -> Snapshot:
+        return self._snapshots.of(read_page_state(kept), address)
 
     def _start_from_pick(
         self,
@@ -222,7 +222,7 @@ class Handlers(Following):
         start: Callable[..., Run],
     ) -> PageUpdate:
         """Start a round that goes on from the picked picture, if there is one."""
-        here = self._look(kept)
+        here = self._look(kept, address)
 
         def start_round() -> Run | None:
             picked, options = here.picked(), self._options(here, varied, address)

@@ -33,18 +33,24 @@ def place(
     is_asked: bool,
     upscalers: Sequence[str] = (),
 ) -> Json:
-    """Say where a browser is."""
-    here = state.to_browser()
-    said = {"fields": fields, "address": ringed or state.round, "asked": is_asked}
-    return (
-        here
-        | said
-        | {
-            "offers": list(card.offers if card else ()),
-            "enlarges": card is None or card.enlarges,
-            "upscalers": list(upscalers),
-        }
-    )
+    """Say where a browser is.
+
+    Args:
+        state: Where it is.
+        fields: What its fields show there; None where they stay as they are.
+        card: Of the model there; None where it is not here any more.
+        ringed: The picture on the stage that is picked.
+        is_asked: Whether it is the answer to a click of this browser.
+        upscalers: What could enlarge its pictures.
+    """
+    return state.to_browser() | {
+        "fields": fields,
+        "address": ringed or state.round,
+        "asked": is_asked,
+        "offers": list(card.offers if card else ()),
+        "enlarges": card is None or card.enlarges,
+        "upscalers": list(upscalers),
+    }
 
 
 def fields_of(

@@ -42,7 +42,7 @@ def rail(
     ]
     changed = {each.id: [(e.recipe, e.lineage.change) for e in each.entries] for each in rounds}
     if forming is not None:
-        id_ = forming.jobs[0].lineage.round_id
+        id_ = forming.lineage.round_id
         if id_ not in changed:
             shown.append(_forming_round(forming, rounds))
         # All that it will show: its name shall not change as its pictures come.
@@ -78,16 +78,15 @@ def _named(shown: Sequence[Json], changed: dict[str, list[Change]]) -> list[Json
 
 def _forming_round(run: Run, rounds: Sequence[Round]) -> Json:
     """A round without a finished picture, at the end of the rail: it can be gone to already."""
-    first = run.jobs[0]
-    parent_id = first.lineage.parent_id
+    parent_id = run.lineage.parent_id
     parent = next((r for r in rounds if parent_id in {e.id for e in r.entries}), None)
     is_branch = parent is not None and any(r.parent_round_id == parent.id for r in rounds)
     new_lane = max((each.lane for each in rounds), default=-1) + 1
     return {
-        "id": first.lineage.round_id,
+        "id": run.lineage.round_id,
         "parent": parent.id if parent else None,
         "from": parent_id,
         "lane": parent.lane if parent and not is_branch else new_lane,
-        "words": first.recipe.words,
+        "words": run.jobs[0].recipe.words,
         "cells": [{"id": None, "picked": False} for _ in run.jobs],
     }

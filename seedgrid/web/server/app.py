@@ -92,10 +92,11 @@ def routes(
         return Response(data, media_type="image/jpeg", headers=FOREVER | HARMLESS)
 
     def opening(request: Request) -> Response:
-        files, number = opening_files(), request.path_params["number"]
-        if not 1 <= number <= len(files):
+        names = {str(number): file for number, file in enumerate(opening_files(), 1)}
+        file = names.get(request.path_params["number"])
+        if file is None:
             return _no_picture()
-        data = _thumb(files[number - 1], _OPENING_PX)
+        data = _thumb(file, _OPENING_PX)
         return Response(data, media_type="image/jpeg", headers=HARMLESS)
 
     def asset(request: Request) -> Response:
@@ -109,7 +110,7 @@ def routes(
         Route("/seedgrid/follow", follow_route(follow), methods=["POST"]),
         *download_routes(libraries, file_work),
         *looking_routes(studio, libraries, file_work),
-        Route("/seedgrid/opening/{number:int}.jpg", opening),
+        Route("/seedgrid/opening/{number}.jpg", opening),
         Route("/seedgrid/pictures/{id}.png", picture),
         Route("/seedgrid/thumbs/{id}.jpg", thumb),
         later_route(),

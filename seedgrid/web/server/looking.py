@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from seedgrid.core.errors import SeedGridError
+from seedgrid.core.errors import RunError, SeedGridError
 from seedgrid.core.picture import PictureId
 from seedgrid.core.recipe import Value
 from seedgrid.export.film import SUFFIXES, write_film
@@ -26,7 +26,7 @@ from seedgrid.studio import Studio
 from seedgrid.web.serializers import pictures
 from seedgrid.web.server.downloads import answered, language_of, written
 from seedgrid.web.server.file_work import FileWork, Holding
-from seedgrid.web.server.waiting import StepWatch, asker, steps_of
+from seedgrid.web.server.waiting import StepWatch, asker, network_of, steps_of
 from seedgrid.web.state.visitor_libraries import Libraries
 
 if TYPE_CHECKING:
@@ -58,9 +58,17 @@ def looking_routes(studio: Studio, libraries: Libraries, file_work: FileWork) ->
             partial(_drawn, language=language_of(request)),
         )
 
-    def slides(request: Request) -> Response:
-        entries = libraries.family(request.path_params["id"], scope="work")[:MAX_PICTURES]
-        return JSONResponse([pictures.slide(entry) for entry in entries if not entry.lost])
+    async def slides(request: Request) -> Response:
+        wanted, address = request.path_params["id"], network_of(_host(request))
+
+        def listed() -> Response:
+            entries = libraries.family(wanted, scope="work")[:MAX_PICTURES]
+            return JSONResponse([pictures.slide(entry) for entry in entries if not entry.lost])
+
+        try:
+            return await file_work.do(address, listed)
+        except RunError as error:
+            return PlainTextResponse(str(error), status_code=429)
 
     def cost(request: Request) -> Response:
         """Say before the click what a film would cost."""
@@ -91,9 +99,8 @@ def looking_routes(studio: Studio, libraries: Libraries, file_work: FileWork) ->
 async def _filmed(studio: Studio, entry: Entry, kind: str, request: Request) -> Response:
     """Paint it again; whoever goes away before the end stops it."""
     watch = StepWatch()
-    host = request.client.host if request.client else None
     try:
-        future = studio.start_film(entry, watch, **asker("film", None, host))
+        future = studio.start_film(entry, watch, **asker("film", None, _host(request)))
         async with aclosing(steps_of(future, watch)) as steps:
             async for _ in steps:
                 if await request.is_disconnected():
@@ -108,6 +115,10 @@ async def _filmed(studio: Studio, entry: Entry, kind: str, request: Request) -> 
         answer = await to_thread.run_sync(written, name, partial(write_film, film), kept)
         answer.headers["X-SeedGrid-Same"] = str(film.is_same).lower()
         return Holding(answer, kept.pop_all())
+
+
+def _host(request: Request) -> str | None:
+    return request.client.host if request.client else None
 
 
 def _one(libraries: Libraries, picture_id: str) -> Entry | None:

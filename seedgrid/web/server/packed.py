@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from posixpath import normpath
 from typing import Final
 
 import brotli
 from anyio import to_thread
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from seedgrid.web.server.limits import route_path
@@ -82,10 +84,15 @@ class Packed:
         if not _is_kept(scope):
             await self._app(scope, receive, send)
             return
-        answer = self._kept.get(route_path(scope))
+        path = route_path(scope)
+        if path != normpath(path):
+            # The same file by one more name would be packed and kept once more.
+            await PlainTextResponse("there is no such file", 404)(scope, receive, send)
+            return
+        answer = self._kept.get(path)
         if answer is None:
             async with self._making:
-                answer = await self._make(route_path(scope), scope, receive)
+                answer = await self._make(path, _for_the_whole(scope), receive)
         await answer.send(scope, send)
 
     async def _make(self, path: str, scope: Scope, receive: Receive) -> Answer:
@@ -106,8 +113,11 @@ def _is_kept(scope: Scope) -> bool:
     if scope["type"] != "http" or scope["method"] != "GET":
         return False
     path = route_path(scope)
-    return (
-        path.startswith(_FOLDERS)
-        and path.endswith(_ENDINGS)
-        and "range" not in Headers(scope=scope)
-    )
+    return path.startswith(_FOLDERS) and path.endswith(_ENDINGS)
+
+
+def _for_the_whole(scope: Scope) -> Scope:
+    """Return the request without its conditions: for a part of a file Gradio packs it anew."""
+    conditions = (b"range", b"if-")
+    headers = [pair for pair in scope["headers"] if not pair[0].startswith(conditions)]
+    return {**scope, "headers": headers}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import OrderedDict
+from collections import Counter
 from importlib.metadata import version
 from typing import Final
 
@@ -34,7 +34,8 @@ class PageHead:
         self._app = app
         self._head = head.encode()
         self._frames = frames
-        self._kept: OrderedDict[tuple[str, ...], Answer] = OrderedDict()
+        self._kept: dict[tuple[str, ...], Answer] = {}
+        self._asked = Counter[tuple[str, ...]]()
         self._making = asyncio.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -47,22 +48,32 @@ class PageHead:
         await answer.send(scope, send)
 
     async def _answer(self, scope: Scope, receive: Receive) -> Answer:
-        """Return the page for this name; who asks for it while it is made waits for it."""
+        """Return the page for this name; who asks for it while it is made waits for it.
+
+        A name is what anybody sends: those that come once wait for each other, and make nobody's
+        page forgotten that is asked for again.
+        """
         headers = Headers(scope=scope)
         names = (headers.get(name, "") for name in _NAMES)
         key = (scope["scheme"], scope.get("root_path", ""), *names)
-        async with self._making:
-            answer = self._kept.get(key)
-            if answer is None:
-                # What a link says is for the browser; Gradio makes nothing of it.
-                answer = await self._make({**scope, "query_string": b""}, receive)
-                if answer.start["status"] == 200:
-                    self._kept[key] = answer
-                    if len(self._kept) > _NUM_KEPT:
-                        self._kept.popitem(last=False)
-            else:
-                self._kept.move_to_end(key)
-            return answer
+        answer = self._kept.get(key)
+        if answer is None:
+            async with self._making:
+                answer = self._kept.get(key)
+                if answer is None:
+                    # What a link says is for the browser; Gradio makes nothing of it.
+                    answer = await self._make({**scope, "query_string": b""}, receive)
+                    self._keep(key, answer)
+        self._asked[key] += key in self._kept
+        return answer
+
+    def _keep(self, key: tuple[str, ...], answer: Answer) -> None:
+        if answer.start["status"] != 200:
+            return
+        if len(self._kept) >= _NUM_KEPT:
+            rarest = min(self._kept, key=self._asked.__getitem__)  # the oldest of equals
+            del self._kept[rarest], self._asked[rarest]
+        self._kept[key] = answer
 
     async def _make(self, scope: Scope, receive: Receive) -> Answer:
         start, body = await whole(self._app, scope, receive)

@@ -44,9 +44,10 @@ class Snapshots:
         self._libraries = libraries
         self.lock = LockBadge(studio)
 
-    def of(self, state: PageState) -> Snapshot:
-        """Look at a page now."""
-        return Snapshot(state, self._studio, self._libraries.of(state.visitor), self.lock)
+    def of(self, state: PageState, address: str = "") -> Snapshot:
+        """Look at a page now, which is asked for from an address."""
+        library = self._libraries.of(state.visitor, address)
+        return Snapshot(state, self._studio, library, self.lock)
 
 
 class Snapshot:
@@ -65,7 +66,7 @@ class Snapshot:
         self._lock = lock
         self._read: tuple[Entry, ...] | None = None
         self.run = studio.run(state.run) if state.run else None
-        # Asked before the work is read: of a run that is done, what is read has every picture.
+        # Noted before the library is read: if the run is done by now, the library has all of it.
         self._was_done = self.run is not None and self.run.state == "done"
 
     def moved(self, **changes: str | None) -> Snapshot:
@@ -79,7 +80,7 @@ class Snapshot:
 
     def after(self, run: Run) -> Snapshot:
         """Look at the round that a run has just begun, with its parent in the card."""
-        lineage = run.jobs[0].lineage
+        lineage = run.lineage
         moved = self.moved(
             work=lineage.work_id, round=lineage.round_id, picked=lineage.parent_id, run=run.id
         )
@@ -108,7 +109,7 @@ class Snapshot:
     def parent_of_stage(self) -> str | None:
         """The picture that the round on the stage was refined from, if it was."""
         if self.run is not None and is_on_stage(self.run, self.state):
-            return self.run.jobs[0].lineage.parent_id
+            return self.run.lineage.parent_id
         path = path_to(self.rounds, self.state.round or "")
         return path[-1].parent_id if path else None
 
@@ -136,7 +137,11 @@ class Snapshot:
             return None
 
     def show(self, *, is_asked: bool = False) -> PageUpdate:
-        """The round on the stage, the work on the rail, the pick in the card."""
+        """Show the round on the stage, the work on the rail, the pick in the card.
+
+        Args:
+            is_asked: It answers this browser's own click, so its fields stay as they are.
+        """
         state, run = self.state, self.run
         follow = {"follow": state.to_browser()} if self._is_going else {}
         steps = _steps_so_far(run) if run is not None and self._is_going else {}
@@ -167,7 +172,7 @@ class Snapshot:
     def rail(self) -> stages.Json:
         """This work, and what forms in it."""
         run, work = self.run, self.state.work
-        is_forming = run is not None and not run.has_ended and _work_of(run) == work
+        is_forming = run is not None and not run.has_ended and run.lineage.work_id == work
         return rails.rail(
             self.state.epoch,
             living(self.rounds, self.state.round),
@@ -197,7 +202,7 @@ class Snapshot:
         on_stage = {entry.id for entry in self.round.entries} if self.round else set()
         ringed = self.state.picked if self.state.picked in on_stage else None
         fields = None if is_asked else self._fields()
-        card = self._card_of(self._recipes[0] if self._recipes else None)
+        card = self._card_of(self._cells[0][0] if self._cells else None)
         return places.place(
             self.state,
             fields,
@@ -208,10 +213,11 @@ class Snapshot:
         )
 
     @property
-    def _recipes(self) -> tuple[Recipe, ...]:
+    def _cells(self) -> tuple[tuple[Recipe, Lineage], ...]:
+        """The round on the stage: as it was asked for while it forms, else as it is kept."""
         if self.run is not None and self.is_forming:
-            return tuple(job.recipe for job in self.run.jobs)
-        return tuple(entry.recipe for entry in self.round.entries) if self.round else ()
+            return tuple((job.recipe, job.lineage) for job in self.run.jobs)
+        return tuple((e.recipe, e.lineage) for e in self.round.entries) if self.round else ()
 
     def _card_of(self, recipe: Recipe | None) -> ModelCard | None:
         """What a recipe's model can do, or the studio's own; None where it is not here any more."""
@@ -222,17 +228,16 @@ class Snapshot:
 
     def _fields(self) -> stages.Json | None:
         """What the fields showed when this work was begun, and what the round on the stage adds."""
-        forming = self.run.jobs if self.run is not None and self.is_forming else ()
-        round_ = self.round
-        known = [(e.recipe, e.lineage) for e in (round_.entries if round_ else ())]
-        here = [(job.recipe, job.lineage) for job in forming] or known
-        if not here:
+        cells = self._cells
+        if not cells:
             return None
-        parent = self.find(here[0][1].parent_id)
+        parent = self.find(cells[0][1].parent_id)
         path = path_to(self.rounds, parent.lineage.round_id) if parent else ()
-        first = [entry.recipe for entry in path[0].entries] if path else [each for each, _ in here]
-        changes = [change.change for recipe, change in here if parent and _adds(change, recipe)]
-        return places.fields_of(first, changes, self._answers(first[0]))
+        begun = (
+            [each.recipe for each in path[0].entries] if path else [recipe for recipe, _ in cells]
+        )
+        suffixes = [made.change for recipe, made in cells if parent and _has_suffix(recipe, made)]
+        return places.fields_of(begun, suffixes, self._answers(begun[0]))
 
     def _answers(self, recipe: Recipe) -> Request | None:
         try:
@@ -263,12 +268,12 @@ class Snapshot:
 
 def is_on_stage(run: Run, state: PageState) -> bool:
     """Tell whether a run makes the round on the stage."""
-    return run.jobs[0].lineage.round_id == state.round
+    return run.lineage.round_id == state.round
 
 
-def _adds(lineage: Lineage, recipe: Recipe) -> bool:
+def _has_suffix(recipe: Recipe, made: Lineage) -> bool:
     """Whether what was changed are words at the end of its prompt, and not its noise."""
-    return bool(lineage.change) and recipe.words.endswith(lineage.change)
+    return bool(made.change) and recipe.words.endswith(made.change)
 
 
 def _with(entries: tuple[Entry, ...], finished: Iterable[Entry]) -> tuple[Entry, ...]:
@@ -281,7 +286,3 @@ def _steps_so_far(run: Run) -> dict[int, stages.Json]:
     for event in run.next_events(0)[0]:
         stages.note_step(steps, event)
     return steps
-
-
-def _work_of(run: Run) -> str:
-    return run.jobs[0].lineage.work_id

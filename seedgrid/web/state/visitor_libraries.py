@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import math
-import shutil
 import threading
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +20,7 @@ from weakref import WeakValueDictionary
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError, LibraryError
+from seedgrid.storage.files import delete_aside
 from seedgrid.studio import RunOptions, Studio
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ _IDLE_S: Final = 30.0
 class Libraries(Protocol):
     """Where the page finds a visitor's library."""
 
-    def of(self, visitor: str) -> Library:
-        """Return the library of a visitor."""
+    def of(self, visitor: str, address: str = "") -> Library:
+        """Return the library of a visitor, who asks from an address."""
         ...
 
     def of_programs(self, address: str) -> Library:
@@ -60,7 +60,7 @@ class OneLibrary:
     def __init__(self, studio: Studio) -> None:
         self._studio = studio
 
-    def of(self, visitor: str) -> Library:  # noqa: ARG002 (everybody's)
+    def of(self, visitor: str, address: str = "") -> Library:  # noqa: ARG002 (everybody's)
         """Return the studio's library."""
         return self._studio.library
 
@@ -91,7 +91,9 @@ class VisitorLibraries:
     """A library for each visitor, in a folder of its own, deleted when they stay away.
 
     It is made with the visitor's first picture. Where all of them together are too many or too
-    large, those go first that were left alone longest; without any, a new one is refused.
+    large, those go first that were left alone longest; without any, a new one is refused. Nobody
+    has more than an equal share of the room and more than is left of it, all ids of an address
+    counted as one: whoever never rests leaves room for others.
 
     Args:
         folder: Holds the libraries.
@@ -124,21 +126,20 @@ class VisitorLibraries:
         self._visits: OrderedDict[str, _Visit] = OrderedDict()  # the one used last at the end
         self._owners: dict[str, str] = {}  # of every picture, by its id
 
-    def of(self, visitor: str) -> Library:
+    def of(self, visitor: str, address: str = "") -> Library:
         """Return the visitor's library; it costs nothing before their first picture."""
         with self._lock:
             self._forget_who_is_away()
             visit = self._used(visitor)
-            if visit is not None:
-                return visit.library
-            library = self._held.get(visitor)
+            library = visit.library if visit else self._held.get(visitor)
             if library is None:
                 library = self._held[visitor] = self._late(visitor)
+            library.asked_from = address or library.asked_from
             return library
 
     def of_programs(self, address: str) -> Library:
         """Return a library like a visitor's, bounded and deleted as those are."""
-        return self.of(f"programs-{hashlib.sha256(address.encode()).hexdigest()[:32]}")
+        return self.of(f"programs-{hashlib.sha256(address.encode()).hexdigest()[:32]}", address)
 
     def file_of(self, picture_id: str) -> Path | None:
         """Return where a picture's file is: one look, however many visitors there are."""
@@ -172,12 +173,26 @@ class VisitorLibraries:
     def _admit(self, visitor: str) -> None:
         with self._lock:
             self._used(visitor)
+            self._check_share(visitor)
             while self._is_full(visitor):
                 oldest, visit = next(iter(self._visits.items()))
                 wait_s = visit.used_at_s + _LEFT_ALONE_S - self._clock()
                 if wait_s > 0:
                     raise LibraryError("visitors_full", minutes=math.ceil(wait_s / 60))
                 self._delete(oldest)
+
+    def _check_share(self, visitor: str) -> None:
+        if self._max_bytes is None:
+            return
+        sizes = Counter[str]()
+        for name, visit in self._visits.items():
+            sizes[visit.library.asked_from or name] += visit.num_bytes
+        library = self._held.get(visitor)
+        own = sizes[(library.asked_from if library else "") or visitor]
+        # One more than there are, so that whoever is alone leaves half of it to the next.
+        share = self._max_bytes / (len(sizes) + 1)
+        if own > max(share, self._max_bytes - sizes.total()):
+            raise LibraryError("visitor_share", value=math.ceil(own / 1e6))
 
     def _is_full(self, visitor: str) -> bool:
         num_bytes = sum(visit.num_bytes for visit in self._visits.values())
@@ -243,7 +258,7 @@ class VisitorLibraries:
         for picture_id in visit.pictures:
             self._owners.pop(picture_id, None)
         visit.library.forget()
-        shutil.rmtree(visit.library.folder, ignore_errors=True)
+        delete_aside(visit.library.folder)
 
 
 def for_program(libraries: Libraries, *, owner: str, address: str) -> RunOptions:
