@@ -3,6 +3,7 @@
 (() => {
   const { make, text, byId, language } = SeedGrid;
   const LOOK_MS = 700;
+  const COMING = new Set(["add", "download", "configure"]);
   let parts;
   let timer;
   let moved = 0;
@@ -76,9 +77,13 @@
     });
     const told = await answer.json().catch(() => ({ said: answer.statusText, wrong: true }));
     tell(told.said, told.wrong);
-    look();
+    await look();
+    if (told.wrong || COMING.has(action)) reveal();
     return !told.wrong;
   }
+
+  /** Put in sight what was said, or what comes: it stands above what one pressed, on a phone far above. */
+  const reveal = () => (parts.note.textContent ? parts.note : parts.moving).scrollIntoView({ block: "nearest" });
 
   function tell(sentence, isWrong = false) {
     parts.note.textContent = sentence ?? "";
@@ -214,6 +219,7 @@
         // What stands before our own answers says it in plain text.
       }
       tell(told.said, told.wrong);
+      reveal();
       if (field) field.value = "";
       look();
     };

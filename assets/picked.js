@@ -102,6 +102,7 @@ SeedGrid.picked = ({ element, props, watch, favourite, note }) => {
     const parts = [`${value.width} × ${value.height}`, text("facts_steps", { number: value.steps })];
     const { scheduler, usual_scheduler: usual } = value;
     parts.push(scheduler === usual ? scheduler : text("facts_scheduler", { name: scheduler, usual }), text("facts_guidance", { number: value.guidance }), value.model);
+    parts.push(...value.loras.map((lora) => `${text("fours_lora")} ${lora}`));
     if (value.strength) parts.push(text("facts_start", { number: value.strength }));
     if (value.where) parts.push(text("facts_where", { device: value.where }));
     if (value.portable) parts.push(text("facts_portable"));

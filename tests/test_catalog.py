@@ -66,6 +66,16 @@ def test_a_card_says_what_a_model_can_do(
     assert card.has_negative_prompt == negative
 
 
+def test_a_flux_of_one_shift_offers_its_own_scheduler_alone(
+    model_folder: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """As schnell: diffusers tells the others a shift that they refuse, in the middle of a run."""
+    assert "Flow UniPC" in registry.find(str(model_folder("flux"))).card.schedulers
+    folder = Path(shutil.copytree(model_folder("flux"), tmp_path / "schnell"))
+    edit_json(folder / "scheduler" / "scheduler_config.json", use_dynamic_shifting=False)
+    assert registry.find(str(folder)).card.schedulers == ("Flow Euler",)
+
+
 @pytest.mark.parametrize("name", ["ddpm", "ddim"])
 def test_unconditional_models_have_no_prompt_and_one_size(
     model_folder: Callable[[str], Path], name: str

@@ -264,6 +264,17 @@ def test_a_final_is_the_picture_enlarged_and_painted_over(studio: Studio) -> Non
     assert again.image.size == (256, 256)
 
 
+def test_a_model_that_runs_all_steps_from_a_start_is_asked_for_no_more(
+    studio: Studio, backend: FakeBackend
+) -> None:
+    """LCM: 20 steps at strength 0.2 were asked of it, which diffusers refused."""
+    backend._card = replace(FAKE_CARD, strength_shortens=False)
+    picked = studio.grid("a fox", "3", width=64, height=64, num_inference_steps=4)[0]
+    assert {each.recipe.num_inference_steps for each in studio.final(picked)} == {4}
+    begun = studio.grid("a fox", "3", start=picked, strength=0.4, width=64, height=64)[0]
+    assert begun.recipe.num_inference_steps == FAKE_CARD.num_inference_steps
+
+
 @pytest.mark.parametrize(("scale", "code"), [(3, "final_scale"), (4, "size_range")])
 def test_a_final_that_is_too_large_is_refused(studio: Studio, scale: int, code: str) -> None:
     """With the sizes that there are."""
@@ -287,13 +298,16 @@ def test_a_final_that_needs_much_memory_is_decoded_in_tiles(
     assert backend.calls[0].placement.vae_tiling
 
 
-def test_a_final_equals_the_plain_call(tmp_path: Path, model_folder: Callable[[str], Path]) -> None:
+@pytest.mark.parametrize("name", rest_swept(["sd", "lcm"], ["sd"]))
+def test_a_final_equals_the_plain_call(
+    tmp_path: Path, model_folder: Callable[[str], Path], name: str
+) -> None:
     """Enlarged by Lanczos, then diffusers' image-to-image, alone: bit for bit."""
-    folder = model_folder("sd")
+    folder = model_folder(name)
     with Studio(str(folder), tmp_path / "library", placement=PLACEMENT) as studio:
         picked = studio.grid("a fox", "3", width=32, height=32, num_inference_steps=2)[0]
-        (final,) = studio.final(picked, 2, strengths=[0.5])
-        plain = plain_start(folder, PIPELINES["sd"], [final.recipe], picked.path)
+        (final,) = studio.final(picked, 2, strengths=[0.2])
+        plain = plain_start(folder, PIPELINES[name], [final.recipe], picked.path)
     np.testing.assert_array_equal(np.asarray(final.image), np.asarray(plain[0]))
 
 

@@ -87,6 +87,13 @@ def test_unknown_words_are_named_as_they_were_written(
     assert words.unknown(text) == unknown
 
 
+def test_settings_among_the_variations_are_no_words(card: ModelCard) -> None:
+    """`lora 0.5` and `model sd` were once called words that the model does not know."""
+    lines = ["lora 0.5", "model sd", "steps 8, at night", "size 64", "guidance 3, on Mars"]
+    told = advise(Request(prompt="a cat"), card, suffixes=lines)
+    assert [each.notice.data["words"] for each in told] == ["Mars"]
+
+
 def test_every_word_that_is_offered_is_known_and_has_names(bundled: ModelCard) -> None:
     """In Chinese and Korean too; each name is understood as its word."""
     words = bundled.vocabulary

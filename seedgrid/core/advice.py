@@ -18,6 +18,7 @@ from seedgrid.core.card import ModelCard
 from seedgrid.core.loras import without_tags
 from seedgrid.core.notices import Notice
 from seedgrid.core.request import Request
+from seedgrid.core.variations import words_of
 
 CODES: Final = frozenset(
     {"words_unknown", "size_unusual", "negative_idle", "negative_unused", "weights_off"}
@@ -58,7 +59,7 @@ def advise(
     """Say what is to know of a request."""
     said = [
         _words("prompt", " ".join([request.prompt, *also]), card, language),
-        _words("vary", " ".join(suffixes), card, language),
+        _words("vary", " ".join(map(words_of, suffixes)), card, language),
         _words("negative", request.negative_prompt, card, language),
         _weights(request, card),
         _negative(request, card),

@@ -5,6 +5,7 @@ It answers what a request leaves open, and says which values the model can paint
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 from seedgrid.core.prompts import FURTHER_SUFFIXES, GUIDE_SUFFIXES
@@ -33,6 +34,8 @@ class ModelCard:
         upscaler: The network that was made for its pictures, by name; empty where none was.
         has_weights: Whether words can be weighed, as in `(red:1.3)`.
         has_start: Whether a picture can be begun from another one.
+        strength_shortens: Whether a start leaves its strength's share of the steps to be run; LCM
+            runs them all.
         hints: Words the model knows, by kind, for the page; empty when nobody said.
         vocabulary: The words it declares to know; None when nobody said.
         suffixes: Four variations at which the model shines, for the page; empty means the guide's.
@@ -59,11 +62,17 @@ class ModelCard:
     enlarges: bool = True
     upscaler: str = ""
     has_start: bool = False
+    strength_shortens: bool = True
     has_weights: bool = False
     hints: dict[str, tuple[str, ...]] = field(default_factory=dict)
     vocabulary: Vocabulary | None = None
     suffixes: tuple[str, ...] = ()
     fragile: bool = False
+
+    def steps_begun(self, num_run: int, strength: float) -> int:
+        """Return of how many steps so many are run from a start; no more than there can be."""
+        steps = math.ceil(num_run / strength) if self.strength_shortens else num_run
+        return min(steps, MAX_STEPS, self.max_steps)
 
     @property
     def offers(self) -> tuple[str, ...]:

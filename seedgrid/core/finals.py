@@ -9,7 +9,6 @@ one: four at this size would take four times the memory, and different strengths
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Final
 
@@ -18,7 +17,7 @@ import psutil
 from seedgrid.core.card import ModelCard
 from seedgrid.core.checks import check_size, check_start, check_strength
 from seedgrid.core.errors import InputError
-from seedgrid.core.recipe import MAX_SIZE_PX, MAX_STEPS, MIN_SIZE_PX, Recipe, Upscaler
+from seedgrid.core.recipe import MAX_SIZE_PX, MIN_SIZE_PX, Recipe, Upscaler
 
 SCALES: Final = (2, 4)
 STRENGTHS: Final = (0.2, 0.3, 0.4, 0.5)
@@ -48,7 +47,7 @@ def finals(
         raise InputError("final_model", field="model", value=card.ref.id)
     begun = check_start(start, card)
     width, height = check_size((parent.width * scale, parent.height * scale), card)
-    share = parent.strength if parent.start else 1.0
+    share = parent.strength if parent.start and card.strength_shortens else 1.0
     run = max(1, int(parent.num_inference_steps * share))
     return tuple(
         parent.replace(
@@ -58,7 +57,7 @@ def finals(
             width=width,
             height=height,
             lock_width=1,
-            num_inference_steps=min(math.ceil(run / strength), MAX_STEPS, card.max_steps),
+            num_inference_steps=card.steps_begun(run, strength),
         )
         for strength in strengths
     )

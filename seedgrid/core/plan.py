@@ -13,6 +13,7 @@ from typing import Final
 from seedgrid.core.entry import Entry
 from seedgrid.core.field import Field
 from seedgrid.core.fields import FIELDS
+from seedgrid.core.mixes import write_decimal
 from seedgrid.core.picture import Lineage, new_id, now
 from seedgrid.core.recipe import Recipe, describe_mix
 from seedgrid.core.request import Request, ask_again
@@ -76,10 +77,14 @@ def _settings_changed(before: Recipe, after: Recipe, *, has_other: bool) -> list
 
 
 def _said(row: Field, then: Request, now: Request) -> str:
-    """Return a setting as it is written; of another model its name says enough, no commit."""
+    """Return a setting as a variation is written: `model a/foxes`, `lora 0.5` for all of them."""
     text = row.text(now)
-    name = text.partition("@")[0]
-    return name if row.name == "model" and not row.text(then).startswith(f"{name}@") else text
+    if row.name == "model":
+        name = text.partition("@")[0]
+        return text if row.text(then).startswith(f"{name}@") else name
+    scales = {lora.scale for lora in now.loras} if row.name == "lora" else set()
+    is_same = [lora.id for lora in then.loras] == [lora.id for lora in now.loras]
+    return write_decimal(*scales) if is_same and len(scales) == 1 else text
 
 
 def _plan(

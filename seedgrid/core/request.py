@@ -9,7 +9,6 @@ command line and Python alike.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final
@@ -18,7 +17,7 @@ from seedgrid.core.card import ModelCard
 from seedgrid.core.checks import check_kept_width, check_steps_run
 from seedgrid.core.errors import InputError
 from seedgrid.core.fields import FIELDS
-from seedgrid.core.recipe import MAX_STEPS, Lora, NoiseShare, Recipe, Upscaler
+from seedgrid.core.recipe import Lora, NoiseShare, Recipe, Upscaler
 from seedgrid.core.seeds import check_seed
 from seedgrid.core.weights import read_weights
 
@@ -114,8 +113,9 @@ def begun(request: Request, settings: Mapping[str, Any], card: ModelCard) -> dic
         return {"strength": 1.0}
     steps = settings["num_inference_steps"]
     if request.num_inference_steps is None:
-        steps = min(math.ceil(steps / strength), MAX_STEPS, card.max_steps)
-    check_steps_run(steps, strength)
+        steps = card.steps_begun(steps, strength)
+    if card.strength_shortens:
+        check_steps_run(steps, strength)
     return {"num_inference_steps": steps}
 
 

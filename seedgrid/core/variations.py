@@ -82,6 +82,14 @@ def read_variation(text: str) -> Variation:
     return Variation(words=rest if says_something(rest) else "", settings=settings)
 
 
+def words_of(text: str) -> str:
+    """Return what a line puts at the end of the prompt; nothing where it cannot be read."""
+    try:
+        return read_variation(text).words
+    except InputError:
+        return ""
+
+
 def _taken(text: str) -> tuple[Field, str, str] | None:
     """Return the setting that a text begins with: its field, its value, and what follows."""
     named = _NAMED.match(text)

@@ -81,7 +81,8 @@ class Loaded:
             )
         self.pipeline_for(recipe)  # Refuses a start that it cannot begin from.
         starts.check_there([recipe.start])
-        check_steps_run(recipe.num_inference_steps, recipe.strength)
+        if family.sampling != "consistency":  # LCM runs them all, whatever the strength.
+            check_steps_run(recipe.num_inference_steps, recipe.strength)
         if recipe.compiled:
             raise ModelError("compiled_unsupported")
         least = min_steps(recipe.scheduler, self.scheduler_config, family)

@@ -20,6 +20,7 @@ from seedgrid.core.recipe import MAX_STEPS, MIN_SIZE_PX, DType, ModelRef
 from seedgrid.core.words import Vocabulary
 from seedgrid.models import schedulers
 from seedgrid.models.dtypes import choose_dtype, likely_device_type
+from seedgrid.models.families import Family
 from seedgrid.models.files import ModelFiles
 
 _SIDE_FILE: Final = "seedgrid.json"
@@ -100,10 +101,11 @@ def make_card(ref: ModelRef, files: ModelFiles) -> ModelCard:
         max_steps=_max_steps(family.sampling, own),
         guidance_scale=family.guidance_scale,
         scheduler=schedulers.own_name(family, own),
-        schedulers=schedulers.names_for(family.sampling),
+        schedulers=_fitting_schedulers(family, own),
         dtype=choose_dtype(likely_device_type(), files.num_parameters),
         decoding_bytes=family.decoding_bytes(configs),
         has_start=bool(family.from_start),
+        strength_shortens=family.sampling != "consistency",
         has_weights=family.has_weights,
         fragile=family.fragile,
     )
@@ -113,6 +115,18 @@ def make_card(ref: ModelRef, files: ModelFiles) -> ModelCard:
 def _round_up(side: int, multiple: int) -> int:
     """Return the nearest size that can be asked for, at least as large."""
     return max(-(-side // multiple), -(-MIN_SIZE_PX // multiple)) * multiple
+
+
+def _fitting_schedulers(family: Family, own: dict[str, Any]) -> tuple[str, ...]:
+    """Name what a model can paint with.
+
+    Flux tells every scheduler a shift, which the other solvers refuse of a model like schnell whose
+    own shift is always the same.
+    """
+    names = schedulers.names_for(family.sampling)
+    if family.pipeline != "FluxPipeline" or own.get("use_dynamic_shifting"):
+        return names
+    return tuple(n for n in names if "use_flow_sigmas" not in schedulers.TABLE[n].changes)
 
 
 def _max_steps(sampling: str, config: dict[str, Any]) -> int:

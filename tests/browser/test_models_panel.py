@@ -20,7 +20,7 @@ from hub import Hub
 from playwright.sync_api import Browser, Locator, Page, expect
 from safetensors.numpy import load_file, save
 from serving import serve
-from steps import SLOW_MS, SOON_MS, OpenPage, generate, prompt
+from steps import SLOW_MS, SOON_MS, OpenPage, cell, generate, prompt
 
 from seedgrid.models.own import bundled_folder
 
@@ -144,17 +144,22 @@ def test_a_model_is_fetched_beside_painting_and_used_and_deleted(
 
 
 def test_what_cannot_be_had_is_said_in_a_sentence(open_page: OpenPage, hub: Hub) -> None:
-    """A name that is nobody's, a model with terms, a folder that is none; in each language."""
+    """A name that is nobody's, a model with terms, a folder that is none; in each language.
+
+    On a low window too: what is said stands far above the field, and comes into sight.
+    """
     hub.repositories[FOXES].gated = True
     for language, gated in (("en", "hf auth login"), ("zh", "同意"), ("ko", "약관")):
-        page = open_page(f"?__lang={language}", viewport={"width": 390, "height": 844})
+        page = open_page(f"?__lang={language}", viewport={"width": 390, "height": 420})
         panel = show(page)
         panel.locator("#sg-models-name").fill(f"{FOXES}@main")
         page.keyboard.press("Enter")
         expect(panel.locator(".sg-models-moving")).to_contain_text(gated)
+        expect(panel.locator(".sg-models-moving")).to_be_in_viewport()
         panel.locator("#sg-models-name").fill("/nowhere/at/all")
         page.keyboard.press("Enter")
         expect(panel.get_by_role("status")).to_contain_text("/nowhere/at/all")
+        expect(panel.get_by_role("status")).to_be_in_viewport()
         assert found_by_axe(page) == []
 
 
@@ -205,6 +210,8 @@ def test_a_lora_is_dropped_and_stands_in_the_prompt_with_scale_and_words(
     page.keyboard.press("Escape")
     assert len(generate(page)) == 4
     expect(prompt(page)).to_have_value(re.compile(r", inkfox <lora:ink fox:0\.6>$"))
+    cell(page, 0).click()
+    expect(page.locator("#sg-picked")).to_contain_text("LoRA ink fox 0.6")
     panel = show(page)
     panel.get_by_role("button", name="Leave out: ink fox").press("Enter")
     expect(prompt(page)).to_have_value(re.compile(r", inkfox$"))

@@ -18,7 +18,7 @@ from seedgrid.core.entry import Entry
 from seedgrid.core.filenames import picture_filename
 from seedgrid.core.plain import one_line
 from seedgrid.core.prompts import compare_words
-from seedgrid.core.recipe import Passport
+from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.core.variations import fours
 from seedgrid.formats.links import link_query
 from seedgrid.models.schedulers import names_like
@@ -92,6 +92,7 @@ def card(
         "scheduler": recipe.scheduler,
         "usual_scheduler": model.scheduler if model else recipe.scheduler,
         "model": recipe.model.id,
+        "loras": [f"{lora.id} {lora.scale:g}" for lora in recipe.loras],
         "where": _where(entry.passport) if is_spread else "",
         "portable": recipe.is_portable,
         "negative": recipe.negative_prompt,
@@ -103,8 +104,14 @@ def card(
         "checked": entry.checked,
         "link": link_query(recipe),
         "file": picture_filename(recipe.prompt, recipe.seed),
-        "fours": fours(recipe, names_like(recipe.scheduler), models),
+        "fours": fours(recipe, _schedulers(recipe, model), models),
     }
+
+
+def _schedulers(recipe: Recipe, model: ModelCard | None) -> tuple[str, ...]:
+    """Name others that its model paints with, as far as one knows."""
+    names = names_like(recipe.scheduler)
+    return tuple(name for name in names if model is None or name in model.schedulers)
 
 
 def _where(passport: Passport) -> str:
