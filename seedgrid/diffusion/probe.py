@@ -129,12 +129,12 @@ def _is_tight(
         painted = compute(_placed([recipe], _company(recipe), batch), poisoned)
         found.require(f"denoiser ({denoiser})")
         own = [batch.own_rows(rows) for rows in painted]
-        if not is_finite(own):
-            raise RunError("picture_nan")  # It is NaN by itself: leaks into it cannot be seen.
         again = ReplayedCall(batch, watch, found, poisoned.record)
         turned = _placed([_stranger(recipe)], [recipe] * (width - 1), batch)
         found.note("picture", batch, own, compute(turned if width > 1 else [recipe], again))
         again.check_number_of_calls()
+        if not is_finite(own):
+            raise RunError("picture_nan")  # It is NaN by itself: leaks into it cannot be seen.
     except LeakFound:
         return False
     return True
