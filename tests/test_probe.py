@@ -66,7 +66,8 @@ def probed(
 
 def after_a_grid(backend: DiffusersBackend, recipes: Sequence[Recipe]) -> ProbeReport:
     """Probe as the page does: what was painted just before is one side of each comparison."""
-    paint(backend, recipes)
+    backend.prepare(recipes[0], PLACEMENT)
+    backend.paint(recipes, PLACEMENT, SilentWatch())  # Some may be withheld by what leaks.
     return probed(backend, recipes[0])
 
 

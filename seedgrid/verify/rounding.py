@@ -20,8 +20,11 @@ MAX_SHARE: Final = 0.01
 """Of the pixels; several times the largest that was seen in float32, 0.002."""
 
 
-def _is_like(pattern: re.Pattern[str]) -> Callable[[str], bool]:
-    return lambda value: pattern.fullmatch(value) is not None
+_VERSION: Final = re.compile(r"\d++\.\d++[\w.+-]*+")
+
+
+def _is_version(value: str) -> bool:
+    return _VERSION.fullmatch(value) is not None
 
 
 def _is_one_of(*values: str) -> Callable[[str], bool]:
@@ -32,19 +35,17 @@ def _is_text(value: str) -> bool:
     return bool(value.strip()) and value.isprintable() and len(value) <= 200
 
 
-_is_version = _is_like(re.compile(r"\d++\.\d++[\w.+-]*+"))
-
 _ROUNDING: Final[dict[str, Callable[[str], bool]]] = {
     "torch": _is_version,
     "diffusers": _is_version,
     "transformers": _is_version,
     "peft": _is_version,
     "spandrel": _is_version,
-    "device": _is_like(re.compile(r"(cpu|cuda|xpu|mps)(:\d+)?")),
+    "device": lambda value: bool(re.fullmatch(r"(cpu|cuda|xpu|mps)(:\d+)?", value)),
     "device_name": _is_text,
     "driver": _is_text,
-    "cpu_capability": _is_like(re.compile(r"[A-Z0-9_ ]{3,20}")),
-    "instruction_limits": _is_like(re.compile(r"[A-Za-z0-9_, ]{1,60}")),
+    "cpu_capability": lambda value: bool(re.fullmatch(r"[A-Z0-9_ ]{3,20}", value)),
+    "instruction_limits": lambda value: bool(re.fullmatch(r"[A-Za-z0-9_, ]{1,60}", value)),
     "threads": lambda value: value.isdigit() and 0 < int(value) <= 4096,
     "precision": _is_one_of(
         "none", "ieee", "tf32", "bf16", "highest", "high", "medium", "true", "false"
