@@ -81,7 +81,7 @@ class Loaded:
             )
         self.pipeline_for(recipe)  # Refuses a start that it cannot begin from.
         starts.check_there([recipe.start])
-        if family.sampling != "consistency":  # LCM runs them all, whatever the strength.
+        if family.strength_shortens:
             check_steps_run(recipe.num_inference_steps, recipe.strength)
         if recipe.compiled:
             raise ModelError("compiled_unsupported")

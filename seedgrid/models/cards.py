@@ -105,7 +105,7 @@ def make_card(ref: ModelRef, files: ModelFiles) -> ModelCard:
         dtype=choose_dtype(likely_device_type(), files.num_parameters),
         decoding_bytes=family.decoding_bytes(configs),
         has_start=bool(family.from_start),
-        strength_shortens=family.sampling != "consistency",
+        strength_shortens=family.strength_shortens,
         has_weights=family.has_weights,
         fragile=family.fragile,
     )

@@ -72,6 +72,11 @@ class Family:
     one_step_foresees: bool = False
     fragile: bool = False
 
+    @property
+    def strength_shortens(self) -> bool:
+        """Whether a start leaves its strength's share of the steps to be run; LCM runs them all."""
+        return self.sampling != "consistency"
+
     def size(self, configs: Configs) -> tuple[int, int]:
         """Return the width and height in pixels that the model was made for."""
         side = self.default_latent or configs[self.denoiser]["sample_size"]

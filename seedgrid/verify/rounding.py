@@ -19,7 +19,6 @@ MAX_DIFFERENCE: Final = 2
 MAX_SHARE: Final = 0.01
 """Of the pixels; several times the largest that was seen in float32, 0.002."""
 
-
 _VERSION: Final = re.compile(r"\d++\.\d++[\w.+-]*+")
 
 
