@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -105,7 +105,12 @@ def one_thread() -> Iterator[None]:
 
 
 def plain_call(
-    folder: Path, recipes: Sequence[Recipe], *, scheduler: Any = None, **extra: Any
+    folder: Path,
+    recipes: Sequence[Recipe],
+    *,
+    scheduler: Any = None,
+    loading: Mapping[str, Any] | None = None,
+    **extra: Any,
 ) -> tuple[Pixels, ...]:
     """Make the four pictures as the guide does it, with diffusers alone.
 
@@ -113,10 +118,11 @@ def plain_call(
         folder: Of the model.
         recipes: What to paint; only words, seeds and numbers are read.
         scheduler: Makes the pipeline's scheduler from its configuration; its own by default.
+        loading: More of what the pipeline is loaded with.
         extra: More arguments of the pipeline's call.
     """
     dtype = getattr(torch, recipes[0].dtype)
-    pipeline = diffusers.DiffusionPipeline.from_pretrained(folder, dtype=dtype)
+    pipeline = diffusers.DiffusionPipeline.from_pretrained(folder, dtype=dtype, **(loading or {}))
     pipeline.set_progress_bar_config(disable=True)
     if scheduler is not None:
         pipeline.scheduler = scheduler(pipeline.scheduler.config)

@@ -227,6 +227,14 @@ def test_a_pipeline_class_of_its_own_is_refused(folder: Path) -> None:
     assert code_of(folder) == "model_code"
 
 
+def test_a_model_without_a_part_that_it_needs_is_refused(folder: Path) -> None:
+    """Some are published without their text encoder; Python's own words for it are many."""
+    edit_json(folder / "model_index.json", text_encoder=[None, None])
+    with pytest.raises(ModelError, match="comes without its text_encoder") as caught:
+        _ = registry.find(str(folder)).card
+    assert caught.value.code == "model_part"
+
+
 def test_a_family_that_is_not_supported_is_named(folder: Path) -> None:
     """The message says which family it is and which ones work."""
     edit_json(folder / "model_index.json", _class_name="StableVideoDiffusionPipeline")
@@ -337,6 +345,16 @@ def test_a_single_file_is_recognised_by_its_tensors(
     path.write_bytes(struct.pack("<Q", len(header)) + header + bytes(4))
     with pytest.raises(ModelError, match="of stable-diffusion-v1-5/stable-diffusion-v1-5: run"):
         _ = registry.find(str(path)).card
+
+
+def test_a_single_file_without_its_text_encoders_says_so(
+    model_folder: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """Stable Diffusion 3 is published as files with two, three and none of them."""
+    path = tmp_path / "sd3_medium.safetensors"
+    path.write_bytes(lora_bytes(tensor="model.diffusion_model.joint_blocks.0.weight"))
+    shutil.copytree(model_folder("sd3"), path.with_suffix(""))
+    assert code_of(path) == "model_part"
 
 
 def test_a_single_file_of_another_kind_is_refused(tmp_path: Path) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,10 +12,12 @@ from typing import Any
 import diffusers
 import numpy as np
 import pytest
-from painting import paint, plain_call, recipes_for
+from painting import PLACEMENT, paint, plain_call, recipes_for
 from sweeping import rest_swept
 
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
+from seedgrid.export.bundle import write_bundle
+from seedgrid.studio import Studio
 
 FAMILIES = (
     "sd",
@@ -93,6 +98,34 @@ def test_a_grid_equals_the_plain_call(
     recipes = recipes_for(backend, folder, dtype=dtype)
     expected = plain_call(folder, recipes, **EXTRA.get(name, {}))
     np.testing.assert_array_equal(paint(backend, recipes), expected)
+
+
+def test_stable_diffusion_3_paints_without_its_t5(
+    model_folder: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """As diffusers does when it is told so; in the exported program too, and from a picture.
+
+    Many keep it so, since T5 is more than half of it; diffusers itself saves such a folder, and
+    does not load it again by itself.
+    """
+    folder = tmp_path / "slim"
+    without = {"text_encoder_3": None, "tokenizer_3": None}
+    whole = diffusers.DiffusionPipeline.from_pretrained(model_folder("sd3"), **without)
+    whole.save_pretrained(folder)
+    small: dict[str, Any] = {"width": 64, "height": 64, "num_inference_steps": 3}
+    with Studio(str(folder), tmp_path / "library", placement=PLACEMENT) as studio:
+        grid = studio.grid("a fox", **small)
+        begun = studio.grid("a fox", "5", start=grid[0].path, strength=0.7, **small)
+        recipes = [each.recipe for each in grid]
+        plain = plain_call(folder, recipes, loading=without)
+        for ours, theirs in zip(grid, plain, strict=True):
+            np.testing.assert_array_equal(np.asarray(ours.image), theirs)
+        write_bundle([each.entry for each in (*grid, *begun)], tmp_path / "art.zip", model=folder)
+    with zipfile.ZipFile(tmp_path / "art.zip") as bundle:
+        bundle.extractall(tmp_path / "art")
+    command = [sys.executable, str(tmp_path / "art" / "reproduce.py")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout.endswith("all identical\n"), done.stderr
 
 
 @pytest.mark.parametrize("name", rest_swept(["sd", "sdxl", "sd3", "pixart"], ["sd", "sd3"]))

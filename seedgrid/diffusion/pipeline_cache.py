@@ -170,7 +170,8 @@ def _load(recipe: Recipe, placement: Placement, watch: LoadWatch | None) -> Load
         reported_loading(files.num_parameters, dtype, watch),
     ):
         pipeline = _read_pipeline(files, dtype)
-    add_loras(pipeline, recipe, loras)
+    with quiet_diffusers():  # It tells of each part for which a LoRA has no layers.
+        add_loras(pipeline, recipe, loras)
     _check_weights(files, loras, recipe)  # Somebody may have written into them meanwhile.
     pipeline.set_progress_bar_config(disable=True)
     preview = make_preview(pipeline, files, now=placement.previews)
@@ -206,9 +207,14 @@ def _read_pipeline(files: ModelFiles, dtype: torch.dtype) -> Any:
     import diffusers
 
     pipeline_class = getattr(diffusers, files.family.pipeline)
+    absent = dict.fromkeys(files.absent)
     if files.checkpoint is not None:
         return pipeline_class.from_single_file(
-            str(files.checkpoint), config=str(files.folder), dtype=dtype, local_files_only=True
+            str(files.checkpoint),
+            config=str(files.folder),
+            dtype=dtype,
+            local_files_only=True,
+            **absent,
         )
     return pipeline_class.from_pretrained(
         files.folder,
@@ -216,6 +222,7 @@ def _read_pipeline(files: ModelFiles, dtype: torch.dtype) -> Any:
         variant=files.variant,
         use_safetensors=True,
         local_files_only=True,
+        **absent,
     )
 
 

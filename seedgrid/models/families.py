@@ -49,6 +49,7 @@ class Family:
             image-to-image; empty where there is none.
         sizes_start: Whether that one is told the size; the others take the picture's.
         bins: The sizes of the denoiser for which the pipeline has a table of aspect ratios.
+        may_lack: The components that it paints without, as SD3 without its T5.
         one_step_foresees: Whether a single step is asked for the picture that it foresees.
         fragile: Only the same hardware and versions reproduce it.
     """
@@ -69,6 +70,7 @@ class Family:
     from_start: str = ""
     sizes_start: bool = False
     bins: tuple[int, ...] = ()
+    may_lack: tuple[str, ...] = ()
     one_step_foresees: bool = False
     fragile: bool = False
 
@@ -168,6 +170,7 @@ _ALL: Final = (
         num_inference_steps=28,
         guidance_scale=7.0,
         patch=2,
+        may_lack=("text_encoder_3", "tokenizer_3"),
         from_start="StableDiffusion3Img2ImgPipeline",
         sizes_start=True,
     ),

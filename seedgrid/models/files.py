@@ -33,6 +33,8 @@ _MAX_HEADER_BYTES: Final = 100_000_000
 _LIBRARIES: Final = frozenset({"diffusers", "transformers", "stable_diffusion"})
 WITHOUT_WEIGHTS: Final = re.compile(r"Tokenizer|Scheduler|Processor|FeatureExtractor")
 _DIGESTED_SUFFIXES: Final = (".json", ".txt", ".model", ".safetensors")
+_NEEDED: Final = re.compile(r"unet|transformer|vae|scheduler|(?:text_encoder|tokenizer)(?:_\d)?")
+"""What a pipeline paints with; other parts may be left empty, a safety checker for one."""
 _LORA_MARKS: Final = ("lora", "lokr", "hada")
 _BYTES: Final = {
     **dict.fromkeys(("BOOL", "U8", "I8", "F8_E4M3", "F8_E5M2"), 1),
@@ -55,6 +57,7 @@ class ModelFiles:
         files: Everything that is loaded, by its name within the folder.
         num_parameters: Over all weight files.
         checkpoint: The one file that holds all weights, where they are not in the folder.
+        absent: The components that diffusers must be told are missing on purpose.
     """
 
     folder: Path
@@ -64,6 +67,7 @@ class ModelFiles:
     files: dict[str, Path]
     num_parameters: int
     checkpoint: Path | None = None
+    absent: tuple[str, ...] = ()
 
     def digest(self, *, anew: bool = False) -> str:
         """Return the SHA-256 over weights and configurations, in order of their names."""
@@ -75,14 +79,14 @@ def read_folder(folder: Path, *, needs_weights: bool = True) -> ModelFiles:
 
     Raises:
         ModelError: `model_not_one` without a readable `model_index.json`, `model_family`,
-            `model_code`, `model_pickle`, or `model_damaged` with the file's name.
+            `model_code`, `model_part`, `model_pickle`, or `model_damaged` with the file's name.
     """
     index_file = folder / INDEX
     if not index_file.is_file():
         raise ModelError("model_not_one", value=folder.name)
     index = _read_json(index_file, folder)
     family = family_of(index, folder)
-    components = components_of(index, folder)
+    components = components_of(index, folder, family)
     weighted = [name for name, cls in components.items() if not WITHOUT_WEIGHTS.search(cls)]
     variant = _common_variant(folder, weighted)
     files = {INDEX: index_file}
@@ -101,6 +105,7 @@ def read_folder(folder: Path, *, needs_weights: bool = True) -> ModelFiles:
         variant=variant,
         files=files,
         num_parameters=num_parameters,
+        absent=tuple(name for name in family.may_lack if name not in components),
     )
 
 
@@ -196,11 +201,11 @@ def family_of(index: dict[str, Any], folder: Path) -> Family:
     return FAMILIES[name]
 
 
-def components_of(index: dict[str, Any], folder: Path) -> dict[str, str]:
+def components_of(index: dict[str, Any], folder: Path, family: Family) -> dict[str, str]:
     """Return the class of each component that an index names, by the component's name.
 
     Raises:
-        ModelError: `model_damaged`, or `model_code`.
+        ModelError: `model_damaged`, `model_code`, or `model_part`: what it needs is left empty.
     """
     components: dict[str, str] = {}
     for name, entry in index.items():
@@ -210,6 +215,8 @@ def components_of(index: dict[str, Any], folder: Path) -> dict[str, str]:
             raise ModelError("model_damaged", value=folder.name, file=INDEX)
         library, class_name = entry
         if class_name is None:
+            if _NEEDED.fullmatch(name) and name not in family.may_lack:
+                raise ModelError("model_part", value=folder.name, part=name)
             continue
         if library not in _LIBRARIES:
             raise ModelError("model_code", value=folder.name, file=INDEX)

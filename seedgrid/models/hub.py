@@ -110,9 +110,9 @@ def ask(hub_id: str) -> HubModel:
     """Ask the hub once what a model, or a LoRA, consists of.
 
     Raises:
-        ModelError: `model_name`; `model_not_one`, `model_family`, `model_code` or `model_pickle`
-            for what could not be loaded; `lora_which` where there are several LoRAs; `download_…`
-            for what the hub's client refuses.
+        ModelError: `model_name`; `model_not_one`, `model_family`, `model_code`, `model_part` or
+            `model_pickle` for what could not be loaded; `lora_which` where there are several
+            LoRAs; `download_…` for what the hub's client refuses.
     """
     name, revision, file = read_download(hub_id)
     if name is None:
@@ -261,8 +261,7 @@ def _read_index(hub_id: str, revision: str, sibling: Any) -> dict[str, Any]:  # 
 
 def _folders(hub_id: str, index: dict[str, Any], names: Sequence[str]) -> list[str]:
     """Return the folders of what is loaded, and refuse what could not be, before it is fetched."""
-    family_of(index, Path(hub_id))
-    components = components_of(index, Path(hub_id))
+    components = components_of(index, Path(hub_id), family_of(index, Path(hub_id)))
     for folder, class_name in components.items():
         own = [name for name in names if name.startswith(f"{folder}/")]
         is_safe = any(name.endswith(".safetensors") for name in own)

@@ -14,12 +14,19 @@ from typing import Final
 from seedgrid.core.errors import ModelError
 from seedgrid.models.files import ModelFiles, count_parameters, read_folder, read_header
 
+_SD3: Final = "model.diffusion_model.joint_blocks."
 _CONFIGURATIONS: Final = {
     "conditioner.embedders.1.": "stabilityai/stable-diffusion-xl-base-1.0",
     "cond_stage_model.transformer.": "stable-diffusion-v1-5/stable-diffusion-v1-5",
-    "model.diffusion_model.joint_blocks.": "stabilityai/stable-diffusion-3-medium-diffusers",
+    _SD3: "stabilityai/stable-diffusion-3-medium-diffusers",
 }
 """Where a family's configurations can be had, by how a tensor begins that only its files hold."""
+_OTHERWISE_APART: Final = {
+    "text_encoders.clip_l.": "text_encoder",
+    "text_encoders.clip_g.": "text_encoder_2",
+    "text_encoders.t5xxl.": "text_encoder_3",
+}
+"""What single files of Stable Diffusion 3 come with or without."""
 
 
 def configuration_source(path: Path) -> str | Path:
@@ -39,8 +46,18 @@ def configuration_source(path: Path) -> str | Path:
 
 
 def read_single_file(path: Path, configurations: Path) -> ModelFiles:
-    """Check a single file."""
+    """Check a single file.
+
+    Raises:
+        ModelError: As `read_folder`; `model_part` where its text encoders are files of their own.
+    """
     files = read_folder(configurations, needs_weights=False)
+    header = read_header(path, path.name)
+    if any(name.startswith(_SD3) for name in header):
+        for tensor, part in _OTHERWISE_APART.items():
+            is_there = any(name.startswith(tensor) for name in header)
+            if not is_there and part not in files.absent:
+                raise ModelError("model_part", value=path.name, part=part)
     small = {
         f"configurations/{name}": file
         for name, file in files.files.items()
@@ -51,5 +68,5 @@ def read_single_file(path: Path, configurations: Path) -> ModelFiles:
         checkpoint=path,
         variant=None,
         files=small | {path.name: path},
-        num_parameters=count_parameters(read_header(path, path.name)),
+        num_parameters=count_parameters(header),
     )
