@@ -113,6 +113,18 @@ def test_other_switches_are_other_trials() -> None:
     assert len(found._ways) == 2
 
 
+@pytest.mark.usefixtures("every_exact_way")
+def test_rows_that_are_no_numbers_decide_nothing() -> None:
+    """A probe's NaN came first in a new process: the slow way was taken from then on."""
+    layer = torch.nn.Linear(96, 96)
+    found = Accelerator()
+    with torch.no_grad(), found.used_by(pipeline_of(layer), "here"):
+        layer(torch.full((128, 96), torch.nan))
+        layer(numbers(128, 96, seed=1))
+    (way,) = found._ways.values()
+    assert way is not functional.linear
+
+
 def test_layers_are_as_before_afterwards() -> None:
     """Whatever happens in the block."""
     layer = torch.nn.Linear(96, 96)

@@ -44,7 +44,8 @@ from seedgrid.diffusion.watched_parts import (
 )
 from seedgrid.diffusion.witness import Record, Witness, own_numbers
 
-_COMPARED_EVERY: Final = 3
+COMPARED_EVERY: Final = 3
+"""Calls of the denoiser: those that are run once more where no grid was watched."""
 
 
 class PoisonedCall:
@@ -54,8 +55,8 @@ class PoisonedCall:
         batch: Which rows are the own ones.
         watch: Asked before everything that takes long whether to give way.
         found: Where comparisons are noted.
-        witness: What the own picture was in a batch that was painted; without one, every third call
-            of the denoiser and the decoding are run once more for the comparison.
+        witness: What the own picture was in a batch that was painted; without one,
+            `replayed_call.py` compares.
 
     Attributes:
         record: The own rows, part by part.
@@ -104,15 +105,12 @@ class PoisonedCall:
             handle.remove()
 
     def _denoise(self, name: str, call: Call, given: Given) -> Any:
-        """Run a denoiser beside poisoned neighbours, and now and then turned round."""
+        """Run a denoiser beside poisoned neighbours."""
         rows = tensors_in(given)[0]
         if not self._batch.is_of(rows):
             return call(*given[0], **given[1])
         turn, is_row = self._turn(name), fits(self._batch, rows)
         entered = own_numbers(self._batch, given, is_row)
-        # Before the poisoned one: what tries out kernels at their first use tries sane numbers.
-        is_compared = self._witness is None and turn % _COMPARED_EVERY == 0
-        alone = self._run(call, self._around(given, is_row)) if is_compared else None
         slots = turn % self._batch.width
         met, kinds = self._kinds(turn)
         poison = functools.partial(self._batch.poisoned, turn=met, kinds=kinds)
@@ -124,10 +122,12 @@ class PoisonedCall:
         after = own_numbers(self._batch, given, is_row)
         if not all(map(torch.equal, entered, after)):
             passed.written = after
-        if alone is None and self._witness is None and not is_finite(passed.left):
+        if self._witness is None and not is_finite(passed.left):
             # Are there no numbers when it is alone either?
             alone = self._run(call, self._around(given, is_row))
-        self._compare(f"denoiser ({name})", (name, turn), alone)
+            theirs = list(filter(self._batch.is_of, tensors_in(alone)))
+            self._found.note(f"denoiser ({name})", self._batch, passed.rows, theirs)
+        self._compare(f"denoiser ({name})", (name, turn))
         return result
 
     def _around(self, given: Given, is_row: Callable[[torch.Tensor], bool]) -> Given:
@@ -152,35 +152,29 @@ class PoisonedCall:
         return watched
 
     def _decoding(self, decode: Call) -> Call:
-        """Decode beside poisoned neighbours, and turned round."""
+        """Decode beside poisoned neighbours."""
 
         def watched(latents: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
             if not self._batch.is_of(latents):
                 return decode(latents, *args, **kwargs)
-            turn, alone = self._turn("vae"), None
-            if self._witness is None:
-                around = self._batch.turned_round(self._batch.copies(latents))
-                alone = self._run(decode, ((around, *args), kwargs))
+            turn = self._turn("vae")
             bad = self._batch.poisoned(latents, turn)
             result = self._run(decode, ((bad, *args), kwargs))
             self.record.keep(self._batch, "vae", turn, [self._batch.own_rows(latents)], result)
-            self._compare("decoder", ("vae", turn), alone)
+            self._compare("decoder", ("vae", turn))
             return mapped(result, lambda t: self._batch.poisoned(t, turn, FLAT))
 
         return watched
 
-    def _compare(self, part: str, call: tuple[str, int], alone: Any | None) -> None:
-        """Compare the own rows of a call with those alone, or with the witness's, if there are."""
-        passed = self.record.passed[call]
-        if alone is not None:
-            theirs = list(filter(self._batch.is_of, tensors_in(alone)))
-            self._found.note(part, self._batch, passed.rows, theirs)
-        if self._witness is not None:
-            seen = self._witness.record.passed.get(call)
-            if seen is None:
-                self._found.differs(part)
-            self._found.note(BETWEEN, ALONE, passed.entered, seen.entered)
-            self._found.note(part, ALONE, passed.rows, seen.rows)
+    def _compare(self, part: str, call: tuple[str, int]) -> None:
+        """Compare the own rows of a call with the witness's, if there is one."""
+        if self._witness is None:
+            return
+        passed, seen = self.record.passed[call], self._witness.record.passed.get(call)
+        if seen is None:
+            self._found.differs(part)
+        self._found.note(BETWEEN, ALONE, passed.entered, seen.entered)
+        self._found.note(part, ALONE, passed.rows, seen.rows)
 
     def _kinds(self, turn: int) -> tuple[int, tuple[Kind, ...]]:
         """Say how neighbours are poisoned at a call of the denoiser, so that few see all kinds.
@@ -188,7 +182,7 @@ class PoisonedCall:
         What is compared meets all kinds, mild neighbours, and such as are nearly the own picture;
         what is not meets wild ones.
         """
-        compared, after = divmod(turn, _COMPARED_EVERY)
+        compared, after = divmod(turn, COMPARED_EVERY)
         if self._witness is not None:
             return (compared * 2, KINDS) if not after else (compared, (MILD, NEAR)[after - 1])
         if after:

@@ -2,13 +2,13 @@
 
 First the pipeline is called with every part of it watched (`poisoned_call.py`): what enters text
 encoders, denoiser, scheduler and decoder has neighbours that are as bad as can be, in a slot that
-changes. NaN in the own picture is a leak at once; at every third step and for the decoding the own
-rows are compared, bit by bit, with those of the batch turned round: the own picture in all slots
-but the one that it had, and there an ordinary neighbour. Then the pipeline is called once more for
-such a batch, and denoiser and decoder are not run but give back what they gave
-(`replayed_call.py`): whatever lies between the parts, the words, the noise, guidance, the scheduler
-and what is made of the decoded pictures, must come to the very same rows.
-In all it costs a third more denoising than a grid, and a second decoding.
+changes. NaN in the own picture is a leak at once; where a grid was watched while it was painted
+(`witness.py`), the own rows are compared with its own. Then the pipeline is called once more for
+the batch turned round: the own picture in all slots but the one that it had, and there a neighbour.
+Denoiser and decoder are not run but give back what they gave (`replayed_call.py`): whatever lies
+between the parts, the words, the noise, guidance, the scheduler and what is made of the decoded
+pictures, must come to the very same rows. Without a witness every third step and the decoding are
+run there, too, and compared, bit by bit: a third more denoising than a grid, a second decoding.
 
 It is a test and no proof: code that branches on a neighbour's value, and only on values that were
 not tried, is not found (docs/lock.md).
@@ -127,12 +127,12 @@ def _is_tight(
         _compare_words(recipe, compute, watch, found)
         poisoned = PoisonedCall(batch, watch, found, witness)
         painted = compute(_placed([recipe], _company(recipe), batch), poisoned)
-        found.require(f"denoiser ({denoiser})")
         own = [batch.own_rows(rows) for rows in painted]
-        again = ReplayedCall(batch, watch, found, poisoned.record)
+        again = ReplayedCall(batch, watch, found, poisoned.record, compares=witness is None)
         turned = _placed([_stranger(recipe)], [recipe] * (width - 1), batch)
         found.note("picture", batch, own, compute(turned if width > 1 else [recipe], again))
         again.check_number_of_calls()
+        found.require(f"denoiser ({denoiser})")
         if not is_finite(own):
             raise RunError("picture_nan")  # It is NaN by itself: leaks into it cannot be seen.
     except LeakFound:

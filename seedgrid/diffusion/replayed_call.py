@@ -1,6 +1,8 @@
 """One call of a pipeline whose denoiser and decoder only give back what they gave before.
 
-Nothing large is computed, so it costs next to nothing; what lies between the parts is all there.
+What lies between the parts is all there, and next to nothing is computed. Only where no grid was
+watched, every third call of the denoiser and the decoding are run for the comparison, here and not
+beside the poisoned ones: what travels past the parts' inputs is of other neighbours, too.
 The own picture is in every slot but the one that it had beside poisoned neighbours; a neighbour is
 there. What enters a part must be the very rows that entered it then, bit for bit, in each slot.
 """
@@ -18,8 +20,18 @@ from seedgrid.core.errors import RunCancelled
 from seedgrid.diffusion.backend import Watch
 from seedgrid.diffusion.patch import replaced
 from seedgrid.diffusion.poison import Batch, mapped, tensors_in
+from seedgrid.diffusion.poisoned_call import COMPARED_EVERY
 from seedgrid.diffusion.probe_findings import BETWEEN, Findings
-from seedgrid.diffusion.watched_parts import Call, Given, called_by, denoisers, fits
+from seedgrid.diffusion.watched_parts import (
+    IDS,
+    MASK,
+    Call,
+    Given,
+    called_by,
+    changed,
+    denoisers,
+    fits,
+)
 from seedgrid.diffusion.witness import Passed, Record, numbers_in
 
 _BEGINNING: Final = "noise and words"
@@ -33,9 +45,13 @@ class ReplayedCall:
         watch: Asked whether to give way.
         found: Where comparisons are noted.
         record: What passed in the call beside poisoned neighbours.
+        compares: Whether parts are run here; else what a witness saw was compared.
     """
 
-    def __init__(self, batch: Batch, watch: Watch, found: Findings, record: Record) -> None:
+    def __init__(
+        self, batch: Batch, watch: Watch, found: Findings, record: Record, *, compares: bool
+    ) -> None:
+        self._compares = compares
         self._batch = batch
         self._watch = watch
         self._found = found
@@ -67,12 +83,23 @@ class ReplayedCall:
         rows = tensors_in(given)[0]
         if not self._batch.is_of(rows):
             return call(*given[0], **given[1])
-        return self._passing(name, numbers_in(given, fits(self._batch, rows)))
+        is_row = fits(self._batch, rows)
+        compared, after = divmod(self._turns.get(name, 0), COMPARED_EVERY)
+        if self._compares and not after:
+            # By turns beside what is nearly the own picture, and beside another one.
+            around = given if compared % 2 else changed(given, is_row, self._own_everywhere)
+            near = functools.partial(self._batch.turned_round, kind="near")
+            around = changed(around, is_row, near, IDS + MASK)
+            self._compare(f"denoiser ({name})", name, call, around)
+        return self._passing(name, numbers_in(given, is_row))
 
     def _decoding(self, decode: Call) -> Call:
         def watched(latents: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
             if not self._batch.is_of(latents):
                 return decode(latents, *args, **kwargs)
+            if self._compares:
+                around = self._batch.turned_round(self._own_everywhere(latents))
+                self._compare("decoder", "vae", decode, ((around, *args), kwargs))
             return self._passing("vae", [latents])
 
         return watched
@@ -88,10 +115,27 @@ class ReplayedCall:
 
         return watched
 
-    def _passing(self, name: str, entering: list[torch.Tensor]) -> Any:
-        """Compare what enters a part, and give back what it gave."""
+    def _own_everywhere(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Return the own rows in every slot: here they are in the one behind the own."""
+        return self._batch.copies(self._batch.moved(tensor, -1))
+
+    def _compare(self, part: str, name: str, call: Call, given: Given) -> None:
+        """Run a part, and compare what comes out with the own rows beside poisoned neighbours."""
+        self._give_way()
+        args, kwargs = given
+        left = list(filter(self._batch.is_of, tensors_in(call(*args, **kwargs))))
+        passed = self._record.passed.get((name, self._turns.get(name, 0)))
+        if passed is None:
+            self._found.differs(BETWEEN)
+        self._found.note(part, self._batch, passed.rows, left)
+
+    def _give_way(self) -> None:
         if self._watch.cancelled:
             raise RunCancelled("run_cancelled")
+
+    def _passing(self, name: str, entering: list[torch.Tensor]) -> Any:
+        """Compare what enters a part, and give back what it gave."""
+        self._give_way()
         turn = self._turns.get(name, 0)
         self._turns[name] = turn + 1
         passed = self._record.passed.get((name, turn))
