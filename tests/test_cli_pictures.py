@@ -120,6 +120,25 @@ def test_verify_says_what_became_of_pictures(
     assert (words[0], "identical" in words) == ("altered", True)
 
 
+@pytest.mark.usefixtures("fake")
+def test_no_file_of_a_list_escapes_its_verdict(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """One path that led nowhere stopped the others; a folder's FOX.PNG was passed over."""
+    main(["grid", "a fox", "--out", str(tmp_path / "out"), "--json", *SMALL])
+    one, other, *_ = (Path(row["path"]) for row in rows(capsys.readouterr().out))
+    other = other.rename(other.with_suffix(".PNG"))
+    other.write_bytes(_with_one_pixel_changed(other))
+    nowhere = str(tmp_path / "nowhere.png")
+    assert main(["verify", str(one.parent), "--json"]) == 1
+    verdicts = {row["path"]: row["verdict"] for row in rows(capsys.readouterr().out)}
+    assert verdicts[str(other)] == "altered"
+    assert main(["verify", nowhere, str(one), "--json"]) == 1
+    verdicts = {row["path"]: row["verdict"] for row in rows(capsys.readouterr().out)}
+    assert verdicts == {nowhere: "impossible", str(one): "identical"}
+    assert main(["verify", nowhere]) == 2
+
+
 def test_what_asks_for_most_is_verified_last(
     fake: FakeBackend, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -26,7 +26,7 @@ from seedgrid.core.recipe import Lora, NoiseShare
 from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
-from seedgrid.diffusion.generators import mix_noise
+from seedgrid.diffusion.noise_mix import mix_noise
 from seedgrid.storage import starts
 
 FAMILIES = ("sd", "sdxl", "sd3", "flux", "pixart", "lcm", "ddpm", "ddim")

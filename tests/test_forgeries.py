@@ -10,11 +10,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pictures import make_picture
 
 from seedgrid.core.recipe import read_recipe
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
+from seedgrid.formats import png
 from seedgrid.verify import Verdict, read_claim, read_claims, verify
-from tests.forgeries import besides, hidden
+from tests.forgeries import besides, hidden, places
 from tests.forgeries.cases import cases
 from tests.forgeries.originals import Original
 from tests.forgeries.painted import Painter
@@ -82,11 +84,19 @@ def test_what_hides_is_found_before_anything_is_painted(
     """
     path = tmp_path / "it.png"
     it = originals[0]
-    for name, data in (*hidden.shown_or_told_otherwise(it), *besides.shown_or_told_otherwise(it)):
+    for name, data in (
+        *hidden.shown_or_told_otherwise(it),
+        *besides.shown_or_told_otherwise(it),
+        *places.shown_or_told_otherwise(it),
+    ):
         path.write_bytes(data)
         claim = read_claim(path)
         assert claim.shown_otherwise or claim.told_otherwise or claim.is_altered, name
-    for name, data in (*hidden.shown_as_it_is(it), *besides.shown_as_it_is(it)):
+    for name, data in (
+        *hidden.shown_as_it_is(it),
+        *besides.shown_as_it_is(it),
+        *places.shown_as_it_is(it),
+    ):
         path.write_bytes(data)
         claim = read_claim(path)
         said = (claim.shown_otherwise, claim.told_otherwise, claim.is_altered)
@@ -94,6 +104,16 @@ def test_what_hides_is_found_before_anything_is_painted(
     for name, data in (*hidden.no_picture(it), *besides.no_picture(it)):
         path.write_bytes(data)
         assert len(read_claims([path])[1]) == 1, name
+
+
+@pytest.mark.parametrize("words", places.ODD_WORDS)
+def test_no_picture_is_blamed_for_its_own_words(words: str, tmp_path: Path) -> None:
+    """“&amp;” in a prompt, or settings of another tool's, had an honest picture called altered."""
+    path = tmp_path / "it.png"
+    for changes in ({"prompt": words}, {"negative_prompt": words}, {"typed_prompt": words}):
+        for name, data in places.with_own_words(Original(png.encode(make_picture(**changes)))):
+            path.write_bytes(data)
+            assert not read_claim(path).told_otherwise, name
 
 
 def test_it_is_said_where(

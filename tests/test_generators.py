@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from seedgrid.core.errors import InputError
 from seedgrid.core.seeds import MAX_SEED
-from seedgrid.diffusion.generators import fresh_generators, mix_noise
+from seedgrid.diffusion.generators import fresh_generators
+from seedgrid.diffusion.noise_mix import mix_noise
 
 SHAPE = (4, 8, 8)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -14,6 +14,7 @@ from seedgrid.core.entry import Entry
 from seedgrid.core.errors import PictureError
 from seedgrid.export.sheets import is_sheet
 from seedgrid.studio import Studio
+from seedgrid.studio.options import is_id
 
 if TYPE_CHECKING:
     from seedgrid.verify import Verdict
@@ -52,7 +53,8 @@ def verify(
     if rehash:
         digests.forget()
     with Studio(library=library) as studio:
-        found = [pair for name in pictures for pair in _expand(studio, name)]
+        is_alone = len(pictures) == 1
+        found = [pair for name in pictures for pair in _expand(studio, name, is_alone=is_alone)]
         ours = {str(path): entry for path, entry in found if entry is not None}
         paths = [path for path, _ in found]
         counts = dict.fromkeys(WORDS, 0)
@@ -104,19 +106,21 @@ def probe(
         raise typer.Exit(1)
 
 
-def _expand(studio: Studio, name: str) -> Iterator[tuple[Path, Entry | None]]:
+def _expand(studio: Studio, name: str, *, is_alone: bool) -> Iterator[tuple[Path, Entry | None]]:
     """Return the files that a name means, all PNG files of a folder but contact sheets.
+
+    A file that is not there is a line with its verdict, too, unless nothing else was asked for.
 
     Yields:
         A file, and the picture that it is in the library, if it was asked for by its id.
     """
     path = Path(name).expanduser()
     if path.is_dir():
-        found: Sequence[Path] = sorted(path.rglob("*.png"))
+        found = sorted(file for file in path.rglob("*") if file.suffix.lower() == ".png")
         if not found:
             raise PictureError("picture_missing", value=f"{name}/*.png")
         yield from ((file, None) for file in found if not is_sheet(file))
-    elif path.is_file():
+    elif path.is_file() or not (is_alone or is_id(name)):
         yield path, None
     else:
         entry = studio.find(name)

@@ -37,23 +37,3 @@ def fresh_generators(seeds: Sequence[int]) -> list[torch.Generator]:
         https://huggingface.co/docs/diffusers/using-diffusers/reusing_seeds
     """
     return [torch.Generator("cpu").manual_seed(check_seed(seed)) for seed in seeds]
-
-
-def mix_noise(start: torch.Tensor, end: torch.Tensor, weight: float) -> torch.Tensor:
-    """Go from one noise towards another along the great circle, which keeps its strength.
-
-    Args:
-        start: Of any shape; scaling and reordering both inputs alike scales and reorders the
-            result, so scheduler-scaled and packed latents may be given.
-        end: Of the same shape.
-        weight: 0 is `start`, 1 is `end`.
-
-    Source: Shoemake, "Animating rotation with quaternion curves", SIGGRAPH 1985.
-    """
-    a, b = start.double(), end.double()
-    cosine = (a.flatten() @ b.flatten() / (a.norm() * b.norm())).clamp(-1, 1)
-    angle = torch.arccos(cosine)
-    if angle < 1e-4:  # The same seed twice: the formula below would divide by zero.
-        return start
-    mixed = (torch.sin((1 - weight) * angle) * a + torch.sin(weight * angle) * b) / angle.sin()
-    return mixed.to(start.dtype)

@@ -19,7 +19,8 @@ from torch.nn import functional
 
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Recipe
-from seedgrid.diffusion.generators import fresh_generators, mix_noise
+from seedgrid.diffusion.generators import fresh_generators
+from seedgrid.diffusion.noise_mix import mix_noise
 from seedgrid.models.families import vae_scale
 from seedgrid.models.files import ModelFiles
 from seedgrid.models.schedulers import TABLE

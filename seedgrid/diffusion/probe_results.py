@@ -74,7 +74,12 @@ class ProbeReport(Value):
 
 def recall_report(recipe: Recipe, passport: Passport) -> ProbeReport | None:
     """Return what an earlier probe found for recipes like this under this passport, if any did."""
-    found = recall_value(_CACHE, report_key(recipe, passport), ProbeReport)
+    return recall_by_key(report_key(recipe, passport))
+
+
+def recall_by_key(key: str) -> ProbeReport | None:
+    """Return what an earlier probe found for recipes of this `report_key`, if any did."""
+    found = recall_value(_CACHE, key, ProbeReport)
     return found and found.model_copy(update={"remembered": True})
 
 

@@ -72,19 +72,18 @@ class Witness:
     """Watches a batch that is painted anyway.
 
     Args:
-        cells: What is painted in one call, one recipe a slot.
-        slot: Whose rows are kept.
+        cells: What is painted in one call, one recipe a slot; the last one's rows are kept.
 
     Attributes:
-        slot: Where it sits.
+        slot: Where that one sits.
         recipe: What it is.
         record: Its rows, part by part.
     """
 
-    def __init__(self, cells: Sequence[Recipe], slot: int) -> None:
-        self._batch = Batch(width=len(cells), own=slot)
-        self.slot = slot
-        self.recipe = cells[slot]
+    def __init__(self, cells: Sequence[Recipe]) -> None:
+        self.slot = len(cells) - 1
+        self.recipe = cells[-1]
+        self._batch = Batch(width=len(cells), own=self.slot)
         self.record = Record()
         self._turns: dict[str, int] = {}
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.diffusion.pipeline_cache import Loaded
 from seedgrid.diffusion.pipeline_call import cells_of, is_one_call
-from seedgrid.diffusion.probe_results import recall_report, report_key
+from seedgrid.diffusion.probe_results import recall_by_key, report_key
 from seedgrid.diffusion.witness import Witness
 
 
@@ -28,10 +28,14 @@ class Witnesses:
         What was seen of a picture is kept when the block ends well; of the batch before nothing is.
         """
         self._last.clear()
-        witness = self._called(recipes, loaded, passport)
+        cells = cells_of(recipes)
+        watched = cells[-1]
+        key = report_key(watched, passport)
+        needs_none = watched.is_portable or self._is_tested(key)
+        witness = None if needs_none or not is_one_call(recipes, loaded) else Witness(cells)
         yield witness
         if witness is not None and witness.has_numbers:
-            self._last[report_key(recipes[0], passport)] = witness
+            self._last[key] = witness
 
     def take(self, recipe: Recipe, passport: Passport) -> Witness | None:
         """Return, once, what was seen of the last batch, if this recipe's probe may use it."""
@@ -41,16 +45,7 @@ class Witnesses:
         """Forget what was seen."""
         self._last.clear()
 
-    def _called(
-        self, recipes: Sequence[Recipe], loaded: Loaded, passport: Passport
-    ) -> Witness | None:
-        first = recipes[0]
-        key = report_key(first, passport)
-        if first.is_portable or key == self._tested or not is_one_call(recipes, loaded):
-            return None
-        if recall_report(first, passport) is not None:
+    def _is_tested(self, key: str) -> bool:
+        if key != self._tested and recall_by_key(key) is not None:
             self._tested = key
-            return None
-        cells = cells_of(recipes)
-        alike = (slot for slot, cell in enumerate(cells) if report_key(cell, passport) == key)
-        return Witness(cells, max(alike))
+        return key == self._tested

@@ -12,8 +12,13 @@ from typing import Final
 _ORIENTATION: Final = 0x0112
 _MAX_FIELDS: Final = 1000
 
-# A packet may call the name space as it likes, so whatever is called so counts.
-_BY_XMP: Final = re.compile(r"\bOrientation\s{0,9}+(?:=\s{0,9}+[\"']|>)\s{0,9}+([^\s\"'<]{0,9}+)")
+# A packet may call the name space as it likes, and say more of a field than its value: whatever is
+# called so, and is not plainly 1, counts.
+_CLOSING: Final = re.compile(r"</[^<>]{0,200}+>")
+_NAMED: Final = re.compile(r"[:<]Orientation\b")
+_UPRIGHT: Final = re.compile(
+    r"[:<]Orientation\s{0,9}(?:=\s{0,9}[\"']\s{0,9}1\s{0,9}[\"']|>\s{0,9}1\s{0,9}<)"
+)
 
 
 def is_turned(block: bytes) -> bool:
@@ -33,4 +38,5 @@ def is_turned(block: bytes) -> bool:
 
 def is_turned_by_xmp(packet: str) -> bool:
     """Tell whether a packet of XMP asks for another orientation."""
-    return any(found[1] != "1" for found in _BY_XMP.finditer(packet))
+    opened = _CLOSING.sub("<", packet)
+    return len(_NAMED.findall(opened)) > len(_UPRIGHT.findall(opened))

@@ -10,7 +10,8 @@ from seedgrid.core.picture import Pixels, pixels_sha256
 from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.core.speeds import pixel_steps
 from seedgrid.formats import png
-from seedgrid.formats.appearance import shown_otherwise, told_otherwise
+from seedgrid.formats.appearance import shown_otherwise
+from seedgrid.formats.told import told_otherwise
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,9 +16,12 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from itertools import chain
 from math import inf
 from pathlib import Path
 from typing import Any, Final
+
+import numpy as np
 
 _AT_ONCE: Final = 100
 _SILENT: Final[dict[str, Any]] = {"verdict": "none", "reasons": []}
@@ -34,6 +37,8 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=3)
     parser.add_argument("--model", help="the bundled one otherwise")
     parser.add_argument("--only", default="", help="forgeries whose name holds this")
+    parser.add_argument("--sample", type=int, help="ask about so many only, drawn at random")
+    parser.add_argument("--seed", type=int, default=0, help="of that draw, and of the order")
     parser.add_argument("--keep", type=Path, help="where all of it stays, to go on with")
     parser.add_argument("--minutes", type=float, default=inf, help="stop asking after so long")
     options = parser.parse_args()
@@ -41,7 +46,10 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="seedgrid-forgeries-") as temporary:
         root = options.keep or Path(temporary)
         wanted = _forged(root, options)
-        answers = _answers(root, sorted(wanted), started + 60 * options.minutes)
+        shuffled = np.random.default_rng(options.seed).permutation(sorted(wanted)).tolist()
+        files = shuffled[: options.sample]
+        answers = _answers(root, files, started + 60 * options.minutes)
+        wanted = {file: wanted[file] for file in files}
         asked = {file: words for file, words in wanted.items() if file in answers}
         wrong = _compare(asked, answers)
     kinds = ", ".join(f"{count} {word}" for word, count in Counter(wanted_words(asked)).items())
@@ -82,6 +90,8 @@ def _answers(root: Path, files: list[str], end_s: float) -> dict[str, dict[str, 
             break
         some = [root / "forgeries" / file for file in left[start : start + _AT_ONCE]]
         found = _asked(some, root / "library")
+        if not found:
+            sys.exit("verify gave no verdict at all: see what it said above")
         nothing = {file.name: _SILENT | {"path": str(file)} for file in some}
         given |= nothing | found
         with known.open("a") as answers:
@@ -96,13 +106,17 @@ def wanted_words(wanted: Wanted) -> list[str]:
 
 def _forge(folder: Path, options: argparse.Namespace) -> Wanted:
     """Write the files; return name and wanted verdicts by the file's name."""
-    from tests.forgeries.cases import cases
+    from tests.forgeries.cases import cases, cases_of_words
     from tests.forgeries.painted import Painter
+    from tests.forgeries.places import ODD_WORDS
 
     painter = Painter(options.model)
-    originals = painter.originals(options.pictures, num_inference_steps=options.steps)
+    settings = {"num_inference_steps": options.steps}
+    originals = painter.originals(options.pictures, **settings)
+    odd = painter.originals(len(ODD_WORDS), prompts=ODD_WORDS, **settings)
     found = {}
-    for number, case in enumerate(cases(originals, painter.paint)):
+    every = chain(cases(originals, painter.paint), cases_of_words(odd))
+    for number, case in enumerate(every):
         if options.only in case.name:
             name = f"{number:04}.png"
             (folder / name).write_bytes(case.data)

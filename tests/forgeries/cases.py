@@ -17,7 +17,7 @@ import numpy as np
 from seedgrid.core.errors import InputError, RunError, SeedGridError
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Passport, Recipe, read_recipe
-from tests.forgeries import besides, files, hidden, looks, pixels, records
+from tests.forgeries import besides, files, hidden, looks, pixels, places, records
 from tests.forgeries.files import Named
 from tests.forgeries.originals import Original
 
@@ -70,8 +70,18 @@ def _of_hidden(it: Original) -> Iterator[Case]:
     yield from _all("impossible", besides.no_picture(it))
     yield from _all("identical", besides.shown_as_it_is(it))
     yield from _all("altered", besides.shown_or_told_otherwise(it))
+    yield from _all("identical", places.shown_as_it_is(it))
+    yield from _all("altered", places.shown_or_told_otherwise(it))
     for name, data in hidden.bombs(it):
         yield _case(name, data, "identical", "altered", "impossible")
+
+
+def cases_of_words(originals: Sequence[Original]) -> Iterator[Case]:
+    """Copy the words of pictures that were painted with `places.ODD_WORDS` as programs do."""
+    for it in originals:
+        named = f"{it.recipe.prompt[:20]!r}: "
+        for name, data in places.with_own_words(it):
+            yield _case(named + name, data, "identical")
 
 
 def _all(wanted: str, named: Iterator[Named]) -> Iterator[Case]:

@@ -41,8 +41,11 @@ def shown_or_told_otherwise(it: Original) -> Iterator[Named]:
         (b"gdAT", b"x"),
     ):
         yield f"{kind.decode()} added", it.with_chunks(chunk(kind, data))
-    yield "a raw profile of colours", it.with_chunks(_raw("icc", swapped_primaries(_SRGB)))
-    yield "another raw profile of colours", it.with_chunks(_raw("ICM", swapped_primaries(_SRGB)))
+    yield "a raw profile of colours", it.with_chunks(raw_profile("icc", swapped_primaries(_SRGB)))
+    yield (
+        "another raw profile of colours",
+        it.with_chunks(raw_profile("ICM", swapped_primaries(_SRGB))),
+    )
     for mode in ("L", "P", "1", "LA", "PA"):
         image = Image.fromarray(it.pixels).convert(mode)
         yield f"saved as {mode}", it.from_image(image.convert("RGBA") if mode == "PA" else image)
@@ -76,12 +79,12 @@ def _turned(it: Original) -> Iterator[Named]:
         yield f"turned: {name}", it.with_chunks(chunk(b"eXIf", block))
     block = b"Exif\0\0" + exif(6)
     for key in ("Raw profile type APP1", "raw profile type exif", "RAW PROFILE TYPE EXIF"):
-        yield f"turned by “{key}”", it.with_chunks(_raw(key[17:], block, key=key[:17]))
+        yield f"turned by “{key}”", it.with_chunks(raw_profile(key[17:], block, key=key[:17]))
     other = xmp('tiff:Orientation="6"').data.replace(b"xmlns:tiff=", b"xmlns:t=")
     other = other.replace(b"tiff:Orientation", b"t:Orientation")
     yield "turned by XMP with another prefix", it.with_chunks(chunk(b"iTXt", other))
     packet = b"http://ns.adobe.com/xap/1.0/\0" + other.partition(b"\0\0\0\0\0")[2]
-    yield "turned by XMP in a raw profile", it.with_chunks(_raw("APP1", packet))
+    yield "turned by XMP in a raw profile", it.with_chunks(raw_profile("APP1", packet))
     old = b"XML:com.adobe.xmp\0" + xmp('tiff:Orientation="8"').data.partition(b"\0\0\0\0\0")[2]
     yield "turned by XMP as old text", it.with_chunks(chunk(b"tEXt", old))
 
@@ -126,7 +129,7 @@ def _told(it: Original) -> Iterator[Named]:
     tool = png_chunks.plain_text("Software", "NovelAI")
     yield "for other tools: NovelAI", it.with_chunks(tool, novel)
     words = b"a ship\nSteps: 3, Sampler: Euler, CFG scale: 7.5, Seed: 9, Size: 64x64"
-    yield "for other tools: a user comment", it.with_chunks(chunk(b"eXIf", _comment(words)))
+    yield "for other tools: a user comment", it.with_chunks(chunk(b"eXIf", user_comment(words)))
     ours = png.read_texts(it.data)["parameters"]
     for old, new in (
         ("Steps: ", "Steps: 9"),
@@ -145,7 +148,7 @@ def shown_as_it_is(it: Original) -> Iterator[Named]:
     yield "a proposed palette", it.with_chunks(chunk(b"PLTE", bytes(range(30))))
     yield "a palette by its name", it.with_chunks(chunk(b"sPLT", b"x\0\x08" + bytes(6)))
     yield "no offset", it.with_chunks(chunk(b"oFFs", bytes(9)))
-    yield "a raw profile of captions", it.with_chunks(_raw("iptc", b"8BIM"))
+    yield "a raw profile of captions", it.with_chunks(raw_profile("iptc", b"8BIM"))
     yield "a profile of sRGB once more", it.from_image(image, icc_profile=_SRGB)
     rows = _rows(it)
     yield "rows behind the last", _streamed(it, zlib.compress(rows + rows[:999]))
@@ -153,7 +156,7 @@ def shown_as_it_is(it: Original) -> Iterator[Named]:
     pieces = [chunk(b"IDAT"), chunk(b"IDAT", zlib.compress(rows)), chunk(b"IDAT")]
     rest = [each for each in it.chunks if each.kind != b"IDAT"]
     yield "empty pieces", packed([*rest[:-1], *pieces, rest[-1]])
-    comment = _comment(png.read_texts(it.data)["parameters"].encode())
+    comment = user_comment(png.read_texts(it.data)["parameters"].encode())
     yield "the same words as a user comment", it.with_chunks(chunk(b"eXIf", comment))
 
 
@@ -225,14 +228,14 @@ def _profile(data: bytes) -> Chunk:
     return chunk(b"iCCP", b"x\0\0" + zlib.compress(data))
 
 
-def _raw(kind: str, block: bytes, key: str = "Raw profile type ") -> Chunk:
+def raw_profile(kind: str, block: bytes, key: str = "Raw profile type ") -> Chunk:
     text = f"\n{kind}\n{len(block):8d}\n{block.hex()}\n".encode()
     return chunk(b"zTXt", f"{key}{kind}".encode() + b"\0\0" + zlib.compress(text))
 
 
-def _comment(words: bytes) -> bytes:
+def user_comment(words: bytes, code: bytes = b"ASCII\0\0\0") -> bytes:
     """Write an EXIF block with a user comment."""
-    value = b"ASCII\0\0\0" + words
+    value = code + words
     main = struct.pack(">HHHIII", 1, 0x8769, 4, 1, 26, 0)
     inner = struct.pack(">HHHIII", 1, 0x9286, 7, len(value), 44, 0)
     return b"MM\0*" + struct.pack(">I", 8) + main + inner + value

@@ -24,7 +24,7 @@ _READERS: Final[tuple[Callable[[Mapping[str, str]], Found | None], ...]] = (
 
 
 _OTHERS: Final = frozenset({"prompt", "negative_prompt", "seed", "workflow"})
-"""Texts that are of tools whatever is in them."""
+"""Texts that are of tools whatever is in them, in small letters."""
 
 
 def read_foreign(source: png.Source) -> Imported:
@@ -45,7 +45,7 @@ def read_foreign(source: png.Source) -> Imported:
 
 def names_settings(texts: Mapping[str, str]) -> bool:
     """Tell whether any of these tools would find settings of its own in a file's texts."""
-    if not _OTHERS.isdisjoint(texts):
+    if not _OTHERS.isdisjoint(map(str.casefold, texts)):
         return True
     try:
         return any(read(texts) is not None for read in _READERS)

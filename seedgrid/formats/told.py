@@ -1,0 +1,113 @@
+"""What a PNG file tells other programs: the words and settings of its recipe, or somebody else's.
+
+`parameters` is ours to the letter. Anything else may say what it likes, as long as it names no
+settings: a seed and a number of steps that are neither the picture's nor part of its own words.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from seedgrid.core.errors import PictureError
+from seedgrid.core.recipe import Recipe
+from seedgrid.formats import png_chunks
+from seedgrid.formats.embedded import read_blocks
+from seedgrid.formats.exif import texts_of_block
+from seedgrid.formats.importers import a1111
+from seedgrid.formats.importers.foreign import names_settings
+from seedgrid.formats.parameters import PARAMETERS_KEY, parameters_text, without_version
+from seedgrid.formats.png import CHUNK_KEY
+from seedgrid.formats.png_chunks import Chunk
+
+_SEED: Final = re.compile(r"seed[\"']?\s{0,3}[:=]\s{0,3}[\"']?(\d{1,20})", re.IGNORECASE)
+_STEPS: Final = re.compile(r"steps[\"']?\s{0,3}[:=]\s{0,3}[\"']?(\d{1,20})", re.IGNORECASE)
+_WORDS: Final = re.compile(r"prompt[\"']?\s{0,3}[:=]", re.IGNORECASE)
+_ESCAPED: Final = re.compile(r"\\u00([2-7][0-9a-fA-F])")
+_SPELLINGS: Final[tuple[Callable[[str], str], ...]] = (
+    str,
+    html.unescape,
+    lambda text: _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text),
+    lambda text: unicodedata.normalize("NFKC", text),
+)
+"""As it is, and as HTML, JSON and Unicode may have letters otherwise."""
+
+
+def told_otherwise(data: bytes, recipe: Recipe) -> bool:
+    """Tell whether a text for other programs names other words or settings than the recipe."""
+    chunks = png_chunks.split(data)
+    ours = without_version(parameters_text(recipe))
+    told = [png_chunks.all_texts(chunks)]
+    if any(key == PARAMETERS_KEY and without_version(text) != ours for key, text in told[0]):
+        return True
+    try:
+        told += [list(texts_of_block(block).items()) for block in read_blocks(chunks).exif]
+    except PictureError:
+        return True
+    # A user comment may be a caption: it is settings only where a reader would find some.
+    others = [[pair for pair in texts if without_version(pair[1]) != ours] for texts in told]
+    if any(names_settings(dict(pairs)) or names_settings(dict(pairs[::-1])) for pairs in others):
+        return True
+    own = _own_words(recipe, ours)
+    return any(_names_others(_without(text, own), recipe) for text in _beside(chunks))
+
+
+def _own_words(recipe: Recipe, ours: str) -> tuple[str, ...]:
+    """Return what names settings and is the picture's own: a prompt may hold anything."""
+    words = (recipe.prompt, recipe.negative_prompt, recipe.typed_prompt)
+    return (ours, *(text for text in words if all(_numbers(_plain(text)))))
+
+
+def _beside(chunks: Sequence[Chunk]) -> Iterator[str]:
+    """Give all texts but the record, by whatever name and in whatever block they are."""
+    blocks = read_blocks(chunks)
+    yield from (text for key, text in png_chunks.all_texts(chunks) if key != CHUNK_KEY)
+    yield from (packet.replace("\0", "") for packet in blocks.packets)
+    for block in blocks.exif:
+        for coding in ("utf-8", "utf-16-le", "utf-16-be"):
+            for start in (0, 1):  # Fields of two bytes a letter may begin anywhere.
+                yield block[start:].decode(coding, "replace")
+
+
+def _without(text: str, own: Sequence[str]) -> str:
+    """Spell a text as it is read, and take the own words out, however they are spelled."""
+    words = set(own)
+    for spelled in _SPELLINGS:
+        text = spelled(text)
+        words |= {spelled(each) for each in words}
+        for each in sorted(words, key=len, reverse=True):
+            text = text.replace(each, " ")
+    return text
+
+
+def _plain(text: str) -> str:
+    for spelled in _SPELLINGS:
+        text = spelled(text)
+    return text
+
+
+def _names_others(text: str, recipe: Recipe) -> bool:
+    """Tell whether a text names a seed and a number of steps, as all tools' settings do.
+
+    The picture's own may stand in a caption, unless words stand with them as settings have them.
+    """
+    seeds, steps = _numbers(text)
+    if not seeds or not steps:
+        return False
+    are_own = seeds == {str(recipe.seed)} and steps == {str(recipe.num_inference_steps)}
+    return not are_own or _WORDS.search(text) is not None or _is_list(text)
+
+
+def _numbers(text: str) -> tuple[set[str], set[str]]:
+    """Return the seeds and the numbers of steps that a text names."""
+    return set(_SEED.findall(text)), set(_STEPS.findall(text))
+
+
+def _is_list(text: str) -> bool:
+    try:
+        return a1111.read({PARAMETERS_KEY: text}) is not None
+    except PictureError:
+        return True
