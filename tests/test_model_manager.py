@@ -14,9 +14,11 @@ import pytest
 from hub import COMMIT, Hub
 
 from seedgrid.core.errors import ModelError
+from seedgrid.diffusion.deferred import DeferredBackend
 from seedgrid.models import own, registry
 from seedgrid.models.catalogue import first_models
 from seedgrid.models.families import FAMILIES
+from seedgrid.models.files import ModelFiles
 from seedgrid.models.memory import check_room
 from seedgrid.studio.model_manager import ModelManager
 
@@ -148,6 +150,19 @@ def test_weights_that_no_memory_holds_are_refused_before_they_are_read() -> None
     check_room("foxes", 1000, "float32")
     with pytest.raises(ModelError, match=r"needs 4000000\.0 GB of memory"):
         check_room("foxes", 10**15, "float32")
+
+
+def test_what_no_memory_holds_is_refused_before_it_is_read_for_its_digest(
+    model_folder: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of 42 GB it was said after three minutes in which nothing was said at all."""
+    machine = SimpleNamespace(total=1000)
+    memory = SimpleNamespace(virtual_memory=lambda: machine, swap_memory=lambda: machine)
+    monkeypatch.setattr("seedgrid.models.memory.psutil", memory)
+    read: list[ModelFiles] = []
+    monkeypatch.setattr(ModelFiles, "digest", read.append)
+    assert refused(DeferredBackend().card, str(model_folder("sd"))) == "model_memory"
+    assert read == []
 
 
 def test_a_folder_of_somebodys_own_is_known_and_never_deleted(
