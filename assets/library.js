@@ -99,7 +99,6 @@ SeedGrid.openLibrary = ({ element, props, watch, search, open, trash, mark, empt
     number += 1;
     isWaiting = true;
     after = null;
-    emptyTrash.hidden = !asked.trashed;
     find({ ...asked, number, after: null });
   }
 
@@ -125,12 +124,19 @@ SeedGrid.openLibrary = ({ element, props, watch, search, open, trash, mark, empt
     after = value.after;
     if (value.is_more) grid.append(value.items);
     else grid.set(value.items);
-    nothing.hidden = grid.size > 0;
-    nothing.textContent = text(isOpen() ? "library_nothing" : "library_not_found");
+    sayIfEmpty();
     if (after !== null && isNear(end)) askMore();
   }
 
-  const isOpen = () => !(asked.text || asked.model || asked.tag || asked.since || asked.until || asked.favourite || asked.trashed || asked.seed !== null);
+  /** What is said where nothing is shown, and the trash's button where something may be in it. */
+  function sayIfEmpty() {
+    nothing.hidden = grid.size > 0;
+    const whole = asked.trashed ? "library_trash_empty" : "library_nothing";
+    nothing.textContent = text(isWhole() ? whole : "library_not_found");
+    emptyTrash.hidden = !asked.trashed || (isWhole() && grid.size === 0);
+  }
+
+  const isWhole = () => !(asked.text || asked.model || asked.tag || asked.since || asked.until || asked.favourite || asked.seed !== null);
   const isNear = (node) => node.getBoundingClientRect().top < innerHeight + 900;
 
   function card(item) {
@@ -182,12 +188,12 @@ SeedGrid.openLibrary = ({ element, props, watch, search, open, trash, mark, empt
     const deletion = (deletions += 1);
     tell(trash, () => ({ ...wanted, trashed: isTrashed, number: deletion }));
     const places = items.map((item) => [item, grid.remove(item)]).reverse();
-    nothing.hidden = grid.size > 0;
+    sayIfEmpty();
     if (!isTrashed) return;
     undo.offer(deletion, items.length, () => {
       if (question !== number) return;
       for (const [item, at] of places) if (at >= 0) grid.insert(item, at);
-      nothing.hidden = true;
+      sayIfEmpty();
     });
   }
 

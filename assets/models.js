@@ -182,7 +182,7 @@
     if (each.left_s !== null) facts.push(say("left", { time: time(each.left_s) }));
     const buttons = goesOn(each)
       ? [button("stop", each.id, () => act("stop", each.id))]
-      : each.state !== "done" && [button("resume", each.id, () => act("download", each.id)), button("discard", each.id, () => act("discard", each.id), "sg-models-danger")];
+      : each.state !== "done" && [button(each.state === "failed" ? "retry" : "resume", each.id, () => act("download", each.id)), button("discard", each.id, () => act("discard", each.id), "sg-models-danger")];
     const made = row(each.id, facts, [], buttons || []);
     if (each.total && each.state !== "done") made.append(bar(each.id, each.num_bytes, each.total));
     return made;

@@ -104,6 +104,7 @@ SeedGrid.picked = ({ element, props, watch, favourite, note }) => {
     parts.push(scheduler === usual ? scheduler : text("facts_scheduler", { name: scheduler, usual }), text("facts_guidance", { number: value.guidance }), value.model);
     parts.push(...value.loras.map((lora) => `${text("fours_lora")} ${lora}`));
     if (value.strength) parts.push(text("facts_start", { number: value.strength }));
+    if (value.upscaler) parts.push(text("facts_enlarged", { name: value.upscaler }));
     if (value.where) parts.push(text("facts_where", { device: value.where }));
     if (value.portable) parts.push(text("facts_portable"));
     if (value.negative) parts.push(text("facts_without", { words: value.negative }));

@@ -5,13 +5,14 @@
   const NUM_SEEDS = 2 ** 32;
   const MOST = 16;
 
-  /** The seeds in the field: "0-3", "7, 11". What is no number counts for nothing here. */
+  /** The seeds in the field: "0-3", "7, 11"; none where a part of it is no number. */
   function written(field) {
-    return field.value.split(/[,\s]+/).flatMap((part) => {
+    const parts = field.value.split(/[,\s]+/).filter(Boolean).map((part) => {
       const [first, last = first] = part.split("-").map((end) => (end === "" ? NaN : Number(end)));
       if (!Number.isInteger(first) || !Number.isInteger(last) || last < first) return [];
       return Array.from({ length: Math.min(last - first + 1, MOST) }, (_, index) => first + index);
     });
+    return parts.every((part) => part.length) ? parts.flat() : [];
   }
 
   function onStage() {

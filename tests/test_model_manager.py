@@ -6,15 +6,19 @@ import json
 import shutil
 import struct
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hub import COMMIT, Hub
 
 from seedgrid.core.errors import ModelError
+from seedgrid.diffusion.deferred import DeferredBackend
 from seedgrid.models import own, registry
 from seedgrid.models.catalogue import first_models
 from seedgrid.models.families import FAMILIES
+from seedgrid.models.files import ModelFiles
 from seedgrid.models.memory import check_room
 from seedgrid.studio.model_manager import ModelManager
 
@@ -75,6 +79,24 @@ def test_a_download_is_stopped_gone_on_with_and_given_up(hub: Hub, manager: Mode
     assert manager.wait(FOXES).state == "done"
 
 
+def test_time_left_is_told_of_what_comes_now(
+    hub: Hub, manager: ModelManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What an earlier start had fetched was taken for speed: hours were called seconds."""
+    hub.breaks = [20_000, 0, 0, 0, 0, 0]
+    manager.download(FOXES)
+    had = manager.wait(FOXES).num_bytes
+    seconds = SimpleNamespace(monotonic=count().__next__)
+    monkeypatch.setattr("seedgrid.models.downloads.time", seconds)
+    hub.breaks = []
+    hub.may_go.clear()  # after the first piece
+    manager.download(FOXES)
+    while (told := manager.downloads()[0]).left_s is None:
+        assert told.goes_on
+    assert told.num_bytes > had >= 20_000
+    assert told.left_s >= (told.total - told.num_bytes) / (told.num_bytes - had)
+
+
 def test_a_download_that_fails_says_why(hub: Hub, manager: ModelManager) -> None:
     """The page shows it as the sentence of its error."""
     hub.repositories[FOXES].gated = True
@@ -128,6 +150,19 @@ def test_weights_that_no_memory_holds_are_refused_before_they_are_read() -> None
     check_room("foxes", 1000, "float32")
     with pytest.raises(ModelError, match=r"needs 4000000\.0 GB of memory"):
         check_room("foxes", 10**15, "float32")
+
+
+def test_what_no_memory_holds_is_refused_before_it_is_read_for_its_digest(
+    model_folder: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of 42 GB it was said after three minutes in which nothing was said at all."""
+    machine = SimpleNamespace(total=1000)
+    memory = SimpleNamespace(virtual_memory=lambda: machine, swap_memory=lambda: machine)
+    monkeypatch.setattr("seedgrid.models.memory.psutil", memory)
+    read: list[ModelFiles] = []
+    monkeypatch.setattr(ModelFiles, "digest", read.append)
+    assert refused(DeferredBackend().card, str(model_folder("sd"))) == "model_memory"
+    assert read == []
 
 
 def test_a_folder_of_somebodys_own_is_known_and_never_deleted(

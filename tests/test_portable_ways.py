@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Sequence
 
 import pytest
 import torch
@@ -11,6 +11,7 @@ import torch
 from seedgrid.diffusion.portable import contraction, portable, threads, windows, winograd
 from seedgrid.diffusion.portable.cases import numbers
 from seedgrid.diffusion.portable.grids import anchor, largest
+from seedgrid.diffusion.portable.trials import TRIES, Trials
 from seedgrid.diffusion.portable.weights import WeightCache, compact, make_ready
 from seedgrid.diffusion.portable.windows import Maps, Windows
 
@@ -28,18 +29,70 @@ def quiet(*shape: int) -> torch.Tensor:
     return sum((numbers(*shape, seed=seed) for seed in range(7)), torch.zeros(shape))
 
 
-def convolved(maps: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-    return contraction.convolution(maps, weights, None, (1, 1), (1, 1), (1, 1), 1)
+def convolved(
+    maps: torch.Tensor,
+    weights: torch.Tensor,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    in_squares: bool,
+) -> torch.Tensor:
+    """Convolve in Winograd's squares, or along rows."""
+    offered: list[bool] = []
+
+    def choose(_kind: Hashable, ways: Sequence[bool]) -> bool:
+        offered.extend(ways)
+        return in_squares
+
+    monkeypatch.setattr(contraction.TRIALS, "choose", choose)
+    result = contraction.convolution(maps, weights, None, (1, 1), (1, 1), (1, 1), 1)
+    assert offered == [True, False]
+    return result
 
 
-def test_winograds_way_and_windows_give_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("channels", [3, 96])
+def test_winograds_way_and_rows_give_the_same_bits(
+    channels: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Sixteen products for thirty-six, and not one bit of difference."""
-    maps, weights = numbers(2, 96, 8, 6, seed=9), quiet(96, 96, 3, 3)
-    quick = contraction._make_kernel(weights, 1)
-    assert quick.is_transformed
-    by_winograd = convolved(maps, weights)
-    monkeypatch.setattr(winograd, "MIN_CHANNELS", 10**6)
-    assert torch.equal(convolved(maps, weights), by_winograd)
+    maps, weights = numbers(2, channels, 8, 6, seed=9), quiet(96, channels, 3, 3)
+    assert contraction._make_kernel(weights, 1, in_squares=True).is_transformed
+    by_winograd = convolved(maps, weights, monkeypatch, in_squares=True)
+    assert torch.equal(convolved(maps, weights, monkeypatch, in_squares=False), by_winograd)
+
+
+def test_each_way_is_tried_and_then_the_quickest_is_taken() -> None:
+    """Whatever the first use cost, when caches were cold; another kind is tried anew."""
+    took = {"near": iter([9.0, 1.0]), "far": iter([2.0, 2.0])}
+    now = 0.0
+    trials = Trials(clock=lambda: now)
+    order = []
+    for _ in range(2 * TRIES):
+        way = trials.choose("kind", ("near", "far"))
+        order.append(way)
+        with trials.timed("kind", way):
+            now += next(took[way])
+    assert order == ["near", "near", "far", "far"]
+    assert trials.choose("kind", ("near", "far")) == "near"
+    with trials.timed("kind", "near"):
+        now += 100  # A busy moment afterwards changes nothing.
+    assert trials.choose("kind", ("near", "far")) == "near"
+    assert trials.choose("kind", ("far",)) == "far"
+    assert trials.choose("another", ("far", "near")) == "far"
+
+
+def test_weights_are_kept_in_one_form_and_made_anew_for_another() -> None:
+    """While ways are tried, no parameter takes the memory of two."""
+    cache = WeightCache(max_bytes=8 * 12)
+    weights = torch.nn.Parameter(numbers(3, 4))
+
+    def ready(form: bool) -> object:
+        return cache.get(weights, lambda: make_ready(weights.detach()[None, :, :, None]), form)
+
+    first = ready(True)
+    assert ready(True) is first
+    second = ready(False)
+    assert second is not first
+    assert ready(False) is second
 
 
 @pytest.mark.parametrize("tile_bytes", [1, 1 << 30])
@@ -51,9 +104,8 @@ def test_winograds_tiles_of_any_size_give_the_same_bits(
     maps, weights = numbers(3, 48, *size, seed=9), quiet(50, 48, 3, 3)
     monkeypatch.setattr(winograd, "_MIN_SQUARES", 1)
     monkeypatch.setattr(windows, "TILE_BYTES", tile_bytes)
-    in_tiles = convolved(maps, weights)
-    monkeypatch.setattr(winograd, "MIN_CHANNELS", 10**6)
-    assert torch.equal(convolved(maps, weights), in_tiles)
+    in_tiles = convolved(maps, weights, monkeypatch, in_squares=True)
+    assert torch.equal(convolved(maps, weights, monkeypatch, in_squares=False), in_tiles)
 
 
 def test_large_weights_are_kept_in_half_the_memory_where_that_holds_them_exactly() -> None:
@@ -69,7 +121,7 @@ def test_large_weights_are_kept_in_half_the_memory_where_that_holds_them_exactly
 def test_winograds_way_is_not_taken_where_nothing_proves_it_exact() -> None:
     """Weights that are all as large as the largest could fill the 53 bits."""
     weights = torch.ones(96, 640, 3, 3) * 1.9
-    assert winograd.transformed_weights(make_ready(weights.reshape(1, 96, 640, 9)), (3, 3)) is None
+    assert winograd.transformed_weights(make_ready(weights.reshape(1, 96, 640, 9))) is None
 
 
 def test_pieces_are_spread_over_threads_that_compute_alone() -> None:

@@ -75,6 +75,16 @@ def test_a_file_is_named_by_its_language_and_has_the_known_sections(path: Path) 
     assert read_locale(path).tag.split("-")[0] == path.stem
 
 
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_what_is_filled_in_is_a_name_and_nothing_more(path: Path) -> None:
+    """A format such as `{limit:g}` is Python's alone: the page's scripts showed it as it is."""
+    sections = content(path)
+    filled = {
+        name for part in SECTIONS for said in sections[part].values() for name in placeholders(said)
+    }
+    assert {name for name in filled if not name.isidentifier()} == set()
+
+
 def test_no_key_of_the_page_stands_in_two_sections() -> None:
     """What the page says is looked up by key alone."""
     keys = [key for name in words.PAGE_SECTIONS for key in content(words.FOLDER / "en.json")[name]]

@@ -11,6 +11,7 @@ from seedgrid.cli.output import BytesLine, complain, say, say_json
 from seedgrid.core.errors import ModelError
 from seedgrid.models import registry
 from seedgrid.models.lora_shelf import LoraItem
+from seedgrid.models.memory import size_text
 from seedgrid.studio import Studio
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def models(
             return
         if delete is not None:
             freed = manager.delete(delete)
-            complain(f"Deleted {delete}: {freed / 1e6:,.1f} MB are free again.")
+            complain(f"Deleted {delete}: {size_text(freed)} are free again.")
         if configure is not None:
             manager.configure(configure)
         if download is not None:
@@ -99,13 +100,13 @@ def _say_line(managed: ManagedModel) -> None:
     licence = item.licence or "no licence told"
     size, formats = f"{item.width}x{item.height}", "/".join(item.formats)
     say(
-        f"{item.id:<40} {item.family}, {size}, {formats}, {item.num_bytes / 1e6:,.0f} MB,"
+        f"{item.id:<40} {item.family}, {size}, {formats}, {size_text(item.num_bytes)},"
         f" {licence}{fits}  {item.path}"
     )
 
 
 def _say_lora(lora: LoraItem) -> None:
-    facts = [f"LoRA, {lora.num_bytes / 1e6:,.0f} MB", lora.made_for, lora.licence]
+    facts = [f"LoRA, {size_text(lora.num_bytes)}", lora.made_for, lora.licence]
     facts += [f"words for the prompt: {', '.join(lora.words)}"] if lora.words else []
     say(f"{lora.id:<40} {', '.join(filter(None, facts))}  {lora.path}")
 

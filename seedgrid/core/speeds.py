@@ -14,16 +14,22 @@ from seedgrid.core.recipe import Recipe
 
 _GUESS_S: Final = 1e-6
 """Seconds for one pixel at one step before anything was painted: a quarter second at 512x512."""
+_RUNS_ALL: Final = "LCM"
 _NEWEST: Final = 0.3
 """How much of a speed the newest batch decides: machines are busy at times."""
 
 
 def num_steps_run(recipe: Recipe) -> int:
-    """Return how many steps are run: a start leaves out the first ones, a network knows none."""
+    """Return how many steps are run at most: a start leaves out the first, a network knows none.
+
+    Models made for LCM's scheduler leave none out, others that use it do: a recipe does not tell.
+    """
     if recipe.upscaler:
         return 1
     steps = recipe.num_inference_steps
-    return max(1, int(steps * recipe.strength)) if recipe.start else steps
+    if not recipe.start or recipe.scheduler == _RUNS_ALL:
+        return steps
+    return max(1, int(steps * recipe.strength))
 
 
 def pixel_steps(recipe: Recipe) -> int:
@@ -76,10 +82,12 @@ class Speeds:
             elapsed_s: How long all of it took.
             step_s: How long a step took; None where none was seen alone.
         """
-        num_pixels, num_steps = (
-            recipe.lock_width * recipe.width * recipe.height,
-            num_steps_run(recipe),
-        )
+        num_pixels = recipe.lock_width * recipe.width * recipe.height
+        num_steps = num_steps_run(recipe)
+        if recipe.start and recipe.scheduler == _RUNS_ALL:
+            if step_s is None:
+                return  # One step of many that were asked for would teach far too short a time.
+            num_steps = min(num_steps, max(1, round(elapsed_s / step_s)))
         step = elapsed_s / num_steps if step_s is None else min(step_s, elapsed_s / num_steps)
         speed = _Speed(
             once=(elapsed_s - step * num_steps) / num_pixels,

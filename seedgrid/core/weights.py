@@ -83,7 +83,9 @@ def _joined(found: list[tuple[str, float]]) -> Pieces:
     pieces: list[tuple[str, float]] = []
     for text, weight in found:
         if not -MAX_WEIGHT <= weight <= MAX_WEIGHT:
-            raise InputError("weight_range", field="prompt", value=f"{weight:g}", limit=MAX_WEIGHT)
+            raise InputError(
+                "weight_range", field="prompt", value=f"{weight:g}", limit=f"{MAX_WEIGHT:g}"
+            )
         if pieces and pieces[-1][1] == weight:
             pieces[-1] = (pieces[-1][0] + text, weight)
         elif text:

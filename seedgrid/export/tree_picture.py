@@ -29,6 +29,10 @@ from seedgrid.storage.files import open_atomically
 _SIZES_PX: Final = (176, 144, 112, 80, 56, 40, 28)
 _MAX_SIDE_PX: Final = 12_000
 _MAX_PIXELS: Final = 50_000_000
+_LARGEST: Final = 200_000_000
+"""Pixels of the smallest pictures; a thousand in rounds of four stay below."""
+_WIDEST_PX: Final = 100_000
+"""A row is in memory at once."""
 _MARGIN: Final = 28
 _GAP: Final = 8
 _LINK: Final = 52
@@ -171,12 +175,18 @@ def _walk(parents: Sequence[tuple[int, int] | None]) -> Iterator[tuple[int, int]
 
 
 def _fitting(places: Sequence[_Place]) -> _Size:
-    """Return the largest size at which the whole is no larger than can be looked at."""
+    """Return the largest size at which the whole is no larger than can be looked at.
+
+    Raises:
+        InputError: `tree_large`: it is far larger at the smallest, too.
+    """
     for size in map(_Size, _SIZES_PX):
         width, height = _width(places, size), _height(places, size)
         if max(width, height) <= _MAX_SIDE_PX and width * height <= _MAX_PIXELS:
             return size
-    return _Size(_SIZES_PX[-1])
+    if width > _WIDEST_PX or width * height > _LARGEST:
+        raise InputError("tree_large", field="tree", value=f"{width}x{height}")
+    return size
 
 
 def _width(places: Sequence[_Place], size: _Size) -> int:

@@ -213,6 +213,7 @@ class Downloads:
         if model.lora:
             check_free(model)
         job.watch(0)
+        job.came.clear()  # What was there before did not come at any speed.
         job.total, job.state = model.num_bytes, "fetching"
         remember_one(_UNFINISHED, job.id, job.total)
         fetch(model, job.watch)

@@ -49,9 +49,10 @@ def fetch(model: HubModel, watch: Watch) -> None:
     """
     with _alone(model.id), translated(model.id):
         blobs = repository_folder(model.id) / "blobs"
-        check_room(model.id, blobs, _missing_bytes(model, blobs))
+        missing = _missing_bytes(model, blobs)
+        check_room(model.id, blobs, missing)
+        watch(model.num_bytes - missing)
         there = sum(file.size for file in model.files if (blobs / file.digest).is_file())
-        watch(there)
         blobs.mkdir(parents=True, exist_ok=True)
         for file in model.files:
             if not (blobs / file.digest).is_file():

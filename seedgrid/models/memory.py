@@ -57,3 +57,15 @@ def _gpu_bytes() -> int | None:
         return None
     numbers = [int(line) for line in said.stdout.split() if line.isdigit()]
     return max(numbers) * 1024 * 1024 if numbers else None
+
+
+def size_text(num_bytes: float) -> str:
+    """Say how large something is, as the page does.
+
+    >>> size_text(132_968), size_text(6_938_000), size_text(13_876_000_000)
+    ('133 KB', '6.9 MB', '14 GB')
+    """
+    units = ((1e9, "GB"), (1e6, "MB"), (1e3, "KB"))
+    one, unit = next((each for each in units if num_bytes >= each[0]), units[-1])
+    number = num_bytes / one
+    return f"{round(number, 1):g} {unit}" if number < 10 else f"{number:.0f} {unit}"

@@ -26,6 +26,7 @@ from seedgrid.models.fetching import hub_cache, repository_folder
 from seedgrid.models.files import INDEX, PICKLE_SUFFIXES, ModelFiles, read_folder
 from seedgrid.models.hub import read_name
 from seedgrid.models.loras import recorded_lora
+from seedgrid.models.memory import check_room
 from seedgrid.models.own import BUNDLED, bundled_folder, own_folder
 from seedgrid.models.single_file import configuration_source, read_single_file
 from seedgrid.models.upscalers import recorded_upscaler
@@ -86,6 +87,18 @@ def find(model: str | None) -> Model:
     if hub_id is None:
         raise ModelError("model_missing", value=wanted[:200])
     return find_in_hub_cache(hub_id, revision)
+
+
+def card_here(model: str | None) -> ModelCard:
+    """Say what a model can do that is to paint on this machine.
+
+    Raises:
+        ModelError: As `find`; `model_memory`, before its weights are read for their digest, which
+            takes minutes.
+    """
+    found = find(model)
+    check_room(found.id, found.files.num_parameters, "bfloat16")
+    return found.card
 
 
 def find_recorded(ref: ModelRef) -> Model:

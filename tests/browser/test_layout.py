@@ -188,3 +188,5 @@ def test_next_says_how_many_it_paints(page: Page) -> None:
     expect(page.locator(CELLS)).to_have_count(2)
     wait_until_done(page, 2)
     assert seeds_shown(page) == ["6", "7"]
+    seeds(page).fill("1, 2, 3, x")
+    expect(page.locator("#sg-next")).to_have_text("Next 2")

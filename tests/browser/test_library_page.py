@@ -125,6 +125,28 @@ def test_what_is_thrown_away_can_be_taken_back(page: Page) -> None:
     expect(page.locator(ITEMS)).to_have_count(1)
 
 
+def test_an_empty_trash_says_so_and_offers_nothing(open_page: OpenPage, tmp_path: Path) -> None:
+    """What empties the trash is offered while something is in it."""
+    with Library(tmp_path) as library:
+        library.add(a_picture())
+    with serve(tmp_path) as address:
+        page = open_page(at=address)
+        open_library(page)
+        trash = page.get_by_role("button", name="Trash", exact=True)
+        empty = page.get_by_role("button", name="Empty the trash")
+        trash.click()
+        expect(page.get_by_text("The trash is empty.")).to_be_visible()
+        expect(empty).to_be_hidden()
+        trash.click()
+        page.locator(ITEMS).first.hover()
+        page.locator(f"{ITEMS} .sg-item-remove").first.click()
+        trash.click()
+        expect(empty).to_be_visible()
+        page.locator(f"{ITEMS} .sg-item-remove").first.click()
+        expect(empty).to_be_hidden()
+        page.close()  # before its server
+
+
 def test_what_the_library_changes_is_seen_on_the_stage(page: Page) -> None:
     """Thrown away, taken back, made a favourite: cell and card say so without a reload."""
     prompt(page).fill("an egret above its library")

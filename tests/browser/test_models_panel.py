@@ -149,13 +149,19 @@ def test_what_cannot_be_had_is_said_in_a_sentence(open_page: OpenPage, hub: Hub)
     On a low window too: what is said stands far above the field, and comes into sight.
     """
     hub.repositories[FOXES].gated = True
-    for language, gated in (("en", "hf auth login"), ("zh", "同意"), ("ko", "약관")):
+    cases = (
+        ("en", "hf auth login", "Try again"),
+        ("zh", "同意", "重试"),
+        ("ko", "약관", "다시 시도"),
+    )
+    for language, gated, again in cases:
         page = open_page(f"?__lang={language}", viewport={"width": 390, "height": 420})
         panel = show(page)
         panel.locator("#sg-models-name").fill(f"{FOXES}@main")
         page.keyboard.press("Enter")
         expect(panel.locator(".sg-models-moving")).to_contain_text(gated)
         expect(panel.locator(".sg-models-moving")).to_be_in_viewport()
+        expect(panel.get_by_role("button", name=f"{again}: {FOXES}@main")).to_be_visible()
         panel.locator("#sg-models-name").fill("/nowhere/at/all")
         page.keyboard.press("Enter")
         expect(panel.get_by_role("status")).to_contain_text("/nowhere/at/all")
@@ -216,7 +222,9 @@ def test_a_lora_is_dropped_and_stands_in_the_prompt_with_scale_and_words(
     panel.get_by_role("button", name="Leave out: ink fox").press("Enter")
     expect(prompt(page)).to_have_value(re.compile(r", inkfox$"))
     panel.get_by_role("button", name="Delete: ink fox").press("Enter")
-    expect(panel.get_by_role("status")).to_contain_text("free again")
+    expect(panel.get_by_role("status")).to_contain_text(
+        re.compile(r"[1-9][\d.]* KB are free again")
+    )
     expect(use).to_have_count(0)
 
 

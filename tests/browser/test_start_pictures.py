@@ -78,4 +78,6 @@ def test_a_network_makes_the_large_final(
         wait_for_new_round(page, before, count=1)
         expect(page.locator("#sg-stage .sg-caption").first).to_have_text("512x512, 2x-foxes")
         expect(page.get_by_label("Enlarged by")).to_have_value("2x-foxes")
+        cell(page, 0).click()
+        expect(page.locator("#sg-picked")).to_contain_text("enlarged by 2x-foxes")
         page.close()  # before its server

@@ -21,6 +21,7 @@ import torch
 from seedgrid.diffusion.portable import winograd
 from seedgrid.diffusion.portable.grids import MAX_TERMS, anchor, fine_anchor, largest, rounded
 from seedgrid.diffusion.portable.threads import cuts, spread
+from seedgrid.diffusion.portable.trials import TRIALS
 from seedgrid.diffusion.portable.weights import CACHE, Ready, compact, make_ready
 from seedgrid.diffusion.portable.windows import Maps, Windows, convolve
 
@@ -141,14 +142,18 @@ def convolution(
         padding=(padding[0], padding[1]),
         dilation=(dilation[0], dilation[1]),
     )
-    kernel = CACHE.get(weights, lambda: _make_kernel(weights.detach(), groups))
+    kind = (weights.shape, inputs.shape, windows)
+    ways = (True, False) if groups == 1 and winograd.serves(inputs, windows) else (False,)
+    in_squares = TRIALS.choose(kind, ways)
+    kernel = CACHE.get(
+        weights, lambda: _make_kernel(weights.detach(), groups, in_squares), form=in_squares
+    )
     maps = _on_grids(inputs.contiguous(), kernel.balance)
-    if not kernel.is_transformed:
-        return convolve(maps, kernel.matrix.to(torch.float64), bias, windows)
-    if winograd.serves(maps, windows):
-        return winograd.convolve(maps, _widened(kernel.matrix), bias)
-    plain = _plain_kernel(make_ready(_grouped(weights.detach(), groups)))
-    return convolve(maps, plain, bias, windows)
+    with TRIALS.timed(kind, in_squares):
+        matrix = _widened(kernel.matrix)
+        if kernel.is_transformed:
+            return winograd.convolve(maps, matrix, bias)
+        return convolve(maps, matrix, bias, windows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,11 +172,12 @@ class _Kernel:
     is_transformed: bool
 
 
-def _make_kernel(weights: torch.Tensor, groups: int) -> _Kernel:
+def _make_kernel(weights: torch.Tensor, groups: int, in_squares: bool) -> _Kernel:
+    """Make weights ready, for Winograd's way where that is asked for and proven exact."""
     ready = make_ready(_grouped(weights, groups))
-    transformed = winograd.transformed_weights(ready, (weights.shape[2], weights.shape[3]))
+    transformed = winograd.transformed_weights(ready) if in_squares else None
     if transformed is None:
-        plain = compact(_plain_kernel(ready))
+        plain = compact(ready.matrix * ready.balance[:, None, :, None])
         return _Kernel(balance=ready.balance, matrix=plain, is_transformed=False)
     matrix = compact(transformed * ready.balance[0, :, None])
     return _Kernel(balance=ready.balance, matrix=matrix, is_transformed=True)
@@ -179,6 +185,8 @@ def _make_kernel(weights: torch.Tensor, groups: int) -> _Kernel:
 
 def _widened(matrices: torch.Tensor) -> torch.Tensor:
     """Return float64 of float32 matrices, some of them on each thread."""
+    if matrices.dtype == torch.float64:
+        return matrices
     wide = torch.empty(matrices.shape, dtype=torch.float64, device=matrices.device)
     spread(lambda some: wide[some].copy_(matrices[some]), cuts(len(wide), len(wide)))
     return wide
@@ -186,10 +194,6 @@ def _widened(matrices: torch.Tensor) -> torch.Tensor:
 
 def _grouped(weights: torch.Tensor, groups: int) -> torch.Tensor:
     return weights.reshape(groups, len(weights) // groups, weights.shape[1], -1)
-
-
-def _plain_kernel(ready: Ready) -> torch.Tensor:
-    return ready.matrix * ready.balance[:, None, :, None]
 
 
 def _on_grids(inputs: torch.Tensor, balance: torch.Tensor) -> Maps:

@@ -10,7 +10,7 @@ A model's weights are made ready once and kept while there is room; without, ane
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar, cast
 
@@ -85,35 +85,39 @@ class WeightCache:
     """Ready weights of living parameters, up to a number of bytes."""
 
     def __init__(self, max_bytes: int = MAX_KEPT_BYTES) -> None:
-        self._kept: dict[int, tuple[int, int, object]] = {}
+        self._kept: dict[int, tuple[Hashable, object, int]] = {}
         self._num_bytes = 0
         self._max_bytes = max_bytes
 
-    def get(self, owner: torch.Tensor, make: Callable[[], Prepared]) -> Prepared:
+    def get(
+        self, owner: torch.Tensor, make: Callable[[], Prepared], form: Hashable = ""
+    ) -> Prepared:
         """Return what was made of a parameter, or make it.
 
         Args:
             owner: The weights. Only a `Parameter` is known to live on, so only those are kept.
             make: Makes them ready.
+            form: What `make` makes of them; of one parameter only the last form is kept.
         """
         if not isinstance(owner, torch.nn.Parameter):
             return make()
-        state = (owner.data_ptr(), owner._version)
+        state = (owner.data_ptr(), owner._version, form)
         found = self._kept.get(id(owner))
-        if found is not None and found[:2] == state:
-            return cast("Prepared", found[2])
+        if found is not None and found[0] == state:
+            return cast("Prepared", found[1])
+        self._forget(id(owner))
         ready = make()
         size = ready.matrix.numel() * ready.matrix.element_size()
         if self._num_bytes + size <= self._max_bytes:
             if found is None:
-                weakref.finalize(owner, self._forget, id(owner), size)
-                self._num_bytes += size
-            self._kept[id(owner)] = (*state, ready)
+                weakref.finalize(owner, self._forget, id(owner))
+            self._kept[id(owner)] = (state, ready, size)
+            self._num_bytes += size
         return ready
 
-    def _forget(self, key: int, size: int) -> None:
-        if self._kept.pop(key, None) is not None:
-            self._num_bytes -= size
+    def _forget(self, key: int) -> None:
+        _, _, size = self._kept.pop(key, (None, None, 0))
+        self._num_bytes -= size
 
 
 CACHE: Final = WeightCache()

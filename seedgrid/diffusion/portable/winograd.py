@@ -18,9 +18,6 @@ from seedgrid.diffusion.portable.threads import cuts, spread
 from seedgrid.diffusion.portable.weights import Ready
 from seedgrid.diffusion.portable.windows import Maps, Tile, Windows, shifts, tiles
 
-MIN_CHANNELS: Final = 48
-"""With fewer, the transforms cost more than the products that they save."""
-
 _MIN_SQUARES: Final = 128
 """In a tile: the weights, which are larger than the cache, are read once for all of them."""
 
@@ -30,19 +27,16 @@ _WEIGHT_TRANSFORM: Final = ((1.0, 0.0, 0.0), (0.5, 0.5, 0.5), (0.5, -0.5, 0.5), 
 _SAME: Final = Windows(kernel=(3, 3), padding=(1, 1))
 
 
-def transformed_weights(ready: Ready, kernel: tuple[int, int]) -> torch.Tensor | None:
-    """Transform weights, if the way can be exact and quick with them.
+def transformed_weights(ready: Ready) -> torch.Tensor | None:
+    """Transform weights, if the way is proven exact with them.
 
     Args:
-        ready: Balanced and rounded, one group.
-        kernel: Height and width.
+        ready: Balanced and rounded, one group, nine taps.
 
     Returns:
         float64, shape (16, inputs, outputs), divided by the balance as `ready` is.
     """
-    groups, outputs, depth, _ = ready.matrix.shape
-    if kernel != (3, 3) or groups != 1 or min(outputs, depth) < MIN_CHANNELS:
-        return None
+    _, outputs, depth, _ = ready.matrix.shape
     transform = torch.tensor(_WEIGHT_TRANSFORM, dtype=torch.float64, device=ready.matrix.device)
     taps = ready.matrix.view(outputs, depth, 3, 3)
     # Every product is by 0, 1 or a half, and the sums are of few bits: exact, in any order.
@@ -52,9 +46,9 @@ def transformed_weights(ready: Ready, kernel: tuple[int, int]) -> torch.Tensor |
     return whole if bool((quarter_steps * _INPUT_BOUND < _EXACT).all()) else None
 
 
-def serves(maps: Maps, windows: Windows) -> bool:
-    """Tell whether maps of this size can be cut into tiles."""
-    return windows == _SAME and not any(size % 2 for size in maps.numbers.shape[2:])
+def serves(inputs: torch.Tensor, windows: Windows) -> bool:
+    """Tell whether maps of this size, of one group, can be cut into tiles."""
+    return windows == _SAME and not any(size % 2 for size in inputs.shape[2:])
 
 
 def convolve(maps: Maps, weights: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:

@@ -97,6 +97,7 @@ def card(
         "portable": recipe.is_portable,
         "negative": recipe.negative_prompt,
         "strength": "" if recipe.upscaler or not recipe.start else f"{recipe.strength:g}",
+        "upscaler": recipe.upscaler.id if recipe.upscaler else "",
         "favourite": entry.favourite,
         "note": entry.note,
         "hint": hint,
@@ -104,7 +105,7 @@ def card(
         "checked": entry.checked,
         "link": link_query(recipe),
         "file": picture_filename(recipe.prompt, recipe.seed),
-        "fours": fours(recipe, _schedulers(recipe, model), models),
+        "fours": {} if recipe.upscaler else fours(recipe, _schedulers(recipe, model), models),
     }
 
 

@@ -28,7 +28,7 @@ from seedgrid.models.fetching import check_room
 from seedgrid.models.hub import host, read_download
 from seedgrid.models.lora_shelf import LoraItem
 from seedgrid.models.loras import may_be_lora
-from seedgrid.models.memory import fits
+from seedgrid.models.memory import fits, size_text
 from seedgrid.models.own import own_folder
 from seedgrid.studio import Studio
 from seedgrid.studio.model_manager import ManagedModel, ModelManager
@@ -216,7 +216,7 @@ def hub_name(text: str) -> str:
 
 def _delete(manager: ModelManager, name: str, language: str) -> str:
     freed = manager.delete(name)
-    return say_later("models_deleted", language, name=name, size=f"{freed / 1e6:,.0f} MB")
+    return say_later("models_deleted", language, name=name, size=size_text(freed))
 
 
 _FILE_PAGE: Final = re.compile(r"([^/]+/[^/]+)/(?:blob|resolve)/([^/]+)/([^?]+)(?:\?.*)?")
