@@ -9,6 +9,7 @@ there. What enters a part must be the very rows that entered it then, bit for bi
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any, Final
