@@ -35,10 +35,9 @@ from seedgrid.diffusion.watched_parts import (
     MASK,
     Call,
     Given,
-    called_by,
     changed,
-    denoisers,
     fits,
+    parts_called_by,
     schedulers,
     text_encoders,
 )
@@ -74,18 +73,14 @@ class PoisonedCall:
     @contextmanager
     def watching(self, pipeline: Any) -> Iterator[None]:
         """Watch every part of a pipeline in the block; afterwards it is as it was."""
+        starts = PoisonedStarts(self._batch, self._found, self.record.encoded, self._run)
         with ExitStack() as stack:
             for name, part in text_encoders(pipeline).items():
                 stack.enter_context(self._poisoned_words(name, part))
-            for name, part in denoisers(pipeline).items():
-                stack.enter_context(called_by(part, functools.partial(self._denoise, name)))
             for name, part in schedulers(pipeline).items():
                 stack.enter_context(replaced(part, "step", self._stepping(name, part.step)))
-            vae = pipeline.components.get("vae")
-            if vae is not None:
-                stack.enter_context(replaced(vae, "decode", self._decoding(vae.decode)))
-                starts = PoisonedStarts(self._batch, self._found, self.record.encoded, self._run)
-                stack.enter_context(replaced(vae, "encode", starts.encoding(vae.encode)))
+            calls = parts_called_by(pipeline, self._denoise, self._decoding, starts.encoding)
+            stack.enter_context(calls)
             yield
 
     @contextmanager

@@ -7,19 +7,24 @@ there. What enters a part must be the very rows that entered it then, bit for bi
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any, Final
 
 import torch
 
 from seedgrid.core.errors import RunCancelled
 from seedgrid.diffusion.backend import Watch
-from seedgrid.diffusion.patch import replaced
 from seedgrid.diffusion.poison import Batch, mapped, tensors_in
 from seedgrid.diffusion.probe_findings import BETWEEN, Findings
-from seedgrid.diffusion.watched_parts import Call, Given, called_by, denoisers, fits
+from seedgrid.diffusion.watched_parts import (
+    Call,
+    Given,
+    called_by,
+    denoisers,
+    fits,
+    parts_called_by,
+)
 from seedgrid.diffusion.witness import Passed, Record, numbers_in
 
 _BEGINNING: Final = "noise and words"
@@ -42,17 +47,9 @@ class ReplayedCall:
         self._record = record
         self._turns: dict[str, int] = {}
 
-    @contextmanager
-    def watching(self, pipeline: Any) -> Iterator[None]:
+    def watching(self, pipeline: Any) -> AbstractContextManager[None]:
         """Watch every part of a pipeline in the block; afterwards it is as it was."""
-        with ExitStack() as stack:
-            for name, part in denoisers(pipeline).items():
-                stack.enter_context(called_by(part, functools.partial(self._denoise, name)))
-            vae = pipeline.components.get("vae")
-            if vae is not None:
-                stack.enter_context(replaced(vae, "decode", self._decoding(vae.decode)))
-                stack.enter_context(replaced(vae, "encode", self._encoding(vae.encode)))
-            yield
+        return parts_called_by(pipeline, self._denoise, self._decoding, self._encoding)
 
     def check_number_of_calls(self) -> None:
         """Make sure that as many calls were made as before.

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
 from typing import Any, Final, Protocol
 
 import torch
 
+from seedgrid.diffusion.patch import replaced
 from seedgrid.diffusion.poison import Batch, mapped
 
 Given = tuple[tuple[Any, ...], dict[str, Any]]
@@ -77,6 +79,25 @@ def called_by(part: Any, caller: Callable[[Call, Given], Any]) -> Iterator[None]
         yield
     finally:
         part.__class__ = original
+
+
+@contextmanager
+def parts_called_by(
+    pipeline: Any,
+    denoise: Callable[[str, Call, Given], Any],
+    decoding: Callable[[Call], Call],
+    encoding: Callable[[Call], Call] | None = None,
+) -> Iterator[None]:
+    """Have somebody else call a pipeline's denoisers, by their names, and its VAE in the block."""
+    with ExitStack() as stack:
+        for name, part in denoisers(pipeline).items():
+            stack.enter_context(called_by(part, partial(denoise, name)))
+        vae = pipeline.components.get("vae")
+        if vae is not None:
+            stack.enter_context(replaced(vae, "decode", decoding(vae.decode)))
+        if vae is not None and encoding is not None:
+            stack.enter_context(replaced(vae, "encode", encoding(vae.encode)))
+        yield
 
 
 def changed(

@@ -7,18 +7,16 @@ batch with poisoned neighbours. The rows of one slot are kept; nothing else is c
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
 from seedgrid.core.recipe import Recipe
-from seedgrid.diffusion.patch import replaced
 from seedgrid.diffusion.poison import Batch, is_finite, mapped, tensors_in
-from seedgrid.diffusion.watched_parts import Call, Given, called_by, denoisers, fits
+from seedgrid.diffusion.watched_parts import Call, Given, fits, parts_called_by
 
 
 @dataclass(kw_only=True)
@@ -92,16 +90,9 @@ class Witness:
         """Whether it is a picture: whatever leaks into NaN is NaN, which proves nothing."""
         return all(is_finite(passed.rows) for passed in self.record.passed.values())
 
-    @contextmanager
-    def watching(self, pipeline: Any) -> Iterator[None]:
+    def watching(self, pipeline: Any) -> AbstractContextManager[None]:
         """Watch denoiser and decoder in the block; afterwards the pipeline is as it was."""
-        with ExitStack() as stack:
-            for name, part in denoisers(pipeline).items():
-                stack.enter_context(called_by(part, functools.partial(self._denoise, name)))
-            vae = pipeline.components.get("vae")
-            if vae is not None:
-                stack.enter_context(replaced(vae, "decode", self._decoding(vae.decode)))
-            yield
+        return parts_called_by(pipeline, self._denoise, self._decoding)
 
     def _denoise(self, name: str, call: Call, given: Given) -> Any:
         rows = tensors_in(given)[0]

@@ -90,13 +90,8 @@ class LibraryStorage:
             PictureError: It is not one of ours, or damaged.
         """
         record = png.read(data)
-        entry = Entry(
-            path=self.objects.path(file_sha256),
-            recipe=record.recipe,
-            passport=record.passport,
-            lineage=record.lineage,
-            pixels_sha256=record.pixels_sha256,
-            file_sha256=file_sha256,
+        entry = replace(
+            self._new_entry(file_sha256, record),
             favourite=marks.favourite,
             note=marks.note,
             trashed=marks.trashed,
@@ -109,16 +104,17 @@ class LibraryStorage:
         """Write a picture that was painted here as a sealed file; it need not be read again."""
         data = png.encode(picture, seal=self.secret.seal(picture))
         file_sha256 = hashlib.sha256(data).hexdigest()
-        entry = Entry(
+        return data, replace(self._new_entry(file_sha256, picture), checked=True)
+
+    def _new_entry(self, file_sha256: str, made: Picture | png.PngRecord) -> Entry:
+        return Entry(
             path=self.objects.path(file_sha256),
-            recipe=picture.recipe,
-            passport=picture.passport,
-            lineage=picture.lineage,
-            pixels_sha256=picture.pixels_sha256,
+            recipe=made.recipe,
+            passport=made.passport,
+            lineage=made.lineage,
+            pixels_sha256=made.pixels_sha256,
             file_sha256=file_sha256,
-            checked=True,
         )
-        return data, entry
 
     def taken(self, data: bytes) -> File:
         """Read a PNG file of ours from elsewhere.

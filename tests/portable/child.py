@@ -23,9 +23,10 @@ import torch
 
 from seedgrid.diffusion.portable import portable
 from seedgrid.diffusion.portable.cases import numbers
-from seedgrid.diffusion.portable.golden import FAMILIES, GRID, SCHEDULERS
+from seedgrid.diffusion.portable.golden import GRID
 from seedgrid.diffusion.portable.selftest import check, digest, grid_digest
 from seedgrid.models.schedulers import TABLE, make_scheduler, min_steps
+from tests.portable.golden import FAMILIES, SCHEDULERS
 
 BUNDLED = Path(__file__).parent.parent.parent / "assets" / "model"
 STEPS = 4

@@ -21,8 +21,8 @@ import zipfile
 from importlib.metadata import version
 from pathlib import Path
 
-from seedgrid.diffusion.portable.golden import FAMILIES
 from tests.portable.child import expected
+from tests.portable.golden import FAMILIES
 
 EMULATED = ("bundled", "sd", "sdxl", "sd3", "flux")
 ROOT = Path(__file__).parent.parent.parent

@@ -24,7 +24,7 @@ from seedgrid.diffusion.patch import replaced
 from seedgrid.diffusion.portable import functions
 from seedgrid.diffusion.portable.refusal import refusal
 
-_OWN: Final[dict[str, Callable[..., Any]]] = {
+_OF_BOTH: Final[dict[str, Callable[..., Any]]] = {
     "exp": functions.exp,
     "expm1": functions.expm1,
     "log": functions.log,
@@ -32,6 +32,9 @@ _OWN: Final[dict[str, Callable[..., Any]]] = {
     "cos": functions.cos,
     "tan": functions.tan,
     "tanh": functions.tanh,
+}
+"""Of NumPy and of `math`, by the same name."""
+_OWN: Final = _OF_BOTH | {
     "sqrt": functions.sqrt,
     "arctan": functions.atan,
     "power": functions.power,
@@ -52,14 +55,7 @@ _EXACT_FUNCTIONS_WORDS: Final = """
     expand_dims squeeze atleast_1d roll argmin argmax diff bool_ isclose
 """
 _EXACT_FUNCTIONS: Final = frozenset(_EXACT_FUNCTIONS_WORDS.split())
-_MATH_OWN: Final[dict[str, Callable[..., Any]]] = {
-    "exp": functions.exp,
-    "expm1": functions.expm1,
-    "log": functions.log,
-    "sin": functions.sin,
-    "cos": functions.cos,
-    "tan": functions.tan,
-    "tanh": functions.tanh,
+_MATH_OWN: Final = _OF_BOTH | {
     "atan": functions.atan,
     "acos": functions.acos,
     "pow": functions.power,

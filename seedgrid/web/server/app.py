@@ -34,7 +34,7 @@ from seedgrid.web.server.headers import FOREVER, HARMLESS, SPACE_FRAMES, Securit
 from seedgrid.web.server.health import health_route
 from seedgrid.web.server.later import ADDRESS, asset_address, later_route, later_version
 from seedgrid.web.server.limits import BoundedBody
-from seedgrid.web.server.looking import looking_routes
+from seedgrid.web.server.looking import looking_routes, no_picture
 from seedgrid.web.server.mcp_tools import mcp_routes
 from seedgrid.web.server.metrics import metrics_routes
 from seedgrid.web.server.models import model_routes
@@ -88,14 +88,14 @@ def routes(
             lambda: _thumb_of(libraries.file_of(wanted) or starts.place_of(wanted))
         )
         if data is None:
-            return _no_picture()
+            return no_picture()
         return Response(data, media_type="image/jpeg", headers=FOREVER | HARMLESS)
 
     def opening(request: Request) -> Response:
         names = {str(number): file for number, file in enumerate(opening_files(), 1)}
         file = names.get(request.path_params["number"])
         if file is None:
-            return _no_picture()
+            return no_picture()
         data = _thumb(file, _OPENING_PX)
         return Response(data, media_type="image/jpeg", headers=HARMLESS)
 
@@ -231,12 +231,8 @@ def _is_in(path: Path, folder: Path) -> bool:
 def _there(path: Path | None, kind: str, headers: dict[str, str]) -> Response:
     """Answer with a file from the disk, piece by piece, if it is there."""
     if path is None or not path.is_file():
-        return _no_picture()
+        return no_picture()
     return FileResponse(path, media_type=kind, headers=headers)
-
-
-def _no_picture() -> Response:
-    return PlainTextResponse("there is no such picture", status_code=404)
 
 
 def _thumb_of(path: Path | None) -> bytes | None:

@@ -74,7 +74,7 @@ def looking_routes(studio: Studio, libraries: Libraries, file_work: FileWork) ->
         """Say before the click what a film would cost."""
         entry = _one(libraries, request.path_params["id"])
         if entry is None:
-            return _nothing()
+            return no_picture()
         seconds = studio.film_s(entry)
         return JSONResponse({"seconds": seconds, "steps": entry.recipe.num_inference_steps})
 
@@ -85,7 +85,7 @@ def looking_routes(studio: Studio, libraries: Libraries, file_work: FileWork) ->
             return PlainTextResponse("name a picture, and webp or gif", status_code=400)
         entry = await to_thread.run_sync(_one, libraries, wanted.id)
         if entry is None or f".{wanted.kind}" not in SUFFIXES:
-            return _nothing()
+            return no_picture()
         return await _filmed(studio, entry, wanted.kind, request)
 
     return [
@@ -104,10 +104,10 @@ async def _filmed(studio: Studio, entry: Entry, kind: str, request: Request) -> 
         async with aclosing(steps_of(future, watch)) as steps:
             async for _ in steps:
                 if await request.is_disconnected():
-                    return _nothing()
+                    return no_picture()
         film = future.result()
     except CancelledError:
-        return _nothing()
+        return no_picture()
     except SeedGridError as error:
         return JSONResponse({"key": f"error_{error.code}", "data": error.data}, status_code=409)
     name = f"seedgrid-film-{entry.id[:8]}.{kind}"
@@ -133,5 +133,6 @@ def _drawn(
     return written(f"seedgrid-tree-{entries[0].id[:8]}.png", write, kept)
 
 
-def _nothing() -> Response:
+def no_picture() -> Response:
+    """Answer that there is no such picture."""
     return PlainTextResponse("there is no such picture", status_code=404)
