@@ -136,6 +136,21 @@ def test_a_thousand_pictures_are_one_row_in_memory(tmp_path: Path, rounds: Round
     assert bands[1].draw().size == (width, bands[1].height)
 
 
+@pytest.mark.parametrize(
+    "rounds",
+    [
+        [(None, 0, 1), *[(at - at % 2, 0, 1) for at in range(999)]],  # 19,046 by 41,121 pixels
+        [(None, 0, 4), *[(0, 0, 4)] * 1000],  # a row of 128,000 pixels
+    ],
+)
+def test_a_tree_that_nobody_could_open_is_refused(tmp_path: Path, rounds: Rounds) -> None:
+    """A thousand tiny pictures, well placed, kept a processor for 13 s and made 783 megapixels."""
+    entries = rows_only(rounds, tmp_path)
+    with pytest.raises(InputError, match="pixels"):
+        write_tree(entries, tmp_path / "tree.png")
+    assert not list(tmp_path.iterdir())
+
+
 def _length_ms(frame: Image.Image) -> int:
     frame.load()
     return int(frame.info["duration"])

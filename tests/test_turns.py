@@ -13,7 +13,7 @@ from seedgrid.core.events import Cancelled, Finished
 from seedgrid.core.picture import Pixels
 from seedgrid.core.plan import plan_grid
 from seedgrid.core.recipe import Lora, Recipe, Upscaler
-from seedgrid.core.speeds import Speeds
+from seedgrid.core.speeds import Speeds, pixel_steps
 from seedgrid.diffusion.backend import Placement, Watch
 from seedgrid.engine import Bounds, Engine
 from seedgrid.testing.fake import FakeBackend
@@ -204,6 +204,22 @@ def test_steps_that_are_not_run_teach_nothing(
     assert speeds.estimate_s([one]) == pytest.approx(2.0)
     if short.upscaler is None:
         assert speeds.estimate_s([plain]) == pytest.approx(200.0)
+
+
+def test_a_start_with_lcm_is_no_shorter_than_it_may_be(make_recipes: MakeRecipes) -> None:
+    """Models made for it run every step from a start too: 50 at strength 0.02 passed for one."""
+    speeds, plain = Speeds(), make_recipes(steps=50)[0].replace(scheduler="LCM")
+    start = plain.replace(start="a" * 64, strength=0.02)
+    speeds.note(plain, 52.0, step_s=1.0)
+    assert pixel_steps(start) == pixel_steps(plain)
+    assert speeds.estimate_s([start]) == pytest.approx(52.0)
+    speeds.note(start, 3.0)  # Another model ran one step of them.
+    assert speeds.estimate_s([plain]) == pytest.approx(52.0)
+    fresh = Speeds()
+    fresh.note(start, 50.0, step_s=1.0)
+    assert fresh.estimate_s([plain]) == pytest.approx(50.0)
+    fresh.note(start.replace(strength=0.04), 2.0, step_s=1.0)
+    assert fresh.estimate_s([plain]) == pytest.approx(50.0)
 
 
 def test_one_step_does_not_teach_what_many_take(make_recipes: MakeRecipes) -> None:

@@ -32,7 +32,7 @@ class DeferredBackend:
 
     def card(self, model: str | None) -> ModelCard:
         """Find a model and say what it can do, without loading it and without torch."""
-        return registry.find(model).card
+        return registry.card_here(model)
 
     def prepare(
         self, recipe: Recipe, placement: Placement, watch: LoadWatch | None = None

@@ -62,7 +62,7 @@ class DiffusersBackend:
 
     def card(self, model: str | None) -> ModelCard:
         """Find a model and say what it can do, without loading it."""
-        return registry.find(model).card
+        return registry.card_here(model)
 
     def prepare(
         self, recipe: Recipe, placement: Placement, watch: LoadWatch | None = None
