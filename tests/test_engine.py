@@ -36,6 +36,8 @@ from seedgrid.core.recipe import Recipe, Upscaler
 from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.backend import Outcome, Placement, Watch
 from seedgrid.engine import Engine, Run
+from seedgrid.engine.watchdog import Pulse
+from seedgrid.engine.watching import BatchWatch
 from seedgrid.testing.fake import FakeBackend, Fault
 from seedgrid.web.serializers.stage import status_of
 
@@ -89,6 +91,26 @@ def test_a_grid_from_beginning_to_end(engine: Engine, make_recipes: MakeRecipes)
     names = kinds(run)
     assert names[:3] == ["Queued", "Loading", "Started"]
     assert names[3:] == ["Finished"] * 4 + ["Done"]
+
+
+def test_a_run_needs_a_job_and_a_library(engine: Engine, make_recipes: MakeRecipes) -> None:
+    """Without the one nothing would ever end it, without the other its pictures would be lost."""
+    with pytest.raises(ValueError, match="at least one job"):
+        engine.submit((), owner="me")
+    with Engine(FakeBackend()) as homeless, pytest.raises(ValueError, match="a library"):
+        homeless.submit(plan_grid(make_recipes()), owner="me")
+
+
+def test_a_batch_that_begins_anew_is_timed_anew(held: Engine, make_recipes: MakeRecipes) -> None:
+    """The time in which memory was freed is no step's."""
+    run = held.submit(plan_grid(make_recipes()), owner="me")
+    watch = BatchWatch(run, (0, 1, 2, 3), Pulse(), has_previews=False)
+    watch.step(1, 3, tuple)
+    watch.step(2, 3, tuple)
+    assert watch.step_s is not None
+    watch.freed()
+    assert watch.step_s is None
+    run.cancel()
 
 
 def test_every_watcher_sees_everything(slow: Engine, make_recipes: MakeRecipes) -> None:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 
 import pytest
 from cluster_painters import DyingBackend, OtherBackend, Several
 from gates import HeldBackend
 from stores import MakeRecipes, MemoryStore
 
+from seedgrid.core.entry import Entry
 from seedgrid.core.errors import LibraryError, RunCancelled, RunError
 from seedgrid.core.events import Started
+from seedgrid.core.picture import Lineage
 from seedgrid.core.plan import plan_grid
 from seedgrid.core.recipe import Recipe
 from seedgrid.engine import Engine
@@ -44,6 +47,13 @@ class Gate:
 
 def _hashes(entries: Sequence[object]) -> list[str]:
     return [entry.pixels_sha256 for entry in entries]  # type: ignore[attr-defined]
+
+
+def _wait_until(is_so: Callable[[], bool]) -> None:
+    end_s = time.monotonic() + SOON_S
+    while not is_so():
+        assert time.monotonic() < end_s
+        time.sleep(0.01)
 
 
 def test_a_run_is_painted_by_all_and_is_the_same(make_recipes: MakeRecipes) -> None:
@@ -161,6 +171,13 @@ def test_a_painter_is_busy_before_its_first_batch_is_done(make_recipes: MakeReci
         assert 0 < state.busy_s <= state.seen_s
 
 
+def test_a_painter_without_work_is_not_busy(make_recipes: MakeRecipes) -> None:
+    """What it did last is over; else its watchdog would count waiting as silence."""
+    with Engine(Several(a=FakeBackend()), MemoryStore()) as engine:
+        engine.submit(plan_grid(make_recipes()), owner="me").result(SOON_S)
+        _wait_until(lambda: not engine.painters[0].is_busy)
+
+
 def test_closing_ends_every_run(make_recipes: MakeRecipes) -> None:
     """Those that wait, those that are painted, and those without a painter."""
     gate = Gate()
@@ -197,6 +214,46 @@ def test_what_the_library_remembers_is_not_painted(make_recipes: MakeRecipes) ->
         (state,) = engine.painters
     assert (state.num_batches, state.num_pictures) == (4, 16)
     assert len(painter.calls) == 4
+
+
+class SlowMemory(MemoryStore):
+    """Thinks about what it remembers until it may go on, and is slow to keep it again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_asked, self.may_answer = threading.Event(), threading.Event()
+
+    def remembered(self, recipe_ids: Sequence[str], passport_digest: str) -> dict[str, Entry]:
+        found = super().remembered(recipe_ids, passport_digest)
+        if found:
+            self.is_asked.set()
+            assert self.may_answer.wait(SOON_S)
+        return found
+
+    def add_again(self, *copies: tuple[Entry, Lineage]) -> tuple[Entry, ...]:
+        time.sleep(0.3)
+        return super().add_again(*copies)
+
+
+def test_what_is_remembered_while_another_saves_is_waited_for(make_recipes: MakeRecipes) -> None:
+    """It was forgotten that it was being kept, and the run ended as stopped without it."""
+    store, begun = SlowMemory(), threading.Event()
+    known = make_recipes("known")
+    with Engine(FakeBackend(), store) as engine:
+        engine.submit(plan_grid(known), owner="me").result(SOON_S)
+
+    def is_let_go(_recipes: Sequence[Recipe], _number: int) -> bool:
+        begun.set()
+        return store.is_asked.is_set()
+
+    painters = {"a": HeldBackend(is_let_go), "b": HeldBackend(lambda *_: begun.is_set())}
+    new = make_recipes("new", tuple(range(8)), steps=4)
+    with Engine(Several(**painters), store) as engine:
+        run = engine.submit(plan_grid([*new, *known]), owner="me")
+        assert store.is_asked.wait(SOON_S)
+        _wait_until(lambda: [state.num_batches for state in engine.painters] == [1, 1])
+        store.may_answer.set()
+        assert len(run.result(SOON_S)) == 12
 
 
 def test_memory_that_is_full_makes_the_rest_easier(make_recipes: MakeRecipes) -> None:

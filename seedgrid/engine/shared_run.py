@@ -141,7 +141,7 @@ class SharedRun:
     def saves(self, saving: Sequence[Future[None]]) -> None:
         """Remember what is being saved."""
         with self._lock:
-            self._saving = [each for each in self._saving if not _is_safe(each)] + [*saving]
+            self._saving.extend(saving)
 
     def end(self) -> None:
         """Wait for what is being saved, and tell everybody how the run ended."""
@@ -177,7 +177,3 @@ class SharedRun:
             return []
         width = self.run.jobs[cells[0]].recipe.lock_width
         return [cells[start : start + width] for start in range(0, len(cells), width)]
-
-
-def _is_safe(saving: Future[None]) -> bool:
-    return saving.done() and saving.exception() is None
