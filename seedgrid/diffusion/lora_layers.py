@@ -4,8 +4,6 @@ A loaded pipeline keeps its LoRAs: those of another recipe have a pipeline of th
 not fit is refused, not left out. Knows nothing of batches.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from functools import cache

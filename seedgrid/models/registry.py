@@ -8,8 +8,6 @@ the digest, never a path. Needs no torch.
     find("bundled").card.schedulers
 """
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from functools import cached_property
