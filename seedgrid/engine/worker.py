@@ -163,7 +163,8 @@ class Worker:
         if self._is_given_up:
             self._lost.num_missing -= 1
             self._lost.num_returned += 1
-            logger.warning("a thread that was given up has come back")
+            if not self.is_closing:
+                logger.warning("a thread that was given up has come back")
         try:
             with self._guard:
                 self._has_ended = True
