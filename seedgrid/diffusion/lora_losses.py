@@ -26,7 +26,8 @@ class _Traced(torch.Tensor):
     def __torch_function__(
         cls, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        result = super().__torch_function__(func, types, args, kwargs or {})
+        plain: Any = super().__torch_function__
+        result = plain(func, types, args, kwargs or {})
         given = frozenset[str]().union(*(each.sources for each in _traced(args)))
         for each in _traced([result]):
             each.sources = each.sources | given
@@ -85,7 +86,7 @@ def _digest(tensor: torch.Tensor) -> bytes:
     """Digest the numbers of a tensor; diffusers fills up with zeros and changes shapes."""
     plain = tensor.as_subclass(torch.Tensor).flatten()
     numbers = plain[plain != 0].contiguous().cpu()
-    return hashlib.sha256(numbers.view(torch.uint8).numpy()).digest()
+    return hashlib.sha256(numbers.view(torch.uint8).numpy().tobytes()).digest()
 
 
 def _is_weight(name: str, tensor: torch.Tensor) -> bool:
