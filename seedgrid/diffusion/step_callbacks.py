@@ -5,8 +5,6 @@ for each of `scheduler.timesteps`. Every call has a scheduler of its own, so lis
 nothing for anybody else, and what the pipeline is given back is what the scheduler returned.
 """
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 
