@@ -551,6 +551,17 @@ def test_one_picture_that_is_none_costs_the_others_nothing(
     assert run.state == "failed"
 
 
+def test_a_batch_that_comes_to_nothing_ends_its_run(
+    backend: FakeBackend, engine: Engine, make_recipes: MakeRecipes
+) -> None:
+    """Where there is no picture there is nothing to wait for."""
+    backend.faults.append(Fault(cell=0))
+    run = engine.submit(plan_grid(make_recipes(seeds=(7,))), owner="me")
+    with pytest.raises(RunError) as caught:
+        run.result(SOON_S)
+    assert (caught.value.code, run.finished, set(run.missed)) == ("picture_nan", {}, {0})
+
+
 def test_a_picture_of_one_colour_is_kept_and_said(
     backend: FakeBackend,
     engine: Engine,
