@@ -23,6 +23,7 @@ from seedgrid.core.events import (
     Done,
     Event,
     Finished,
+    Loading,
     Noise,
     Queued,
     Started,
@@ -36,6 +37,7 @@ from seedgrid.core.recipe import Recipe, Upscaler
 from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.backend import Outcome, Placement, Watch
 from seedgrid.engine import Engine, Run
+from seedgrid.engine.event_log import EventLog
 from seedgrid.engine.watchdog import Pulse
 from seedgrid.engine.watching import BatchWatch
 from seedgrid.testing.fake import FakeBackend, Fault
@@ -168,6 +170,16 @@ def test_replaced_steps_are_forgotten(engine: Engine, make_recipes: MakeRecipes)
     run.result(SOON_S)
     assert not {"Noise", "Step"} & set(kinds(run))
     assert len(run.next_events(0)[0]) < 12
+
+
+def test_how_far_loading_was_is_forgotten() -> None:
+    """A model of gigabytes tells its bytes a thousand times; only the newest is kept, then none."""
+    log = EventLog()
+    for num_bytes in (1, 2):
+        log.note(Loading(model="large", num_bytes=num_bytes, total=2))
+        assert log.events == (Loading(model="large", num_bytes=num_bytes, total=2),)
+    log.note(Started(cells=(0,)))
+    assert log.events == (Started(cells=(0,)),)
 
 
 def test_tiles_are_told_beside_the_last_preview(
