@@ -1,7 +1,5 @@
 """The commands that make pictures: grid, refine, matrix."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final

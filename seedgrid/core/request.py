@@ -7,8 +7,6 @@ command line and Python alike.
     resolve(Request(prompt="a red fox", seeds=(0, 1, 2, 3)), card)
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final

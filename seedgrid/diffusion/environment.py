@@ -4,8 +4,6 @@ Call it inside the determinism context and with the thread count in place, or it
 computation. What each field changed is measured in docs/log.md. Knows nothing of recipes' words.
 """
 
-from __future__ import annotations
-
 import os
 import platform
 from functools import cache

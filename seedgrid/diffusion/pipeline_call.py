@@ -5,8 +5,6 @@ It is the plain diffusers call, so its pictures equal those of
 bit. What diffusers and torch raise is translated here; what we raise stays ours.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass

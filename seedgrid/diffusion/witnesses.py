@@ -1,7 +1,5 @@
 """Which painted batch is watched for a probe that will follow, and what was seen of the last."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 

@@ -4,8 +4,6 @@ Every answer of many comes in pages that go on from a row's number, so the thous
 what the first does.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Final
 

@@ -7,8 +7,6 @@ drifted     something else came out, and nobody can be blamed
 impossible  it could not be run
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal

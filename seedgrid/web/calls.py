@@ -6,8 +6,6 @@ tools for agents (`server/mcp_tools.py`). What `/grid` is told is the table of f
     read_grid({"prompt": "a red fox", "steps": 4})
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
