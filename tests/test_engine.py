@@ -551,6 +551,18 @@ def test_one_picture_that_is_none_costs_the_others_nothing(
     assert run.state == "failed"
 
 
+def test_a_batch_of_which_nothing_came_ends_its_run(
+    backend: FakeBackend, engine: Engine, make_recipes: MakeRecipes
+) -> None:
+    """There is nothing to save, so nothing is waited for."""
+    backend.faults.append(Fault(cell=0))
+    run = engine.submit(plan_grid(make_recipes(seeds=(7,))), owner="me")
+    with pytest.raises(RunError) as caught:
+        run.result(SOON_S)
+    assert caught.value.code == "picture_nan"
+    assert run.state == "failed"
+
+
 def test_a_picture_of_one_colour_is_kept_and_said(
     backend: FakeBackend,
     engine: Engine,
@@ -698,6 +710,19 @@ def test_the_backend_can_be_borrowed(
     with pytest.raises(ZeroDivisionError):
         engine.borrow(lambda _: 1 / 0).result(SOON_S)
     assert engine.borrow(lambda _: "again").result(SOON_S) == "again"
+
+
+def test_what_the_program_itself_asks_for_is_nobodys(
+    may_go: threading.Event, make_recipes: MakeRecipes
+) -> None:
+    """It waits like all others, but fills nobody's share, however much of it there is."""
+    backend = HeldBackend(lambda _recipes, _number: may_go.is_set())
+    with Engine(backend, MemoryStore(), runs_per_owner=1) as engine:
+        run = engine.submit(plan_grid(make_recipes()), owner="me")
+        asked = [engine.borrow(lambda _: "done", recipes=make_recipes()) for _ in range(3)]
+        may_go.set()
+        assert [each.result(SOON_S) for each in asked] == ["done"] * 3
+        run.result(SOON_S)
 
 
 def test_borrowers_and_runs_take_turns(
