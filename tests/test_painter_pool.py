@@ -17,9 +17,7 @@ from seedgrid.core.events import Started
 from seedgrid.core.picture import Lineage
 from seedgrid.core.plan import plan_grid
 from seedgrid.core.recipe import Recipe
-from seedgrid.diffusion.backend import Placement
-from seedgrid.engine import Engine, Run
-from seedgrid.engine.shared_run import SharedRun
+from seedgrid.engine import Engine
 from seedgrid.testing.fake import FakeBackend, Fault
 
 SOON_S = 60.0
@@ -133,6 +131,17 @@ def test_a_lost_painters_batch_is_painted_elsewhere(make_recipes: MakeRecipes) -
         run.wait_for(Started, timeout_s=SOON_S)
         cluster.there = {"b": FakeBackend()}
         assert len(run.result(SOON_S)) == 16
+
+
+def test_a_batch_that_lost_two_workers_is_tried_once_more(make_recipes: MakeRecipes) -> None:
+    """Two may have bad luck; what follows shows that neither was counted twice."""
+    dying = {"a": DyingBackend(), "b": DyingBackend()}
+    cluster = Several(**dying)
+    with Engine(cluster, MemoryStore()) as engine:
+        run = engine.submit(plan_grid(make_recipes()), owner="me")
+        _wait_until(lambda: all(each.has_died for each in dying.values()))
+        cluster.there = {"c": FakeBackend()}
+        assert len(run.result(SOON_S)) == 4
 
 
 def test_a_batch_that_kills_workers_ends_its_run(make_recipes: MakeRecipes) -> None:
@@ -269,35 +278,15 @@ def test_memory_that_is_full_makes_the_rest_easier(make_recipes: MakeRecipes) ->
     assert [call.placement.vae_slicing for call in painter.calls] == [False, *[True] * 4]
 
 
-def test_a_narrower_batch_is_narrower_for_all_that_is_left(make_recipes: MakeRecipes) -> None:
-    """Batches that waited are cut anew, and cells of another setting stay as they are."""
+def test_what_waits_of_the_same_setting_is_narrowed_with_it(make_recipes: MakeRecipes) -> None:
+    """A batch that did not fit says that the others of its width will not fit either."""
     painter = FakeBackend()
     error = RunError("memory_full", width=64, height=64, lock_width=4, device="cpu")
-    painter.faults.extend([Fault(error=error)] * 3)  # Slices, sliced attention, half the width.
-    recipes = [*make_recipes(seeds=SIXTEEN), *make_recipes(steps=9)]
+    painter.faults.extend([Fault(error=error)] * 3)
     with Engine(Several(a=painter), MemoryStore()) as engine:
-        entries = engine.submit(plan_grid(recipes), owner="me").result(SOON_S)
-    assert [entry.recipe.lock_width for entry in entries] == [2] * 16 + [4] * 4
-    assert [len(call.recipes) for call in painter.calls] == [4] * 3 + [2] * 8 + [4]
-
-
-def test_the_third_loss_is_the_last(make_recipes: MakeRecipes) -> None:
-    """Two workers may be lost with a batch by chance; empty cells are one that only loaded."""
-    run = Run(
-        plan_grid(make_recipes()),
-        owner="me",
-        library=MemoryStore(),
-        placement=Placement(),
-        fresh=True,
-        notices=(),
-        on_cancel=lambda _: None,
-    )
-    shared, gone = SharedRun(run), RunError("worker_lost", value="a", reason="gone")
-    for _ in range(2):
-        shared.lost((0, 1, 2, 3), gone)
-        shared.lost((), gone)
-    with pytest.raises(RunError, match="worker"):
-        shared.lost((0, 1, 2, 3), gone)
+        entries = engine.submit(plan_grid(make_recipes(seeds=SIXTEEN)), owner="me").result(SOON_S)
+    assert [entry.recipe.lock_width for entry in entries] == [2] * 16
+    assert [len(call.recipes) for call in painter.calls] == [4] * 3 + [2] * 8
 
 
 def test_errands_are_done_by_a_painter() -> None:

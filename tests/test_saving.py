@@ -10,7 +10,6 @@ from stores import MakeRecipes, MemoryStore
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import LibraryError
-from seedgrid.core.events import Queued
 from seedgrid.core.picture import Picture, new_id
 from seedgrid.core.plan import plan_grid
 from seedgrid.core.recipe import Passport
@@ -147,17 +146,6 @@ def test_a_batch_wakes_one_painter_and_not_all(make_recipes: MakeRecipes) -> Non
     for thread in threads:
         thread.join(SOON_S)
     assert len(woken) == len(names) + 3
-
-
-def test_a_run_that_is_next_is_told_so(make_recipes: MakeRecipes) -> None:
-    """At the moment when the one before it is taken, not at the next click of anybody."""
-    first, second = _runs(make_recipes, MemoryStore(), MemoryStore())
-    queue = FairQueue()
-    queue.put(first)
-    queue.put(second)
-    assert second.next_events(0)[0] == (Queued(position=1),)
-    assert queue.take() is first
-    assert second.next_events(0)[0] == (Queued(position=0),)
 
 
 def test_who_does_not_fit_lets_another_take_it(make_recipes: MakeRecipes) -> None:
