@@ -108,10 +108,12 @@ def find_recorded(ref: ModelRef) -> Model:
         ModelError: `model_missing`, `model_changed` when the name now means other weights, or
             what is wrong with the model of that name.
     """
-    if ref.id == BUNDLED:
-        models = [find(BUNDLED)]
-    elif is_hub_id(ref.id) and is_revision(ref.revision):
+    if is_hub_id(ref.id) and is_revision(ref.revision):
         models = [find_in_hub_cache(ref.id, ref.revision if ref.revision != "local" else None)]
+    elif ref.revision != "local":  # Nobody else has revisions: whoever says so says it of another.
+        models = []
+    elif ref.id == BUNDLED:
+        models = [find(BUNDLED)]
     else:
         places = _known_places(ref.id)
         models = [_as_model(path) for path in places if _may_be_model(path)]
