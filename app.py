@@ -6,7 +6,10 @@
 nowhere else.
 """
 
-from __future__ import annotations
+from seedgrid.core.interrupts import end_at_once, leave
+
+if __name__ == "__main__":
+    end_at_once()  # Before anything large is imported.
 
 import argparse
 import os
@@ -58,10 +61,12 @@ if "SPACE_ID" in os.environ:
         options = launch_options(_answers, language=None, host=None)
         serve(demo, **options)
         wait_until_stopped(demo, _answers.studio)
+        leave(0)
 elif __name__ == "__main__":
     logs.set_up()
     try:
         main(**vars(_read_arguments(sys.argv[1:])))
     except SeedGridError as error:
         say(f"error: {error}")
-        sys.exit(error.exit_code)
+        leave(error.exit_code)
+    leave(0)

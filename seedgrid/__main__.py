@@ -1,8 +1,15 @@
-"""`python -m seedgrid`: the command line."""
+"""`python -m seedgrid`, and the installed command: the command line as a process of its own."""
 
-import sys
+from seedgrid.core.interrupts import end_at_once, leave
 
-from seedgrid.cli import main
+
+def main() -> None:
+    """Run the command line; whatever comes, a signal ends it without a traceback."""
+    end_at_once()
+    from seedgrid.cli import main as run
+
+    leave(run())
+
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

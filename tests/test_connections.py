@@ -5,13 +5,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+import time
 from collections.abc import Iterator
+from functools import partial
 
 import httpx
 import pytest
 from serving import serve
+from starlette.responses import PlainTextResponse
+from starlette.types import Receive, Send
+from uvicorn import Config, Server
+from uvicorn.server import ServerState
 
 from seedgrid.web.server import connections
+from seedgrid.web.server.limits import MAX_BODY_BYTES, MAX_IN_WORK_BYTES
 
 LIMIT = 8
 SOON_S = 60.0
@@ -73,7 +80,7 @@ def test_nobody_waits_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
         def on_message_begin(self) -> None: ...
 
     async def drip() -> None:
-        server = _Server(Plain)
+        server = _Plain(Plain)
         connections.bound_waiting(server, limit=99)  # type: ignore[arg-type]
         loop = asyncio.get_running_loop()
         listening = await loop.create_server(server.config.http_protocol_class, "127.0.0.1", 0)
@@ -92,6 +99,76 @@ def test_nobody_waits_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     asyncio.run(asyncio.wait_for(drip(), SOON_S))
 
 
+@pytest.mark.parametrize(
+    ("rate", "longest_s", "may_end"), [(1, 60, False), (1000, 60, True), (1000, 0.1, False)]
+)
+def test_a_body_that_does_not_come_is_given_up(
+    monkeypatch: pytest.MonkeyPatch, rate: int, longest_s: float, may_end: bool
+) -> None:
+    """Uploads that never ended held their room, and half bodies their memory, for ever."""
+    monkeypatch.setattr(connections, "LONGEST_S", longest_s)
+    monkeypatch.setattr(connections, "BODY_S", 0.5 if may_end else 0.05)
+    monkeypatch.setattr(connections, "BODY_BYTES", 40)
+    length = 60_000 if may_end else 10**6
+    bodies: list[int] = []
+
+    async def app(_scope: object, receive: Receive, send: Send) -> None:
+        came = 0
+        while (message := await receive())["type"] == "http.request":
+            came += len(message["body"])
+            if not message["more_body"]:
+                break
+        bodies.append(came)
+        await PlainTextResponse("read")(_scope, receive, send)  # type: ignore[arg-type]
+
+    async def drip() -> None:
+        config = Config(app, log_level="critical", lifespan="off")
+        config.load()
+        server = Server(config)
+        connections.bound_waiting(server, limit=99)
+        protocol = partial(config.http_protocol_class, config, ServerState(), {})
+        listening = await asyncio.get_running_loop().create_server(protocol, "127.0.0.1", 0)
+        port = listening.sockets[0].getsockname()[1]
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % length)
+        ended = asyncio.ensure_future(reader.read(4))
+        sent = 0
+        while not ended.done() and sent < length:
+            writer.write(b"x" * rate)
+            sent += rate
+            await asyncio.sleep(0.01)
+        with contextlib.suppress(ConnectionError):
+            assert await ended == (b"HTTP" if may_end else b"")
+        writer.close()
+        listening.close()
+
+    asyncio.run(asyncio.wait_for(drip(), SOON_S))
+    assert bodies == [length] if may_end else bodies[0] < length
+
+
+def test_one_address_holds_few_half_bodies(address: str) -> None:
+    """Two hundred half bodies of one address took 390 MB of memory."""
+    head = b"POST /gradio_api/queue/join HTTP/1.1\r\nHost: " + httpx.URL(address).netloc
+    head += b"\r\nContent-Length: %d\r\n\r\n" % MAX_BODY_BYTES
+    num_held = MAX_IN_WORK_BYTES // MAX_BODY_BYTES
+    assert num_held < LIMIT
+    held = [opened(address, head) for _ in range(num_held)]
+    assert _until_answered(address, 429) == 429
+    for connection in held:
+        connection.close()
+    assert _until_answered(address, 400) == 400
+
+
+def _until_answered(address: str, status: int) -> int:
+    """Post until it is answered so: the server may not know yet of what was opened or closed."""
+    end_s = time.monotonic() + SOON_S
+    while True:
+        answer = httpx.post(f"{address}gradio_api/queue/join", content=b"[NaN]").status_code
+        if answer == status or time.monotonic() > end_s:
+            return answer
+        time.sleep(0.02)
+
+
 async def _end_of(reader: asyncio.StreamReader) -> bool:
     try:
         return await reader.read() == b""
@@ -104,6 +181,6 @@ class _Config:
         self.http_protocol_class = protocol
 
 
-class _Server:
+class _Plain:
     def __init__(self, protocol: type[asyncio.Protocol]) -> None:
         self.config = _Config(protocol)

@@ -41,6 +41,78 @@ launch.main(library=sys.argv[2], port=0, backend=backend)
 """
 
 
+AT_IMPORT = """
+import atexit, importlib.abc, os, runpy, sys
+wanted, number = sys.argv.pop(1), int(sys.argv.pop(1))
+class Finder(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name == wanted:
+            os.kill(os.getpid(), number)
+sys.meta_path.insert(0, Finder())
+if wanted == "the end":
+    atexit.register(os.kill, os.getpid(), number)
+runpy.run_module("seedgrid", run_name="__main__", alter_sys=True)
+"""
+"""Sends itself a signal when something is imported, or when all is done."""
+
+STUCK = """
+import sys, threading
+import seedgrid.diffusion.deferred
+from seedgrid.testing.fake import FakeBackend
+class Stuck(FakeBackend):
+    def prepare(self, recipe, placement, watch=None):
+        print("stuck", flush=True)
+        threading.Event().wait()
+seedgrid.diffusion.deferred.DeferredBackend = Stuck
+from seedgrid.cli import main
+from seedgrid.core.interrupts import leave
+leave(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("where", "arguments"),
+    [
+        ("seedgrid.cli", ["--version"]),
+        ("seedgrid.locales", ["--version"]),
+        ("gradio.blocks", ["ui", "--port", "0"]),
+        ("the end", ["--version"]),
+    ],
+)
+def test_a_signal_while_it_starts_or_ends_is_no_traceback(
+    where: str, arguments: list[str], number: signal.Signals, tmp_path: Path
+) -> None:
+    """Ctrl+C a second after `seedgrid ui` once printed what Gradio was importing."""
+    done = subprocess.run(
+        [sys.executable, "-c", AT_IMPORT, where, str(int(number)), *arguments],
+        cwd=ROOT,
+        env=os.environ | {"SEEDGRID_LIBRARY": str(tmp_path / "art")},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 128 + number
+    assert done.stderr in ("", "seedgrid: Stopped.\n")
+
+
+def test_a_command_waits_for_no_model_that_is_being_loaded(tmp_path: Path) -> None:
+    """SIGTERM took 19 s on a busy machine: torch was imported to the end first."""
+    with subprocess.Popen(
+        [sys.executable, "-c", STUCK, "grid", "fox", "--library", str(tmp_path)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as grid:
+        assert grid.stdout is not None
+        assert grid.stdout.readline() == "stuck\n"
+        grid.send_signal(signal.SIGTERM)
+        _, said = grid.communicate(timeout=60)
+    assert grid.returncode == 143
+    assert said == "seedgrid: Stopped: 0 of 4 pictures are kept.\n"
+
+
 def start(kind: str, library: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-W", "ignore", "-c", PAGE, kind, str(library)],

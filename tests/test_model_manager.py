@@ -14,6 +14,7 @@ import pytest
 from hub import COMMIT, Hub
 
 from seedgrid.core.errors import ModelError
+from seedgrid.core.recipe import DType, ModelRef
 from seedgrid.diffusion.deferred import DeferredBackend
 from seedgrid.models import own, registry
 from seedgrid.models.catalogue import first_models
@@ -152,16 +153,34 @@ def test_weights_that_no_memory_holds_are_refused_before_they_are_read() -> None
         check_room("foxes", 10**15, "float32")
 
 
+def test_bfloat16_is_advised_where_it_helps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not where its half is too much as well."""
+    memory = SimpleNamespace(
+        virtual_memory=lambda: SimpleNamespace(total=1000),
+        swap_memory=lambda: SimpleNamespace(total=0),
+    )
+    monkeypatch.setattr("seedgrid.models.memory.psutil", memory)
+    with pytest.raises(ModelError, match="choose bfloat16"):
+        check_room("foxes", 500, "float32")
+    formats: tuple[DType, ...] = ("float32", "bfloat16")
+    for dtype in formats:
+        with pytest.raises(ModelError) as caught:
+            check_room("foxes", 501, dtype)
+        assert "float" not in str(caught.value)
+
+
 def test_what_no_memory_holds_is_refused_before_it_is_read_for_its_digest(
     model_folder: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of 42 GB it was said after three minutes in which nothing was said at all."""
+    """Of 42 GB it was said after three minutes; so it was when a picture was verified."""
     machine = SimpleNamespace(total=1000)
     memory = SimpleNamespace(virtual_memory=lambda: machine, swap_memory=lambda: machine)
     monkeypatch.setattr("seedgrid.models.memory.psutil", memory)
     read: list[ModelFiles] = []
     monkeypatch.setattr(ModelFiles, "digest", read.append)
     assert refused(DeferredBackend().card, str(model_folder("sd"))) == "model_memory"
+    ref = ModelRef(id=model_folder("sd").name, revision="local", weights_sha256="0" * 64)
+    assert refused(registry.find_recorded, ref, "float32") == "model_memory"
     assert read == []
 
 

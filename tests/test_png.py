@@ -276,6 +276,14 @@ def test_pixels_that_cannot_be_unpacked_are_told() -> None:
             read(file)
 
 
+def test_pixels_are_read_from_png_files_alone() -> None:
+    """Verify compares what a PNG holds; what another kind rounds off would be its own blame."""
+    photo = io.BytesIO()
+    Image.new("RGB", (4, 4)).save(photo, "JPEG")
+    with pytest.raises(PictureError, match="give a PNG"):
+        png.read_pixels(photo.getvalue())
+
+
 def test_a_reason_names_its_place() -> None:
     """Of a record that is no record at all it is the record."""
     with pytest.raises(PictureError, match=r"record: "):

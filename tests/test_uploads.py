@@ -18,6 +18,7 @@ from seedgrid.web.server.limits import UPLOAD_ROUTE
 from seedgrid.web.server.uploads import (
     HOUR_S,
     LEAST_BYTES,
+    PRESSED_S,
     Copies,
     UploadBounds,
     UploadGate,
@@ -96,6 +97,16 @@ def test_all_uploads_together_are_bounded(tmp_path: Path) -> None:
     gate.now_s += HOUR_S + 1
     assert gate.upload(100 * KB) == 200
     assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_what_was_left_lying_makes_room_for_who_needs_it(tmp_path: Path) -> None:
+    """Four addresses once kept everybody from uploading anything for an hour."""
+    gate = Gate(tmp_path, together=250 * KB)
+    assert [gate.upload(100 * KB, f"192.0.2.{n}") for n in range(3)] == [200, 200, 507]
+    gate.now_s += PRESSED_S + 1
+    assert [gate.upload(size * KB) for size in (50, 100)] == [200, 200]
+    assert len(list(tmp_path.iterdir())) == 2
+    assert gate.upload(150 * KB) == 507
 
 
 def test_copies_for_programs_leave_room_for_uploads(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from seedgrid.engine.watchdog import Pulse, Watchdog
 from seedgrid.testing.fake import FakeBackend, Fault
 
 SOON_S = 20.0
-SHORT = Patience(stop_s=0.1, load_s=0.1, silence_s=60.0, check_s=0.02)
+SHORT = Patience(stop_s=0.1, load_s=0.1, close_s=0.1, silence_s=60.0, check_s=0.02)
 SILENT = Patience(stop_s=60.0, silence_s=0.1, check_s=0.02)
 ENDS = (SystemExit(1), KeyboardInterrupt(), GeneratorExit(), MemoryError())
 
@@ -193,6 +193,21 @@ def test_only_painting_says_how_slow_a_backend_is(is_loading: bool, loss: str | 
     watched.stopping = True
     assert watchdog._look(9) is None
     assert watchdog._look(9) == loss
+    watched.gone.set()
+
+
+@pytest.mark.parametrize("is_loading", [True, False])
+def test_who_closes_waits_for_no_step_and_no_load(is_loading: bool) -> None:
+    """A supervisor ends what it has stopped after ten seconds; a busy step took twenty."""
+    watched = Watched()
+    patience = Patience(stop_s=100, load_s=100, close_s=3, silence_s=1000, check_s=3600)
+    watchdog = Watchdog(watched, patience, lambda _: None)
+    watched.pulse.begin("a run")
+    watched.pulse.beat(is_loading=is_loading)
+    watchdog._look(50)
+    watched.stopping = watched.is_closing = True
+    assert watchdog._look(2) is None
+    assert watchdog._look(2) == "engine_hung"
     watched.gone.set()
 
 

@@ -1,7 +1,5 @@
 """The commands that make pictures: grid, refine, matrix."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -157,15 +155,15 @@ def _finish(
     known = len(run.notices)
     for notice in (*studio.library.notices, *run.notices[:known]):
         complain(str(notice))
-    _follow(run, out, as_json=as_json)
+    _follow(studio, run, out, as_json=as_json)
     for notice in run.notices[known:]:
         complain(str(notice))
     _write_sheet(run, out, rows)
 
 
-def _follow(run: Run, out: Path | None, *, as_json: bool) -> None:
+def _follow(studio: Studio, run: Run, out: Path | None, *, as_json: bool) -> None:
     """Print each picture as it is safe, until the run ends."""
-    with first_stops(run.cancel) as interrupts, RunLine(run) as progress:
+    with first_stops(studio.begin_to_close) as interrupts, RunLine(run) as progress:
         for event in run.events():
             progress.show(event)
             if isinstance(event, Finished):

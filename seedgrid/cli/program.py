@@ -1,7 +1,5 @@
 """The program: its commands, and the one place where errors become a line and an exit code."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Sequence
@@ -20,6 +18,8 @@ from seedgrid.diffusion.process import tune_process
 
 # Typer carries a copy of click since 0.25 and uses the real one before; this is either's class.
 _USAGE_ERROR: Final = cast("type[Exception]", typer.BadParameter.__mro__[1])
+_STOPPED: Final = 130
+"""What Typer makes of an interrupt, whichever signal it was."""
 
 app = typer.Typer(
     name="seedgrid",
@@ -88,4 +88,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         complain(str(told_of(error)))
         return 1
+    if code == _STOPPED:
+        return interrupts.exit_code
     return code if isinstance(code, int) else 0

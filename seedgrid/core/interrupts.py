@@ -1,19 +1,21 @@
 """Interrupts: the first Ctrl+C or SIGTERM stops the work, the second one ends the process at once.
 
-with first_stops(run.cancel) as interrupts:
-...
-if interrupts.number: ...
+A program calls `end_at_once` before it imports anything, wraps what it does, and ends by `leave`:
+
+    with first_stops(run.cancel) as interrupts:
+        ...
+    if interrupts.number: ...
 """
 
-from __future__ import annotations
-
+import atexit
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Final
+from typing import Final, NoReturn
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
@@ -34,6 +36,15 @@ _nested: list[Interrupts] = []
 """Blocks inside one another agree which signal is the second."""
 
 
+def end_at_once() -> None:
+    """Have a signal end this process without a word, but in a block of `first_stops`.
+
+    Outside of all blocks it is just starting, or has said its last: Python would print a traceback.
+    """
+    for number in _SIGNALS:
+        signal.signal(number, lambda number, _frame: os._exit(128 + number))
+
+
 @contextmanager
 def first_stops(stop: Callable[[], None]) -> Iterator[Interrupts]:
     """Call somebody at the first signal inside the block; the second one ends the process.
@@ -50,8 +61,8 @@ def first_stops(stop: Callable[[], None]) -> Iterator[Interrupts]:
 
     interrupts = _nested[-1] if _nested else Interrupts()
 
-    def handle(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 (signal's signature)
-        if interrupts.number:
+    def handle(number: int, frame: FrameType | None) -> None:
+        if interrupts.number or (stop is interrupt and _is_importing(frame)):
             os._exit(128 + number)
         interrupts.number = number
         stop()
@@ -67,5 +78,28 @@ def first_stops(stop: Callable[[], None]) -> Iterator[Interrupts]:
 
 
 def interrupt() -> None:
-    """Leave the main thread's work as Python does at Ctrl+C."""
+    """Leave the main thread's work as Python does at Ctrl+C; in an import, end the process.
+
+    There nothing is begun yet, and what is half imported answers with errors of its own.
+    """
     raise KeyboardInterrupt
+
+
+def leave(code: int) -> NoReturn:
+    """End the process after all that was registered for its end.
+
+    Unlike `sys.exit` it takes nothing apart under a thread that is left behind in the middle of a
+    step, which would end it with an error of its own.
+    """
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_globals.get("__name__") == "importlib._bootstrap":
+            return True
+        frame = frame.f_back
+    return False

@@ -1,21 +1,18 @@
 """Put LoRAs into a pipeline that was just loaded, by diffusers and peft, and set their scales.
 
 A loaded pipeline keeps its LoRAs: those of another recipe have a pipeline of their own. What does
-not fit is refused, not left out. Knows nothing of batches.
+not fit, wholly or in part, is refused. Knows nothing of batches.
 """
-
-from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from seedgrid.core.errors import InputError
 from seedgrid.core.recipe import Recipe
 from seedgrid.diffusion.foreign_errors import foreign_errors
+from seedgrid.diffusion.lora_losses import lost_tensors
 
 
 def add_loras(pipeline: Any, recipe: Recipe, paths: Sequence[Path]) -> None:
@@ -23,7 +20,8 @@ def add_loras(pipeline: Any, recipe: Recipe, paths: Sequence[Path]) -> None:
 
     Raises:
         InputError: `lora_family`: this kind of model takes none; `lora_misfit`: this one does not
-            fit; `lora_peft`: the package that diffusers wants for them is not there.
+            fit; `lora_partly`: diffusers would leave a part of it out; `lora_peft`: the package
+            that it wants for them is not there.
     """
     if not recipe.loras:
         return
@@ -44,6 +42,11 @@ def add_loras(pipeline: Any, recipe: Recipe, paths: Sequence[Path]) -> None:
         layers = (name for names in pipeline.get_list_adapters().values() for name in names)
         if _adapter(place) not in layers:
             raise misfit
+        lost = lost_tensors(pipeline, path, _adapter(place))
+        if lost:
+            part = "".join(filter(str.isprintable, lost[0]))[:120]
+            data = {"value": lora.id, "count": len(lost), "part": part}
+            raise InputError("lora_partly", field="prompt", **data)
 
 
 def scale_loras(pipeline: Any, recipe: Recipe) -> None:
@@ -51,12 +54,6 @@ def scale_loras(pipeline: Any, recipe: Recipe) -> None:
     if recipe.loras:
         names = [_adapter(place) for place in range(len(recipe.loras))]
         pipeline.set_adapters(names, [lora.scale for lora in recipe.loras])
-
-
-@cache
-def peft_version() -> str:
-    """Return the release of peft that puts LoRAs in."""
-    return version("peft")
 
 
 def _adapter(place: int) -> str:

@@ -6,8 +6,6 @@ Weights are safetensors, files are local, and no code comes with a model. Knows 
     loaded = pipelines.get(recipe, Placement())
 """
 
-from __future__ import annotations
-
 import logging
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
@@ -32,7 +30,6 @@ from seedgrid.models import registry
 from seedgrid.models.digests import file_digest, states
 from seedgrid.models.files import ModelFiles
 from seedgrid.models.loras import recorded_lora
-from seedgrid.models.memory import check_room
 from seedgrid.models.schedulers import TABLE, min_steps
 from seedgrid.storage import starts
 
@@ -157,10 +154,9 @@ def _key(recipe: Recipe, placement: Placement) -> tuple[object, ...]:
 
 def _load(recipe: Recipe, placement: Placement, watch: LoadWatch | None) -> Loaded:
     device = pick_device(placement.device)
-    files = registry.find_recorded(recipe.model).files
+    files = registry.find_recorded(recipe.model, to_paint=recipe.dtype).files
     loras = tuple(recorded_lora(lora) for lora in recipe.loras)
     before = _states(files, loras)
-    check_room(recipe.model.id, files.num_parameters, recipe.dtype)
     dtype = torch_dtype(recipe.dtype)
     with (
         foreign_errors(

@@ -14,8 +14,6 @@ It is a test and no proof: code that branches on a neighbour's value, and only o
 not tried, is not found (docs/lock.md).
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from contextlib import suppress

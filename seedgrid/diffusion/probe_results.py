@@ -4,8 +4,6 @@ A report is kept in the cache folder under everything that changes the shapes th
 code that runs, or the steps that are run. Needs no torch; `probe.py` does the work.
 """
 
-from __future__ import annotations
-
 import hashlib
 from typing import Annotated, Final
 

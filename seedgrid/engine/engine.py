@@ -1,7 +1,5 @@
 """Engine: the door to the one thread that paints. See the package for an example."""
 
-from __future__ import annotations
-
 import atexit
 import logging
 import threading
@@ -213,19 +211,23 @@ class Engine:
             is_lost=self._why_closed == "engine_lost",
         )
 
-    def close(self) -> None:
-        """Stop all runs within one step, save what is finished, let go of the models.
-
-        A backend that does not come back is left behind, after the engine's patience.
-        """
+    def begin_to_close(self) -> None:
+        """Stop all runs, and take nothing more; waits for nothing."""
         self._worker.abandon_waiting(self._queue.close())
         with self._lock:
             runs = tuple(self._runs.values())
-            worker = self._worker
-            worker.is_closing = True
+            self._worker.is_closing = True
         for run in runs:
             run.cancel()
-        worker.gone.wait()
+
+    def close(self) -> None:
+        """Stop all runs, save what is finished, let go of the models.
+
+        A backend that is still busy then is left behind, after the engine's patience: its thread
+        lets go of the models when it comes back.
+        """
+        self.begin_to_close()
+        self._worker.gone.wait()
         for loan in self._loans:
             loan.future.cancel()
         atexit.unregister(self.close)
@@ -244,7 +246,8 @@ class Engine:
 
     def _go_on_without(self, worker: Worker, loss: Loss) -> None:
         """Give up a thread, and start another one with a backend of its own."""
-        logger.error("the engine's thread is lost (%s)", loss)
+        if not worker.is_closing:
+            logger.error("the engine's thread is lost (%s)", loss)
         worker.give_up(RunError(loss))
         with self._lock:
             if worker.is_closing:

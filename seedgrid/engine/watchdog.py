@@ -4,8 +4,6 @@ It counts its own ticks and not the clock's, so that a machine that slept is not
 hung. Knows nothing of what is painted.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable
@@ -25,12 +23,14 @@ class Patience:
     Attributes:
         stop_s: After Stop; at least three times the longest silence while it painted.
         load_s: After Stop, while it loads a model.
+        close_s: After it was asked to end: what it paints by then is wanted by nobody any more.
         silence_s: Without a sign of life, when nobody asked it to stop.
         check_s: Between two looks.
     """
 
     stop_s: float = 30.0
     load_s: float = 600.0
+    close_s: float = 2.0
     silence_s: float = 1800.0
     check_s: float = 0.5
 
@@ -130,6 +130,8 @@ class Watchdog:
         self._seen = (pulse.task, pulse.num_beats)
 
     def _stop_limit_s(self) -> float:
-        if self._watched.pulse.is_loading and not self._watched.is_closing:
+        if self._watched.is_closing:
+            return self._patience.close_s
+        if self._watched.pulse.is_loading:
             return self._patience.load_s
         return max(self._patience.stop_s, _SLOW * self._longest_s)

@@ -4,8 +4,6 @@ A long run gives way between two batches when others wait. Whatever goes wrong e
 the worker; a thread that does not come back from the backend is given up.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import threading
@@ -163,7 +161,8 @@ class Worker:
         if self._is_given_up:
             self._lost.num_missing -= 1
             self._lost.num_returned += 1
-            logger.warning("a thread that was given up has come back")
+            if not self.is_closing:
+                logger.warning("a thread that was given up has come back")
         try:
             with self._guard:
                 self._has_ended = True

@@ -6,8 +6,6 @@ ours hold none of it; what many programs add when they save, and changes nothing
 Source: https://www.w3.org/TR/png-3/#11Chunks
 """
 
-from __future__ import annotations
-
 import io
 import re
 import struct

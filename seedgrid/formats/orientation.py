@@ -3,8 +3,6 @@
 Source: Exif 2.32, 4.6.2 (structure) and 4.6.4 (orientation); XMP specification, part 2, 2.7
 """
 
-from __future__ import annotations
-
 import re
 import struct
 from typing import Final

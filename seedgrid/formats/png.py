@@ -7,8 +7,6 @@ it becomes one `PictureError`. Knows nothing of other tools' formats or of the l
     record.recipe.seed
 """
 
-from __future__ import annotations
-
 import io
 import json
 import math

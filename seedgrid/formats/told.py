@@ -4,8 +4,6 @@
 settings: a seed and a number of steps that are neither the picture's nor part of its own words.
 """
 
-from __future__ import annotations
-
 import html
 import re
 import unicodedata

@@ -3,8 +3,6 @@
 fits(8_000_000_000)
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from functools import cache
@@ -30,12 +28,16 @@ def check_room(model: str, num_parameters: int, dtype: DType) -> None:
 
     The system would end the whole program otherwise. What is let go for it does not count: another
     model leaves before this one is read.
+
+    Raises:
+        ModelError: `model_memory`, or `model_memory_float32` where bfloat16 would do.
     """
     wanted = weights_bytes(num_parameters, dtype)
     own = int(psutil.virtual_memory().total + psutil.swap_memory().total)
     if wanted > own:
         sizes = {"wanted": f"{wanted / 1e9:.1f}", "own": f"{own / 1e9:.1f}"}
-        raise ModelError("model_memory", value=model, **sizes)
+        helps = dtype == "float32" and weights_bytes(num_parameters, "bfloat16") <= own
+        raise ModelError("model_memory_float32" if helps else "model_memory", value=model, **sizes)
 
 
 @cache

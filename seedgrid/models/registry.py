@@ -8,8 +8,6 @@ the digest, never a path. Needs no torch.
     find("bundled").card.schedulers
 """
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +17,7 @@ from typing import Final
 from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import ModelError
 from seedgrid.core.names import is_folder_name, is_hub_id, is_revision
-from seedgrid.core.recipe import ModelRef, Recipe
+from seedgrid.core.recipe import DType, ModelRef, Recipe
 from seedgrid.core.variables import models_folders
 from seedgrid.models.cards import make_card
 from seedgrid.models.fetching import hub_cache, repository_folder
@@ -101,12 +99,17 @@ def card_here(model: str | None) -> ModelCard:
     return found.card
 
 
-def find_recorded(ref: ModelRef) -> Model:
+def find_recorded(ref: ModelRef, to_paint: DType | None = None) -> Model:
     """Find the very model that a recipe names: the same name and the same weights.
 
+    Args:
+        ref: What the recipe says of it.
+        to_paint: The number format that it is to be loaded in, if it is.
+
     Raises:
-        ModelError: `model_missing`, `model_changed` when the name now means other weights, or
-            what is wrong with the model of that name.
+        ModelError: `model_missing`, `model_changed` when the name now means other weights,
+            `model_memory` when it cannot be loaded here, before its weights are read for their
+            digest, or what is wrong with the model of that name.
     """
     if is_hub_id(ref.id) and is_revision(ref.revision):
         models = [find_in_hub_cache(ref.id, ref.revision if ref.revision != "local" else None)]
@@ -120,6 +123,8 @@ def find_recorded(ref: ModelRef) -> Model:
     problem = ModelError("model_missing", value=ref.id)
     for model in models:
         try:
+            if to_paint is not None:
+                check_room(model.id, model.files.num_parameters, to_paint)
             if model.card.ref.weights_sha256 == ref.weights_sha256:
                 return model
             problem = ModelError("model_changed", value=ref.id)

@@ -207,6 +207,11 @@ class Parts:
             return (library or self.library).find(str(picture))
         return read_entry(Path(picture))
 
+    def begin_to_close(self) -> None:
+        """Stop what is running, and take nothing more; `close` waits for the end."""
+        if self._engine is not None:
+            self._engine.begin_to_close()
+
     def close(self) -> None:
         """Stop what is running, save what is finished, let go of the model."""
         if self._manager is not None:

@@ -1,8 +1,8 @@
 """Connections that ask for nothing: what a server without a proxy holds for whoever opens them.
 
 `OpenRequests` counts requests, and a request that never ends its first lines is none yet: uvicorn
-waits for it for as long as its sender likes, and each takes a descriptor. Knows nothing of what is
-asked for.
+waits for it for as long as its sender likes, and each takes a descriptor. It waits likewise for a
+body, which takes memory or room beside. Knows nothing of what is asked for.
 
     bound_waiting(demo.server, limit=300)
 """
@@ -25,15 +25,30 @@ HEAD_S: Final = 20.0
 """So long may the first lines of a request take, however they come."""
 
 
+BODY_S: Final = 20.0
+BODY_BYTES: Final = 100_000
+"""A body comes whole in that time, or so much of it: else it is given up."""
+LONGEST_S: Final = 1200.0
+"""And whole in this time: as long as a full upload takes at half a megabit a second."""
+
+
 class _Waiting(asyncio.Protocol):
-    """A connection that is closed when it asks for nothing, or when others from there wait too."""
+    """A connection that is closed when it asks for nothing, or when others from there wait too.
+
+    And when the body of what it asks for does not come.
+    """
 
     limit: int
     waiting: defaultdict[str, dict[_Waiting, asyncio.TimerHandle]]
     cycle: Any = None
     """uvicorn's: the request that is answered, or was answered last."""
+    flow: Any
+    """uvicorn's: whether it reads at the moment."""
     _transport: asyncio.Transport
     _address: str
+    _num_bytes = 0
+    _body_timer: asyncio.TimerHandle | None = None
+    _body_since_s = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin to wait."""
@@ -46,14 +61,20 @@ class _Waiting(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Wait no longer once there is a whole request."""
         super().data_received(data)
+        self._num_bytes += len(data)
         if self.cycle is None or self.cycle.response_complete:
             self._wait()
         else:
             self._wait_no_more()
+            if self._body_timer is None:
+                self._body_since_s = asyncio.get_running_loop().time()
+                self._look_at_body()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget it."""
         self._wait_no_more()
+        if self._body_timer is not None:
+            self._body_timer.cancel()
         super().connection_lost(exc)
 
     def _wait(self) -> None:
@@ -66,6 +87,19 @@ class _Waiting(asyncio.Protocol):
             oldest._wait_no_more()
             oldest._transport.abort()
 
+    def _look_at_body(self, num_before: int | None = None) -> None:
+        """Close it where nearly nothing came since the last look, though it was listened to."""
+        self._body_timer = None
+        if self.cycle.response_complete or not self.cycle.more_body:
+            return
+        loop = asyncio.get_running_loop()
+        is_slow = num_before is not None and self._num_bytes < num_before + BODY_BYTES
+        is_late = loop.time() > self._body_since_s + LONGEST_S
+        if is_late or (is_slow and not self.flow.read_paused):
+            self._transport.abort()
+            return
+        self._body_timer = loop.call_later(BODY_S, self._look_at_body, self._num_bytes)
+
     def _wait_no_more(self) -> None:
         here = self.waiting[self._address]
         timer = here.pop(self, None)
@@ -76,7 +110,9 @@ class _Waiting(asyncio.Protocol):
 
 
 def bound_waiting(server: Server, limit: int | None) -> None:
-    """Let so many connections of an address wait for their request to be whole, for a while.
+    """Let so many connections of an address wait for their first lines to be whole, for a while.
+
+    No body is waited for that does not come.
 
     The newest wait on: of the others nobody who asks for anything is one.
 

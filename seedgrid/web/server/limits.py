@@ -6,8 +6,7 @@ the disk piece by piece, pictures counted by `uploads.UploadGate`, models by the
 Knows nothing of components.
 """
 
-from __future__ import annotations
-
+from collections import Counter
 from typing import Final
 
 from starlette.datastructures import Headers
@@ -15,8 +14,11 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from seedgrid.web.server.json_bounds import problem
+from seedgrid.web.server.waiting import network_of
 
 MAX_BODY_BYTES: Final = 2_000_000
+MAX_IN_WORK_BYTES: Final = 6 * MAX_BODY_BYTES
+"""Of the bodies of one address that arrive or are answered, which are in memory."""
 UPLOAD_ROUTE: Final = "/gradio_api/upload"
 MODEL_FILES: Final = "/seedgrid/models/file/"
 """Where a model's file may come to, of any size: its route looks who asks and what has room."""
@@ -28,26 +30,41 @@ class BoundedBody:
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
+        self._in_work: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or refuse it: 413 for too much, 411 without a length, 400 unread."""
+        """Answer a request, or refuse it: 413 or 429 for too much, 411 without a length, 400."""
         if scope["type"] != "http" or scope["method"] in _WITHOUT_BODY or is_upload(scope):
             await self._app(scope, receive, send)
             return
         is_model = is_model_file(scope)
-        refusal = _refusal(Headers(scope=scope), limit=None if is_model else MAX_BODY_BYTES)
-        if is_model and refusal is None:
-            await self._app(scope, receive, send)
-            return
-        body = b""
-        if refusal is None:
-            body = await _read(receive)
-            said = problem(body)
-            refusal = None if said is None else _refused(*said)
+        headers = Headers(scope=scope)
+        refusal = _refusal(headers, limit=None if is_model else MAX_BODY_BYTES)
         if refusal is not None:
             await refusal(scope, receive, send)
+        elif is_model:
+            await self._app(scope, receive, send)
+        else:
+            length = body_length(headers) or 0
+            await self._counted(length, scope, receive, send)
+
+    async def _counted(self, length: int, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer what has a body of this length, unless too much of its address is in work."""
+        address = network_of((scope.get("client") or ("",))[0])
+        if self._in_work[address] + length > MAX_IN_WORK_BYTES:
+            said = "too much from your network is still arriving: try again in a minute"
+            await PlainTextResponse(said, 429, {"Retry-After": "60"})(scope, receive, send)
             return
-        await self._app(scope, _replaying(body, receive), send)
+        self._in_work[address] += length
+        try:
+            body = await _read(receive)
+            found = problem(body)
+            app = self._app if found is None else _refused(*found)
+            await app(scope, _replaying(body, receive), send)
+        finally:
+            self._in_work[address] -= length
+            if not self._in_work[address]:
+                del self._in_work[address]
 
 
 def is_upload(scope: Scope) -> bool:

@@ -1,10 +1,9 @@
 """UploadGate: bounds what is uploaded, by request, by address and together, and tidies up.
 
 Gradio writes an upload to the disk before anybody looks at it, and forgets what was broken off.
-What is taken in is deleted at once; what nobody took in goes after an hour. Knows no component.
+What is taken in is deleted at once; what nobody took in goes after an hour, or sooner where room is
+needed. Knows no component.
 """
-
-from __future__ import annotations
 
 import contextlib
 import os
@@ -26,6 +25,8 @@ from seedgrid.web.server.limits import body_length, is_upload
 from seedgrid.web.server.waiting import network_of
 
 HOUR_S: Final = 3600.0
+PRESSED_S: Final = 300.0
+"""The page takes an upload in at once: where room is needed, older ones were left lying."""
 LEAST_BYTES: Final = 8192
 """What a file takes on the disk, however little is in it: a block, and one for its folder."""
 _FILES: Final = ContextVar[list[None]]("_FILES")
@@ -112,11 +113,16 @@ class UploadGate:
             said = f"{bounds.address / 1e6:,.0f} MB an hour may be uploaded from one place"
             return _refuse(429, said, wait_s=wait_s)
         if bounds.together is not None:
-            lying = await to_thread.run_sync(sweep, self._folder, now_s)
-            if lying + self._arriving + length > bounds.together:
+            room = bounds.together - self._arriving - length
+            if await to_thread.run_sync(self._lying, now_s, room) > room:
                 return _refuse(507, "there is no room for uploads at the moment", wait_s=60.0)
         self._recent.append((now_s, address, length))
         return None
+
+    def _lying(self, now_s: float, room: float) -> int:
+        """Return how many bytes lie there, after tidying up as far as so much room asks for it."""
+        lying = sweep(self._folder, now_s)
+        return lying if lying <= room else sweep(self._folder, now_s, PRESSED_S)
 
 
 class Copies:
@@ -144,21 +150,21 @@ class Copies:
                 taken_in(oldest)
 
 
-def sweep(folder: Path, now_s: float) -> int:
-    """Delete what nobody took in for an hour; return how many bytes still lie there."""
+def sweep(folder: Path, now_s: float, age_s: float = HOUR_S) -> int:
+    """Delete what nobody took in for so long; return how many bytes still lie there."""
     total = 0
     for root, folders, files in os.walk(folder, topdown=False):
         for name in files:
             path = Path(root) / name
             with contextlib.suppress(OSError):
                 status = path.stat()
-                if status.st_mtime < now_s - HOUR_S:
+                if status.st_mtime < now_s - age_s:
                     path.unlink()
                 else:
                     total += max(status.st_size, LEAST_BYTES)
         for name in folders:
             with contextlib.suppress(OSError):
-                _remove_old_folder(Path(root) / name, now_s)
+                _remove_old_folder(Path(root) / name, now_s - age_s)
     return total
 
 
@@ -169,8 +175,8 @@ def taken_in(path: Path) -> None:
         path.parent.rmdir()
 
 
-def _remove_old_folder(folder: Path, now_s: float) -> None:
-    if folder.stat().st_mtime < now_s - HOUR_S:
+def _remove_old_folder(folder: Path, since_s: float) -> None:
+    if folder.stat().st_mtime < since_s:
         folder.rmdir()
 
 

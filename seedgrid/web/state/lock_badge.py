@@ -4,8 +4,6 @@ A probe costs about one grid more, once for a model and setting. So it runs by i
 first grid, on the engine's thread, and makes way at once when somebody paints.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 from concurrent.futures import Future
