@@ -6,8 +6,6 @@
 nowhere else.
 """
 
-from __future__ import annotations
-
 from seedgrid.core.interrupts import end_at_once, leave
 
 if __name__ == "__main__":

@@ -700,6 +700,19 @@ def test_the_backend_can_be_borrowed(
     assert engine.borrow(lambda _: "again").result(SOON_S) == "again"
 
 
+def test_what_the_program_itself_asks_for_is_nobodys(
+    may_go: threading.Event, make_recipes: MakeRecipes
+) -> None:
+    """It waits like all others, but fills nobody's share, however much of it there is."""
+    backend = HeldBackend(lambda _recipes, _number: may_go.is_set())
+    with Engine(backend, MemoryStore(), runs_per_owner=1) as engine:
+        run = engine.submit(plan_grid(make_recipes()), owner="me")
+        asked = [engine.borrow(lambda _: "done", recipes=make_recipes()) for _ in range(3)]
+        may_go.set()
+        assert [each.result(SOON_S) for each in asked] == ["done"] * 3
+        run.result(SOON_S)
+
+
 def test_borrowers_and_runs_take_turns(
     held: Engine, may_go: threading.Event, make_recipes: MakeRecipes
 ) -> None:

@@ -305,6 +305,13 @@ def test_search_finds_parts_of_words_in_any_script(
     assert {names[entry.id] for entry in entries} == found
 
 
+def test_a_search_may_have_any_number_of_words(library: Library) -> None:
+    """A thousand letters were a thousand conditions: the database "cannot be written"."""
+    entry = library.add(make_picture(prompt="a fox"))
+    assert library.search("a fo x fox " * 2000).entries == (entry,)
+    assert library.search(" ".join(f"{number:02}" for number in range(100)) * 50).entries == ()
+
+
 def test_search_filters(library: Library) -> None:
     """Model, seed, favourite and time narrow an answer, alone and together."""
     other = MODEL.model_copy(update={"id": "other"})

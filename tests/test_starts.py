@@ -21,11 +21,13 @@ from PIL import Image
 from sweeping import rest_swept
 
 from seedgrid.core.errors import InputError, PictureError
+from seedgrid.core.events import Step
 from seedgrid.core.picture import Pixels, pixels_sha256
 from seedgrid.core.recipe import Recipe, read_recipe
 from seedgrid.core.request import Request
 from seedgrid.export.bundle import write_bundle
 from seedgrid.export.script import script
+from seedgrid.formats import png
 from seedgrid.library import Library
 from seedgrid.library.take_in import take_in
 from seedgrid.models.families import FAMILIES
@@ -306,9 +308,12 @@ def test_a_final_equals_the_plain_call(
     folder = model_folder(name)
     with Studio(str(folder), tmp_path / "library", placement=PLACEMENT) as studio:
         picked = studio.grid("a fox", "3", width=32, height=32, num_inference_steps=2)[0]
-        (final,) = studio.final(picked, 2, strengths=[0.2])
+        run = studio.start_final(picked, 2, strengths=[0.2])
+        totals = {event.total for event in run.events() if isinstance(event, Step)}
+        assert len(totals) == 1, "LCM's total once grew with its steps"
+        (final,) = run.result()
         plain = plain_start(folder, PIPELINES[name], [final.recipe], picked.path)
-    np.testing.assert_array_equal(np.asarray(final.image), np.asarray(plain[0]))
+    np.testing.assert_array_equal(png.read_pixels(final.path), np.asarray(plain[0]))
 
 
 def test_a_model_that_knows_one_size_says_so(studio: Studio, backend: FakeBackend) -> None:

@@ -174,8 +174,8 @@ def test_the_speed_is_learnt_by_model_and_size(make_recipes: MakeRecipes) -> Non
     speeds.note(small, 2.0)
     assert speeds.estimate_s([small]) == pytest.approx(2.0)
     assert speeds.estimate_s([small] * 5) == pytest.approx(4.0), "two batches of four"
-    ratio = large.width * large.height / (small.width * small.height)
-    assert speeds.estimate_s([large]) == pytest.approx(2.0 * ratio)
+    double = small.model_copy(update={"width": 2 * small.width})
+    assert speeds.estimate_s([double]) == pytest.approx(4.0)
     speeds.note(large, 1.0)
     assert speeds.estimate_s([large]) == pytest.approx(1.0)
     assert speeds.estimate_s([small]) == pytest.approx(2.0)
@@ -184,6 +184,19 @@ def test_the_speed_is_learnt_by_model_and_size(make_recipes: MakeRecipes) -> Non
     assert speeds.estimate_s([portable]) == pytest.approx(7.0), "slower, and not the others' speed"
     assert speeds.estimate_s([small]) == pytest.approx(2.0)
     assert first_guess > 0
+
+
+def test_a_tiny_picture_makes_no_large_one_look_endless(make_recipes: MakeRecipes) -> None:
+    """One of 64x64 had every size refused that was not painted before: most of it is not pixels."""
+    speeds, tiny = Speeds(), make_recipes(steps=30)[0].replace(width=64, height=64)
+    usual = tiny.replace(width=1024, height=1024)
+    speeds.note(tiny, 1.7, step_s=0.04)
+    assert speeds.estimate_s([usual]) == pytest.approx(1.7 * 32), "256 times as many pixels"
+    speeds.note(usual, 15.5, step_s=0.5)
+    assert speeds.estimate_s([usual.replace(width=960)]) == pytest.approx(15.5 * 960 / 1024)
+    assert speeds.estimate_s([tiny.replace(width=72)]) == pytest.approx(1.7 * 72 / 64)
+    small = tiny.replace(width=256, height=256)
+    assert 1.7 < speeds.estimate_s([small]) < 15.5
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import pytest
 
 from seedgrid.core.advice import advise
 from seedgrid.core.card import ModelCard
+from seedgrid.core.errors import InputError
 from seedgrid.core.recipe import canonical_json
 from seedgrid.core.request import Request, ask_again, resolve
 from seedgrid.core.variations import refine
@@ -142,6 +143,13 @@ def test_a_recipe_of_plain_words_is_written_as_before(card: ModelCard) -> None:
     """Older recipes keep their id."""
     (recipe,) = resolve(Request(prompt="a cat, watercolor", seeds=(7,)), card)
     assert "typed_prompt" not in json.loads(canonical_json(recipe))
+
+
+def test_what_is_too_long_when_it_is_translated_is_refused(card: ModelCard) -> None:
+    """Four thousand letters became twelve thousand, and pydantic's error a crash of the click."""
+    with pytest.raises(InputError) as caught:
+        resolve(Request(prompt="猫" * 4000, seeds=(1,)), card)
+    assert (caught.value.code, caught.value.field) == ("prompt_long", "prompt")
 
 
 def test_a_refinement_appends_to_both(card: ModelCard, words: Vocabulary) -> None:

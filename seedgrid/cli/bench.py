@@ -1,7 +1,5 @@
 """The command that measures: SeedGrid beside plain diffusers. The work is in `benchmarks/`."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Annotated

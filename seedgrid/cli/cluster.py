@@ -1,7 +1,5 @@
 """The command that offers this machine to a cluster."""
 
-from __future__ import annotations
-
 import os
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """The commands about the library: list it, tag, find and repair what is wrong with it."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """The commands that look at pictures: show, diff. They need no model and no torch."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any
 

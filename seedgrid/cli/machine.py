@@ -1,7 +1,5 @@
 """The command about this machine: doctor."""
 
-from __future__ import annotations
-
 import os
 import platform
 import shutil

@@ -4,8 +4,6 @@ Those that set something of a picture come from the table of fields (core/fields
 takes them as `**settings`.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import replace

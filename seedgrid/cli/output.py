@@ -1,7 +1,5 @@
 """What the commands print: results to standard output, all else to standard error."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

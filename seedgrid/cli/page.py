@@ -1,7 +1,5 @@
 """The command that opens the page: the same as `python app.py`."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

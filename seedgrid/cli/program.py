@@ -1,7 +1,5 @@
 """The program: its commands, and the one place where errors become a line and an exit code."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Sequence

@@ -6,8 +6,6 @@ belongs to a field, and is a notice that the page, the command line and Python s
     advise(Request(prompt="a spaceship"), card)
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 It answers what a request leaves open, and says which values the model can paint with.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 

@@ -7,8 +7,6 @@ fields (fields.py) says which of them belongs to which setting.
     (512, 768)
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Final, TypeGuard, get_args

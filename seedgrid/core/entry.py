@@ -1,7 +1,5 @@
 """Entry: a picture in the library, as everybody else sees it. Frozen; no database behind it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

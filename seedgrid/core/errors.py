@@ -15,8 +15,6 @@ what, the value, and what to do; the command line and Python speak English.
     raise InputError("seed_range", field="seeds", value=-1)
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Final

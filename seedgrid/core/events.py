@@ -5,8 +5,6 @@ loaded, then `Started`, `Noise`, `Step`, `Finished`, `Missed` (one picture) and 
 number, and at the end exactly one of `Done`, `Cancelled`, `Failed`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from seedgrid.core.entry import Entry

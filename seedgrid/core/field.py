@@ -1,7 +1,5 @@
 """Field: what is known of one thing that a person can set. The table of them is fields.py."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Sequence

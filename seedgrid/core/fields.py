@@ -7,8 +7,6 @@ The page's form and what fills it in, the options of the command line, links, im
     field("steps").fills   # ('num_inference_steps',)
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, Final, get_args

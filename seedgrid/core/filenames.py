@@ -4,8 +4,6 @@ picture_filename("Labrador in the style of Vermeer, artsy", 2)
 # 'labrador-in-the-style-of-vermeer-artsy-seed-2.png'
 """
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Iterable
 from typing import Final

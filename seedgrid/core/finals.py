@@ -7,8 +7,6 @@ one: four at this size would take four times the memory, and different strengths
     finals(picked.recipe, card, start=picked.pixels_sha256, scale=2)
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Give freed memory back to the system, where the C library would keep it. Needs nothing else."""
 
-from __future__ import annotations
-
 import ctypes
 import sys
 

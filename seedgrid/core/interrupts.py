@@ -7,8 +7,6 @@ A program calls `end_at_once` before it imports anything, wraps what it does, an
     if interrupts.number: ...
 """
 
-from __future__ import annotations
-
 import atexit
 import os
 import signal

@@ -4,8 +4,6 @@ Messages and tracebacks hold what strangers wrote: words, names, file names. A l
 one message; only a traceback, which is ours, has several.
 """
 
-from __future__ import annotations
-
 import logging
 
 from seedgrid.core.plain import many_lines, one_line

@@ -4,8 +4,6 @@
 ('a red fox', (('foxes', 0.8),))
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Final

@@ -4,8 +4,6 @@
 '5:0.1,7:0.3'
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from decimal import Decimal

@@ -6,8 +6,6 @@ narrowly. Knows nothing of the hub or of files; letters and digits are those of 
     is_hub_id("org/name"), is_revision("main"), release("2.13.0+cpu")   # True, True, '2.13.0'
 """
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

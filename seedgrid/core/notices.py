@@ -5,8 +5,6 @@ The English sentence is in `errors.MESSAGES`, other languages translate the code
     str(Notice("library_rebuilt", value=12))
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import ClassVar
 

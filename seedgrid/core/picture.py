@@ -3,8 +3,6 @@
 Knows nothing of files (png.py) or of the library.
 """
 
-from __future__ import annotations
-
 import hashlib
 import secrets
 from collections.abc import Hashable, Mapping

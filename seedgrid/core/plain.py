@@ -8,8 +8,6 @@ of every script, and the joiners that some scripts and emoji need, stay as they 
     'a fox \\x1b[31mTrusted: yes'
 """
 
-from __future__ import annotations
-
 import json
 from typing import Final
 

@@ -4,8 +4,6 @@ Knows nothing of who computes them, and changes no recipe. A first grid starts a
 refinement belongs to the work of its parent, and says what was changed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final

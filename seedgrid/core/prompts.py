@@ -6,8 +6,6 @@ Knows nothing of seeds or models: text in, text out.
     ('a red fox, artsy', 'a red fox at night')
 """
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Iterable, Iterator, Sequence

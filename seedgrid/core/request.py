@@ -7,14 +7,12 @@ command line and Python alike.
     resolve(Request(prompt="a red fox", seeds=(0, 1, 2, 3)), card)
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from seedgrid.core.card import ModelCard
-from seedgrid.core.checks import check_kept_width, check_steps_run
+from seedgrid.core.checks import check_kept_width, check_prompt, check_steps_run
 from seedgrid.core.errors import InputError
 from seedgrid.core.fields import FIELDS
 from seedgrid.core.recipe import Lora, NoiseShare, Recipe, Upscaler
@@ -129,6 +127,7 @@ def check_portable(request: Request) -> dict[str, str]:
 def _painted(typed: str, card: ModelCard) -> dict[str, str]:
     """What is painted for what was typed; the second of the two only where they differ."""
     painted = card.vocabulary.painted(typed) if card.vocabulary else typed
+    check_prompt(painted, field="prompt")  # Words of another language may be longer in the model's.
     return {"prompt": painted, "typed_prompt": typed if painted != typed else ""}
 
 

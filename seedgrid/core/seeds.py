@@ -9,8 +9,6 @@ A seed is a whole number from 0 to 2**32 - 1: torch's CPU generator uses only th
     (7, 11, 42)
 """
 
-from __future__ import annotations
-
 import re
 import secrets
 from typing import Final

@@ -5,8 +5,6 @@ Each has about as many pixels as the model was made for, and sides that the mode
     [shape.text for shape in shapes(card)]   # ['256x256', '312x208', …]
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Final

@@ -1,13 +1,13 @@
 """Speeds: how long pictures take, learnt from every batch that is painted and model that is loaded.
 
-Where nothing is known yet, another size or another model stands in, and at first a guess.
+Where nothing is known yet, the nearest size stands in, else another model, and at first a guess.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Final
 
 from seedgrid.core.recipe import Recipe
@@ -15,6 +15,9 @@ from seedgrid.core.recipe import Recipe
 _GUESS_S: Final = 1e-6
 """Seconds for one pixel at one step before anything was painted: a quarter second at 512x512."""
 _RUNS_ALL: Final = "LCM"
+_NEAR: Final = 4.0
+"""Sizes of so many times the pixels take a pixel's time for each; of a tiny one most is not pixels,
+and whoever painted one would have all large ones refused before the first."""
 _NEWEST: Final = 0.3
 """How much of a speed the newest batch decides: machines are busy at times."""
 
@@ -131,14 +134,13 @@ class Speeds:
 
     def _speed(self, recipe: Recipe) -> _Speed:
         known, wanted = self._known.copy(), _key(recipe)
-        alike = [speed for key, speed in known.items() if key[:2] == wanted[:2] and key != wanted]
-        own = known.get(wanted)
+        own = known.pop(wanted, None)
+        alike = {key: speed for key, speed in known.items() if key[:2] == wanted[:2]}
         if own is None:
-            return max(alike or known.values(), key=_step, default=_Speed(step=_GUESS_S))
-        seen = [speed for speed in alike if not speed.is_bound]
-        if own.is_bound and seen:
-            return min(own, max(seen, key=_step), key=_step)
-        return own
+            return _nearest(alike or known, wanted) or _Speed(step=_GUESS_S)
+        seen = {key: speed for key, speed in alike.items() if not speed.is_bound}
+        nearest = _nearest(seen, wanted) if own.is_bound else None
+        return own if nearest is None else min(own, nearest, key=_step)
 
 
 _Key = tuple[str, str, int, int]
@@ -147,6 +149,23 @@ _Loaded = tuple[str, str, tuple[str, ...]]
 
 def _step(speed: _Speed) -> float:
     return speed.step
+
+
+def _nearest(known: Mapping[_Key, _Speed], wanted: _Key) -> _Speed | None:
+    """Return the speed of the nearest size, the slowest of those.
+
+    Far from it, a time between as long for a picture and as long for a pixel.
+    """
+
+    def ratio(key: _Key) -> float:
+        return key[2] * key[3] / (wanted[2] * wanted[3])
+
+    if not known:
+        return None
+    nearest = min(known, key=lambda key: (abs(math.log(ratio(key))), -known[key].step))
+    found, speed = ratio(nearest), known[nearest]
+    far = math.sqrt(max(found / _NEAR, 1.0) / max(1 / found / _NEAR, 1.0))
+    return replace(speed, once=speed.once * far, step=speed.step * far)
 
 
 def _loaded(recipe: Recipe) -> _Loaded:

@@ -7,8 +7,6 @@ Knows no library.
     ('Red fox',)
 """
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

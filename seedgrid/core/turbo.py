@@ -5,8 +5,6 @@ locked, remembered, refined and verified like any other. What each choice gives 
 docs/performance.md.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Final

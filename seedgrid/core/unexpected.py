@@ -5,8 +5,6 @@ Needs no torch: the errors of its allocators are known by what they say.
     told_of(MemoryError()).code  # memory_spent
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from seedgrid.core.errors import RunError

@@ -6,8 +6,6 @@ source for variables that are missing here. Knows nothing of who uses them.
     number("SEEDGRID_MAX_QUEUE_S", is_public=True)  # 1800.0
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from dataclasses import KW_ONLY, dataclass

@@ -12,8 +12,6 @@ words for the end of the prompt. What begins with punctuation is always words.
     {}
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -10,8 +10,6 @@ weight does to a picture is `diffusion/word_weights.py`.
 Source: https://github.com/AUTOMATIC1111/stable-diffusion-webui/wiki/Features#attentionemphasis
 """
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

@@ -11,8 +11,6 @@ Knows no model and no screen.
     'cat, watercolor'
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -7,8 +7,6 @@ tens of gigabytes, which Linux promises, and ends the process when they are writ
         network(image)
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 

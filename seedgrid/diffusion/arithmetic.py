@@ -4,8 +4,6 @@ Portable arithmetic catches every operation of torch, by parts of torch that are
 (portable/mode.py): nothing public does. Pictures in torch's own arithmetic need none of them.
 """
 
-from __future__ import annotations
-
 from contextlib import AbstractContextManager, nullcontext
 
 import torch

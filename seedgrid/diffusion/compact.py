@@ -8,8 +8,6 @@ Source: X. Wang et al. 2021, "Real-ESRGAN", arXiv:2107.10833; github.com/xinntao
     Compact(load_file("4x-foxes.safetensors"), scale=4)(image)
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

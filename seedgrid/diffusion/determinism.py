@@ -12,8 +12,6 @@ Knows nothing of recipes or pipelines.
         ...
 """
 
-from __future__ import annotations
-
 import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence

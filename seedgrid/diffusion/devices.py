@@ -6,8 +6,6 @@ are, never a fallback. Knows nothing of recipes; diffusers' pipelines are only t
     pick_device("auto")   # cuda → xpu → mps → cpu, the first there is
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -4,8 +4,6 @@
 name an upscaler.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from seedgrid.core.recipe import Passport, Recipe, Upscaler

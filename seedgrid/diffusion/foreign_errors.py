@@ -5,8 +5,6 @@ belongs to one of those libraries or to SeedGrid says whose error it is. Frames 
 safetensors, …) belong to whoever called them.
 """
 
-from __future__ import annotations
-
 import logging
 import traceback
 from collections.abc import Callable, Iterator

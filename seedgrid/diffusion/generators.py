@@ -12,8 +12,6 @@ Knows nothing of pipelines.
     [7, 7]
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

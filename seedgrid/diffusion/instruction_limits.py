@@ -7,8 +7,6 @@ this is the one list of names and values that ever go from a file into an enviro
     accepted({"MKL_CBWR": "AVX2", "LD_PRELOAD": "evil.so"})   # {'MKL_CBWR': 'AVX2'}
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Final

@@ -5,8 +5,6 @@ own parts are counted weight by weight, those of transformers as a whole. Change
 listens is called between two weights, with nothing of them in hand.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, Final

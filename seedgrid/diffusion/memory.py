@@ -4,8 +4,6 @@ The settings stay the same, so the bits do: nothing is sliced, tiled or narrowed
 nothing of pipelines.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from typing import TypeVar

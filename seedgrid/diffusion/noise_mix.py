@@ -4,8 +4,6 @@ with mixed_noise(pipeline, cells):
     pipeline(...)
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

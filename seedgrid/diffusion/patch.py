@@ -1,7 +1,5 @@
 """Put something in the place of an object's attribute for a while. Knows nothing of pipelines."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any

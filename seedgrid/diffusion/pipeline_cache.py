@@ -6,8 +6,6 @@ Weights are safetensors, files are local, and no code comes with a model. Knows 
     loaded = pipelines.get(recipe, Placement())
 """
 
-from __future__ import annotations
-
 import logging
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence

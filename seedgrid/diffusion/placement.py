@@ -3,8 +3,6 @@
 A passport may come from a stranger's file, so only known values are taken from it. Needs no torch.
 """
 
-from __future__ import annotations
-
 from typing import Final, cast, get_args
 
 from seedgrid.core.recipe import Passport

@@ -7,8 +7,6 @@ neighbours that are large, as huge as can be, nothing, or of ordinary size and o
 pipelines.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal

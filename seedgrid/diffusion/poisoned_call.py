@@ -3,8 +3,6 @@
 What the own rows were that went into each part and came out of it is kept for `replayed_call.py`.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager

@@ -4,8 +4,6 @@ All cells of a batch have the same start, so no neighbour's differs; but diffuse
 for each generator, and what one picture leaves behind must not reach the next one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Final
 

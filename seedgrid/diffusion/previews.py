@@ -5,8 +5,6 @@ linear map from latent pixels to pixels stands in for the VAE, which would cost 
 it is fitted once, when a model is loaded. Pixel-space models need none.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What a probe compared, by part of the pipeline, and that a leak was found. Knows no pipelines."""
 
-from __future__ import annotations
-
 from typing import Any, Final, NoReturn
 
 import torch

@@ -8,8 +8,6 @@ process may do the same. Needs no torch.
     tune_process()
 """
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The processor as the operating system describes it. Needs no torch."""
 
-from __future__ import annotations
-
 import platform
 from pathlib import Path
 from typing import Final

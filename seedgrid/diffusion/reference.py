@@ -9,8 +9,6 @@ of its own. A machine that gives one of the first two draws and computes as the 
 Source: https://huggingface.co/docs/diffusers/using-diffusers/reusing_seeds
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Final
 

@@ -7,8 +7,6 @@ The own picture is in every slot but the one that it had beside poisoned neighbo
 there. What enters a part must be the very rows that entered it then, bit for bit, in each slot.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager

@@ -4,8 +4,6 @@ with computing(recipe, placement):
     ...
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Final

@@ -5,8 +5,6 @@ for each of `scheduler.timesteps`. Every call has a scheduler of its own, so lis
 nothing for anybody else, and what the pipeline is given back is what the scheduler returned.
 """
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 
@@ -54,7 +52,7 @@ def follow(
         nonlocal number
         result = original(model_output, timestep, sample, *args, **kwargs)
         number += 1
-        total = max(number, _num_steps(scheduler, recipe))
+        total = max(number, _num_steps(scheduler, recipe, loaded))
         last_step.latents = result[0] if isinstance(result, tuple) else result.prev_sample
         state = _state(scheduler, recipe, loaded, (model_output, float(timestep), sample))
 
@@ -71,10 +69,10 @@ def follow(
     return last_step
 
 
-def _num_steps(scheduler: Any, recipe: Recipe) -> int:
-    """Return how many steps there will be: from a start only the last ones are run."""
+def _num_steps(scheduler: Any, recipe: Recipe, loaded: Loaded) -> int:
+    """Return how many steps there will be: from a start most models run only the last ones."""
     total = len(scheduler.timesteps)
-    if not recipe.start:
+    if not recipe.start or not loaded.files.family.strength_shortens:
         return total
     run = int(recipe.num_inference_steps * recipe.strength)
     return max(1, round(total * run / recipe.num_inference_steps))

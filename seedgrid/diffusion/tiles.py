@@ -4,8 +4,6 @@ Decoding a large final takes as long as many steps. Changes no bit: who listens 
 tile is decoded, with nothing of it in hand.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager

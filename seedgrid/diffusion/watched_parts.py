@@ -1,7 +1,5 @@
 """The parts of a pipeline, and how somebody else is called in their place. Knows no probe."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial

@@ -5,8 +5,6 @@ grid that is painted anyway is watched, and is one of the two: beside it the pro
 batch with poisoned neighbours. The rows of one slot are kept; nothing else is computed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field

@@ -8,8 +8,6 @@ picture's own. What the pipeline makes of a text otherwise is left alone.
         pipeline(...)
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any

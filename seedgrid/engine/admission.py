@@ -3,8 +3,6 @@
 How long something takes is measured (`core/speeds.py`). Knows nothing of queues or screens.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

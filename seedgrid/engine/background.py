@@ -1,7 +1,5 @@
 """A thread that does one thing after the other: here, saving pictures beside the painting."""
 
-from __future__ import annotations
-
 import queue
 import threading
 from collections.abc import Callable

@@ -7,8 +7,6 @@ recipe; and last decoding in tiles, which changes pictures the most. What is alr
     for easier in easier_ways(placement, 4, "cpu"): …
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final

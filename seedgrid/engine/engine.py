@@ -1,7 +1,5 @@
 """Engine: the door to the one thread that paints. See the package for an example."""
 
-from __future__ import annotations
-
 import atexit
 import logging
 import threading

@@ -4,8 +4,6 @@ Previews are large and soon replaced: of some cells only the newest is kept, of 
 last position, and of what is loaded only how far it is. Guarded by whoever holds it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import takewhile
 

@@ -4,8 +4,6 @@ Errands (loading ahead, verifying) wait beside the runs, by owner as well; while
 take turns. A run that was begun may be put back, so that others come between two of its batches.
 """
 
-from __future__ import annotations
-
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable

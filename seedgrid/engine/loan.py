@@ -1,7 +1,5 @@
 """Loan: something that somebody wants done with the backend, between two runs."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError

@@ -6,8 +6,6 @@ are fair batch by batch, no painter waits while there is a batch, and no batch i
 nobody is free to paint. Painters join and leave at any time; what a lost one had is painted again.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

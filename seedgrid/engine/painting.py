@@ -4,8 +4,6 @@ Saving goes on in a second thread beside the next batch; a picture is announced 
 safe on disk. Knows nothing of turns between runs.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Generator, Sequence
 from concurrent.futures import Future

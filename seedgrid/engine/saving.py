@@ -5,8 +5,6 @@ painters the disk and the database are waited for once, not once a batch. Knows 
 paints.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections import deque

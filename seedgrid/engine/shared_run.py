@@ -4,8 +4,6 @@ It hands out locked batches, takes back those that came to nothing, and knows wh
 to its one end. Guarded by its own lock; knows nothing of threads or of where painters are.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import Counter, deque

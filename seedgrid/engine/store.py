@@ -1,7 +1,5 @@
 """Store: what the engine needs of a library, nothing more. `library.Library` fulfils it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 

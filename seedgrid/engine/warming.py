@@ -1,7 +1,5 @@
 """Warming: a model is loaded ahead of need, when no run waits."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace

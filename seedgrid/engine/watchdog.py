@@ -4,8 +4,6 @@ It counts its own ticks and not the clock's, so that a machine that slept is not
 hung. Knows nothing of what is painted.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

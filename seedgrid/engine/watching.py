@@ -1,7 +1,5 @@
 """Watching: what the backend tells of a batch, to the run and to the watchdog."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
 

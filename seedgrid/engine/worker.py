@@ -4,8 +4,6 @@ A long run gives way between two batches when others wait. Whatever goes wrong e
 the worker; a thread that does not come back from the backend is given up.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import threading

@@ -3,8 +3,6 @@
 write_bundle(entries, Path("art.zip"))
 """
 
-from __future__ import annotations
-
 import shutil
 import zipfile
 from collections.abc import Iterable, Sequence

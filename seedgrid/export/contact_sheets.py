@@ -6,8 +6,6 @@ prompts on all seeds are a matrix, everything else is a grid.
     write_sheet(library.work(work_id), Path("lineage.pdf"))
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence

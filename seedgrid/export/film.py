@@ -4,8 +4,6 @@ Every frame is what the model expected at a step; none is made up between two of
 Pillow and nothing of recipes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

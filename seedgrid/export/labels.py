@@ -6,8 +6,6 @@ whatever the number of pictures. Knows Pillow and nothing of recipes or of the l
     pages = lay_out([Block(heading="a red fox", cells=(Cell(open=load, caption="seed 7"),))])
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

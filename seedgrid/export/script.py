@@ -7,8 +7,6 @@ proof that SeedGrid adds nothing of its own to a picture.
     Path("reproduce.py").write_text(script(entries))
 """
 
-from __future__ import annotations
-
 from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from importlib import resources

@@ -6,8 +6,6 @@ Knows Pillow and nothing of recipes or of the library.
         write_grid(file, (Image.open(each) for each in paths), count=4)
 """
 
-from __future__ import annotations
-
 import io
 import math
 import struct

@@ -6,8 +6,6 @@ whatever the number of pictures. The more there are, the smaller they are.
     write_tree(library.work(work_id), Path("tree.png"))
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -3,8 +3,6 @@
 sheet_word("seed", "zh", seed=7)
 """
 
-from __future__ import annotations
-
 from seedgrid.core.recipe import Recipe, describe_mix
 from seedgrid.locales import english, locales
 

@@ -4,8 +4,6 @@ It writes a block as a text, "Raw profile type exif", with its length and hexade
 name is read in capitals or not. Knows nothing of what a block means.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final

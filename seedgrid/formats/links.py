@@ -8,8 +8,6 @@ server.
     (0, 1, 2, 3)
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode

@@ -1,7 +1,5 @@
 """A recipe in the words that AUTOMATIC1111-style readers understand: the text `parameters`."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Final

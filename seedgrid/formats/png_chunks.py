@@ -6,8 +6,6 @@ it. Knows nothing of recipes, and decodes no pixels.
 Source: https://www.w3.org/TR/png-3/
 """
 
-from __future__ import annotations
-
 import struct
 import zlib
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """Find what is wrong with a library: a look that changes nothing and gives a `Report`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path

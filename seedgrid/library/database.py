@@ -5,8 +5,6 @@ crash tests lost nothing, and three writers never met "database is locked" (docs
 SQLite refuses becomes a `LibraryError` here and nowhere else. Knows nothing of pictures.
 """
 
-from __future__ import annotations
-
 import contextlib
 import sqlite3
 import threading

@@ -1,7 +1,5 @@
 """FolderLock: one thread of one process at a time migrates, repairs or deletes in a library."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Do the same with a few files at once: most of the time each waits for the disk."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache

@@ -5,8 +5,6 @@ is in no PNG, so it is here: `marks.jsonl`, a check sum and a JSON object a line
 before it counts. Knows nothing of the database; whoever appends holds its right to write.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

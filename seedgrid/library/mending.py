@@ -4,8 +4,6 @@ After it a second look finds nothing: what cannot be brought back is marked as l
 recipe kept, so that it can be painted again. Killed in the middle, mending again goes on.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace

@@ -5,8 +5,6 @@ process that writes them, which it keeps locked: what a killed process left is k
 its lock being free. Knows nothing of the database.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os

@@ -4,8 +4,6 @@ A database that is missing, empty or unreadable beside pictures is never taken f
 what is there is moved aside and the rows are made again from the PNG files.
 """
 
-from __future__ import annotations
-
 import logging
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a library is asked for, and how its answers come: page by page. No database, no files."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypedDict

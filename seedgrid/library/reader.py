@@ -7,8 +7,6 @@ entry says of itself whether it is `trashed`, and whether its file is `lost`.
 `Library` (store.py) is a reader that can also write.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections import Counter
 from collections.abc import Iterator, Sequence

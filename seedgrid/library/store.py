@@ -7,8 +7,6 @@ When `add` returns, the picture survives kill -9, a power cut and a full disk. T
 processes share a library freely. Knows nothing of models or screens.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType

@@ -4,8 +4,6 @@ SQLite does not notice a flipped bit, so every row carries the SHA-256 of what i
 recipes and passports are stored under theirs. Knows nothing of files or transactions.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping, Sequence

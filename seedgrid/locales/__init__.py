@@ -6,8 +6,6 @@ not say yet is said in English. Knows neither the page nor the errors that are w
     locales()["zh"].words["generate"]
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

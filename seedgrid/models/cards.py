@@ -6,8 +6,6 @@ format (`"defaults"`), the network that enlarges its pictures (`"upscaler"`), wo
 (`"names": {"zh": {"cat": ["猫"]}}`). Needs no torch.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final

@@ -7,8 +7,6 @@ it was worked out before. No torch needed.
     [item.id for item in items()]
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -5,8 +5,6 @@ Needs no torch; `diffusion/compact.py` computes what it is.
     compact_scale(read_header(path, path.name))   # 4; None for any other network's file
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any, Final

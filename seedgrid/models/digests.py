@@ -7,8 +7,6 @@ Where a system does not, `forget` helps, and files are read again before anybody
 Knows nothing of what a model is: files in, a digest out. No torch needed.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path

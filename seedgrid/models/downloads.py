@@ -8,8 +8,6 @@ with it. Knows no page and no terminal.
     downloads.now()
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

@@ -6,8 +6,6 @@ It is a default only: the recipe holds the format, so a picture is never compute
     'float32'
 """
 
-from __future__ import annotations
-
 import platform
 import shutil
 import sys

@@ -7,8 +7,6 @@ of files or weights.
     FAMILIES["FluxPipeline"].has_negative_prompt   # False
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import lcm

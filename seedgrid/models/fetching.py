@@ -8,8 +8,6 @@ What is unfinished is no model: the snapshot appears when everything is there.
     fetch(ask("org/name"), lambda num_bytes: None)
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os

@@ -7,8 +7,6 @@ opened, so they are never opened. A folder that names code of its own is refused
     files.family.pipeline, files.digest()
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

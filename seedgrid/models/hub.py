@@ -7,8 +7,6 @@ nowhere else. Knows nothing of how files are fetched; `fetching.py` does.
     ask("google/ddpm-cifar10-32").num_bytes
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import json

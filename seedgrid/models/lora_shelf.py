@@ -6,8 +6,6 @@ or on its card on the hub. All of it is a stranger's text. No torch needed.
     [(each.id, each.words) for each in shelf()]
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import shutil

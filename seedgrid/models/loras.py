@@ -8,8 +8,6 @@ Needs no torch.
     find_lora("fox").sha256
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final

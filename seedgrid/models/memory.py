@@ -3,8 +3,6 @@
 fits(8_000_000_000)
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from functools import cache

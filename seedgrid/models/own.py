@@ -6,8 +6,6 @@ forgets. No torch needed.
     delete(find("someone/foxes"))
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import secrets

@@ -15,8 +15,6 @@ CPU generator. Not offered, and why:
     names_for("flow")   # ('Flow Euler', …)
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Final

@@ -7,8 +7,6 @@ before, the last one first, and those in the folders of their kind. Knows nothin
     SHELF.paths("fox")   # [PosixPath('loras/fox.safetensors')]
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path

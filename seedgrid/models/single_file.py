@@ -5,8 +5,6 @@ name beside it (`fox.safetensors`, `fox/model_index.json`), or from the family's
 the Hugging Face cache. The family is read off the names of the tensors.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Final

@@ -7,8 +7,6 @@ path. What a network is, is found out when it is loaded. Needs no torch.
     take_upscaler(Path("4x-foxes.safetensors"))   # Upscaler(id='4x-foxes', …)
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Where the files of `assets/` are: beside the package in a checkout, inside it when installed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parents[1]

@@ -3,8 +3,6 @@
 A cache that is damaged, or that cannot be written, costs time and is no error. No torch needed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -7,8 +7,6 @@ refuses becomes a `LibraryError` with one sentence here and nowhere else.
     write_atomically(Path("sheet.png"), data)
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os

@@ -8,8 +8,6 @@ but PNG, JPEG and WebP. Needs no torch.
     pixels(digest)
 """
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Sequence

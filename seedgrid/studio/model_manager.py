@@ -7,8 +7,6 @@ nothing and loads nothing.
         print(managed.item.id, managed.fits)
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass

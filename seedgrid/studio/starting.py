@@ -1,7 +1,5 @@
 """Every way to start a run. Nobody else plans or submits; nothing here waits for a picture."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

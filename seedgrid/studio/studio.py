@@ -4,8 +4,6 @@ It knows nothing of screens. Nothing is loaded and no folder is made before the 
 asked for.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from dataclasses import replace

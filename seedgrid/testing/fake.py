@@ -8,8 +8,6 @@ records its calls, can be slow, and can fail on request.
     engine = Engine(FakeBackend(step_delay_s=0.05), library)
 """
 
-from __future__ import annotations
-
 import copy
 import hashlib
 import threading

@@ -1,7 +1,5 @@
 """A claim: pixels, and the recipe and passport that are said to have made them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 

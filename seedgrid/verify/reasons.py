@@ -3,8 +3,6 @@
 Other languages translate the code, as they do for errors.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Final
 

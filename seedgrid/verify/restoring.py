@@ -3,8 +3,6 @@
 A passport may come from a stranger's file, so only known values are taken from it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

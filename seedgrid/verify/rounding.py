@@ -5,8 +5,6 @@ picture was measured by flipping one switch at a time (docs/lock.md): a few pixe
 step, rarely two. Only such a named difference excuses a difference of the pixels, and only as far.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 from typing import Final

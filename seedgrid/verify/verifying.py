@@ -3,8 +3,6 @@
 It touches the backend, so it belongs on the thread that owns it.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 from collections.abc import Sequence

@@ -9,8 +9,6 @@ Each gives the PNG files as they are on disk and a record of each, with the fiel
 end. `job.cancel()` stops the run within a step. Everything else on the page is private.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing

@@ -1,7 +1,5 @@
 """What may be asked of a page at once, as the environment says (core/variables.py)."""
 
-from __future__ import annotations
-
 import sys
 from typing import Final
 

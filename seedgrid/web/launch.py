@@ -4,8 +4,6 @@ torch is imported by the engine's own thread, after the server answers. Nothing 
 module is imported.
 """
 
-from __future__ import annotations
-
 import atexit
 import logging
 import os

@@ -3,8 +3,6 @@
 A part of wiring.py; nothing here is public either.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Final

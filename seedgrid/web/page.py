@@ -4,8 +4,6 @@ answers = make_answers(studio)
 demo = build_app(answers)
 """
 
-from __future__ import annotations
-
 import logging
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 A part of wiring.py; nothing here is public either.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from typing import Final

@@ -3,8 +3,6 @@
 Knows no component. The words themselves are data: `seedgrid/locales/`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from seedgrid.core.fields import ON_PAGE

@@ -5,8 +5,6 @@ goes then comes by a stream of our own (stream.py). Short answers do not wait in
 what takes long is the engine's, and has a fair queue there.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from functools import partial

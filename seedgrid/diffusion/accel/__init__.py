@@ -5,8 +5,6 @@ of `PROCESS` have a function `tune`, which changes a whole process (`diffusion/p
 whose file is not there is passed over. Importing this needs no torch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from importlib import import_module

@@ -10,8 +10,6 @@ compared; what was found is kept in the cache folder under all that it depends o
         pipeline(["a red fox"] * 4)
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -11,8 +11,6 @@ and takes torch's way unless every bit is equal and the time is less. Knows noth
         pipeline(["a red fox"] * 4)
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence

@@ -5,8 +5,6 @@ fills the next one with zeros, page by page: a fifth of the time of a small mode
 is asked of the system changes, not a bit of any picture. Measured in docs/performance.md.
 """
 
-from __future__ import annotations
-
 import ctypes
 import sys
 from typing import Final

@@ -6,8 +6,6 @@ would need to. So it spins a third as long as it is used to: as long as a quiet 
 bit of any picture depends on it. Measured in docs/performance.md. Needs no torch.
 """
 
-from __future__ import annotations
-
 import os
 from typing import Final
 

@@ -9,8 +9,6 @@ token ids into tensors.
         pipeline(["a red fox"] * 4)
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterator

@@ -11,8 +11,6 @@ loaded in the process that ran it.
     ("failed", class, code, data)           the end, in place of pictures
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Callable, Iterator

@@ -6,8 +6,6 @@ keeps it, and its passport is its own. A machine offers as many as its resource 
     RayCluster(DeferredBackend(), DeferredBackend)      # after `ray_node.connect`
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import os

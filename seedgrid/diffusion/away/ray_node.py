@@ -4,8 +4,6 @@ A token is asked of whoever connects, since Ray runs what it is told to; Ray's d
 reports to its makers are off.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os

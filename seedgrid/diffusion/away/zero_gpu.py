@@ -6,8 +6,6 @@ whoever asked, in which the engine paints (`Run.context`). On any other machine 
 returns the function as it is. Never run on a GPU.
 """
 
-from __future__ import annotations
-
 import logging
 import math
 from collections.abc import Generator, Iterator

@@ -4,8 +4,6 @@ A float64 sequence would cost several times as much. These are within 3e-7 of th
 the sigmoid, of the normal distribution, of 2**t), below the step of the grids (grids.py).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final
 

@@ -4,8 +4,6 @@ The greatest score of a row becomes 1, every other the power of e of its distanc
 one grid; their sum and their products with the values are exact, and one quotient ends it.
 """
 
-from __future__ import annotations
-
 import math
 from itertools import product
 from typing import Final

@@ -4,8 +4,6 @@ What they give is hashed; `golden.py` keeps the hashes. The numbers come from th
 of PCG64, which NumPy promises never to change.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Final
 

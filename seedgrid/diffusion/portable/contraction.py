@@ -11,8 +11,6 @@ Where both are computed, no weights balance them: each has a second, finer grid 
 leaves, and three exact sums make the product.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

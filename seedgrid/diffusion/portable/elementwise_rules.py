@@ -1,7 +1,5 @@
 """Rules of operations that treat each number by itself."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

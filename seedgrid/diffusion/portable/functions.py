@@ -9,8 +9,6 @@ larger of it and 1e-300; rounded once more to float32 by whoever wants that.
     1.0
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Final
 

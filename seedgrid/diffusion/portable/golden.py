@@ -1,8 +1,6 @@
 # ruff: noqa: E501 - a hash is as long as it is
 """The hashes that belong to version 1 of the definition (docs/portable.md). They never change."""
 
-from __future__ import annotations
-
 from typing import Final
 
 GOLDEN: Final[dict[str, str]] = {

@@ -7,8 +7,6 @@ or vector width it is made. Adding and taking away 1.5 * 2**23 steps rounds to t
 even, by two IEEE additions. Knows nothing of layers.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 import torch

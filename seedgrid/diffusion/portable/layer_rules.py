@@ -1,7 +1,5 @@
 """Rules of whole layers: products, convolutions, attention, norms; and of noise."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

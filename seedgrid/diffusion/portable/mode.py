@@ -5,8 +5,6 @@ through, has a rule (rules.py), or is refused by its name. Linear layers and att
 floor higher, where torch has not yet chosen a kernel for them by device and shape.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final

@@ -5,8 +5,6 @@ the processor's own logarithm and cosine, differs in the last bits. The draws ar
 number and order, so the composition that a seed stands for stays.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Final

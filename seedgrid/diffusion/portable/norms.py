@@ -1,7 +1,5 @@
 """Normalisations: moments by sums in one fixed order, then one product and one sum a number."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Final

@@ -1,7 +1,5 @@
 """Rules of sums, means, running sums and evenly spaced numbers."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What portable arithmetic says when it is asked for something it does not define."""
 
-from __future__ import annotations
-
 from seedgrid.core.errors import RunError
 
 

@@ -4,8 +4,6 @@ An operation is exact when it moves numbers, compares them, works on whole numbe
 IEEE 754 operation a number. Names are those of torch's `aten` operations.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Final
 

@@ -3,8 +3,6 @@
 Each is made of IEEE operations in a fixed order, or of sums that are exact in any order.
 """
 
-from __future__ import annotations
-
 # The three files write their rules into the table when they are imported.
 from seedgrid.diffusion.portable import elementwise_rules, layer_rules, reduction_rules
 from seedgrid.diffusion.portable.rule_table import EXACT, RULES, Rule, in_place

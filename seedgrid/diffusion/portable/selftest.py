@@ -6,8 +6,6 @@ this build of torch or NumPy, or a library that changed what it calls.
     wrong = check()   # () where all is well, after a second or two
 """
 
-from __future__ import annotations
-
 import hashlib
 import time
 from contextlib import AbstractContextManager

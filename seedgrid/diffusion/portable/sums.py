@@ -4,8 +4,6 @@ Terms are float64, each addition is one IEEE addition, and the order follows fro
 terms alone. Used for means and variances, whose terms need not lie on a grid.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -8,8 +8,6 @@ form is refused by name.
         scheduler = DDIMScheduler(...)
 """
 
-from __future__ import annotations
-
 import math
 import sys
 import types

@@ -5,8 +5,6 @@ portable operation is a dozen short steps or more. Which thread computes a piece
 others, cannot show in a bit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager

@@ -6,8 +6,6 @@ the first uses of a kind go through its ways, and from then on the quickest is t
 which the machine was busy can cost speed, never a bit.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager

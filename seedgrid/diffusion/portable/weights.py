@@ -7,8 +7,6 @@ channel with quiet weights does not coarsen the grid of all others.
 A model's weights are made ready once and kept while there is room; without, anew at each use.
 """
 
-from __future__ import annotations
-
 import weakref
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass

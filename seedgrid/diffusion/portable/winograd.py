@@ -8,8 +8,6 @@ odd, the other ways serve.
 Source: Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", CVPR 2016.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 import torch

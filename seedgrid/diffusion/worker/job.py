@@ -4,8 +4,6 @@ write_job(folder, recipes, placement)
 pictures, passport = read_result(folder)
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import asdict

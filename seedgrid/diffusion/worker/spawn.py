@@ -4,8 +4,6 @@ The limits are environment variables that torch, oneDNN and MKL read once, at th
 picture made under other limits can only be made again in another process.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import subprocess

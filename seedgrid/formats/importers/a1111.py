@@ -7,8 +7,6 @@
 Source: https://github.com/AUTOMATIC1111/stable-diffusion-webui, modules/infotext_utils.py
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

@@ -6,8 +6,6 @@ lead back to its sampler, and from there to words, noise, size and model (comfyu
 Source: https://github.com/comfyanonymous/ComfyUI, nodes.py and comfy_extras/nodes_custom_sampler.py
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 

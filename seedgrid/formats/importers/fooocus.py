@@ -5,8 +5,6 @@ In its other scheme Fooocus writes AUTOMATIC1111's text, which a1111.py reads.
 Source: https://github.com/lllyasviel/Fooocus, modules/meta_parser.py
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

@@ -3,8 +3,6 @@
 read_foreign(Path("00012-1234.png")).request.prompt
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Final
 

@@ -4,8 +4,6 @@
 and turns what does not fit into a reason. `fit` does the same for one model. Reads no files.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import dataclass, replace

@@ -3,8 +3,6 @@
 Source: https://github.com/invoke-ai/InvokeAI, invokeai/app/invocations/metadata.py
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """JSON from a stranger's file: read with limits, and asked for values without trust."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Settings as NovelAI writes them: `Software`, `Description`, and JSON under `Comment`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

@@ -3,8 +3,6 @@
 Where a tool's sampler has no equal here, it is not in the table: the importer then says so.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 _ALIKE: Final[dict[str, tuple[str, ...]]] = {

@@ -3,8 +3,6 @@
 Source: https://github.com/mcmonkeyprojects/SwarmUI, docs/Image Metadata Format.md
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

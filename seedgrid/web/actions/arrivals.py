@@ -3,8 +3,6 @@
 Knows no component, and starts nothing.
 """
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import StringConstraints, ValidationError

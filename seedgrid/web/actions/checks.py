@@ -3,8 +3,6 @@
 The work is lent to the engine's own thread between two runs. Knows no component.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import Any

@@ -3,8 +3,6 @@
 Knows no component. A run belongs to the engine: whoever stops listening loses nothing.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence

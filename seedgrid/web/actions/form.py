@@ -3,8 +3,6 @@
 Knows nothing of components or models; values are checked by `request.resolve`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, make_dataclass

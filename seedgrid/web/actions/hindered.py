@@ -4,8 +4,6 @@ A library may refuse at any look, also where a click only wants to see something
 gone and cannot be made again, its disk is full. Knows no component.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import wraps
 from inspect import signature

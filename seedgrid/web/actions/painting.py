@@ -4,8 +4,6 @@ A handler has the studio start a run, or moves to another place in the tree, and
 following.py then tells how the run goes. Runs belong to the engine: a closed tab loses nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial

@@ -4,8 +4,6 @@ Gradio's own makes an empty file beside each that is named in an event, however 
 deletes one: a stranger who names an upload five hundred times leaves five hundred.
 """
 
-from __future__ import annotations
-
 import gradio as gr
 from gradio.data_classes import FileData, ListFiles
 

@@ -3,8 +3,6 @@
 `build_view` must be called inside `gr.Blocks`; the ids are those that users' scripts click.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final

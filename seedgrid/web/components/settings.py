@@ -6,8 +6,6 @@ One component for each field of the table (core/fields.py). Knows no engine and 
 be chosen comes in when the page is open (state/model_options.py).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import groupby
 from typing import Any, Final

@@ -3,8 +3,6 @@
 The palette's other half, for what our scripts draw, is in assets/page.css under the same names.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 import gradio as gr

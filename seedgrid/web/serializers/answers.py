@@ -1,7 +1,5 @@
 """What handlers answer with: parts of the page as values. Knows no component."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from seedgrid.web.serializers.stage import Json

@@ -3,8 +3,6 @@
 Words and settings as they were written, noise by its share and seed. Knows no component.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from typing import Any, Final
 

@@ -4,8 +4,6 @@ The browser remembers what was typed (assets/place.js); this is for one that can
 a link to a round. Knows no component.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final

@@ -3,8 +3,6 @@
 Pure functions from rounds to plain values; knows no component and no handler.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final

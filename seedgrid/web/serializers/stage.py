@@ -4,8 +4,6 @@ Pure functions from entries and events to plain values. User text travels as dat
 `textContent` in the browser. Knows no component and no handler. One picture alone: pictures.py.
 """
 
-from __future__ import annotations
-
 import base64
 import io
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,6 @@ Pictures are served as they are on disk, byte for byte; an id is 128 random bits
 shown a picture can ask for it. Knows nothing of components.
 """
 
-from __future__ import annotations
-
 import json
 from functools import lru_cache
 from pathlib import Path

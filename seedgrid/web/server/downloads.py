@@ -4,8 +4,6 @@ An id is 128 random bits: only who was shown a picture can ask for it, as for th
 All of it is file work of `file_work.py`, and an archive of pictures goes out as it is made.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import ExitStack

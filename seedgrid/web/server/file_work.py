@@ -7,8 +7,6 @@ one address, and from all together, only so much is let in. Knows no component.
     claim = await file_work.do(address, lambda: read_claim(path))
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator

@@ -4,8 +4,6 @@ One file is packed a third smaller than its parts, and a visitor gets the words 
 Knows no component.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Final
 

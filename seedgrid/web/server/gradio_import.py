@@ -10,8 +10,6 @@ the process is not ours (`diffusion/process.py`). Knows no component.
         import gradio as gr
 """
 
-from __future__ import annotations
-
 import inspect
 import sys
 from collections.abc import Iterator

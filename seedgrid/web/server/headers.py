@@ -6,8 +6,6 @@ and writes styles into elements (`unsafe-inline` for styles alone). Everything e
 sends may run nothing at all, an uploaded file included.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from collections.abc import Iterator

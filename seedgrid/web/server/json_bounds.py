@@ -7,8 +7,6 @@ pass over the bytes says so beforehand. Knows nothing of requests.
     problem(b"[" * 100_000)  # (413, "nested deeper than 32")
 """
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

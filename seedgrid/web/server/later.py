@@ -4,8 +4,6 @@ The page fetches it with the first click that asks for something in it (assets/d
 what opens at the start stays small. Knows no component.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from typing import Final

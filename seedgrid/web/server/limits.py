@@ -6,8 +6,6 @@ the disk piece by piece, pictures counted by `uploads.UploadGate`, models by the
 Knows nothing of components.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Final
 

@@ -4,8 +4,6 @@ On a public page neither is there unless it was asked for (`SEEDGRID_METRICS=1`)
 not see how many others paint, nor the names of machines.
 """
 
-from __future__ import annotations
-
 import html
 from collections.abc import Iterator, Sequence
 from typing import Final

@@ -4,8 +4,6 @@ Nothing of it is sent before the panel is opened. Who asks from another machine 
 public page one may fetch what its owner lists. Knows no component.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from functools import partial

@@ -4,8 +4,6 @@ A stream that nobody reads, a slow reader and an upload that never ends each hol
 as long as they like. Knows nothing of what is asked for.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 
 from starlette.responses import PlainTextResponse

@@ -4,8 +4,6 @@ A call is two requests, as Gradio has them: one begins it and gives an id, the o
 goes (server-sent events) and ends with the answer. The page has no script and loads nothing.
 """
 
-from __future__ import annotations
-
 import html
 import json
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ Gradio packs each of them anew for every visitor, on the one thread that answers
 megabytes of scripts for each first visit. Knows nothing of what they say.
 """
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import dataclass
 from posixpath import normpath

@@ -5,8 +5,6 @@ a hundred first visitors at once waited seconds for it. It is the same for all w
 under the same name.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections import Counter

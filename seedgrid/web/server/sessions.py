@@ -10,8 +10,6 @@ component.
     keep_no_sessions(demo)
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections import OrderedDict, deque

@@ -5,8 +5,6 @@ processors that paint; one line of JSON costs a tenth of that. Who listens holds
 no component.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing

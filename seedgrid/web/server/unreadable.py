@@ -5,8 +5,6 @@ Gradio ends in an error of Python, and anybody could fill a log with those, fift
 request of one. Knows nothing of what is asked for.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 from typing import Any, Final

@@ -5,8 +5,6 @@ What is taken in is deleted at once; what nobody took in goes after an hour, or 
 needed. Knows no component.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import threading

@@ -3,8 +3,6 @@
 Knows no component. Devices are listed once torch is there; the page never waits for its import.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass

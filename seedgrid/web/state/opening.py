@@ -5,8 +5,6 @@ a click takes them into the visitor's library, as pictures from elsewhere. `pyth
 opening` makes them. Knows no component.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 from typing import Any

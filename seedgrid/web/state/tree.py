@@ -3,8 +3,6 @@
 Knows nothing of components or files: entries in, rounds out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import count
