@@ -167,8 +167,8 @@ class DiffusersBackend:
                 return [output.images, output.latents, torch.tensor(output.withheld)]
 
             with self._untouched(loaded, recipe):
-                denoiser = loaded.files.family.denoiser
-                return run_probe(recipe, compute, watch, denoiser=denoiser, witness=witness)
+                family = loaded.files.family
+                return run_probe(recipe, compute, watch, family=family, witness=witness)
 
     @contextmanager
     def _untouched(self, loaded: Loaded, recipe: Recipe) -> Iterator[None]:
