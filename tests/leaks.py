@@ -7,6 +7,7 @@ place, one generator for all.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -210,11 +211,12 @@ def _scheduler_state(_pipeline: Any, patch: pytest.MonkeyPatch) -> None:
 
 
 def _one_generator(pipeline: Any, patch: pytest.MonkeyPatch) -> None:
-    original = type(pipeline).prepare_latents
+    original = pipeline.prepare_latents
 
+    @functools.wraps(original)  # How noise is mixed goes by the names of its arguments.
     def prepare_latents(*args: Any, **kwargs: Any) -> Any:
         shared = [a[0] if isinstance(a, list) else a for a in args]
-        return original(pipeline, *shared, **kwargs)
+        return original(*shared, **kwargs)
 
     patch.setattr(pipeline, "prepare_latents", prepare_latents)
 

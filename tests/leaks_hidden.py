@@ -7,6 +7,7 @@ Each takes a pipeline and a `pytest.MonkeyPatch` and is undone with it, as those
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -183,6 +184,7 @@ def _first_noise_remembered(pipeline: Any, patch: pytest.MonkeyPatch) -> None:
     left = {"mean": torch.zeros(())}
     original = pipeline.prepare_latents
 
+    @functools.wraps(original)
     def prepare_latents(*args: Any, **kwargs: Any) -> Any:
         latents = original(*args, **kwargs)
         left["mean"] = latents.mean()
@@ -199,6 +201,7 @@ def _noise_made_unlike(pipeline: Any, patch: pytest.MonkeyPatch) -> None:
     """First noises are pushed apart, for a batch of pictures that differ more."""
     original = pipeline.prepare_latents
 
+    @functools.wraps(original)
     def prepare_latents(*args: Any, **kwargs: Any) -> Any:
         latents = original(*args, **kwargs)
         return latents * (1 + _TINY) - latents.roll(1, 0) * _TINY

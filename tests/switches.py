@@ -145,6 +145,39 @@ ENVIRONMENT: Final[tuple[tuple[str, str], ...]] = (
     ("DIFFUSERS_ATTN_CHECKS", "1"),
     ("DIFFUSERS_SLOW_IMPORT", "1"),
     ("HF_ENABLE_PARALLEL_LOADING", "1"),
+    ("LRU_CACHE_CAPACITY", "0"),
+    ("MKL_PROGRESS", "1"),
+    ("MKL_MPI_PPN", "2"),
+    ("MKL_DOMAIN_NUM_THREADS", "MKL_DOMAIN_ALL=1"),
+    ("BLAS_INFH", "1"),
+    ("DNNL_GRAPH_COMPILED_PARTITION_CACHE_CAPACITY", "0"),
+    ("FBGEMM_ENABLE_AVX512_256", "1"),
+    ("FBGEMM_FORCE_AUTOVEC", "1"),
+    ("FBGEMM_NO_AUTOVEC", "1"),
+    ("ONEDNN_CACHE_CONTEXT_UNSAFE", "1"),
+    ("TORCHDYNAMO_DISABLE", "1"),
+    ("TORCH_COMPILE_DISABLE", "1"),
+    ("TORCHINDUCTOR_FREEZING", "1"),
+    ("TORCHINDUCTOR_EMULATE_PRECISION_CASTS", "1"),
+    ("TORCH_DEVICE_BACKEND_AUTOLOAD", "0"),
+    ("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1"),
+    ("TORCH_LOGS", "+dynamo"),
+    ("PYTORCH_ENABLE_MPS_FALLBACK", "1"),
+    ("CUBLAS_WORKSPACE_CONFIG", ":4096:8"),
+    ("OMP_WAIT_POLICY", "ACTIVE"),
+    ("OMP_SCHEDULE", "static,1"),
+    ("MALLOC_ARENA_MAX", "1"),
+    ("MALLOC_TOP_PAD_", "65536"),
+    ("MALLOC_PERTURB_", "165"),
+    ("LD_BIND_NOW", "1"),
+    ("NUMEXPR_NUM_THREADS", "1"),
+    ("VECLIB_MAXIMUM_THREADS", "1"),
+    ("OPENBLAS_CORETYPE", "Haswell"),
+    ("LC_ALL", "de_DE.UTF-8"),
+    ("TZ", "Asia/Tokyo"),
+    ("PYTHONMALLOC", "malloc"),
+    ("PYTHONOPTIMIZE", "1"),
+    ("PYTHONOPTIMIZE", "2"),
 )
 
 
@@ -287,8 +320,12 @@ def main(wanted: list[str]) -> int:
 
 
 def write(lines: list[str]) -> None:
-    """Put the table into docs/lock.md, in place of the one before."""
+    """Put the table into docs/lock.md, in place of the one before, and name what does nothing."""
+    silent = f"{' | 0' * len(MODELS)} | · |"
+    harmless = [line.removesuffix(silent)[2:] for line in lines if line.endswith(silent)]
+    lines = [line for line in lines if not line.endswith(silent)]
     head = ["| switch | " + " | ".join(MODELS) + " | told by |", "|---" * (len(MODELS) + 2) + "|"]
+    lines += ["", f"No bit, and told nowhere ({len(harmless)}): {', '.join(harmless)}."]
     text = PAGE.read_text(encoding="utf-8")
     before, _, rest = text.partition(START)
     after = rest.partition(END)[2]

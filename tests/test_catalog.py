@@ -104,6 +104,15 @@ def test_a_local_model_is_named_by_its_folder_and_found_again_by_name(folder: Pa
     assert registry.find_recorded(model.card.ref).path == folder
 
 
+@pytest.mark.parametrize("name", ["bundled", "copy"])
+def test_a_model_without_revisions_is_of_no_other_one(folder: Path, name: str) -> None:
+    """A recipe could name any release of it, and was verified as identical."""
+    ref = registry.find(str(folder) if name == "copy" else name).card.ref
+    with pytest.raises(ModelError) as caught:
+        registry.find_recorded(ref.model_copy(update={"revision": "the one of that artist"}))
+    assert caught.value.code == "model_missing"
+
+
 def test_models_in_the_configured_folders_are_found_by_name(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,7 +21,7 @@ from seedgrid.core.picture import Picture
 from seedgrid.core.recipe import Recipe, Upscaler
 from seedgrid.core.request import Request
 from seedgrid.diffusion.backend import Placement, Watch
-from seedgrid.diffusion.probe_results import ProbeReport, keep_report
+from seedgrid.diffusion.probe_results import ProbeReport, keep_report, newest_report
 from seedgrid.formats import png
 from seedgrid.studio import Studio
 from seedgrid.web.actions.checks import Checks
@@ -147,7 +147,9 @@ def test_an_enlarged_picture_has_no_lock_to_test(studio: Studio, entry: Entry) -
     assert _lock_of(entry) == "not tested here"
 
 
-@pytest.mark.parametrize(("tested", "key"), [(4, "lock_tested"), (1, "lock_fails")])
+@pytest.mark.parametrize(
+    ("tested", "key"), [(4, "lock_tested"), (1, "lock_fails"), (0, "lock_never")]
+)
 def test_the_badge_says_what_was_measured(
     studio: Studio, entry: Entry, tested: int, key: str
 ) -> None:
@@ -156,6 +158,16 @@ def test_the_badge_says_what_was_measured(
     badge = LockBadge(studio).of(entry)
     assert badge["key"] == key
     assert badge["data"] == {"width": tested, "asked": 4, "steps": 4, "date": "2026-11-21"}
+
+
+def test_what_was_computed_alone_had_no_neighbours(studio: Studio, entry: Entry) -> None:
+    """It was said to have been tested beside poisoned neighbours, in a batch of one."""
+    recipe = entry.recipe.replace(lock_width=1)
+    keep_report(recipe, entry.passport, report_for(recipe, tested=1))
+    assert LockBadge(studio).of(replace(entry, recipe=recipe))["key"] == "lock_repeats"
+    assert newest_report(recipe.model.id) is None
+    keep_report(recipe, entry.passport, report_for(recipe, tested=0))
+    assert _lock_of(replace(entry, recipe=recipe)) == "does not repeat here"
 
 
 def test_the_lock_is_probed_once_by_itself(

@@ -16,7 +16,7 @@ from seedgrid.core.recipe import read_recipe
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.formats import png
 from seedgrid.verify import Verdict, read_claim, read_claims, verify
-from tests.forgeries import besides, hidden, places
+from tests.forgeries import besides, hidden, places, spelled
 from tests.forgeries.cases import cases
 from tests.forgeries.originals import Original
 from tests.forgeries.painted import Painter
@@ -84,26 +84,20 @@ def test_what_hides_is_found_before_anything_is_painted(
     """
     path = tmp_path / "it.png"
     it = originals[0]
-    for name, data in (
-        *hidden.shown_or_told_otherwise(it),
-        *besides.shown_or_told_otherwise(it),
-        *places.shown_or_told_otherwise(it),
-    ):
-        path.write_bytes(data)
-        claim = read_claim(path)
-        assert claim.shown_otherwise or claim.told_otherwise or claim.is_altered, name
-    for name, data in (
-        *hidden.shown_as_it_is(it),
-        *besides.shown_as_it_is(it),
-        *places.shown_as_it_is(it),
-    ):
-        path.write_bytes(data)
-        claim = read_claim(path)
-        said = (claim.shown_otherwise, claim.told_otherwise, claim.is_altered)
-        assert said == ((), False, False), name
-    for name, data in (*hidden.no_picture(it), *besides.no_picture(it)):
-        path.write_bytes(data)
-        assert len(read_claims([path])[1]) == 1, name
+    for module in (hidden, besides, places, spelled):
+        for name, data in module.shown_or_told_otherwise(it):
+            path.write_bytes(data)
+            claim = read_claim(path)
+            assert claim.shown_otherwise or claim.told_otherwise or claim.is_altered, name
+        for name, data in module.shown_as_it_is(it):
+            path.write_bytes(data)
+            claim = read_claim(path)
+            said = (claim.shown_otherwise, claim.told_otherwise, claim.is_altered)
+            assert said == ((), False, False), name
+    for module in (hidden, besides, spelled):
+        for name, data in module.no_picture(it):
+            path.write_bytes(data)
+            assert len(read_claims([path])[1]) == 1, name
 
 
 @pytest.mark.parametrize("words", places.ODD_WORDS)

@@ -15,6 +15,7 @@ from leaks import LEAKS, WITHOUT_GUIDANCE, on_output
 from leaks_again import LEAKS_AGAIN
 from leaks_between import MORE_LEAKS
 from leaks_hidden import HIDDEN_LEAKS
+from leaks_of_some import LEAKS_OF_SOME
 from leaks_strange import STRANGE_LEAKS
 from painting import PLACEMENT, SilentWatch, one_thread, paint, recipes_for
 from pictures import FAMILIES
@@ -134,6 +135,20 @@ def test_a_leak_without_guidance_is_not_covered_by_a_test_with_it(
     WITHOUT_GUIDANCE["denoiser: without guidance"](backend.load(recipe, PLACEMENT), monkeypatch)
     assert probed(backend, recipe).holds
     assert not probed(backend, recipe.replace(guidance_scale=1.0)).holds
+
+
+@pytest.mark.usefixtures("forgetful")
+@pytest.mark.parametrize("name", LEAKS_OF_SOME)
+def test_a_leak_that_waits_for_a_neighbour_of_another_kind_is_found(
+    backend: DiffusersBackend,
+    model_folder: Callable[[str], Path],
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+) -> None:
+    """Who has no mix, no negative words, or has words, was tested beside its like only."""
+    recipes = recipes_for(backend, model_folder("sd"), num_inference_steps=2, lock_width=2)[:2]
+    LEAKS_OF_SOME[name](backend.load(recipes[0], PLACEMENT), monkeypatch)
+    assert not after_a_grid(backend, recipes).holds
 
 
 @pytest.mark.usefixtures("forgetful")

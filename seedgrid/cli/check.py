@@ -57,17 +57,18 @@ def verify(
         found = [pair for name in pictures for pair in _expand(studio, name, is_alone=is_alone)]
         ours = {str(path): entry for path, entry in found if entry is not None}
         paths = [path for path, _ in found]
-        counts = dict.fromkeys(WORDS, 0)
+        counts, all_hold = dict.fromkeys(WORDS, 0), True
         with CountLine("verifying", len(paths)) as line:
             for verdict in studio.verify_files(paths, device=device):
                 counts[verdict.verdict] += 1
+                all_hold &= verdict.holds
                 if verdict.confirms and verdict.name in ours:
                     studio.library.confirm(ours[verdict.name].id)
                 with line.advanced():
                     _tell(verdict, as_json=json)
     if len(paths) > 1 and not json:
         say(", ".join(f"{count} {word}" for word, count in counts.items() if count))
-    if any(counts[word] for word in ("altered", "drifted", "impossible")):
+    if not all_hold:
         raise typer.Exit(1)
 
 

@@ -25,14 +25,9 @@ from seedgrid.diffusion.accel import Accelerator, accelerated, make_accelerators
 from seedgrid.diffusion.backend import LoadWatch, Outcome, Placement, Unwatched, Watch
 from seedgrid.diffusion.devices import empty_cache, pick_device
 from seedgrid.diffusion.environment import current_passport
-from seedgrid.diffusion.lora_layers import peft_version
 from seedgrid.diffusion.memory import Result, within_memory
 from seedgrid.diffusion.pipeline_cache import Loaded, PipelineCache
-from seedgrid.diffusion.pipeline_call import (
-    CallContext,
-    call_pipeline,
-    paint_batch,
-)
+from seedgrid.diffusion.pipeline_call import CallContext, call_pipeline, paint_batch
 from seedgrid.diffusion.portable_trial import PortableTrial, check_portable, try_portable
 from seedgrid.diffusion.probe import run_probe
 from seedgrid.diffusion.probe_results import (
@@ -73,7 +68,7 @@ class DiffusersBackend:
             with computing(recipe, placement):
                 loaded = self._pipelines.get(recipe, placement, watch)
                 loaded.check_settings(recipe)
-                passport = _passport(loaded, recipe, placement)
+                passport = current_passport(loaded.device, placement, bool(recipe.loras))
                 if recipe.is_portable:
                     check_portable(loaded.device, passport)
                 return passport
@@ -143,15 +138,13 @@ class DiffusersBackend:
             loaded = self._pipelines.get(first, placement)
             # Shortcuts were compared bit for bit with torch's own arithmetic only.
             shortcuts = () if first.is_portable else self._accelerators
-            passport = _passport(loaded, first, placement)
+            passport = current_passport(loaded.device, placement, bool(first.loras))
             accelerated_call = _acceleration(shortcuts, first, passport)
             watch.noise(lambda: loaded.preview.of_noise(recipes))
-            with (
-                self._witnesses.of_batch(recipes, loaded, passport) as witness,
-                self._untouched(loaded, first),  # Nothing is kept of what raises here.
-            ):
-                context = _watched(accelerated_call, witness)
-                return paint_batch(recipes, loaded, watch, context)
+            untouched = self._untouched(loaded, first)
+            # Of what raises in the inner block, the outer one keeps nothing.
+            with self._witnesses.of_batch(recipes, loaded, passport) as watching, untouched:
+                return paint_batch(recipes, loaded, watch, [accelerated_call, *watching])
 
     def _within_memory(
         self, work: Callable[[], Result], recipe: Recipe, placement: Placement, watch: Watch
@@ -163,18 +156,19 @@ class DiffusersBackend:
         with computing(recipe, placement):
             loaded = self._pipelines.get(recipe, placement)
             probed = [each for each in self._accelerators if each.is_probed]
-            passport = _passport(loaded, recipe, placement)
+            passport = current_passport(loaded.device, placement, bool(recipe.loras))
             witness = self._witnesses.take(recipe, passport)
             accelerated_call = _acceleration(probed, recipe, passport)
 
             def compute(recipes: Sequence[Recipe], watching: Watching) -> list[torch.Tensor]:
-                context = _watched(accelerated_call, watching)
-                output = call_pipeline(recipes, loaded, watch, context)
+                # What is watched is seen from outside of what accelerates it.
+                contexts = [accelerated_call, watching.watching]
+                output = call_pipeline(recipes, loaded, watch, contexts)
                 return [output.images, output.latents, torch.tensor(output.withheld)]
 
             with self._untouched(loaded, recipe):
-                denoiser = loaded.files.family.denoiser
-                return run_probe(recipe, compute, watch, denoiser=denoiser, witness=witness)
+                family = loaded.files.family
+                return run_probe(recipe, compute, watch, family=family, witness=witness)
 
     @contextmanager
     def _untouched(self, loaded: Loaded, recipe: Recipe) -> Iterator[None]:
@@ -187,25 +181,6 @@ class DiffusersBackend:
                 self._accelerators = make_accelerators()
         if has_changed:
             raise ModelError("model_touched", value=recipe.model.id)
-
-
-def _passport(loaded: Loaded, recipe: Recipe, placement: Placement) -> Passport:
-    """Return where a recipe is computed now; with LoRAs, what puts them in is part of it."""
-    passport = current_passport(loaded.device, placement)
-    return passport.model_copy(update={"peft": peft_version()}) if recipe.loras else passport
-
-
-def _watched(accelerated_call: CallContext, watching: Watching | None) -> CallContext:
-    """Return a call whose parts are watched from outside of what accelerates them."""
-    if watching is None:
-        return accelerated_call
-
-    @contextmanager
-    def context(pipeline: Any) -> Iterator[None]:
-        with accelerated_call(pipeline), watching.watching(pipeline):
-            yield
-
-    return context
 
 
 def _acceleration(

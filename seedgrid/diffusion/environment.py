@@ -22,12 +22,14 @@ from seedgrid.diffusion.processor import processor_name
 _LIMITS_AT_START: Final = instruction_limits.in_force(os.environ)
 
 
-def current_passport(device: torch.device, placement: Placement) -> Passport:
-    """Describe the computation that would run now."""
+def current_passport(
+    device: torch.device, placement: Placement, has_loras: bool = False
+) -> Passport:
+    """Describe the computation that would run now; with LoRAs, what puts them in is part of it."""
     switches = determinism.in_force()
     precision = {name: state for name, state in switches.items() if "precision" in name}
     precision["cudnn_tf32"] = switches.pop("cudnn_tf32")
-    return Passport(
+    passport = Passport(
         seedgrid=seedgrid.__version__,
         python=platform.python_version(),
         torch=str(torch.__version__),
@@ -47,6 +49,7 @@ def current_passport(device: torch.device, placement: Placement) -> Passport:
         vae_tiling=placement.vae_tiling,
         determinism={name: state for name, state in switches.items() if name not in precision},
     )
+    return passport.model_copy(update={"peft": _version_of("peft")}) if has_loras else passport
 
 
 def device_name(device: torch.device) -> str:

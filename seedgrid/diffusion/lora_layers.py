@@ -6,8 +6,6 @@ not fit, wholly or in part, is refused. Knows nothing of batches.
 
 import warnings
 from collections.abc import Sequence
-from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -56,12 +54,6 @@ def scale_loras(pipeline: Any, recipe: Recipe) -> None:
     if recipe.loras:
         names = [_adapter(place) for place in range(len(recipe.loras))]
         pipeline.set_adapters(names, [lora.scale for lora in recipe.loras])
-
-
-@cache
-def peft_version() -> str:
-    """Return the release of peft that puts LoRAs in."""
-    return version("peft")
 
 
 def _adapter(place: int) -> str:

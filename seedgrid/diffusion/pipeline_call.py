@@ -6,7 +6,7 @@ bit. What diffusers and torch raise is translated here; what we raise stays ours
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,36 +51,32 @@ class PipelineOutput:
 
 
 def paint_batch(
-    recipes: Sequence[Recipe], loaded: Loaded, watch: Watch, context: CallContext
+    recipes: Sequence[Recipe], loaded: Loaded, watch: Watch, contexts: Sequence[CallContext]
 ) -> tuple[Outcome, ...]:
     """Return each recipe's picture, or why it came to nothing; the others are as good as ever."""
     found: dict[int, Outcome] = {}
     for places in _calls(recipes, loaded):
         part = [recipes[place] for place in places]
         found |= zip(
-            places, _outcomes(part, call_pipeline(part, loaded, watch, context)), strict=True
+            places, _outcomes(part, call_pipeline(part, loaded, watch, contexts)), strict=True
         )
     return tuple(found[place] for place in range(len(recipes)))
 
 
-def is_one_call(recipes: Sequence[Recipe], loaded: Loaded) -> bool:
-    """Tell whether a batch is painted in one call."""
-    return len(_calls(recipes, loaded)) == 1
-
-
 def call_pipeline(
-    recipes: Sequence[Recipe], loaded: Loaded, watch: Watch, context: CallContext
+    recipes: Sequence[Recipe], loaded: Loaded, watch: Watch, contexts: Sequence[CallContext]
 ) -> PipelineOutput:
-    """Call the pipeline with W cells.
+    """Call the pipeline with W cells, in each of the contexts, which are entered in order.
 
     Raises:
         RunError: `pipeline_refused` or `not_deterministic`: diffusers or torch would not.
         RunCancelled: `watch.cancelled` became true.
     """
     first = recipes[0]
-    cells = cells_of(recipes)
+    cells = _cells_of(recipes)
     if watch.cancelled:
         raise RunCancelled("run_cancelled")
+    start = _start(cells)
     # Whatever a script around us has chosen since: the passport tells how the process was started.
     attention = attention_backend(DIFFUSERS_ATTN_BACKEND)
     with foreign_errors(_refusal), quiet_diffusers(), attention, arithmetic_of(first):
@@ -94,11 +90,13 @@ def call_pipeline(
                 mixed_noise(pipeline, cells, watch),
                 weighted_words(pipeline, cells),
                 reported_tiles(pipeline, watch),
-                context(pipeline),
+                ExitStack() as stack,
             ):
+                for context in contexts:
+                    stack.enter_context(context(pipeline))
                 output = pipeline(
                     **loaded.files.family.call_arguments(cells, loaded.files.configs),
-                    **_start(cells),
+                    **start,
                     generator=fresh_generators([cell.seed for cell in cells]),
                     output_type="pt",
                 )
@@ -151,7 +149,12 @@ def to_pixels(images: torch.Tensor) -> tuple[Outcome, ...]:
     )
 
 
-def cells_of(recipes: Sequence[Recipe]) -> list[Recipe]:
+def cells_of_one_call(recipes: Sequence[Recipe], loaded: Loaded) -> list[Recipe]:
+    """Return what sits in each slot; nothing where a batch is painted in more than one call."""
+    return _cells_of(recipes) if len(_calls(recipes, loaded)) == 1 else []
+
+
+def _cells_of(recipes: Sequence[Recipe]) -> list[Recipe]:
     """Return what sits in each slot: the recipes, padded with repeats of them to their width.
 
     Portable pictures do not depend on the width of their batch: they are not padded.

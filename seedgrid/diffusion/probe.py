@@ -23,7 +23,7 @@ from typing import Final, Protocol
 import torch
 
 from seedgrid.core.errors import RunError
-from seedgrid.core.recipe import Recipe
+from seedgrid.core.recipe import NoiseShare, Recipe
 from seedgrid.diffusion.backend import Watch
 from seedgrid.diffusion.poison import Batch, is_finite
 from seedgrid.diffusion.poisoned_call import PoisonedCall
@@ -32,8 +32,10 @@ from seedgrid.diffusion.probe_results import Check, ProbeReport
 from seedgrid.diffusion.replayed_call import Beginning, BeginningSeen, ReplayedCall
 from seedgrid.diffusion.watched_parts import Watching
 from seedgrid.diffusion.witness import Witness
+from seedgrid.models.families import Family
 
-_LONG_PROMPT: Final = " ".join(["misty mountains above a quiet lake at dawn, painted"] * 34)
+_LONG_PROMPT: Final = " ".join(["(misty:1.2) mountains above a quiet lake at dawn, painted"] * 34)
+"""Its brackets weigh a word where words are weighed."""
 
 
 class Compute(Protocol):
@@ -49,7 +51,6 @@ class Compute(Protocol):
         Returns:
             All that came out, each with one row a cell.
         """
-        ...
 
 
 def run_probe(
@@ -57,7 +58,7 @@ def run_probe(
     compute: Compute,
     watch: Watch,
     *,
-    denoiser: str,
+    family: Family,
     witness: Witness | None = None,
 ) -> ProbeReport:
     """Find the greatest width at which no leak is found.
@@ -66,7 +67,7 @@ def run_probe(
         recipe: Of the kind that is to be painted; its words and seed do not matter.
         compute: Runs a batch.
         watch: Asked before everything that takes long whether to give way.
-        denoiser: The pipeline's component that is run at every step.
+        family: What may differ between the cells of a batch, and what is run at every step.
         witness: Watched a batch of such recipes that was painted here; without one, what is
             compared is run for the comparison.
 
@@ -81,7 +82,7 @@ def run_probe(
         found = Findings(width)
         seen = witness if width == recipe.lock_width else None
         try:
-            holds = _is_tight(_of_width(recipe, width), compute, watch, denoiser, found, seen)
+            holds = _is_tight(_of_width(recipe, width), compute, watch, family, found, seen)
         except RunError as error:
             if not checks or error.code != "picture_nan":
                 raise
@@ -116,7 +117,7 @@ def _is_tight(
     recipe: Recipe,
     compute: Compute,
     watch: Watch,
-    denoiser: str,
+    family: Family,
     found: Findings,
     witness: Witness | None,
 ) -> bool:
@@ -129,13 +130,13 @@ def _is_tight(
     try:
         _compare_words(recipe, compute, watch, found)
         poisoned = PoisonedCall(batch, watch, found, witness)
-        painted = compute(_placed([recipe], _company(recipe), batch), poisoned)
+        painted = compute(_placed([recipe], _company(recipe, family), batch), poisoned)
         own = [batch.own_rows(rows) for rows in painted]
         again = ReplayedCall(batch, watch, found, poisoned.record, compares=witness is None)
         turned = _placed([_stranger(recipe)], [recipe] * (width - 1), batch)
         found.note("picture", batch, own, compute(turned if width > 1 else [recipe], again))
         again.check_number_of_calls()
-        found.require(f"denoiser ({denoiser})")
+        found.require(f"denoiser ({family.denoiser})")
         if not is_finite(own):
             raise RunError("picture_nan")  # It is NaN by itself: leaks into it cannot be seen.
     except LeakFound:
@@ -144,7 +145,7 @@ def _is_tight(
 
 
 def _compare_words(recipe: Recipe, compute: Compute, watch: Watch, found: Findings) -> None:
-    """Read long words beside short ones, and beside long ones: only what enters the denoiser.
+    """Read long words beside short ones and none, and beside long ones: up to the denoiser.
 
     The other way round, the recipe's own words are read beside long ones in the poisoned call.
     """
@@ -153,7 +154,7 @@ def _compare_words(recipe: Recipe, compute: Compute, watch: Watch, found: Findin
         return
     batch = Batch(width=width, own=0)
     own = _neighbour(recipe, 0, _LONG_PROMPT, _LONG_PROMPT)
-    short = [_neighbour(recipe, place, "fox", "dull") for place in range(1, width)]
+    short = [_neighbour(recipe, place, ("fox", "")[place % 2], "dull") for place in range(1, width)]
     read = []
     for others in (short, [own] * (width - 1)):
         beginning = Beginning(batch, watch)
@@ -169,14 +170,25 @@ def _placed(own: list[Recipe], others: list[Recipe], batch: Batch) -> list[Recip
     return others[: batch.own] + own + others[batch.own :]
 
 
-def _company(recipe: Recipe) -> list[Recipe]:
-    """Return the neighbours of a full batch."""
+def _company(recipe: Recipe, family: Family) -> list[Recipe]:
+    """Return the neighbours of a full batch.
+
+    Every other one has words, and has negative ones and a mix of noises just where the recipe has
+    none: cells of one batch may differ in all of them.
+    """
     words = (_LONG_PROMPT, "fox", recipe.prompt[::-1])
     negatives = (_LONG_PROMPT, "dull", "blurry")
-    return [
-        _neighbour(recipe, place + 1, words[place % 3], negatives[place % 3])
-        for place in range(recipe.lock_width - 1)
-    ]
+    mix = () if recipe.noise_mix else (NoiseShare(seed=1, weight=0.5),)
+    lacking = {"noise_mix": mix, "negative_prompt": "" if recipe.negative_prompt else "dull"}
+    if family.zeroes_empty_negative:
+        del lacking["negative_prompt"]
+    found = []
+    for place in range(recipe.lock_width - 1):
+        each = _neighbour(recipe, place + 1, words[place % 3], negatives[place % 3])
+        if family.has_prompt and place % 2 == 0:
+            each = each.model_copy(update={"prompt": words[place % 3], **lacking})
+        found.append(each)
+    return found
 
 
 def _stranger(recipe: Recipe) -> Recipe:
@@ -185,15 +197,14 @@ def _stranger(recipe: Recipe) -> Recipe:
 
 
 def _neighbour(recipe: Recipe, further: int, words: str, negative: str) -> Recipe:
-    """Return a recipe with another seed and other words, and without a mix.
+    """Return a recipe with another seed and other words: none where the recipe has none.
 
-    Whether there are words and negative ones at all stays: it may decide how many rows there are.
+    Whether there are negative ones may decide how many rows there are.
     """
     return recipe.model_copy(
         update={
             "seed": (recipe.seed + further) % 2**32,
             "prompt": recipe.prompt and words,
             "negative_prompt": recipe.negative_prompt and negative,
-            "noise_mix": (),
         }
     )

@@ -16,7 +16,7 @@ from seedgrid.storage.cache import recall, recall_value, recall_values, remember
 _CACHE: Final = "probes"
 _WIDTHS: Final = "widths"
 # Another way of probing must not trust what the one before it found.
-_METHOD: Final = "4"
+_METHOD: Final = "5"
 
 
 class Check(Value):
@@ -82,12 +82,13 @@ def recall_by_key(key: str) -> ProbeReport | None:
 
 
 def newest_report(model: str) -> ProbeReport | None:
-    """Return what the last probe of a model found on this machine, whatever it was placed on.
+    """Return what the last probe of a model's batches found on this machine, however placed.
 
     Args:
         model: As recipes call it.
     """
-    own = (each for each in recall_values(_CACHE, ProbeReport) if each.model == model)
+    found = recall_values(_CACHE, ProbeReport)
+    own = (each for each in found if each.model == model and each.asked_width > 1)
     return max(own, key=lambda each: each.tested_at, default=None)
 
 
@@ -112,8 +113,10 @@ def lock_notice(recipe: Recipe, passport: Passport) -> Notice | None:
             scheduler=recipe.scheduler,
             steps=steps,
         )
+    if not report.tested_width:
+        return Notice("lock_never")
     if not report.holds:
-        return Notice("lock_leaks", width=recipe.lock_width, tested=max(report.tested_width, 1))
+        return Notice("lock_leaks", width=recipe.lock_width, tested=report.tested_width)
     return None
 
 

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.diffusion.pipeline_cache import Loaded
-from seedgrid.diffusion.pipeline_call import cells_of, is_one_call
+from seedgrid.diffusion.pipeline_call import CallContext, cells_of_one_call
 from seedgrid.diffusion.probe_results import recall_by_key, report_key
 from seedgrid.diffusion.witness import Witness
 
@@ -20,19 +20,20 @@ class Witnesses:
     @contextmanager
     def of_batch(
         self, recipes: Sequence[Recipe], loaded: Loaded, passport: Passport
-    ) -> Iterator[Witness | None]:
-        """Give who watches the batch that is painted in the block, or None where nobody needs to.
+    ) -> Iterator[list[CallContext]]:
+        """Give what watches the batch that is painted in the block; nothing where nobody needs to.
 
         What was seen of a picture is kept when the block ends well; of the batch before nothing is.
         """
         self._last.clear()
-        cells = cells_of(recipes)
-        watched = cells[-1]
-        key = report_key(watched, passport)
-        needs_none = watched.is_portable or self._is_tested(key)
-        witness = None if needs_none or not is_one_call(recipes, loaded) else Witness(cells)
-        yield witness
-        if witness is not None and witness.has_numbers:
+        cells = cells_of_one_call(recipes, loaded)
+        key = report_key(cells[-1], passport) if cells else ""
+        if not key or cells[-1].is_portable or self._is_tested(key):
+            yield []
+            return
+        witness = Witness(cells)
+        yield [witness.watching]
+        if witness.has_numbers:
             self._last[key] = witness
 
     def take(self, recipe: Recipe, passport: Passport) -> Witness | None:

@@ -7,6 +7,7 @@ Source: https://www.w3.org/TR/png-3/#11Chunks
 """
 
 import io
+import re
 import struct
 import zlib
 from collections.abc import Sequence
@@ -59,8 +60,12 @@ _USUAL: Final = {
     b"sBIT": (b"\x08\x08\x08", b"\x08\x08\x08\x08"),
     b"oFFs": (bytes(9), bytes(8) + b"\1"),
 }
-_ADOBE_RGB: Final = (b"\x01\xa0\3\0\1\0\0\0\2\0", b"\xa0\1\0\3\0\0\0\1\0\2")
-"""EXIF's field “colour space” with a 2, in both byte orders; some viewers obey it."""
+_ADOBE_RGB: Final = (
+    *(b"\x01\xa0\3\0\1\0\0\0\2\0", b"\xa0\1\0\3\0\0\0\1\0\2"),
+    *(b"\1\0\2\0\4\0\0\0R03", b"\0\1\0\2\0\0\0\4R03"),
+)
+"""EXIF's “colour space” with a 2, “interoperability” with R03, in both byte orders."""
+_ADOBE_RGB_IN_XMP: Final = re.compile(r"[:<]ColorSpace\s{0,9}(?:=\s{0,9}[\"']|>)\s{0,9}2\b")
 
 _MAX_PROFILE_BYTES: Final = 4096
 _PLAIN_TABLES: Final = frozenset(
@@ -68,8 +73,13 @@ _PLAIN_TABLES: Final = frozenset(
     b" dmnd dmdd vued view lumi meas tech calt targ".split()
 )
 """Of a profile whose meaning is three primaries and their curves, whatever it is used for."""
-_EDITS: Final = ("camera-raw-settings", "hdr-gain-map")
-"""In the names of what editors keep in XMP and apply when they open a file."""
+_OBEYED: Final = {
+    "camera-raw-settings": "colours",
+    "hdr-gain-map": "colours",
+    "HDRGainMap": "colours",
+    "ns.google.com/photos": "shape",
+}
+"""In the names of what is kept in XMP and applied when a file is opened: edits, panoramas."""
 _MAX_MOVED: Final = 0.01
 """Of many colours' values, by one step; the usual profile of sRGB was seen to move 0.13 %."""
 _MODES: Final = frozenset({"RGB", "RGBA"})
@@ -113,7 +123,8 @@ def _told_by_chunks(chunks: Sequence[Chunk]) -> set[str]:
 
 def _told_by_blocks(blocks: Blocks) -> set[str]:
     found = {"colours"} if blocks.has_raw_colours else set()
-    if any(name in packet for packet in blocks.packets for name in _EDITS):
+    found |= {what for name, what in _OBEYED.items() if any(name in p for p in blocks.packets)}
+    if any(map(_ADOBE_RGB_IN_XMP.search, blocks.packets)):
         found.add("colours")
     if any(field in block for block in blocks.exif for field in _ADOBE_RGB):
         found.add("colours")

@@ -20,14 +20,19 @@ _UPRIGHT: Final = re.compile(
 
 
 def is_turned(block: bytes) -> bool:
-    """Tell whether a block asks for another orientation, of two once; one that is damaged may."""
+    """Tell whether a block asks for another orientation, of two once; one that is damaged may.
+
+    0 is what some programs write for none.
+    """
     order = "<" if block.startswith(b"II") else ">"
     try:
         (start,) = struct.unpack_from(f"{order}I", block, 4)
         (count,) = struct.unpack_from(f"{order}H", block, start)
         for place in range(min(count, _MAX_FIELDS)):
-            tag, _, _, value = struct.unpack_from(f"{order}HHIH", block, start + 2 + place * 12)
-            if tag == _ORIENTATION and value != 1:
+            field = struct.unpack_from(f"{order}HHIHH", block, start + 2 + place * 12)
+            tag, _, num_values, value, rest = field
+            is_upright = (num_values, value) == (1, 1) or (value, rest) == (0, 0)
+            if tag == _ORIENTATION and not is_upright:
                 return True
     except struct.error:
         return True

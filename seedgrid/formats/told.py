@@ -21,17 +21,21 @@ from seedgrid.formats.parameters import PARAMETERS_KEY, parameters_text, without
 from seedgrid.formats.png import CHUNK_KEY
 from seedgrid.formats.png_chunks import Chunk
 
-_SEED: Final = re.compile(r"seed[\"']?\s{0,3}[:=]\s{0,3}[\"']?(\d{1,20})", re.IGNORECASE)
-_STEPS: Final = re.compile(r"steps[\"']?\s{0,3}[:=]\s{0,3}[\"']?(\d{1,20})", re.IGNORECASE)
-_WORDS: Final = re.compile(r"prompt[\"']?\s{0,3}[:=]", re.IGNORECASE)
+_NAMED: Final = r"[\\\"']{0,4}\s{0,99}[:=>|]"
+"""Between a name and what it is: `seed: 9`, `"seed": [9]`, `<Seed>9`, `--seed 9`."""
+_SEED: Final = re.compile(rf"(?:seed{_NAMED}|--seed\s)\W{{0,99}}?(\d{{1,20}})", re.IGNORECASE)
+_STEPS: Final = re.compile(rf"(?:steps{_NAMED}|--steps\s)\W{{0,99}}?(\d{{1,20}})", re.IGNORECASE)
+_WORDS: Final = re.compile(rf"prompt{_NAMED}", re.IGNORECASE)
 _ESCAPED: Final = re.compile(r"\\u00([2-7][0-9a-fA-F])")
+_INVISIBLE: Final = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
 _SPELLINGS: Final[tuple[Callable[[str], str], ...]] = (
     str,
     html.unescape,
     lambda text: _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text),
     lambda text: unicodedata.normalize("NFKC", text),
+    lambda text: _INVISIBLE.sub("", text),
 )
-"""As it is, and as HTML, JSON and Unicode may have letters otherwise."""
+"""As it is, and as HTML, JSON and Unicode may have letters otherwise, or what nobody sees."""
 
 
 def told_otherwise(data: bytes, recipe: Recipe) -> bool:
@@ -60,9 +64,9 @@ def _own_words(recipe: Recipe, ours: str) -> tuple[str, ...]:
 
 
 def _beside(chunks: Sequence[Chunk]) -> Iterator[str]:
-    """Give all texts but the record, by whatever name and in whatever block they are."""
+    """Give all texts but the record, with their names, and in whatever block they are."""
     blocks = read_blocks(chunks)
-    yield from (text for key, text in png_chunks.all_texts(chunks) if key != CHUNK_KEY)
+    yield from (f"{key}\n{text}" for key, text in png_chunks.all_texts(chunks) if key != CHUNK_KEY)
     yield from (packet.replace("\0", "") for packet in blocks.packets)
     for block in blocks.exif:
         for coding in ("utf-8", "utf-16-le", "utf-16-be"):

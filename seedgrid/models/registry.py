@@ -111,10 +111,12 @@ def find_recorded(ref: ModelRef, to_paint: DType | None = None) -> Model:
             `model_memory` when it cannot be loaded here, before its weights are read for their
             digest, or what is wrong with the model of that name.
     """
-    if ref.id == BUNDLED:
-        models = [find(BUNDLED)]
-    elif is_hub_id(ref.id) and is_revision(ref.revision):
+    if is_hub_id(ref.id) and is_revision(ref.revision):
         models = [find_in_hub_cache(ref.id, ref.revision if ref.revision != "local" else None)]
+    elif ref.revision != "local":  # Nobody else has revisions: whoever says so says it of another.
+        models = []
+    elif ref.id == BUNDLED:
+        models = [find(BUNDLED)]
     else:
         places = _known_places(ref.id)
         models = [_as_model(path) for path in places if _may_be_model(path)]

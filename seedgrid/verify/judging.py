@@ -9,7 +9,7 @@ impossible  it could not be run
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from seedgrid.core.errors import RunError, SeedGridError
 from seedgrid.core.picture import Pixels, pixels_sha256
@@ -28,7 +28,7 @@ from seedgrid.verify.reasons import (
 )
 
 Word = Literal["identical", "close", "altered", "drifted", "impossible"]
-WORDS: tuple[Word, ...] = ("identical", "close", "altered", "drifted", "impossible")
+WORDS: tuple[Word, ...] = get_args(Word)
 
 Doubt = Literal["", "lock_broken", "not_repeatable"]
 """Why another picture here says nothing: neighbours reach it, or it never repeats."""
@@ -61,6 +61,11 @@ class Verdict:
     pixels: Pixels | None = field(default=None, repr=False, compare=False)
     passport: Passport | None = field(default=None, repr=False)
     confirms: bool = False
+
+    @property
+    def holds(self) -> bool:
+        """Whether it is the picture that was claimed, but for rounding at the most."""
+        return self.verdict in {"identical", "close"}
 
     def as_json(self) -> dict[str, Any]:
         """Return what `seedgrid verify --json` prints."""

@@ -25,6 +25,7 @@ from seedgrid.core.request import Request
 from seedgrid.engine import Run
 from seedgrid.formats import png
 from seedgrid.locales import english
+from seedgrid.verify import WORDS
 
 _FIRST: Final = (
     "prompt",
@@ -125,7 +126,7 @@ class FileRecord(BaseModel):
 class VerdictRecord(BaseModel):
     """What comes of painting a picture again."""
 
-    verdict: str = Described(description="identical, close, altered, drifted or impossible.")
+    verdict: str = Described(description=f"{', '.join(WORDS[:-1])} or {WORDS[-1]}.")
     max_abs_diff: int | None = Described(description="0 to 255.")
     psnr_db: float | None = Described(description="None when every pixel is equal.")
     differing_pixels: int | None

@@ -17,7 +17,7 @@ import numpy as np
 from seedgrid.core.errors import InputError, RunError, SeedGridError
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Passport, Recipe, read_recipe
-from tests.forgeries import besides, files, hidden, looks, pixels, places, records
+from tests.forgeries import besides, files, hidden, looks, pixels, places, records, spelled
 from tests.forgeries.files import Named
 from tests.forgeries.originals import Original
 
@@ -64,14 +64,11 @@ def cases(originals: Sequence[Original], paint: Paint, *, every: int = 1) -> Ite
 
 
 def _of_hidden(it: Original) -> Iterator[Case]:
-    yield from _all("impossible", hidden.no_picture(it))
-    yield from _all("identical", hidden.shown_as_it_is(it))
-    yield from _all("altered", hidden.shown_or_told_otherwise(it))
-    yield from _all("impossible", besides.no_picture(it))
-    yield from _all("identical", besides.shown_as_it_is(it))
-    yield from _all("altered", besides.shown_or_told_otherwise(it))
-    yield from _all("identical", places.shown_as_it_is(it))
-    yield from _all("altered", places.shown_or_told_otherwise(it))
+    for module in (hidden, besides, places, spelled):
+        yield from _all("identical", module.shown_as_it_is(it))
+        yield from _all("altered", module.shown_or_told_otherwise(it))
+    for module in (hidden, besides, spelled):
+        yield from _all("impossible", module.no_picture(it))
     for name, data in hidden.bombs(it):
         yield _case(name, data, "identical", "altered", "impossible")
 

@@ -36,13 +36,17 @@ class LockBadge:
         report = recall_report(entry.recipe, entry.passport)
         if report is None:
             return {"key": "lock_untested", "data": {"asked": entry.recipe.lock_width}}
+        if report.holds:
+            key = "lock_tested" if report.asked_width > 1 else "lock_repeats"
+        else:
+            key = "lock_fails" if report.tested_width else "lock_never"
         data = {
-            "width": max(report.tested_width, 1),
+            "width": report.tested_width,
             "asked": report.asked_width,
             "steps": report.num_inference_steps,
             "date": report.tested_at[:10],
         }
-        return {"key": "lock_tested" if report.holds else "lock_fails", "data": data}
+        return {"key": key, "data": data}
 
     def consider(self, run: Run) -> None:
         """Probe what a finished run painted, unless it was probed before."""
