@@ -9,7 +9,7 @@ import pytest
 from stores import MakeRecipes, MemoryStore
 
 from seedgrid.core.errors import InputError, RunError, SeedGridError
-from seedgrid.core.events import Cancelled, Finished
+from seedgrid.core.events import Cancelled, Finished, Queued
 from seedgrid.core.picture import Pixels
 from seedgrid.core.plan import plan_grid
 from seedgrid.core.recipe import MAX_SHARES, Lora, NoiseShare, Recipe, Upscaler
@@ -72,6 +72,20 @@ def test_a_run_alone_is_not_interrupted(make_recipes: MakeRecipes) -> None:
         run.result(SOON_S)
         kinds = [type(event).__name__ for event in run.events(SOON_S)]
     assert kinds.count("Queued") == 1
+
+
+def test_the_position_falls_as_a_turn_begins(make_recipes: MakeRecipes) -> None:
+    """Who waits sees the queue go on, not only those who leave it."""
+    backend = Gated()
+    with Engine(backend, MemoryStore()) as engine:
+        runs = [engine.submit(plan_grid(make_recipes(steps=1)), owner=o, fresh=True) for o in "abc"]
+        assert backend.begun.acquire(timeout=SOON_S)
+        assert runs[2].next_events(0)[0] == (Queued(position=1),)
+        backend.may_paint.release()
+        assert backend.begun.acquire(timeout=SOON_S)
+        assert runs[2].next_events(0)[0] == (Queued(position=0),)
+        backend.may_paint.release(2)
+        runs[2].result(SOON_S)
 
 
 @pytest.mark.parametrize("how", ["stop", "close"])
