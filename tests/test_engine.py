@@ -85,6 +85,7 @@ def follow(run: Run, into: list[Event]) -> threading.Thread:
 
 def test_a_grid_from_beginning_to_end(engine: Engine, make_recipes: MakeRecipes) -> None:
     """Four recipes become four pictures, each on its own seed, in one batch."""
+    start_s = time.monotonic()
     run = engine.submit(plan_grid(make_recipes()), owner="me")
     entries = run.result(SOON_S)
     assert [entry.recipe.seed for entry in entries] == [0, 1, 2, 3]
@@ -93,6 +94,8 @@ def test_a_grid_from_beginning_to_end(engine: Engine, make_recipes: MakeRecipes)
     names = kinds(run)
     assert names[:3] == ["Queued", "Loading", "Started"]
     assert names[3:] == ["Finished"] * 4 + ["Done"]
+    (done,) = [event for event in run.events() if isinstance(event, Done)]
+    assert 0.0 < done.elapsed_s <= time.monotonic() - start_s
 
 
 def test_a_run_needs_a_job_and_a_library(engine: Engine, make_recipes: MakeRecipes) -> None:

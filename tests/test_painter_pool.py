@@ -18,6 +18,7 @@ from seedgrid.core.picture import Lineage
 from seedgrid.core.plan import plan_grid
 from seedgrid.core.recipe import Recipe
 from seedgrid.engine import Engine
+from seedgrid.engine.watchdog import Patience
 from seedgrid.testing.fake import FakeBackend, Fault
 
 SOON_S = 60.0
@@ -294,3 +295,19 @@ def test_errands_are_done_by_a_painter() -> None:
     painter = FakeBackend()
     with Engine(Several(a=painter), MemoryStore()) as engine:
         assert engine.borrow(lambda backend: backend).result(SOON_S) is painter
+
+
+def test_a_painter_that_hangs_in_an_errand_is_closed() -> None:
+    """That ends its process, and so the errand; nobody has to ask it to stop."""
+
+    class Hanging(FakeBackend):
+        def __init__(self) -> None:
+            super().__init__()
+            self.ends = threading.Event()
+
+        def close(self) -> None:
+            self.ends.set()
+
+    painter, silent = Hanging(), Patience(silence_s=0.1, check_s=0.02)
+    with Engine(Several(a=painter), MemoryStore(), patience=silent) as engine:
+        assert engine.borrow(lambda _: painter.ends.wait(SOON_S)).result(SOON_S)
