@@ -173,7 +173,8 @@
       return lists.every(([name, value]) => shown[name] === value);
     };
     if (isShown()) return;
-    SeedGrid.choose(Object.fromEntries(lists));
+    const { model } = read(); // What names none leaves it as it is.
+    SeedGrid.choose({ ...("model" in fields ? {} : { model }), ...Object.fromEntries(lists) });
     for (let tries = 0; tries < 40 && !isShown(); tries += 1) await pause();
   }
 

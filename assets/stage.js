@@ -263,6 +263,13 @@ SeedGrid.stage = ({ element, props, watch, pick, example }) => {
     const was = document.documentElement.classList.contains("sg-busy");
     document.documentElement.classList.toggle("sg-busy", busy);
     if (was && !busy) SeedGrid.askLibrary?.();
+    if (busy && !was) showStage();
+  }
+
+  /** On a phone the card's buttons lie below the stage: what they begin comes into sight. */
+  function showStage() {
+    const { top, bottom } = grid.getBoundingClientRect();
+    if (bottom < (bottom - top) / 2) grid.scrollIntoView({ block: "start" });
   }
 
   SeedGrid.stageNow = () => ({ ...current, picked });

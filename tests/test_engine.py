@@ -23,7 +23,6 @@ from seedgrid.core.events import (
     Done,
     Event,
     Finished,
-    Loading,
     Noise,
     Queued,
     Started,
@@ -37,7 +36,6 @@ from seedgrid.core.recipe import Recipe, Upscaler
 from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.backend import Outcome, Placement, Watch
 from seedgrid.engine import Engine, Run
-from seedgrid.engine.event_log import EventLog
 from seedgrid.engine.watchdog import Pulse
 from seedgrid.engine.watching import BatchWatch
 from seedgrid.testing.fake import FakeBackend, Fault
@@ -170,16 +168,6 @@ def test_replaced_steps_are_forgotten(engine: Engine, make_recipes: MakeRecipes)
     run.result(SOON_S)
     assert not {"Noise", "Step"} & set(kinds(run))
     assert len(run.next_events(0)[0]) < 12
-
-
-def test_how_far_loading_was_is_forgotten() -> None:
-    """A model of gigabytes tells its bytes a thousand times; only the newest is kept, then none."""
-    log = EventLog()
-    for num_bytes in (1, 2):
-        log.note(Loading(model="large", num_bytes=num_bytes, total=2))
-        assert log.events == (Loading(model="large", num_bytes=num_bytes, total=2),)
-    log.note(Started(cells=(0,)))
-    assert log.events == (Started(cells=(0,)),)
 
 
 def test_tiles_are_told_beside_the_last_preview(
@@ -561,17 +549,6 @@ def test_one_picture_that_is_none_costs_the_others_nothing(
     assert sorted(run.finished) == [0, 1, 3, 4, 5, 6, 7]
     assert set(run.missed) == {2}
     assert run.state == "failed"
-
-
-def test_a_batch_that_comes_to_nothing_ends_its_run(
-    backend: FakeBackend, engine: Engine, make_recipes: MakeRecipes
-) -> None:
-    """Where there is no picture there is nothing to wait for."""
-    backend.faults.append(Fault(cell=0))
-    run = engine.submit(plan_grid(make_recipes(seeds=(7,))), owner="me")
-    with pytest.raises(RunError) as caught:
-        run.result(SOON_S)
-    assert (caught.value.code, run.finished, set(run.missed)) == ("picture_nan", {}, {0})
 
 
 def test_a_picture_of_one_colour_is_kept_and_said(

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from stores import MakeRecipes
 
-from seedgrid.core.errors import InputError
+from seedgrid.core.errors import InputError, RunCancelled
+from seedgrid.core.recipe import NoiseShare
 from seedgrid.core.seeds import MAX_SEED
+from seedgrid.diffusion.backend import Unwatched
 from seedgrid.diffusion.generators import fresh_generators
-from seedgrid.diffusion.noise_mix import mix_noise
+from seedgrid.diffusion.noise_mix import mix_noise, mixed_noise
 
 SHAPE = (4, 8, 8)
 
@@ -79,3 +84,21 @@ def test_a_mix_of_a_seed_with_itself_is_that_seed() -> None:
     (generator,) = fresh_generators((1,))
     start = noise(generator)
     assert torch.equal(mix_noise(start, start.clone(), 0.5), start)
+
+
+def test_a_long_mix_hears_stop(make_recipes: MakeRecipes) -> None:
+    """Each share of a start encodes that anew, and Stop waited for all of them."""
+    shares = tuple(NoiseShare(seed=seed, weight=0.5) for seed in range(200))
+    (recipe,) = make_recipes(seeds=(1,))
+    watch, drawn = Unwatched(), []
+
+    def prepare_latents(generator: list[torch.Generator]) -> torch.Tensor:
+        drawn.append(generator)
+        watch.cancelled = len(drawn) == 3
+        return torch.stack([noise(each) for each in generator])
+
+    pipeline = SimpleNamespace(prepare_latents=prepare_latents)
+    cells = [recipe.replace(noise_mix=shares)]
+    with mixed_noise(pipeline, cells, watch), pytest.raises(RunCancelled):
+        pipeline.prepare_latents(generator=fresh_generators([1]))
+    assert len(drawn) == 3

@@ -133,17 +133,6 @@ def test_a_lost_painters_batch_is_painted_elsewhere(make_recipes: MakeRecipes) -
         assert len(run.result(SOON_S)) == 16
 
 
-def test_a_batch_that_lost_two_workers_is_tried_once_more(make_recipes: MakeRecipes) -> None:
-    """Two may have bad luck; what follows shows that neither was counted twice."""
-    dying = {"a": DyingBackend(), "b": DyingBackend()}
-    cluster = Several(**dying)
-    with Engine(cluster, MemoryStore()) as engine:
-        run = engine.submit(plan_grid(make_recipes()), owner="me")
-        _wait_until(lambda: all(each.has_died for each in dying.values()))
-        cluster.there = {"c": FakeBackend()}
-        assert len(run.result(SOON_S)) == 4
-
-
 def test_a_batch_that_kills_workers_ends_its_run(make_recipes: MakeRecipes) -> None:
     """It is not handed on for ever, and costs no other run."""
     cluster = Several(a=DyingBackend(), b=DyingBackend(), c=DyingBackend())
@@ -276,17 +265,6 @@ def test_memory_that_is_full_makes_the_rest_easier(make_recipes: MakeRecipes) ->
         run = engine.submit(plan_grid(make_recipes(seeds=SIXTEEN)), owner="me")
         assert len(run.result(SOON_S)) == 16
     assert [call.placement.vae_slicing for call in painter.calls] == [False, *[True] * 4]
-
-
-def test_what_waits_of_the_same_setting_is_narrowed_with_it(make_recipes: MakeRecipes) -> None:
-    """A batch that did not fit says that the others of its width will not fit either."""
-    painter = FakeBackend()
-    error = RunError("memory_full", width=64, height=64, lock_width=4, device="cpu")
-    painter.faults.extend([Fault(error=error)] * 3)
-    with Engine(Several(a=painter), MemoryStore()) as engine:
-        entries = engine.submit(plan_grid(make_recipes(seeds=SIXTEEN)), owner="me").result(SOON_S)
-    assert [entry.recipe.lock_width for entry in entries] == [2] * 16
-    assert [len(call.recipes) for call in painter.calls] == [4] * 3 + [2] * 8
 
 
 def test_errands_are_done_by_a_painter() -> None:

@@ -266,6 +266,12 @@ def test_texts_are_not_read_of_what_is_no_picture() -> None:
     assert caught.value.code == "picture_damaged"
 
 
+def test_more_than_64_megapixels_are_refused_before_they_are_unpacked() -> None:
+    """Also for whoever wants nothing but the pixels."""
+    with pytest.raises(PictureError, match="64 megapixels"):
+        png.read_pixels(png_chunks.SIGNATURE + ihdr(9000, 9000) + FILE[33:])
+
+
 def test_pixels_that_cannot_be_unpacked_are_told() -> None:
     """The check sums are right, and what they are of is nonsense."""
     head, *rest = png_chunks.split(saved("RGBA", (1, 2, 3, 4)))

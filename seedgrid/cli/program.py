@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, cast
 import typer
 
 import seedgrid
-from seedgrid.cli import bench, check, cluster, keep, look, machine, models, page, paint, share
+from seedgrid.cli import bench, check, keep, look, machine, models, paint, serve, share
 from seedgrid.cli.output import complain
 from seedgrid.core import logs
 from seedgrid.core.errors import SeedGridError
@@ -28,8 +28,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("ui")(page.ui)
-app.command("worker")(cluster.worker)
+app.command("ui")(serve.ui)
+app.command("worker")(serve.worker)
 app.command("grid")(paint.grid)
 app.command("refine")(paint.refine)
 app.command("final")(paint.final)

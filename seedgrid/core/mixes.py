@@ -10,10 +10,9 @@ from decimal import Decimal
 from typing import Final
 
 from seedgrid.core.errors import InputError
-from seedgrid.core.recipe import NoiseShare
+from seedgrid.core.recipe import MAX_SHARES, NoiseShare
 from seedgrid.core.seeds import MAX_SEED
 
-MAX_SHARES: Final = 256
 MAX_CHARACTERS: Final = 420 * MAX_SHARES
 # As many decimals as the smallest number has; none is lost on the way.
 _SHARE: Final = re.compile(r"(\d{1,10}):(0?\.\d{1,400}|1(?:\.0+)?)", re.ASCII)

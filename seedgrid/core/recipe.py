@@ -31,6 +31,7 @@ MAX_SIZE_PX: Final = 2048
 MAX_STEPS: Final = 150
 MAX_GUIDANCE: Final = 30.0
 MAX_LOCK_WIDTH: Final = 16
+MAX_SHARES: Final = 256
 LOCK_WIDTH: Final = 4
 LOCK_WIDTHS: Final = (1, 2, 4, 8, 16)
 """What is offered. Threads cut a batch of three, five, six or seven pictures inside a picture, and
@@ -144,7 +145,7 @@ class Recipe(Value):
     lock_width: Annotated[int, Field(ge=1, le=MAX_LOCK_WIDTH)]
     determinism: Determinism
     loras: tuple[Lora, ...] = ()
-    noise_mix: tuple[NoiseShare, ...] = ()
+    noise_mix: Annotated[tuple[NoiseShare, ...], Field(max_length=MAX_SHARES)] = ()
     arithmetic: Arithmetic = "native"
     typed_prompt: PromptText = ""
     start: StartDigest = ""

@@ -25,14 +25,17 @@ _NEWEST: Final = 0.3
 def num_steps_run(recipe: Recipe) -> int:
     """Return how many steps are run at most: a start leaves out the first, a network knows none.
 
+    Each share of noise that is mixed into a start reads that anew, which counts as a step.
     Models made for LCM's scheduler leave none out, others that use it do: a recipe does not tell.
     """
     if recipe.upscaler:
         return 1
     steps = recipe.num_inference_steps
-    if not recipe.start or recipe.scheduler == _RUNS_ALL:
+    if not recipe.start:
         return steps
-    return max(1, int(steps * recipe.strength))
+    if recipe.scheduler != _RUNS_ALL:
+        steps = max(1, int(steps * recipe.strength))
+    return steps + len(recipe.noise_mix)
 
 
 def pixel_steps(recipe: Recipe) -> int:

@@ -74,11 +74,9 @@ class Watch(Protocol):
     @property
     def cancelled(self) -> bool:
         """True as soon as the batch should stop; asked at every step."""
-        ...
 
     def noise(self, previews: PreviewMaker) -> None:
         """Tell that the batch begins, with nothing but noise."""
-        ...
 
     def step(self, number: int, total: int, previews: PreviewMaker) -> None:
         """Tell that step `number` of `total` is done.
@@ -88,15 +86,12 @@ class Watch(Protocol):
             total: The steps of the batch.
             previews: Gives one small RGB picture a recipe, in order; costs time when called.
         """
-        ...
 
     def tile(self, number: int, total: int) -> None:
         """Tell that tile `number` of `total` is decoded now, of pictures decoded in tiles."""
-        ...
 
     def freed(self) -> None:
         """Tell that memory was full: all else was given back, and the batch begins anew."""
-        ...
 
 
 class Unwatched:
@@ -126,7 +121,6 @@ class Backend(Protocol):
         Raises:
             ModelError: The model is not there, is damaged, or is not safe to load.
         """
-        ...
 
     def prepare(
         self, recipe: Recipe, placement: Placement, watch: LoadWatch | None = None
@@ -145,11 +139,9 @@ class Backend(Protocol):
             ModelError: The weights are not those that the recipe names.
             DeviceError: The device is not there.
         """
-        ...
 
     def is_ready(self, recipe: Recipe, placement: Placement) -> bool:
         """Tell whether `prepare` would be quick: the model is loaded already."""
-        ...
 
     def paint(
         self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
@@ -171,7 +163,6 @@ class Backend(Protocol):
             RunError: No picture at all can come out: out of memory, settings that the model
                 refuses; with advice.
         """
-        ...
 
     def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport | None:
         """Test whether the lock holds for recipes like this one; None where nothing can tell.
@@ -182,14 +173,12 @@ class Backend(Protocol):
             ModelError: As `prepare`.
             DeviceError: As `prepare`.
         """
-        ...
 
     def try_portable(self, recipe: Recipe, placement: Placement) -> PortableTrial:
         """Return what a trial found of portable arithmetic where a recipe would be painted.
 
         It takes some seconds and is remembered by passport.
         """
-        ...
 
     def rehash(self, recipe: Recipe) -> None:
         """Compare every byte of a model's and its LoRAs' weights with what a recipe names.
@@ -197,18 +186,15 @@ class Backend(Protocol):
         Raises:
             ModelError: `model_changed` or `lora_changed`.
         """
-        ...
 
     def close(self) -> None:
         """Let go of models and memory."""
-        ...
 
     def renewed(self) -> Backend:
         """Return another one like this that shares nothing with it, when this does not come back.
 
         The one call beside `card` that comes from another thread.
         """
-        ...
 
 
 @runtime_checkable
@@ -220,8 +206,6 @@ class ManyPainters(Protocol):
 
     def painters(self) -> Mapping[str, Backend]:
         """Return who can paint now, by names that are never used again; asked again and again."""
-        ...
 
     def close(self) -> None:
         """Let go of everything."""
-        ...

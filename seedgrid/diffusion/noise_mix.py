@@ -1,6 +1,6 @@
 """Mix the noise of several seeds inside a pipeline's call. Knows nothing of how it is called.
 
-with mixed_noise(pipeline, cells):
+with mixed_noise(pipeline, cells, watch):
     pipeline(...)
 """
 
@@ -12,14 +12,15 @@ from typing import Any
 
 import torch
 
-from seedgrid.core.errors import InputError
+from seedgrid.core.errors import InputError, RunCancelled
 from seedgrid.core.recipe import Recipe
+from seedgrid.diffusion.backend import Watch
 from seedgrid.diffusion.generators import fresh_generators
 from seedgrid.diffusion.patch import replaced
 
 
 @contextmanager
-def mixed_noise(pipeline: Any, cells: Sequence[Recipe]) -> Iterator[None]:
+def mixed_noise(pipeline: Any, cells: Sequence[Recipe], watch: Watch) -> Iterator[None]:
     """Mix other seeds' noise into the first noise, just where the pipeline draws it.
 
     The pipeline's own `prepare_latents` draws the other noise as well, from fresh generators, so
@@ -27,6 +28,7 @@ def mixed_noise(pipeline: Any, cells: Sequence[Recipe]) -> Iterator[None]:
 
     Raises:
         InputError: `noise_mix_unsupported`: this release of diffusers draws its noise another way.
+        RunCancelled: Out of the pipeline's call, at the first share after the wish.
     """
     if not any(cell.noise_mix for cell in cells):
         yield
@@ -40,6 +42,8 @@ def mixed_noise(pipeline: Any, cells: Sequence[Recipe]) -> Iterator[None]:
         given = inspect.signature(original).bind(*args, **kwargs)
         # Of every cell its first share, then its second: None where a cell has no more.
         for shares in zip_longest(*(cell.noise_mix for cell in cells)):
+            if watch.cancelled:
+                raise RunCancelled("run_cancelled")
             seeds = [share.seed if share else 0 for share in shares]
             given.arguments["generator"] = fresh_generators(seeds)
             other = original(*given.args, **given.kwargs)

@@ -87,7 +87,7 @@ def call_pipeline(
         scale_loras(loaded.pipeline, first)
         try:
             with (
-                mixed_noise(pipeline, cells),
+                mixed_noise(pipeline, cells, watch),
                 weighted_words(pipeline, cells),
                 reported_tiles(pipeline, watch),
                 ExitStack() as stack,

@@ -51,7 +51,6 @@ class Compute(Protocol):
         Returns:
             All that came out, each with one row a cell.
         """
-        ...
 
 
 def run_probe(

@@ -27,7 +27,6 @@ class Watching(Protocol):
 
     def watching(self, pipeline: Any) -> AbstractContextManager[None]:
         """Watch every part of a pipeline in the block; afterwards it is as it was."""
-        ...
 
 
 def denoisers(pipeline: Any) -> dict[str, Any]:

@@ -13,16 +13,12 @@ class Store(Protocol):
 
     def check_room(self, recipes: Iterable[Recipe]) -> None:
         """Make sure that pictures of these recipes will find room."""
-        ...
 
     def add_together(self, pictures: Sequence[Picture]) -> tuple[Entry, ...]:
         """Save a few pictures, all or none; when this returns, they survive a power cut."""
-        ...
 
     def add_again(self, *copies: tuple[Entry, Lineage]) -> tuple[Entry, ...]:
         """Save the same pixels at other places of the lineage, all or none."""
-        ...
 
     def remembered(self, recipe_ids: Sequence[str], passport_digest: str) -> Mapping[str, Entry]:
         """Return pictures of these recipes that were computed under this passport, by recipe id."""
-        ...

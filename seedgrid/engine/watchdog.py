@@ -71,16 +71,13 @@ class Watched(Protocol):
 
     def is_alive(self) -> bool:
         """Tell whether the thread is there."""
-        ...
 
     def is_stopping(self) -> bool:
         """Tell whether it was asked to come back."""
-        ...
 
     @property
     def is_closing(self) -> bool:
         """Whether it was asked to come back for good."""
-        ...
 
 
 class Watchdog:

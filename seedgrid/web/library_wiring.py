@@ -10,6 +10,7 @@ from typing import Final
 import gradio as gr
 
 from seedgrid.core.errors import SeedGridError
+from seedgrid.core.request import Request
 from seedgrid.web.actions.library import LibraryActions
 from seedgrid.web.actions.selected import Outcome, Selected
 from seedgrid.web.components.layout import View
@@ -111,10 +112,15 @@ def _wire_drop(view: View, actions: LibraryActions, file_work: FileWork) -> None
             return *updates(PageUpdate(status=stage.complain(epoch, error))), None
         status = update.status if filled.status is None else filled.status
         begun = {"start": filled.start} if filled.start else None
-        fields = begun if filled.request is None else write_fields(filled.request)
+        fields = begun if filled.request is None else _beside_the_model(filled.request)
         return *updates(replace(update, status=status, fields=fields)), None
 
     show_page(view, view.drop.upload, on_drop, view.drop, also=[view.drop], js=_DROP_JS)
+
+
+def _beside_the_model(request: Request) -> dict[str, str | bool]:
+    """Return the fields for another tool's request: it names no model of ours, so that stays."""
+    return {name: value for name, value in write_fields(request).items() if name != "model"}
 
 
 def _outcome(outcome: Outcome) -> Updates:

@@ -25,7 +25,9 @@ from steps import (
     seeds_shown,
     set_steps,
     status,
+    wait_for_turns,
     wait_until_done,
+    write_into_list,
 )
 
 from benchmarks.library import a_picture, fill
@@ -261,7 +263,16 @@ def test_a_dropped_picture_opens_where_it_belongs(page: Page, tmp_path: Path) ->
 
 
 def test_another_tools_picture_fills_in_the_page(page: Page, tmp_path: Path) -> None:
-    """Words and seed are in the fields, and the status says what cannot come along."""
+    """Words and seed are in the fields, and the status says what cannot come along.
+
+    The model is still the one that was chosen: where it was another than the server's own, the
+    LoRA that came along did not fit any more.
+    """
+    open_experts(page)
+    model = page.locator("#sg-model input")
+    write_into_list(model, "bundled")
+    wait_for_turns(page)
+    expect(model).to_have_value("bundled")
     texts = PngInfo()
     texts.add_text(
         "parameters",
@@ -274,6 +285,8 @@ def test_another_tools_picture_fills_in_the_page(page: Page, tmp_path: Path) -> 
     expect(prompt(page)).to_have_value("a castle in the air")
     expect(seeds(page)).to_have_value("42")
     expect(status(page)).to_contain_text("AUTOMATIC1111")
+    expect(page.locator("#sg-steps input")).to_have_value("20")
+    expect(model).to_have_value("bundled")
 
 
 def test_a_file_that_is_no_picture_is_explained(page: Page, tmp_path: Path) -> None:

@@ -43,14 +43,19 @@ def test_a_dropped_photograph_begins_the_next_grid(page: Page, tmp_path: Path) -
 
 
 def test_four_large_finals_of_the_pick(page: Page) -> None:
-    """Four strengths in the four cells, twice as wide; offered once the model is known to."""
+    """Four strengths in the four cells, twice as wide; offered once the model is known to.
+
+    On a phone the button lies far below them: they come into sight.
+    """
     page.add_init_script(EARLY)
     page.reload()
     expect(page.locator("#sg-final")).to_be_visible()
     assert page.evaluate("sgEarly") == 0
     before = generate(page)
     cell(page, 2).click()
+    page.set_viewport_size({"width": 390, "height": 844})
     page.click("#sg-final")
+    expect(page.locator("#sg-stage")).to_be_in_viewport(ratio=0.9)
     wait_for_new_round(page, before)
     captions = page.locator("#sg-stage .sg-caption")
     expect(captions).to_have_text(

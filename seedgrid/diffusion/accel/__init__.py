@@ -31,7 +31,6 @@ class Accelerator(Protocol):
             context: Everything that may change a bit beside what a part of the pipeline is given:
                 weights, number format, passport.
         """
-        ...
 
 
 def make_accelerators() -> tuple[Accelerator, ...]:

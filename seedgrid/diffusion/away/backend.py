@@ -49,11 +49,9 @@ class Place(Protocol):
         Raises:
             RunError: `place_failed`: the place did not do its part. `worker_lost`: it is gone.
         """
-        ...
 
     def close(self) -> None:
         """Let go of what it holds."""
-        ...
 
 
 class AwayBackend:

@@ -7,8 +7,7 @@ import numpy as np
 import torch
 
 from seedgrid.diffusion.portable import activations, functions
-from seedgrid.diffusion.portable.refusal import refusal
-from seedgrid.diffusion.portable.rule_table import RULES, Rule, TensorRule, rule
+from seedgrid.diffusion.portable.rule_table import RULES, Rule, TensorRule, refusal, rule
 
 
 def _is_float(value: Any) -> bool:

@@ -8,8 +8,7 @@ from seedgrid.diffusion.portable import norms
 from seedgrid.diffusion.portable.attention import attention, softmax
 from seedgrid.diffusion.portable.contraction import convolution, linear, product
 from seedgrid.diffusion.portable.noise import normal
-from seedgrid.diffusion.portable.refusal import refusal
-from seedgrid.diffusion.portable.rule_table import rule
+from seedgrid.diffusion.portable.rule_table import refusal, rule
 from seedgrid.diffusion.portable.sums import folded
 
 

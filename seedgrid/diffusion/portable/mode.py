@@ -14,7 +14,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
-from seedgrid.diffusion.portable.refusal import refusal
+from seedgrid.diffusion.portable.rule_table import refusal
 from seedgrid.diffusion.portable.rules import EXACT, RULES, Rule, in_place
 from seedgrid.diffusion.portable.tables import portable_tables
 from seedgrid.diffusion.portable.threads import taken_from_torch

@@ -7,8 +7,7 @@ import numpy as np
 import torch
 
 from seedgrid.diffusion.portable import norms
-from seedgrid.diffusion.portable.refusal import refusal
-from seedgrid.diffusion.portable.rule_table import RULES, Rule, rule
+from seedgrid.diffusion.portable.rule_table import RULES, Rule, refusal, rule
 from seedgrid.diffusion.portable.sums import folded, moved_last
 
 

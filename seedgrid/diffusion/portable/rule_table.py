@@ -9,6 +9,8 @@ from typing import Any, Final
 
 import torch
 
+from seedgrid.core.errors import RunError
+
 Rule = Callable[..., Any]
 TensorRule = Callable[..., torch.Tensor]
 
@@ -55,3 +57,8 @@ def in_place(name: str) -> Rule | None:
         return x.copy_(plain(x, *args, **options))
 
     return compute
+
+
+def refusal(name: str) -> RunError:
+    """Return the error for an operation without a portable rule, by its name."""
+    return RunError("portable_refused", value=name)

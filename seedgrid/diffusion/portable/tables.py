@@ -20,7 +20,7 @@ import torch
 
 from seedgrid.diffusion.patch import replaced
 from seedgrid.diffusion.portable import functions
-from seedgrid.diffusion.portable.refusal import refusal
+from seedgrid.diffusion.portable.rule_table import refusal
 
 _OF_BOTH: Final[dict[str, Callable[..., Any]]] = {
     "exp": functions.exp,

@@ -76,7 +76,6 @@ class HasMatrix(Protocol):
     @property
     def matrix(self) -> torch.Tensor:
         """Its numbers."""
-        ...
 
 
 class WeightCache:

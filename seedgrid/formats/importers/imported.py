@@ -14,9 +14,8 @@ from seedgrid.core.checks import check_prompt
 from seedgrid.core.field import Field
 from seedgrid.core.fields import FIELDS, field
 from seedgrid.core.loras import MAX_LORAS
-from seedgrid.core.mixes import MAX_SHARES
 from seedgrid.core.notices import Notice
-from seedgrid.core.recipe import MAX_PROMPT_CHARACTERS, NoiseShare
+from seedgrid.core.recipe import MAX_PROMPT_CHARACTERS, MAX_SHARES, NoiseShare
 from seedgrid.core.request import Request
 from seedgrid.core.seeds import MAX_SEED
 from seedgrid.core.shapes import rounded_side

@@ -39,19 +39,15 @@ class Libraries(Protocol):
 
     def of(self, visitor: str, address: str = "") -> Library:
         """Return the library of a visitor, who asks from an address."""
-        ...
 
     def of_programs(self, address: str) -> Library:
         """Return the library of the programs at an address, which no page can name."""
-        ...
 
     def file_of(self, picture_id: str) -> Path | None:
         """Return where the file of anybody's picture is, by an id which only they were told."""
-        ...
 
     def family(self, picture_id: str, *, scope: str) -> tuple[Entry, ...]:
         """Return the pictures of the same `"round"` or `"work"`, or the `"picture"` alone."""
-        ...
 
 
 class OneLibrary:

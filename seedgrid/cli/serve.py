@@ -1,5 +1,6 @@
-"""The command that opens the page: the same as `python app.py`."""
+"""The commands that go on until they are stopped: ui, and worker, which offers this machine."""
 
+import os
 from typing import Annotated
 
 import typer
@@ -28,3 +29,28 @@ def ui(
     from seedgrid.web.launch import main
 
     main(model=model, library=library, host=host, port=port, lang=lang, cluster=cluster)
+
+
+def worker(
+    cluster: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="ray://HOST:PORT", help="The cluster; without one, begin a new one."
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            envvar="SEEDGRID_WORKERS", min=0, help="How many here; one a GPU, or one, by default."
+        ),
+    ] = None,
+    port: Annotated[
+        int, typer.Option(min=1, max=65535, help="Where a new cluster listens.")
+    ] = 6379,
+) -> None:
+    """Let a cluster paint on this machine, until stopped."""
+    from seedgrid.diffusion.away.ray_node import join
+
+    if workers is not None:
+        os.environ["SEEDGRID_WORKERS"] = str(workers)
+    join(cluster, port=port)
