@@ -38,7 +38,6 @@ _QUIETLY = (PLACEMENT, SilentWatch())
 
 NOT_ALONE = {
     "denoiser: alike rows computed once",
-    "scheduler: in order of size",
     "decoder: a short way on ordinary numbers",
 }
 """What shows only in calls that a probe alone runs once, or at more steps."""

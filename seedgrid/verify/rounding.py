@@ -15,7 +15,7 @@ MAX_DIFFERENCE: Final = 2
 """Of 255; twice the largest that was seen in float32."""
 
 MAX_SHARE: Final = 0.01
-"""Of the pixels; several times the largest that was seen in float32, 0.002."""
+"""Of the pixels; several times the largest that was seen in float32, 0.0024."""
 
 _VERSION: Final = re.compile(r"\d++\.\d++[\w.+-]*+")
 
