@@ -17,7 +17,7 @@
 
   /** Mark what is ringed, also when the card does not show it yet: a hand is quicker than a server. */
   SeedGrid.favourite = favourite;
-  function favourite(triesLeft = 100) {
+  function favourite(triesLeft = 400) {
     const ringed = document.querySelector("#sg-stage [aria-selected='true']")?.dataset.pictureId;
     const isShown = !ringed || SeedGrid.pickedNow()?.id === ringed;
     if (isShown) document.querySelector("#sg-picked .sg-star")?.click();

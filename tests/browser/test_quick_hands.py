@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import APIResponse, Browser, Page, Route, expect
 from steps import (
     SOON_MS,
     Held,
@@ -85,6 +85,28 @@ def test_the_card_is_that_of_the_last_pick(page: Page) -> None:
     early.let_go()
     page.wait_for_timeout(300)  # long enough for a card that should not come
     expect(page.locator("#sg-picked .sg-lock-seed")).to_have_text("3")
+
+
+def test_a_mark_that_is_quicker_than_the_card_stays(page: Page) -> None:
+    """The answer to the pick, made before the mark and coming after it, does not take it back."""
+    first = generate(page)
+    held: list[tuple[Route, APIResponse]] = []
+
+    def hold(route: Route) -> None:
+        if held or f'"id":"{first[0]}"' not in (route.request.post_data or ""):
+            route.fallback()
+        else:
+            held.append((route, route.fetch()))
+
+    page.route(re.compile("/run/predict"), hold)
+    cell(page, 0).click()
+    page.locator("body").press("f")
+    page.wait_for_timeout(500)  # long enough for the mark to be answered
+    route, answer = held[0]
+    route.fulfill(response=answer)
+    expect(page.locator("#sg-picked .sg-facts")).to_be_visible()
+    expect(page.locator("#sg-picked .sg-star")).to_have_attribute("aria-pressed", "true")
+    expect(cell(page, 0)).to_have_attribute("aria-selected", "true")
 
 
 def test_a_button_that_moves_under_the_pointer_is_pressed(page: Page) -> None:
