@@ -104,6 +104,11 @@ def test_a_local_model_is_named_by_its_folder_and_found_again_by_name(folder: Pa
     assert registry.find_recorded(model.card.ref).path == folder
 
 
+def test_a_card_names_the_schedulers_that_need_more_than_one_step(folder: Path) -> None:
+    """So that a model of one step paints with each of them by default."""
+    assert registry.find(str(folder)).card.fewest_steps == {"PNDM": 4, "DPM2 a": 3}
+
+
 @pytest.mark.parametrize("name", ["bundled", "copy"])
 def test_a_model_without_revisions_is_of_no_other_one(folder: Path, name: str) -> None:
     """A recipe could name any release of it, and was verified as identical."""

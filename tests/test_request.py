@@ -46,6 +46,16 @@ def test_open_questions_are_answered_by_the_card() -> None:
     assert (recipe.determinism, recipe.model) == ("strict", CARD.ref)
 
 
+def test_a_scheduler_that_needs_more_steps_gets_them_where_none_were_said() -> None:
+    """A model of one step is painted with PNDM in four; who says two is told of four later."""
+    card = dataclasses.replace(CARD, num_inference_steps=1, fewest_steps={"DPM++ 2M Karras": 4})
+    asked = Request(prompt="a fox", scheduler="DPM++ 2M Karras")
+    assert resolve(asked, card)[0].num_inference_steps == 4
+    assert resolve(Request(prompt="a fox"), card)[0].num_inference_steps == 1
+    said = dataclasses.replace(asked, num_inference_steps=2)
+    assert resolve(said, card)[0].num_inference_steps == 2
+
+
 def test_what_was_said_is_kept() -> None:
     """Each setting that was given is in the recipe; a scheduler is found whatever its case."""
     request = Request(

@@ -82,6 +82,14 @@ def test_a_model_without_the_scheduler_keeps_its_own() -> None:
     assert quick.num_inference_steps == FAKE_CARD.num_inference_steps
 
 
+@pytest.mark.parametrize("changes", [{}, {"fewest_steps": {"DPM++ 2M": 2}}])
+def test_a_model_of_one_step_keeps_its_scheduler(changes: dict[str, dict[str, int]]) -> None:
+    """There is no step to save, and DPM++ 2M may need two."""
+    card = dataclasses.replace(CARD, num_inference_steps=1, **changes)
+    quick = turbo_card(card, Request(prompt="a fox"), has_fast_bfloat16=False)
+    assert (quick.scheduler, quick.num_inference_steps) == (card.scheduler, 1)
+
+
 def test_a_refinement_of_a_turbo_picture_is_turbo(tmp_path: Path) -> None:
     """The recipe carries the choices on: the children have them too."""
     with Studio(library=tmp_path, backend=FakeBackend(card=CARD)) as studio:

@@ -4,6 +4,7 @@ It answers what a request leaves open, and says which values the model can paint
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from seedgrid.core.prompts import FURTHER_SUFFIXES, GUIDE_SUFFIXES
@@ -24,6 +25,7 @@ class ModelCard:
         latent: Of the noise that a picture begins from: its channels, and how many pixels of the
             picture one of its pixels is wide.
         max_steps: The most steps that the model's noise schedule allows.
+        fewest_steps: The fewest that a scheduler takes, by its name, where that is more than one.
         schedulers: The names on offer with this model, the model's own first.
         lock_width: The model's usual one; where a probe found a leak here, the studio takes less,
             and says so.
@@ -51,6 +53,7 @@ class ModelCard:
     latent: tuple[int, int] = (4, 8)
     num_inference_steps: int = 25
     max_steps: int = MAX_STEPS
+    fewest_steps: Mapping[str, int] = field(default_factory=dict)
     guidance_scale: float = 7.5
     scheduler: str
     schedulers: tuple[str, ...]
@@ -66,6 +69,10 @@ class ModelCard:
     vocabulary: Vocabulary | None = None
     suffixes: tuple[str, ...] = ()
     fragile: bool = False
+
+    def usual_steps(self, scheduler: str) -> int:
+        """Return the steps that are taken where nobody said how many."""
+        return max(self.num_inference_steps, self.fewest_steps.get(scheduler, 1))
 
     def steps_begun(self, num_run: int, strength: float) -> int:
         """Return of how many steps so many are run from a start; no more than there can be."""

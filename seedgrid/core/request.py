@@ -99,17 +99,19 @@ def resolve(request: Request, card: ModelCard) -> tuple[Recipe, ...]:
 
 
 def begun(request: Request, settings: Mapping[str, Any], card: ModelCard) -> dict[str, Any]:
-    """Return what a start makes of the settings: as many steps are run as without one.
+    """Return the steps and what a start makes of them: as many are run as without one.
 
     Raises:
         InputError: `strength_start`: there is no start; `strength_small`: no step would be run.
     """
     start, strength = settings["start"], settings["strength"]
+    steps = settings["num_inference_steps"]
+    if request.num_inference_steps is None:
+        steps = card.usual_steps(settings["scheduler"])
     if not start:
         if request.strength is not None:
             raise InputError("strength_start", field="strength", value=request.strength)
-        return {"strength": 1.0}
-    steps = settings["num_inference_steps"]
+        return {"strength": 1.0, "num_inference_steps": steps}
     if request.num_inference_steps is None:
         steps = card.steps_begun(steps, strength)
     if card.strength_shortens:

@@ -21,7 +21,8 @@ def turbo_card(card: ModelCard, request: Request, *, has_fast_bfloat16: bool) ->
     """Return a card whose defaults are for speed; `resolve` takes from it what was left open."""
     if has_fast_bfloat16:
         card = replace(card, dtype="bfloat16")
-    if request.scheduler is None and FAST_SCHEDULER in card.schedulers:
-        steps = math.ceil(STEP_SHARE * card.num_inference_steps)
+    steps = math.ceil(STEP_SHARE * card.num_inference_steps)
+    is_fewer = card.fewest_steps.get(FAST_SCHEDULER, 1) <= steps < card.num_inference_steps
+    if request.scheduler is None and FAST_SCHEDULER in card.schedulers and is_fewer:
         card = replace(card, scheduler=FAST_SCHEDULER, num_inference_steps=steps)
     return card

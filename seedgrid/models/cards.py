@@ -100,6 +100,7 @@ def make_card(ref: ModelRef, files: ModelFiles) -> ModelCard:
         guidance_scale=family.guidance_scale,
         scheduler=schedulers.own_name(family, own),
         schedulers=_fitting_schedulers(family, own),
+        fewest_steps=_fewest_steps(family, own),
         dtype=choose_dtype(likely_device_type(), files.num_parameters),
         decoding_bytes=family.decoding_bytes(configs),
         has_start=bool(family.from_start),
@@ -108,6 +109,13 @@ def make_card(ref: ModelRef, files: ModelFiles) -> ModelCard:
         fragile=family.fragile,
     )
     return _own_first(_with_side_file(card, files.folder))
+
+
+def _fewest_steps(family: Family, own: dict[str, Any]) -> dict[str, int]:
+    fewest = {
+        name: schedulers.min_steps(name, own, family) for name in _fitting_schedulers(family, own)
+    }
+    return {name: steps for name, steps in fewest.items() if steps > 1}
 
 
 def _round_up(side: int, multiple: int) -> int:
