@@ -13,7 +13,6 @@ from pathlib import Path
 NUM_SHARDS = 48
 PICTURES = 400_000
 DECODER_STEPS = 3_000
-REPAIR_SHARDS = 24
 REPAIR_STEPS = 3_000
 ENLARGER_SHARDS = 12
 ENLARGER_STEPS = 2_250
@@ -98,19 +97,12 @@ def _polish(arguments: argparse.Namespace) -> None:
     polish.polish(settings)
 
 
-def _repairs(arguments: argparse.Namespace) -> None:
-    """Sample the denoiser, for the decoder's last lesson."""
-    from training.resampling import sample_repairs
-
-    sample_repairs(arguments.repair_shards, arguments.workers)
-
-
 def _repair(arguments: argparse.Namespace) -> None:
-    """Let the decoder learn from the denoiser's own latents."""
+    """Let the decoder learn from what the denoiser makes."""
     from training import decoder
 
     _gently(arguments.workers)
-    decoder.repair(decoder.Settings(steps=arguments.steps + REPAIR_STEPS))
+    decoder.train(decoder.Settings(steps=arguments.steps + REPAIR_STEPS, made_share=0.7))
 
 
 def _export(arguments: argparse.Namespace) -> None:
@@ -166,7 +158,7 @@ def _sheet(arguments: argparse.Namespace) -> None:
 
 def _all(arguments: argparse.Namespace) -> None:
     """Everything, in order."""
-    learn = (_draw, _tokenizer, _autoencoder, _denoiser, _polish, _repairs, _repair)
+    learn = (_draw, _tokenizer, _autoencoder, _denoiser, _polish, _repair)
     for step in (*learn, _export, _enlarger, _sheet, _evaluate):
         step(arguments)
 
@@ -186,7 +178,6 @@ STEPS: dict[str, Callable[[argparse.Namespace], None]] = {
     "autoencoder": _autoencoder,
     "denoiser": _denoiser,
     "polish": _polish,
-    "repairs": _repairs,
     "repair": _repair,
     "export": _export,
     "enlarger": _enlarger,
@@ -212,9 +203,6 @@ def _parser() -> argparse.ArgumentParser:
         "--cooldown", type=float, default=0.9, help="last share of it with a falling rate"
     )
     parser.add_argument("--workers", type=int, default=2, help="training processes on a CPU")
-    parser.add_argument(
-        "--repair-shards", type=int, default=REPAIR_SHARDS, help="samples of the denoiser, by 128"
-    )
     parser.add_argument(
         "--model", type=Path, default=MODEL_DIR, help="the folder to write and to evaluate"
     )

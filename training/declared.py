@@ -1,4 +1,4 @@
-"""What the model declares of words: those it knows, and their names in Chinese and Korean.
+"""What the model declares: its defaults, the words it knows, their names in Chinese and Korean.
 
 The first name of a word is the one that is offered; all of them are understood.
 """
@@ -29,6 +29,14 @@ _TABLES = (
     SIZE_WORDS,
 )
 _NO_WORDS = frozenset({"blorp", "zanthic", "xyzzy"})
+
+DEFAULTS = {
+    "num_inference_steps": 1,
+    "guidance_scale": 1.0,
+    "scheduler": "DDIM",
+    "width": 256,
+    "height": 256,
+}
 
 NAMES: dict[str, dict[str, list[str]]] = {
     "zh": {

@@ -1,12 +1,11 @@
 """Train the decoder: from the linear latents back to the full picture at 256 px.
 
-Pictures are drawn as needed, since drawing is cheaper than a training step. Once there are samples
-of the denoiser (`repairs.py`), most latents are theirs, and the decoder learns to repair them.
+Pictures are drawn as needed, since drawing is cheaper than a training step. In its last lesson most
+latents are the denoiser's (`made.py`), and the decoder learns to repair them.
 """
 
 from __future__ import annotations
 
-import shutil
 import signal
 import time
 from dataclasses import dataclass
@@ -14,22 +13,24 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from safetensors.torch import load_file
+from torch.nn import functional
 from tqdm import tqdm
 
 from training.autoencoder import build_autoencoder
 from training.checkpoints import note, part, save_checkpoint
-from training.dataset import Shard, draw_many, latent_map
+from training.dataset import draw_many, latent_map
+from training.made import Maker
 from training.optimizer import MuonAdam, matrix_names, rate_share
 from training.places import work_dir
-from training.repairs import load_repairs
-from training.scenes import draw
 
 CROP = 8
+GREY = (0.299, 0.587, 0.114)
 EMA_DECAY = 0.998
 SAVE_EVERY_S = 120
-REPAIR_WEIGHT = 0.4
+EDGE_WEIGHT = 1.0
+FAINT_EDGE = 85.0
+"""A slope of grey values that `fidelity.py` may just take for an edge: half of one, here."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,12 +38,13 @@ class Settings:
     """How long and how fast."""
 
     steps: int = 5000
-    learning_rate: float = 2e-3
-    cooldown: float = 0.4
+    learning_rate: float = 1e-3
+    cooldown: float = 1.0
     pictures_per_step: int = 4
     crops_per_picture: int = 2
-    latent_noise: float = 0.06
-    repair_share: float = 0.7
+    latent_noise: float = 0.05
+    made_share: float = 0.0
+    """How often a step's latents are the denoiser's."""
     seed: int = 17
 
 
@@ -51,26 +53,11 @@ def checkpoint_path() -> Path:
     return work_dir() / "decoder.safetensors"
 
 
-def before_repair_path() -> Path:
-    """The decoder as it was before it saw the denoiser's latents."""
-    return work_dir() / "decoder.before_repair.safetensors"
-
-
 def load_autoencoder() -> torch.nn.Module:
-    """The autoencoder with the averaged decoder of the last checkpoint, or an untrained one.
-
-    What the repair teaches is to be careful: noise goes, and where a line may run here or there,
-    the line too. So the weights go only a part of the way from before to after; in between they
-    keep the lines and lose the noise.
-    Source: M. Wortsman et al. 2022, "Robust fine-tuning of zero-shot models", arXiv:2109.01903.
-    """
+    """The autoencoder with the averaged decoder of the last checkpoint, or an untrained one."""
     model = build_autoencoder(latent_map(), torch.Generator().manual_seed(2))
     if checkpoint_path().exists():
-        after = part(load_file(checkpoint_path()), "ema")
-        if before_repair_path().exists():
-            before = part(load_file(before_repair_path()), "ema")
-            after = {k: torch.lerp(before[k], v, REPAIR_WEIGHT) for k, v in after.items()}
-        model.decoder.load_state_dict(after)
+        model.decoder.load_state_dict(part(load_file(checkpoint_path()), "ema"))
     return model.eval()
 
 
@@ -89,27 +76,38 @@ def crops(
 
 
 def picture_loss(made: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
-    """Absolute and squared error of colours, absolute error of their slopes."""
+    """Absolute and squared error of colours, absolute error of their slopes and of edges."""
     across = (made.diff(dim=3) - wanted.diff(dim=3)).abs().mean()
     down = (made.diff(dim=2) - wanted.diff(dim=2)).abs().mean()
-    return (made - wanted).abs().mean() + (made - wanted).square().mean() + across + down
+    edges = (edges_near(made) - edges_near(wanted)).abs().mean()
+    error = made - wanted
+    return error.abs().mean() + error.square().mean() + across + down + EDGE_WEIGHT * edges
+
+
+def edges_near(pictures: torch.Tensor) -> torch.Tensor:
+    """How strong an edge stands within 2 px of each pixel, 0..1, what Canny's detector looks for.
+
+    Where a line may run here or there, colours alone ask for neither; this asks for one of them.
+
+    Args:
+        pictures: shape `(N, 3, rows, columns)`, in -1..1.
+
+    Returns:
+        Shape `(N, 1, rows - 12, columns - 12)`.
+    """
+    grey = 127.5 * (pictures * pictures.new_tensor(GREY).view(1, 3, 1, 1)).sum(1, keepdim=True)
+    taps = torch.exp(-torch.arange(-3.0, 4.0, device=grey.device).square() / 2)
+    taps = taps / taps.sum()
+    sobel = grey.new_tensor([[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]])
+    smooth = functional.conv2d(grey, (taps[:, None] * taps)[None, None])
+    slopes = functional.conv2d(smooth, torch.stack([sobel, sobel.T])[:, None])
+    steepness = slopes.abs().sum(1, keepdim=True)
+    return functional.max_pool2d(steepness / (steepness + FAINT_EDGE), 5, stride=1)
 
 
 def psnr(made: torch.Tensor, wanted: torch.Tensor) -> float:
     """Decibels, for pictures in -1..1."""
     return float(-10 * torch.log10((made.clamp(-1, 1) - wanted).square().mean() / 4))
-
-
-def _sampled(
-    repairs: list[Shard], count: int, rng: np.random.Generator
-) -> tuple[NDArray[np.uint8], NDArray[np.float16]]:
-    """Pictures as they were asked of the denoiser, and the latents that it gave."""
-    rows = [
-        (shard, int(rng.integers(len(shard.wordings))))
-        for shard in (repairs[int(k)] for k in rng.integers(len(repairs), size=count))
-    ]
-    pictures = [draw(shard.wordings[row], shard.normals[row]) for shard, row in rows]
-    return np.stack(pictures), np.stack([shard.latents[row] for shard, row in rows])
 
 
 class DecoderTraining:
@@ -123,7 +121,7 @@ class DecoderTraining:
         self.model = self.model.to(self.device, memory_format=torch.channels_last)
         self.optimizer = MuonAdam(self.model.named_parameters(), matrix_names(self.model))
         self.ema = {k: v.detach().clone() for k, v in self.model.state_dict().items()}
-        self.repairs = load_repairs()
+        self.maker = Maker() if settings.made_share else None
         self.stop = False
         if checkpoint_path().exists():
             self._resume()
@@ -138,16 +136,16 @@ class DecoderTraining:
     def batch(self, step: int) -> tuple[torch.Tensor, torch.Tensor]:
         """Latents and pictures drawn for one step, as crops."""
         settings, rng = self.settings, np.random.default_rng([self.settings.seed, step])
-        if self.repairs and rng.random() < settings.repair_share:
-            pictures, latents = _sampled(self.repairs, settings.pictures_per_step, rng)
+        seed, count = [settings.seed, step], settings.pictures_per_step
+        if self.maker and rng.random() < settings.made_share:
+            pictures, latents = self.maker.make(seed, count)
         else:
-            pictures, _, _ = draw_many([settings.seed, step], settings.pictures_per_step)
+            pictures, _, _ = draw_many(seed, count)
             latents = self.map.encode(pictures)
-            noise = rng.normal(size=latents.shape).astype(np.float32)
-            latents = latents + noise * settings.latent_noise * rng.random()
+        noise = rng.normal(size=latents.shape).astype(np.float32)
+        given = torch.from_numpy(latents + noise * settings.latent_noise * float(rng.random()))
         wanted = torch.from_numpy(pictures).permute(0, 3, 1, 2).float() / 127.5 - 1
-        given = torch.from_numpy(latents.astype(np.float32))
-        return crops(given, wanted, settings.crops_per_picture, rng)
+        return crops(given.float(), wanted, settings.crops_per_picture, rng)
 
     def run(self) -> None:
         """Train to the last step, or to SIGTERM."""
@@ -201,10 +199,3 @@ class DecoderTraining:
 def train(settings: Settings) -> None:
     """Train the decoder from where it stands."""
     DecoderTraining(settings).run()
-
-
-def repair(settings: Settings) -> None:
-    """Go on with the denoiser's own latents; the decoder of before is kept beside."""
-    if not before_repair_path().exists():
-        shutil.copy(checkpoint_path(), before_repair_path())
-    train(settings)

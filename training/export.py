@@ -8,12 +8,11 @@ from pathlib import Path
 import torch
 from diffusers import StableDiffusionPipeline
 
-from training import denoiser, polish
-from training.declared import NAMES, known_words
+from training.declared import DEFAULTS, NAMES, known_words
 from training.decoder import load_autoencoder
-from training.networks import Denoiser, make_scheduler
+from training.networks import make_scheduler
 from training.places import NETWORK_FILE
-from training.reading import is_sharpened, sharpen_reading
+from training.polish import load_networks
 from training.tokenizer import tokenizer
 from training.words import (
     COLORS,
@@ -26,33 +25,10 @@ from training.words import (
     WEATHER_WORDS,
 )
 
-DEFAULTS = {
-    "num_inference_steps": 4,
-    "guidance_scale": 2.0,
-    "scheduler": "DDIM",
-    "width": 256,
-    "height": 256,
-}
-
-
-SHARPENING_SEED = 5
-
-
-def _networks() -> Denoiser:
-    """The last checkpoint's weights, polished where they were, or untrained networks."""
-    if polish.checkpoint_path().exists():
-        return polish.load_polished()
-    if not denoiser.checkpoint_path().exists():
-        return denoiser.build().eval()
-    trained = denoiser.load_ema()
-    if not is_sharpened(trained):
-        sharpen_reading(trained, torch.Generator().manual_seed(SHARPENING_SEED))
-    return trained
-
 
 def build_pipeline() -> StableDiffusionPipeline:
     """The pipeline from the last checkpoints, or from untrained networks where there are none."""
-    networks = _networks()
+    networks = load_networks()
     return StableDiffusionPipeline(
         vae=load_autoencoder(),
         text_encoder=networks.text_encoder,

@@ -32,20 +32,18 @@ from training.networks import Denoiser, make_scheduler
 from training.optimizer import MuonAdam, matrix_names, rate_share
 from training.places import work_dir
 from training.reading import is_sharpened, sharpen_reading
-from training.rollout import learn_from_rollout, sampler_steps
+from training.rollout import Lesson, learn_from_rollout, sampler_steps
 from training.tokenizer import to_ids, tokenizer
 from training.words import Wording, caption, plain_caption
 
-NUM_STEPS = (2, 2, 4)
-"""How many steps the sampler takes, one of these: each teaches the first, and few the last most."""
+NUM_STEPS = (1, 2, 2)
+"""How many steps the sampler takes, one of these: each teaches the first."""
 
 WANDERING_SHARE = 0.15
 """How often it takes them at other times, so that other numbers of steps do not go to ruin."""
 
 PLAIN_SHARE = 0.5
-CHANNEL_POWER = 1.0
-"""A channel's error matters by this power of its scale; 2 would be the error of the pixels."""
-
+SHARPENING_SEED = 5
 SAVE_EVERY_S = 240
 LOG_EVERY = 50
 
@@ -57,7 +55,7 @@ class Settings:
     pictures: int = 400_000
     minutes: float = float("inf")
     batch_size: int = 16
-    learning_rate: float = 1e-3
+    learning_rate: float = 5e-4
     cooldown: float = 1.0
     workers: int = 1
     device: str = "cpu"
@@ -91,20 +89,17 @@ class Polishing:
     def __init__(self, settings: Settings) -> None:
         self.settings, self.words, self.map = settings, tokenizer(), latent_map()
         self.scheduler = make_scheduler()
-        self.model, self.seen, self.stop = denoiser.load_ema(), 0, False
+        self.teacher, self.model = _to_be_trained(settings.device), _to_be_trained(settings.device)
+        self.seen, self.stop = 0, False
         stored = load_file(checkpoint_path()) if checkpoint_path().exists() else {}
         if stored:
             self.model.load_state_dict(part(stored, "model"))
-        elif not is_sharpened(self.model):
-            sharpen_reading(self.model, torch.Generator().manual_seed(settings.seed))
-        self.model.to(settings.device, memory_format=torch.channels_last).train()
-        self.model.unet.set_attn_processor(AttnProcessor())
+        self.model.text_encoder.requires_grad_(False)
         self.optimizer = MuonAdam(self.model.named_parameters(), matrix_names(self.model))
         if stored:
             self.optimizer.restore(part(stored, "opt"))
             self.optimizer.step_count, self.seen = int(stored["steps"]), int(stored["seen"])
-        weights = torch.from_numpy(self.map.scale) ** CHANNEL_POWER
-        self.channel_weights = (weights / weights.mean()).to(settings.device)
+        self.to_pixels = torch.from_numpy(self.map.basis * self.map.scale).to(settings.device)
 
     def _batches(self, drawing: ExitStack) -> Iterator[tuple[NDArray[np.float32], ...]]:
         """The batches from here on, drawn here or by processes of their own."""
@@ -148,15 +143,14 @@ class Polishing:
         rng = np.random.default_rng([self.settings.seed, step, 2])
         generator = torch.Generator().manual_seed(int(rng.integers(2**32)))
         noise = torch.randn(latents.shape, generator=generator)
-        noise = write_normals(noise, torch.from_numpy(normals)).to(device)
-        errors = learn_from_rollout(
-            self.model,
-            noise,
-            torch.from_numpy(latents).to(device),
-            torch.tensor(to_ids(self.words, captions), device=device),
-            sampler_steps(self.scheduler, self._times(rng)),
-            self.channel_weights,
+        lesson = Lesson(
+            noise=write_normals(noise, torch.from_numpy(normals)).to(device),
+            latents=torch.from_numpy(latents).to(device),
+            ids=torch.tensor(to_ids(self.words, captions), device=device),
+            has_words=torch.tensor([bool(caption) for caption in captions], device=device),
         )
+        steps = sampler_steps(self.scheduler, self._times(rng))
+        errors = learn_from_rollout(self.model, self.teacher, lesson, steps, self.to_pixels)
         share = rate_share(step, left, warm_steps=60, cooldown=self.settings.cooldown)
         self.optimizer.step(self.settings.learning_rate * share)
         self.seen += len(latents)
@@ -172,8 +166,7 @@ class Polishing:
 
     def _decibels(self, error: torch.Tensor) -> float:
         """PSNR of the picture at half size, but for what the latents cannot say."""
-        squares = torch.from_numpy(self.map.scale).square() * error.cpu()
-        return float(-10 * torch.log10(squares.sum() / 192 / 4))
+        return float(-10 * torch.log10(error / 4))
 
     def _log(self, errors: list[tuple[float, ...]]) -> None:
         first, last = (round(float(value), 3) for value in np.mean(errors, axis=0))
@@ -193,10 +186,29 @@ class Polishing:
         )
 
 
-def load_polished() -> Denoiser:
-    """The weights of the last checkpoint."""
-    model = denoiser.build(is_fresh=False)
-    model.load_state_dict(part(load_file(checkpoint_path()), "model"))
+def _sharpened() -> Denoiser:
+    """The denoiser before it was polished, its reading sharpened."""
+    model = denoiser.load_ema()
+    if not is_sharpened(model):
+        sharpen_reading(model, torch.Generator().manual_seed(SHARPENING_SEED))
+    return model
+
+
+def _to_be_trained(device: str) -> Denoiser:
+    model = _sharpened().to(device, memory_format=torch.channels_last)
+    # Torch's fused attention is slow backwards on a CPU.
+    model.unet.set_attn_processor(AttnProcessor())
+    model.text_encoder.set_attn_implementation("eager")
+    return model
+
+
+def load_networks() -> Denoiser:
+    """The last checkpoint's weights, polished where they were, or untrained networks."""
+    if not denoiser.checkpoint_path().exists():
+        return denoiser.build().eval()
+    model = _sharpened()
+    if checkpoint_path().exists():
+        model.load_state_dict(part(load_file(checkpoint_path()), "model"))
     return model.eval()
 
 

@@ -10,14 +10,18 @@ no-regret online learning", arXiv:1011.0686 (learning on the states that one's o
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from diffusers import DDIMScheduler
 
-from training.networks import Denoiser
-
 MAX_WEIGHT = 4.0
+ROUNDING = 0.05
+"""Errors of pixels in -1..1 below this count by their square, larger ones as they are."""
+
+Velocity = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
+"""What a denoiser makes of states `(N, 24, 16, 16)`, times `(N,)` and token ids `(N, 40)`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +33,15 @@ class SamplerStep:
     noise: float
     next_signal: float
     next_noise: float
+
+    def clean(self, state: torch.Tensor, velocity: torch.Tensor) -> torch.Tensor:
+        """The picture's latents as a velocity tells them of a state, shape `(N, 24, 16, 16)`."""
+        return self.signal * state - self.noise * velocity
+
+    def next_state(self, state: torch.Tensor, velocity: torch.Tensor) -> torch.Tensor:
+        """Where the next step starts, shape `(N, 24, 16, 16)`."""
+        noise_left = self.noise * state + self.signal * velocity
+        return self.next_signal * self.clean(state, velocity) + self.next_noise * noise_left
 
 
 def sampler_steps(scheduler: DDIMScheduler, times: list[int]) -> list[SamplerStep]:
@@ -46,39 +59,70 @@ def sampler_steps(scheduler: DDIMScheduler, times: list[int]) -> list[SamplerSte
     ]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Lesson:
+    """A batch: what the denoiser starts from, and what it shall make of it."""
+
+    noise: torch.Tensor
+    """Shape `(N, 24, 16, 16)`."""
+    latents: torch.Tensor
+    """The true pictures, shape `(N, 24, 16, 16)`."""
+    ids: torch.Tensor
+    """Shape `(N, 40)`."""
+    has_words: torch.Tensor
+    """Shape `(N,)`, bool."""
+
+
 def learn_from_rollout(
-    model: Denoiser,
-    noise: torch.Tensor,
-    latents: torch.Tensor,
-    ids: torch.Tensor,
+    model: Velocity,
+    teacher: Velocity,
+    lesson: Lesson,
     steps: list[SamplerStep],
-    channel_weights: torch.Tensor,
+    to_pixels: torch.Tensor,
 ) -> torch.Tensor:
     """Sample along the steps and add the gradients of each.
 
     Args:
         model: its gradients are added to.
-        noise: the start, shape `(N, 24, 16, 16)`.
-        latents: the true pictures, shape `(N, 24, 16, 16)`.
-        ids: shape `(N, 40)`.
+        teacher: the model as it was. An empty caption asks for what this makes of it: it says
+            nothing of a picture, and guidance goes away from it, so it has to stay.
+        lesson: the batch.
         steps: the sampler's.
-        channel_weights: how much an error in each latent channel matters, shape `(24,)`.
+        to_pixels: takes latents to pixels of the picture at half size, shape `(192, 24)`.
 
     Returns:
-        The squared error of the clean latents after each step, shape `(steps, 24)`.
+        The squared error of the pixels after each step, of the captions with words, shape
+        `(steps,)`.
     """
-    state, errors = noise, []
+    state, errors = lesson.noise, []
     for step in steps:
-        times = torch.full((len(state),), step.time, device=state.device)
-        with torch.autocast(state.device.type, torch.bfloat16):
-            velocity = model(state.contiguous(memory_format=torch.channels_last), times, ids)
-        velocity = velocity.float()
-        clean = step.signal * state - step.noise * velocity
-        error = (clean - latents).square().mean((0, 2, 3))  # (24,)
+        velocity = _velocity(model, state, step, lesson.ids)
+        clean = step.clean(state, velocity)
+        wanted = _wanted(teacher, state, step, lesson)
+        error = (clean - wanted).permute(0, 2, 3, 1) @ to_pixels.T  # (N, 16, 16, 192)
         weight = min(MAX_WEIGHT, step.noise**-2) / len(steps)
-        (weight * (error * channel_weights).mean()).backward()
-        with torch.no_grad():
-            noise_left = step.noise * state + step.signal * velocity
-            state = step.next_signal * clean + step.next_noise * noise_left
-        errors.append(error.detach())
+        (weight * (error.square() + ROUNDING**2).sqrt().mean()).backward()
+        state = step.next_state(state, velocity.detach())
+        errors.append(error.detach()[lesson.has_words].square().mean())
     return torch.stack(errors)
+
+
+@torch.no_grad()
+def _wanted(
+    teacher: Velocity, state: torch.Tensor, step: SamplerStep, lesson: Lesson
+) -> torch.Tensor:
+    empty = ~lesson.has_words
+    if not empty.any():
+        return lesson.latents
+    velocity = _velocity(teacher, state[empty], step, lesson.ids[empty])
+    wanted = lesson.latents.clone()
+    wanted[empty] = step.clean(state[empty], velocity)
+    return wanted
+
+
+def _velocity(
+    model: Velocity, state: torch.Tensor, step: SamplerStep, ids: torch.Tensor
+) -> torch.Tensor:
+    times = torch.full((len(state),), step.time, device=state.device)
+    with torch.autocast(state.device.type, torch.bfloat16):
+        return model(state.contiguous(memory_format=torch.channels_last), times, ids).float()
