@@ -7,22 +7,15 @@
     const button = byId(id);
     if (button && !button.disabled) button.click();
   };
+  /** Mark what is in the card, or not. */
+  SeedGrid.favourite = () => document.querySelector("#sg-picked .sg-star")?.click();
   const actions = {
     r: () => press("sg-refine"),
     b: () => press("sg-back"),
     z: () => press("sg-zoom"),
-    f: () => favourite(),
+    f: SeedGrid.favourite,
     "?": () => help(),
   };
-
-  /** Mark what is ringed, also when the card does not show it yet: a hand is quicker than a server. */
-  SeedGrid.favourite = favourite;
-  function favourite(triesLeft = 400) {
-    const ringed = document.querySelector("#sg-stage [aria-selected='true']")?.dataset.pictureId;
-    const isShown = !ringed || SeedGrid.pickedNow()?.id === ringed;
-    if (isShown) document.querySelector("#sg-picked .sg-star")?.click();
-    else if (triesLeft) setTimeout(() => favourite(triesLeft - 1), 50);
-  }
 
   /** Every key and what it does. */
   function help() {

@@ -4,6 +4,7 @@ SeedGrid.picked = ({ element, props, watch, favourite, note }) => {
   const { make, text, icon, image, words, thumbUrl } = SeedGrid;
   const isTouched = matchMedia("(pointer: coarse)").matches;
   let now = null;
+  let wish = null; // a mark that waits for Python's card: else that would come after, without the mark
   let room = 0; // of the last whole card: the next one begins as tall, and nothing below it jumps
 
   function show(value) {
@@ -23,6 +24,9 @@ SeedGrid.picked = ({ element, props, watch, favourite, note }) => {
     element.dataset.pictureId = value.id ?? "";
     SeedGrid.refresh();
     document.dispatchEvent(new CustomEvent("sg-card", { detail: value.id }));
+    if (!wish || (now?.isEarly && now.id === wish.id)) return;
+    favourite(wish);
+    wish = null;
   }
 
   function empty() {
@@ -63,9 +67,8 @@ SeedGrid.picked = ({ element, props, watch, favourite, note }) => {
     );
   }
 
-  /** Mark a picture, or not, once Python's card is here: else that would come after, without the mark. */
-  function mark(id, isLoved, triesLeft = 400) {
-    if (now?.isEarly && now.id === id && triesLeft) setTimeout(() => mark(id, isLoved, triesLeft - 1), 50);
+  function mark(id, isLoved) {
+    if (now.isEarly) wish = { id, favourite: isLoved };
     else favourite({ id, favourite: isLoved });
   }
 

@@ -23,7 +23,7 @@ SeedGrid.stream = (() => {
     try {
       const headers = { "Content-Type": "application/json" };
       const answer = await fetch("seedgrid/follow", { method: "POST", headers, signal, body: JSON.stringify(state) });
-      if (!answer.ok) return answer.status < 429; // asked too often, or in trouble: asked again
+      if (!answer.ok) return answer.status < 429; // from there on (too often, in trouble) it is asked again
       const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
       let rest = "";
       for (;;) {

@@ -30,7 +30,7 @@ SeedGrid.tags = (choose) => {
     if (shown.length < known.length) node.append(more);
     node.append(list);
     node.hidden = known.length === 0;
-    node.children[Math.min(hadFocus, node.children.length - 2)]?.focus();
+    node.children[Math.min(hadFocus, node.children.length - 2)]?.focus(); // the last one is the datalist
   }
 
   return {

@@ -33,6 +33,7 @@ from pictures import FAMILIES  # noqa: E402 (needs the path above)
 
 from seedgrid.core.errors import SeedGridError  # noqa: E402 (same)
 from seedgrid.diffusion.foreign_errors import REFUSALS  # noqa: E402
+from seedgrid.models.families import FAMILIES as PIPELINES  # noqa: E402
 from seedgrid.models.schedulers import min_steps  # noqa: E402
 from tests.covering import covering, pairs_of  # noqa: E402
 
@@ -93,7 +94,8 @@ def _product(cards: dict[str, Any]) -> Iterator[Case]:
         prompts = PROMPTS if card.has_prompt else ("empty",)
         sizes = ("square",) if card.fixed_size else SIZES
         # None of the small models asks PNDM to leave its first four steps out.
-        fewest = {name: min_steps(name, {}) for name in card.schedulers}
+        pipeline = PIPELINES[card.family]
+        fewest = {name: min_steps(name, {}, pipeline) for name in card.schedulers}
         for scheduler, size, prompt in itertools.product(card.schedulers, sizes, prompts):
             for dtype, width, threads, guidance, steps in itertools.product(*axes):
                 if not card.has_prompt and not guidance:

@@ -13,6 +13,7 @@ def report_for(recipe: Recipe, *, tested: int) -> ProbeReport:
     )
     return ProbeReport(
         model=recipe.model.id,
+        weights_sha256=recipe.model.weights_sha256,
         dtype=recipe.dtype,
         size="64x64",
         scheduler=recipe.scheduler,

@@ -165,7 +165,7 @@ def test_what_was_computed_alone_had_no_neighbours(studio: Studio, entry: Entry)
     recipe = entry.recipe.replace(lock_width=1)
     keep_report(recipe, entry.passport, report_for(recipe, tested=1))
     assert LockBadge(studio).of(replace(entry, recipe=recipe))["key"] == "lock_repeats"
-    assert newest_report(recipe.model.id) is None
+    assert newest_report(recipe.model.weights_sha256) is None
     keep_report(recipe, entry.passport, report_for(recipe, tested=0))
     assert _lock_of(replace(entry, recipe=recipe)) == "does not repeat here"
 

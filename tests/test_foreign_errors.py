@@ -6,6 +6,7 @@ import json
 import logging
 import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Recipe
 from seedgrid.diffusion import pipeline_cache, pipeline_call
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
+from seedgrid.models import registry
 
 
 @pytest.fixture(scope="module")
@@ -26,6 +28,16 @@ def backend() -> DiffusersBackend:
 @pytest.fixture
 def recipes(backend: DiffusersBackend, model_folder: Callable[[str], Path]) -> tuple[Recipe, ...]:
     return recipes_for(backend, model_folder("sd"))
+
+
+def test_what_cannot_be_imported_is_no_damage_of_the_model(
+    model_folder: Callable[[str], Path],
+) -> None:
+    """As where Python leaves docstrings out, of which transformers makes others at its import."""
+    family = registry.find(str(model_folder("sd"))).files.family
+    with pytest.raises(RunError, match="requirements") as caught:
+        pipeline_cache._pipeline_class(replace(family, pipeline="ThereIsNoSuchPipeline"))
+    assert caught.value.code == "library_import"
 
 
 class BuggyWatch(SilentWatch):

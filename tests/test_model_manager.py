@@ -12,10 +12,13 @@ from types import SimpleNamespace
 
 import pytest
 from hub import COMMIT, Hub
+from pictures import make_picture
+from reports import report_for
 
 from seedgrid.core.errors import ModelError
 from seedgrid.core.recipe import DType, ModelRef
 from seedgrid.diffusion.deferred import DeferredBackend
+from seedgrid.diffusion.probe_results import ProbeReport, keep_report
 from seedgrid.models import own, registry
 from seedgrid.models.catalogue import first_models
 from seedgrid.models.families import FAMILIES
@@ -60,6 +63,26 @@ def test_a_fetched_model_is_described_and_deleted_with_its_size(manager: ModelMa
     assert manager.delete(FOXES) == done.total
     assert FOXES not in ids(manager)
     assert refused(registry.find, FOXES) == "model_not_downloaded"
+
+
+def test_tested_here_is_said_of_the_weights_that_were_tested(manager: ModelManager) -> None:
+    """Other weights under the same name have not been; nor have those that nobody has read yet."""
+
+    def lock() -> ProbeReport | None:
+        return next(each.lock for each in manager.items() if each.item.id == FOXES)
+
+    manager.download(FOXES)
+    manager.wait(FOXES)
+    picture = make_picture(model=registry.find(FOXES).card.ref)
+    report = report_for(picture.recipe, tested=picture.recipe.lock_width)
+    keep_report(picture.recipe, picture.passport, report)
+    assert lock() is not None
+    weights = next((registry.find(FOXES).path / "unet").glob("*.safetensors"))
+    data = bytearray(weights.read_bytes())
+    data[-1] ^= 1
+    weights.unlink()  # The hub's cache links to what others may share.
+    weights.write_bytes(data)
+    assert lock() is None
 
 
 def test_a_download_is_stopped_gone_on_with_and_given_up(hub: Hub, manager: ModelManager) -> None:

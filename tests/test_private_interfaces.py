@@ -6,9 +6,11 @@ A failure here names the library and its version. The product itself then takes 
 from __future__ import annotations
 
 import asyncio
+import atexit
 import inspect
 import logging
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +22,7 @@ import pytest
 import torch
 from pictures import make_recipe
 
+from seedgrid.core import interrupts
 from seedgrid.core.errors import RunError
 from seedgrid.diffusion.accel import linears
 from seedgrid.diffusion.arithmetic import arithmetic_of
@@ -148,3 +151,24 @@ def test_a_schedulers_configuration_is_its_public_one() -> None:
     values = list(vars(scheduler).values())
     where = f"diffusers {diffusers.__version__}: SchedulerMixin.config"
     assert any(value is scheduler.config for value in values), where
+
+
+def test_a_program_ends_after_what_was_registered_for_its_end(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """`atexit._run_exitfuncs`."""
+    code = (
+        "import atexit; from seedgrid.core.interrupts import leave;"
+        " atexit.register(print, 'registered'); leave(3)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 3
+    assert capfd.readouterr() == ("registered\n", ""), f"Python {sys.version}: atexit"
+
+
+def test_without_it_a_program_ends_pythons_way(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.delattr(atexit, "_run_exitfuncs")
+    with pytest.raises(SystemExit, match="3"):
+        interrupts.leave(3)
+    assert sys.version in caplog.text

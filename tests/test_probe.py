@@ -16,6 +16,7 @@ from leaks_again import LEAKS_AGAIN
 from leaks_between import MORE_LEAKS
 from leaks_hidden import HIDDEN_LEAKS
 from leaks_of_some import LEAKS_OF_SOME
+from leaks_of_weights import LEAKS_OF_WEIGHTS
 from leaks_strange import STRANGE_LEAKS
 from painting import PLACEMENT, SilentWatch, one_thread, paint, recipes_for
 from pictures import FAMILIES
@@ -24,9 +25,11 @@ from sweeping import first_of_each_place, rest_swept
 from seedgrid.core.errors import RunCancelled, RunError
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request
+from seedgrid.core.weights import read_weights
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.diffusion.poison import KINDS, Batch
+from seedgrid.diffusion.probe import _reversed
 from seedgrid.diffusion.probe_results import ProbeReport, lock_notice, recall_report
 from seedgrid.studio import Studio
 
@@ -148,6 +151,26 @@ def test_a_leak_that_waits_for_a_neighbour_of_another_kind_is_found(
     recipes = recipes_for(backend, model_folder("sd"), num_inference_steps=2, lock_width=2)[:2]
     LEAKS_OF_SOME[name](backend.load(recipes[0], PLACEMENT), monkeypatch)
     assert not after_a_grid(backend, recipes).holds
+
+
+@pytest.mark.usefixtures("forgetful")
+@pytest.mark.parametrize("name", rest_swept(LEAKS_OF_WEIGHTS, ["above 3", "among the weighed"]))
+def test_a_leak_of_a_neighbours_weights_is_found(
+    backend: DiffusersBackend,
+    model_folder: Callable[[str], Path],
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+) -> None:
+    """Words that weigh nothing here were tested beside 1.2 only, and weighed ones beside none."""
+    settings = {"num_inference_steps": 2, "lock_width": 2, "weights": True}
+    recipes = recipes_for(backend, model_folder("sd"), **settings)[:2]
+    LEAKS_OF_WEIGHTS[name](backend.load(recipes[0], PLACEMENT), monkeypatch)
+    assert not after_a_grid(backend, recipes).holds
+
+
+def test_the_words_turned_round_weigh_nothing_that_is_refused() -> None:
+    """Read backwards, these would count 99 times."""
+    assert read_weights(_reversed(")99:fox (sleeping")) == (("gnipeels  xof:99)", 1.0),)
 
 
 @pytest.mark.usefixtures("forgetful")

@@ -119,7 +119,7 @@ def _marks(entry: Entry) -> dict[str, Any]:
 
 
 def _plain(findings: dict[str, Any]) -> dict[str, Any]:
-    """Turn paths into text, at any place of a report."""
+    """Turn the lists of paths in a report into texts."""
     return {
         name: [str(item) for item in value] if isinstance(value, tuple) else value
         for name, value in findings.items()

@@ -8,16 +8,22 @@ A program calls `end_at_once` before it imports anything, wraps what it does, an
 """
 
 import atexit
+import logging
 import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Final, NoReturn
 
+logger = logging.getLogger(__name__)
+
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+_IMPORT_S: Final = 60.0
+_LOOK_S: Final = 0.02
 
 
 class Interrupts:
@@ -91,10 +97,26 @@ def leave(code: int) -> NoReturn:
     Unlike `sys.exit` it takes nothing apart under a thread that is left behind in the middle of a
     step, which would end it with an error of its own.
     """
-    atexit._run_exitfuncs()
+    run_all = getattr(atexit, "_run_exitfuncs", None)  # Private; nothing public does it.
+    if run_all is None:
+        logger.warning("Python %s has no atexit._run_exitfuncs", sys.version)
+        sys.exit(code)
+    atexit.unregister(wait_for_imports)
+    run_all()
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
+
+
+def wait_for_imports() -> None:
+    """Wait until no thread is in the middle of an import, a minute at most; for `atexit`.
+
+    Python's own end stops daemon threads wherever they are. One that it stops in an import never
+    gives the module's lock back, and what is taken apart then may wait for that for ever.
+    """
+    end_s = time.monotonic() + _IMPORT_S
+    while any(map(_is_importing, sys._current_frames().values())) and time.monotonic() < end_s:
+        time.sleep(_LOOK_S)
 
 
 def _is_importing(frame: FrameType | None) -> bool:

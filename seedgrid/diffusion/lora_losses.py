@@ -7,14 +7,15 @@ where they came from, and what comes out is looked for in the loaded parts. Know
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import torch
 from safetensors.torch import load_file
+
+_BITS: Final = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 class _Traced(torch.Tensor):
@@ -82,11 +83,14 @@ def _loaded(pipeline: Any, adapter: str) -> Iterator[torch.Tensor]:
                     yield parameter.detach()
 
 
-def _digest(tensor: torch.Tensor) -> bytes:
-    """Digest the numbers of a tensor; diffusers fills up with zeros and changes shapes."""
-    plain = tensor.as_subclass(torch.Tensor).flatten()
-    numbers = plain[plain != 0].contiguous().cpu()
-    return hashlib.sha256(numbers.view(torch.uint8).numpy().tobytes()).digest()
+def _digest(tensor: torch.Tensor) -> tuple[int, int]:
+    """Digest the numbers of a tensor; diffusers fills up with zeros and changes shapes.
+
+    How many there are and the sum of their bits: a third of the time of a real digest.
+    """
+    plain = tensor.as_subclass(torch.Tensor).contiguous()
+    bits = plain.view(_BITS[plain.element_size()])
+    return int(bits.count_nonzero()), int(bits.sum(dtype=torch.int64))
 
 
 def _is_weight(name: str, tensor: torch.Tensor) -> bool:

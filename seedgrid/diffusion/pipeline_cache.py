@@ -18,7 +18,7 @@ from typing import Any, Final
 import torch
 
 from seedgrid.core.checks import check_steps_run
-from seedgrid.core.errors import InputError, ModelError
+from seedgrid.core.errors import InputError, ModelError, RunError
 from seedgrid.core.recipe import Recipe
 from seedgrid.diffusion.backend import LoadWatch, Placement
 from seedgrid.diffusion.devices import empty_cache, pick_device, place, torch_dtype
@@ -28,6 +28,7 @@ from seedgrid.diffusion.lora_layers import add_loras
 from seedgrid.diffusion.previews import Preview, make_preview
 from seedgrid.models import registry
 from seedgrid.models.digests import file_digest, states
+from seedgrid.models.families import Family
 from seedgrid.models.files import ModelFiles
 from seedgrid.models.loras import recorded_lora
 from seedgrid.models.schedulers import TABLE, min_steps
@@ -158,6 +159,7 @@ def _load(recipe: Recipe, placement: Placement, watch: LoadWatch | None) -> Load
     loras = tuple(recorded_lora(lora) for lora in recipe.loras)
     before = _states(files, loras)
     dtype = torch_dtype(recipe.dtype)
+    pipeline_class = _pipeline_class(files.family)
     with (
         foreign_errors(
             lambda _, reason: ModelError("model_damaged", value=recipe.model.id, file=reason)
@@ -165,7 +167,7 @@ def _load(recipe: Recipe, placement: Placement, watch: LoadWatch | None) -> Load
         quiet_diffusers(),
         reported_loading(files.num_parameters, dtype, watch),
     ):
-        pipeline = _read_pipeline(files, dtype)
+        pipeline = _read_pipeline(pipeline_class, files, dtype)
     with quiet_diffusers():  # It tells of each part for which a LoRA has no layers.
         add_loras(pipeline, recipe, loras)
     _check_weights(files, loras, recipe)  # Somebody may have written into them meanwhile.
@@ -199,10 +201,18 @@ def _check_weights(files: ModelFiles, loras: Sequence[Path], recipe: Recipe) -> 
             raise ModelError("lora_changed", value=lora.id)
 
 
-def _read_pipeline(files: ModelFiles, dtype: torch.dtype) -> Any:
-    import diffusers
+def _pipeline_class(family: Family) -> Any:
+    """Import a family's class and all that it needs: what fails there is no fault of a model's."""
+    with foreign_errors(
+        # diffusers says the innermost reason last.
+        lambda error, _: RunError("library_import", value=str(error).strip().split("\n")[-1][:300])
+    ):
+        import diffusers
 
-    pipeline_class = getattr(diffusers, files.family.pipeline)
+        return getattr(diffusers, family.pipeline)
+
+
+def _read_pipeline(pipeline_class: Any, files: ModelFiles, dtype: torch.dtype) -> Any:
     absent = dict.fromkeys(files.absent)
     if files.checkpoint is not None:
         return pipeline_class.from_single_file(

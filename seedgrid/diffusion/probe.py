@@ -34,8 +34,10 @@ from seedgrid.diffusion.watched_parts import Watching
 from seedgrid.diffusion.witness import Witness
 from seedgrid.models.families import Family
 
-_LONG_PROMPT: Final = " ".join(["(misty:1.2) mountains above a quiet lake at dawn, painted"] * 34)
-"""Its brackets weigh a word where words are weighed."""
+_LONG_PROMPT: Final = " ".join(
+    ["(misty:4) mountains above a (quiet:-4) lake at dawn, painted"] * 34
+)
+"""Where words are weighed, its brackets weigh one as much as can be, and one as little."""
 
 
 class Compute(Protocol):
@@ -93,6 +95,7 @@ def run_probe(
             break
     return ProbeReport(
         model=recipe.model.id,
+        weights_sha256=recipe.model.weights_sha256,
         dtype=recipe.dtype,
         size=f"{recipe.width}x{recipe.height}",
         scheduler=recipe.scheduler,
@@ -145,7 +148,7 @@ def _is_tight(
 
 
 def _compare_words(recipe: Recipe, compute: Compute, watch: Watch, found: Findings) -> None:
-    """Read long words beside short ones and none, and beside long ones: up to the denoiser.
+    """Read long words beside short ones and none, and beside a weighed one: up to the denoiser.
 
     The other way round, the recipe's own words are read beside long ones in the poisoned call.
     """
@@ -154,12 +157,13 @@ def _compare_words(recipe: Recipe, compute: Compute, watch: Watch, found: Findin
         return
     batch = Batch(width=width, own=0)
     own = _neighbour(recipe, 0, _LONG_PROMPT, _LONG_PROMPT)
+    weighed = _neighbour(recipe, 1, "(fox:3)", "(dull:3)")
     short = [_neighbour(recipe, place, ("fox", "")[place % 2], "dull") for place in range(1, width)]
     read = []
-    for others in (short, [own] * (width - 1)):
+    for cells in ([own, *short], [weighed] + [own] * (width - 1)):
         beginning = Beginning(batch, watch)
         with suppress(BeginningSeen):
-            compute([own, *others], beginning)
+            compute(cells, beginning)
         read.append(beginning.entered)
     beside, alike = read
     found.note("words", batch, [batch.own_rows(rows) for rows in beside], alike)
@@ -176,10 +180,10 @@ def _company(recipe: Recipe, family: Family) -> list[Recipe]:
     Every other one has words, and has negative ones and a mix of noises just where the recipe has
     none: cells of one batch may differ in all of them.
     """
-    words = (_LONG_PROMPT, "fox", recipe.prompt[::-1])
+    words = (_LONG_PROMPT, "fox", _reversed(recipe.prompt))
     negatives = (_LONG_PROMPT, "dull", "blurry")
     mix = () if recipe.noise_mix else (NoiseShare(seed=1, weight=0.5),)
-    lacking = {"noise_mix": mix, "negative_prompt": "" if recipe.negative_prompt else "dull"}
+    lacking = {"noise_mix": mix, "negative_prompt": "" if recipe.negative_prompt else "(dull:4)"}
     if family.zeroes_empty_negative:
         del lacking["negative_prompt"]
     found = []
@@ -193,7 +197,12 @@ def _company(recipe: Recipe, family: Family) -> list[Recipe]:
 
 def _stranger(recipe: Recipe) -> Recipe:
     """Return who sits in the own slot while the own picture is in all others."""
-    return _neighbour(recipe, recipe.lock_width, recipe.prompt[::-1], "grey")
+    return _neighbour(recipe, recipe.lock_width, _reversed(recipe.prompt), "grey")
+
+
+def _reversed(words: str) -> str:
+    """Return other words of that length; none of them weighs what no word may."""
+    return words[::-1].replace("(", " ")
 
 
 def _neighbour(recipe: Recipe, further: int, words: str, negative: str) -> Recipe:

@@ -16,7 +16,7 @@ from seedgrid.storage.cache import recall, recall_value, recall_values, remember
 _CACHE: Final = "probes"
 _WIDTHS: Final = "widths"
 # Another way of probing must not trust what the one before it found.
-_METHOD: Final = "5"
+_METHOD: Final = "6"
 
 
 class Check(Value):
@@ -42,6 +42,7 @@ class ProbeReport(Value):
     """Whether a leak was found, and up to which width none was.
 
     Attributes:
+        weights_sha256: Of the model's files; other ones may have its name since.
         num_inference_steps: Of the recipe; all of them were run.
         asked_width: The width of the recipe.
         tested_width: The greatest width, at most `asked_width`, at which no check found a leak; 0
@@ -52,6 +53,7 @@ class ProbeReport(Value):
     """
 
     model: str
+    weights_sha256: str = ""
     dtype: str
     size: str
     scheduler: str
@@ -81,14 +83,14 @@ def recall_by_key(key: str) -> ProbeReport | None:
     return found and found.model_copy(update={"remembered": True})
 
 
-def newest_report(model: str) -> ProbeReport | None:
+def newest_report(weights_sha256: str) -> ProbeReport | None:
     """Return what the last probe of a model's batches found on this machine, however placed.
 
     Args:
-        model: As recipes call it.
+        weights_sha256: Of the files that the model has now, whatever it is called.
     """
     found = recall_values(_CACHE, ProbeReport)
-    own = (each for each in found if each.model == model and each.asked_width > 1)
+    own = (each for each in found if each.weights_sha256 == weights_sha256 and each.asked_width > 1)
     return max(own, key=lambda each: each.tested_at, default=None)
 
 

@@ -11,6 +11,7 @@ from typing import Final, Self, TypeVar
 from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import RunError
 from seedgrid.core.events import Failed
+from seedgrid.core.interrupts import wait_for_imports
 from seedgrid.core.notices import Notice
 from seedgrid.core.plan import Job
 from seedgrid.core.recipe import Recipe
@@ -37,6 +38,8 @@ _LONG: Final = 10
 """An errand may take so many times as long as its pictures were estimated to."""
 
 Result = TypeVar("Result")
+
+atexit.register(wait_for_imports)  # Registered first, called last: after each engine's `close`.
 
 
 class Engine:

@@ -20,7 +20,7 @@ from PIL import Image, ImageCms
 from seedgrid.core.errors import PictureError
 from seedgrid.formats import png_chunks
 from seedgrid.formats.embedded import Blocks, read_blocks
-from seedgrid.formats.orientation import is_turned, is_turned_by_xmp
+from seedgrid.formats.orientation import is_turned, is_turned_by_xmp, says_other
 from seedgrid.formats.png_chunks import Chunk, Header
 from seedgrid.storage.unpacking import unpacked
 
@@ -42,11 +42,13 @@ _SHOWN_BY: Final = {
     b"vpAg": "shape",
     b"caNv": "shape",
     b"orNT": "rotation",
+    b"zxIf": "rotation",
+    b"exIf": "rotation",
 }
 """Small letters at the end: as they were called before they became part of the standard."""
 
 _ONCE: Final = {b"tRNS": "transparency", b"iCCP": "colours"}
-"""Of two of a kind some readers take the first, and some the last."""
+"""Of two of a kind some readers take the first, and some the last; behind the pixels, some none."""
 
 _DEEP: Final = 16
 # What says that colours are those of sRGB, as they are anyway: many programs add it when they save.
@@ -60,12 +62,14 @@ _USUAL: Final = {
     b"sBIT": (b"\x08\x08\x08", b"\x08\x08\x08\x08"),
     b"oFFs": (bytes(9), bytes(8) + b"\1"),
 }
-_ADOBE_RGB: Final = (
-    *(b"\x01\xa0\3\0\1\0\0\0\2\0", b"\xa0\1\0\3\0\0\0\1\0\2"),
-    *(b"\1\0\2\0\4\0\0\0R03", b"\0\1\0\2\0\0\0\4R03"),
+_OTHER_COLOURS: Final = re.compile(
+    rb"\x01\xa0[\x01-\x0d]\0\x01\0\0\0\x02|\xa0\x01\0[\x01-\x0d]\0\0\0\x01\0{0,3}\x02"
+    rb"|\x01\0\x02\0\x04\0\0\0R03|\0\x01\0\x02\0\0\0\x04R03"
+    rb"|\0\xa5\x05\0\x01\0\0\0|\xa5\0\0\x05\0\0\0\x01|\x73\x87\x07\0|\x87\x73\0\x07"
 )
-"""EXIF's “colour space” with a 2, “interoperability” with R03, in both byte orders."""
-_ADOBE_RGB_IN_XMP: Final = re.compile(r"[:<]ColorSpace\s{0,9}(?:=\s{0,9}[\"']|>)\s{0,9}2\b")
+"""Fields of EXIF in both byte orders: a “colour space” of 2, R03, gamma, a profile."""
+_USUAL_SPACES: Final = "1|65535"
+"""SRGB, and none that has a number."""
 
 _MAX_PROFILE_BYTES: Final = 4096
 _PLAIN_TABLES: Final = frozenset(
@@ -78,8 +82,10 @@ _OBEYED: Final = {
     "hdr-gain-map": "colours",
     "HDRGainMap": "colours",
     "ns.google.com/photos": "shape",
+    "darktable.sf.net": "colours",
+    "<!ENTITY": "colours",
 }
-"""In the names of what is kept in XMP and applied when a file is opened: edits, panoramas."""
+"""In what is kept in XMP and applied when a file is opened; and what may stand for any of it."""
 _MAX_MOVED: Final = 0.01
 """Of many colours' values, by one step; the usual profile of sRGB was seen to move 0.13 %."""
 _MODES: Final = frozenset({"RGB", "RGBA"})
@@ -118,15 +124,15 @@ def _told_by_chunks(chunks: Sequence[Chunk]) -> set[str]:
     unusual = (chunk for chunk in chunks if chunk.data not in _USUAL.get(chunk.kind, ()))
     found = {_SHOWN_BY[chunk.kind] for chunk in unusual if chunk.kind in _SHOWN_BY}
     kinds = [chunk.kind for chunk in chunks]
-    return found | {what for kind, what in _ONCE.items() if kinds.count(kind) > 1}
+    late = kinds[kinds.index(b"IDAT") :]
+    return found | {what for kind, what in _ONCE.items() if kinds.count(kind) > 1 or kind in late}
 
 
 def _told_by_blocks(blocks: Blocks) -> set[str]:
     found = {"colours"} if blocks.has_raw_colours else set()
     found |= {what for name, what in _OBEYED.items() if any(name in p for p in blocks.packets)}
-    if any(map(_ADOBE_RGB_IN_XMP.search, blocks.packets)):
-        found.add("colours")
-    if any(field in block for block in blocks.exif for field in _ADOBE_RGB):
+    has_space = any(says_other(each, "ColorSpace", _USUAL_SPACES) for each in blocks.packets)
+    if has_space or any(map(_OTHER_COLOURS.search, blocks.exif)):
         found.add("colours")
     is_turned_round = any(map(is_turned, blocks.exif)) or any(map(is_turned_by_xmp, blocks.packets))
     return found | ({"rotation"} if is_turned_round or blocks.is_damaged else set())

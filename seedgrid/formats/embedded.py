@@ -4,6 +4,7 @@ It writes a block as a text, "Raw profile type exif", with its length and hexade
 name is read in capitals or not. Knows nothing of what a block means.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
@@ -16,6 +17,8 @@ EXIF_HEAD: Final = b"Exif\0\0"
 _RAW: Final = "raw profile type "
 _XMP_KEY: Final = "XML:com.adobe.xmp"
 _COLOURS: Final = frozenset({"icc", "icm"})
+_LETTER: Final = re.compile(r"&#(?:x0{0,6}([0-9a-fA-F]{2})|0{0,6}([0-9]{2,3}));")
+_UNPARSED: Final = re.compile(r"<!\[CDATA\[|\]\]>")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +27,7 @@ class Blocks:
 
     Attributes:
         exif: TIFF blocks, without what a camera puts before them.
-        packets: Of XMP, and other blocks that may hold one.
+        packets: Of XMP, and other blocks that may hold one; their letters and digits plain.
         has_raw_colours: Whether a profile of colours is there as text.
         is_damaged: Whether the digits of one are none.
     """
@@ -49,10 +52,20 @@ def read_blocks(chunks: Iterable[Chunk]) -> Blocks:
             packets.append(block.decode(errors="replace"))
     return Blocks(
         exif=tuple(block.removeprefix(EXIF_HEAD) for block in exif),
-        packets=tuple(packets),
+        packets=tuple(map(_plain, packets)),
         has_raw_colours=any(name in _COLOURS for name, _ in raw),
         is_damaged=any(block is None for _, block in raw),
     )
+
+
+def _plain(packet: str) -> str:
+    """Write letters and digits as XML's readers see them; what marks elements stays as it is."""
+
+    def letter(found: re.Match[str]) -> str:
+        sign = chr(int(found[1], 16) if found[1] else int(found[2]))
+        return sign if sign.isalnum() else found[0]
+
+    return _LETTER.sub(letter, _UNPARSED.sub("", packet))
 
 
 def _is_raw(key: str) -> bool:

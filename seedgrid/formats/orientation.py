@@ -13,10 +13,6 @@ _MAX_FIELDS: Final = 1000
 # A packet may call the name space as it likes, and say more of a field than its value: whatever is
 # called so, and is not plainly 1, counts.
 _CLOSING: Final = re.compile(r"</[^<>]{0,200}+>")
-_NAMED: Final = re.compile(r"[:<]Orientation\b")
-_UPRIGHT: Final = re.compile(
-    r"[:<]Orientation\s{0,9}(?:=\s{0,9}[\"']\s{0,9}1\s{0,9}[\"']|>\s{0,9}1\s{0,9}<)"
-)
 
 
 def is_turned(block: bytes) -> bool:
@@ -41,5 +37,19 @@ def is_turned(block: bytes) -> bool:
 
 def is_turned_by_xmp(packet: str) -> bool:
     """Tell whether a packet of XMP asks for another orientation."""
+    return says_other(packet, "Orientation", "1")
+
+
+def says_other(packet: str, name: str, usual: str) -> bool:
+    """Tell whether a packet of XMP has a field whose value is not plainly a usual one.
+
+    Args:
+        packet: With plain letters: `embedded.py`.
+        name: Of the field, without its name space.
+        usual: A pattern.
+    """
+    named = rf"[:<]{name}\b"
+    value = rf"\s{{0,9}}(?:{usual})\s{{0,9}}"
+    plain = rf"{named}\s{{0,9}}(?:=\s{{0,9}}[\"']{value}[\"']|>{value}<)"
     opened = _CLOSING.sub("<", packet)
-    return len(_NAMED.findall(opened)) > len(_UPRIGHT.findall(opened))
+    return len(re.findall(named, opened)) > len(re.findall(plain, opened))

@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
+from urllib.parse import unquote
 
 from seedgrid.core.errors import PictureError
 from seedgrid.core.recipe import Recipe
@@ -21,21 +22,33 @@ from seedgrid.formats.parameters import PARAMETERS_KEY, parameters_text, without
 from seedgrid.formats.png import CHUNK_KEY
 from seedgrid.formats.png_chunks import Chunk
 
-_NAMED: Final = r"[\\\"']{0,4}\s{0,99}[:=>|]"
+_NAMED: Final = r"[\\\"']{0,4}\s{0,99}[:=>|\u2236\u2192]"
 """Between a name and what it is: `seed: 9`, `"seed": [9]`, `<Seed>9`, `--seed 9`."""
 _SEED: Final = re.compile(rf"(?:seed{_NAMED}|--seed\s)\W{{0,99}}?(\d{{1,20}})", re.IGNORECASE)
 _STEPS: Final = re.compile(rf"(?:steps{_NAMED}|--steps\s)\W{{0,99}}?(\d{{1,20}})", re.IGNORECASE)
 _WORDS: Final = re.compile(rf"prompt{_NAMED}", re.IGNORECASE)
-_ESCAPED: Final = re.compile(r"\\u00([2-7][0-9a-fA-F])")
-_INVISIBLE: Final = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
+_ESCAPED: Final = re.compile(r"\\(?:u00|x|u\{)([2-7][0-9a-fA-F])\}?")
+_INVISIBLE: Final = re.compile(
+    "[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
+    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff]"
+)
+_AROUND: Final = re.compile(
+    r"</?rdf:[^<>]{0,99}>|\sxml:lang\s{0,9}=\s{0,9}[\"'][^\"'<>]{0,35}[\"']", re.IGNORECASE
+)
+_VALUE: Final = re.compile(
+    r"[\s,]{0,9}[\"']?(?:\brdf:|\b)val(?:ue)?[\"']?\s{0,9}[:=]", re.IGNORECASE
+)
 _SPELLINGS: Final[tuple[Callable[[str], str], ...]] = (
     str,
     html.unescape,
     lambda text: _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text),
     lambda text: unicodedata.normalize("NFKC", text),
     lambda text: _INVISIBLE.sub("", text),
+    lambda text: html.unescape(unquote(text)),
+    lambda text: _VALUE.sub(":", _AROUND.sub("", text)),
 )
-"""As it is, and as HTML, JSON and Unicode may have letters otherwise, or what nobody sees."""
+"""As it is, and as HTML, JSON, Unicode and addresses may have letters otherwise;
+without what nobody sees, and without what may stand between a name and its value."""
 
 
 def told_otherwise(data: bytes, recipe: Recipe) -> bool:
@@ -54,7 +67,9 @@ def told_otherwise(data: bytes, recipe: Recipe) -> bool:
     if any(names_settings(dict(pairs)) or names_settings(dict(pairs[::-1])) for pairs in others):
         return True
     own = _own_words(recipe, ours)
-    return any(_names_others(_without(text, own), recipe) for text in _beside(chunks))
+    plain = [_without(text, own) for text in _beside(chunks)]
+    together = "\n".join(plain)  # The seed may stand in one, and the steps in another.
+    return _has_others(together, recipe) or any(_names_others(text, recipe) for text in plain)
 
 
 def _own_words(recipe: Recipe, ours: str) -> tuple[str, ...]:
@@ -66,6 +81,10 @@ def _own_words(recipe: Recipe, ours: str) -> tuple[str, ...]:
 def _beside(chunks: Sequence[Chunk]) -> Iterator[str]:
     """Give all texts but the record, with their names, and in whatever block they are."""
     blocks = read_blocks(chunks)
+    for chunk in chunks:
+        if chunk.kind == b"iTXt":  # Its language, and its name in that language.
+            head = chunk.data.partition(b"\0")[2][2:].split(b"\0", 2)[:2]
+            yield b" ".join(head).decode(errors="replace")
     yield from (f"{key}\n{text}" for key, text in png_chunks.all_texts(chunks) if key != CHUNK_KEY)
     yield from (packet.replace("\0", "") for packet in blocks.packets)
     for block in blocks.exif:
@@ -99,8 +118,13 @@ def _names_others(text: str, recipe: Recipe) -> bool:
     seeds, steps = _numbers(text)
     if not seeds or not steps:
         return False
-    are_own = seeds == {str(recipe.seed)} and steps == {str(recipe.num_inference_steps)}
-    return not are_own or _WORDS.search(text) is not None or _is_list(text)
+    return _has_others(text, recipe) or _WORDS.search(text) is not None or _is_list(text)
+
+
+def _has_others(text: str, recipe: Recipe) -> bool:
+    seeds, steps = _numbers(text)
+    own = {str(recipe.seed)}, {str(recipe.num_inference_steps)}
+    return bool(seeds and steps) and (seeds, steps) != own
 
 
 def _numbers(text: str) -> tuple[set[str], set[str]]:

@@ -173,7 +173,7 @@ def _managed(item: Item) -> ManagedModel:
     return ManagedModel(
         item=item,
         fits=fits(item.needs_bytes) if item.needs_bytes else None,
-        lock=newest_report(item.id),
+        lock=newest_report(item.weights_sha256) if item.weights_sha256 else None,
     )
 
 
