@@ -6,6 +6,8 @@ A slice: `python -m tests.forgeries` asks the command line about hundreds.
 from __future__ import annotations
 
 import json
+import struct
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from pictures import make_picture
 from seedgrid.core.recipe import read_recipe
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.formats import png
+from seedgrid.formats.told import unchecked
 from seedgrid.verify import Verdict, read_claim, read_claims, verify
 from tests.forgeries import besides, hidden, places, spelled
 from tests.forgeries.cases import cases
@@ -129,6 +132,7 @@ def test_it_is_said_where(
         ("told_otherwise", lambda it: it.data_with_words(prompt="a ship")),
         ("typed_unverified", lambda it: it.with_recipe(typed_prompt="the king himself")),
         ("same_passport", lambda it: it.with_pixels(it.pixels ^ 1)),
+        ("others_unverified", lambda it: it.data + b"seed: 9, steps: 4"),
     ],
 )
 def test_the_reason_is_said(
@@ -141,6 +145,27 @@ def test_the_reason_is_said(
     """What does not fit in the file is named, and so is what no verdict can tell."""
     (verdict,) = verdicts_of(backend, [forge(originals[0])], tmp_path)
     assert code in {reason.code for reason in verdict.reasons}
+
+
+def test_whatever_a_file_holds_beside_is_named() -> None:
+    """No list of lies is complete: what SeedGrid does not write itself is never vouched for."""
+    data = png.encode(make_picture(prompt="a café, 猫"), seal="5e" * 32)
+    assert unchecked(data) == ()
+    end = data[-12:]
+    for kind, content in (
+        (b"tEXt", b"Comment\0it took me nine hours"),
+        (b"iTXt", b"seedgrid\0\0\0en\0\xe2\x80\x8bother\0{}"),
+        (b"tEXt", b"seedgrid-seal\0seed 9, steps 4"),
+        (b"zTXt", b"any\x07\0\0"),
+        (b"eXIf", b"MM\0*"),
+        (b"prVt", b"mine"),
+    ):
+        chunk = struct.pack(">I", len(content)) + kind + content
+        forged = data[:-12] + chunk + struct.pack(">I", zlib.crc32(kind + content)) + end
+        (name,) = unchecked(forged)
+        assert name.startswith(kind.decode())
+        assert name.isprintable()
+    assert unchecked(data + b"more") == ("data behind the end",)
 
 
 def test_an_empty_passport_excuses_nothing_and_blames_nobody(

@@ -22,7 +22,7 @@ MAX_TEXT_BYTES: Final = 4 * 1024 * 1024
 MAX_ALL_TEXT_BYTES: Final = 16 * 1024 * 1024
 
 _CRITICAL_KINDS: Final = frozenset({b"IHDR", b"PLTE", b"IDAT", b"IEND"})
-_TEXT_KINDS: Final = frozenset({b"tEXt", b"zTXt", b"iTXt"})
+TEXT_KINDS: Final = frozenset({b"tEXt", b"zTXt", b"iTXt"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +97,7 @@ def all_texts(chunks: Iterable[Chunk]) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     total = 0
     for chunk in chunks:
-        if chunk.kind not in _TEXT_KINDS:
+        if chunk.kind not in TEXT_KINDS:
             continue
         key, value = _text(chunk)
         total += len(value)
@@ -110,7 +110,7 @@ def all_texts(chunks: Iterable[Chunk]) -> list[tuple[str, str]]:
 def count_texts(chunks: Iterable[Chunk], key: str) -> int:
     """Return how many text chunks have a key."""
     wanted = key.encode("latin-1")
-    return sum(chunk.kind in _TEXT_KINDS and _key(chunk) == wanted for chunk in chunks)
+    return sum(chunk.kind in TEXT_KINDS and _key(chunk) == wanted for chunk in chunks)
 
 
 def utf8_text(key: str, value: str) -> Chunk:
@@ -130,7 +130,7 @@ def with_texts(chunks: Iterable[Chunk], wanted: Sequence[Chunk]) -> bytes:
     """Write a PNG file with these texts right after its header; other chunks stay as they are."""
     keys = {_key(chunk) for chunk in wanted}
     first, *rest = chunks
-    kept = [chunk for chunk in rest if chunk.kind not in _TEXT_KINDS or _key(chunk) not in keys]
+    kept = [chunk for chunk in rest if chunk.kind not in TEXT_KINDS or _key(chunk) not in keys]
     return SIGNATURE + b"".join(packed(chunk) for chunk in (first, *wanted, *kept))
 
 

@@ -19,7 +19,7 @@ from seedgrid.formats.exif import texts_of_block
 from seedgrid.formats.importers import a1111
 from seedgrid.formats.importers.foreign import names_settings
 from seedgrid.formats.parameters import PARAMETERS_KEY, parameters_text, without_version
-from seedgrid.formats.png import CHUNK_KEY
+from seedgrid.formats.png import CHUNK_KEY, SEAL_KEY
 from seedgrid.formats.png_chunks import Chunk
 
 _NAMED: Final = r"[\\\"']{0,4}\s{0,99}[:=>|\u2236\u2192]"
@@ -50,6 +50,15 @@ _SPELLINGS: Final[tuple[Callable[[str], str], ...]] = (
 """As it is, and as HTML, JSON, Unicode and addresses may have letters otherwise;
 without what nobody sees, and without what may stand between a name and its value."""
 
+_OWN_KINDS: Final = frozenset({b"IHDR", b"IDAT", b"IEND"})
+_OWN_TEXTS: Final = {
+    b"tEXt": (f"{PARAMETERS_KEY}\0".encode(),),
+    b"iTXt": (f"{PARAMETERS_KEY}\0\0\0\0\0".encode(), f"{CHUNK_KEY}\0\0\0\0\0".encode()),
+}
+"""How the texts begin that SeedGrid writes; what they say is asked to the letter."""
+_SEAL: Final = re.compile(rb"[0-9a-f]{64}")
+_KEY_LETTERS: Final = 40
+
 
 def told_otherwise(data: bytes, recipe: Recipe) -> bool:
     """Tell whether a text for other programs names other words or settings than the recipe."""
@@ -70,6 +79,34 @@ def told_otherwise(data: bytes, recipe: Recipe) -> bool:
     plain = [_without(text, own) for text in _beside(chunks)]
     together = "\n".join(plain)  # The seed may stand in one, and the steps in another.
     return _has_others(together, recipe) or any(_names_others(text, recipe) for text in plain)
+
+
+def unchecked(data: bytes) -> tuple[str, ...]:
+    """Name what a PNG file holds that SeedGrid does not write, each once.
+
+    What is known of it is asked above and by `appearance`; all that it may say, nobody can ask.
+    """
+    chunks = png_chunks.split(data)
+    names = [_name(chunk) for chunk in chunks if not _is_ours(chunk)]
+    if len(data) > len(png_chunks.SIGNATURE) + sum(len(chunk.data) + 12 for chunk in chunks):
+        names.append("data behind the end")
+    return tuple(dict.fromkeys(names))
+
+
+def _is_ours(chunk: Chunk) -> bool:
+    seal = chunk.data.removeprefix(SEAL_KEY.encode() + b"\0")
+    if chunk.kind in _OWN_KINDS or (chunk.kind == b"tEXt" and _SEAL.fullmatch(seal)):
+        return True
+    return chunk.data.startswith(_OWN_TEXTS.get(chunk.kind, ()))
+
+
+def _name(chunk: Chunk) -> str:
+    """A chunk's kind, with a text's key, as far as it can be shown."""
+    kind = chunk.kind.decode("latin-1")
+    if chunk.kind not in png_chunks.TEXT_KINDS:
+        return kind
+    key = chunk.data.partition(b"\0")[0].decode("latin-1")[:_KEY_LETTERS]
+    return f"{kind} {''.join(letter if letter.isprintable() else '?' for letter in key)}"
 
 
 def _own_words(recipe: Recipe, ours: str) -> tuple[str, ...]:

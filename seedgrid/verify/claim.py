@@ -9,7 +9,7 @@ from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.core.speeds import pixel_steps
 from seedgrid.formats import png
 from seedgrid.formats.appearance import shown_otherwise
-from seedgrid.formats.told import told_otherwise
+from seedgrid.formats.told import told_otherwise, unchecked
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +23,7 @@ class Claim:
         pixels_sha256: As they were when the picture was made, as the file says.
         shown_otherwise: What makes a viewer show other colours than the pixels have.
         told_otherwise: Whether the file names other words or settings to other programs.
+        unchecked: What it holds beside, of which no verdict tells all.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Claim:
     passport: Passport
     shown_otherwise: tuple[str, ...] = ()
     told_otherwise: bool = False
+    unchecked: tuple[str, ...] = ()
 
     @property
     def is_altered(self) -> bool:
@@ -56,6 +58,7 @@ def read_claim(path: Path) -> Claim:
         passport=record.passport,
         shown_otherwise=shown_otherwise(data) if has_size else (),
         told_otherwise=told_otherwise(data, record.recipe),
+        unchecked=unchecked(data),
     )
 
 

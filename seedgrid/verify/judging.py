@@ -30,6 +30,8 @@ from seedgrid.verify.reasons import (
 Word = Literal["identical", "close", "altered", "drifted", "impossible"]
 WORDS: tuple[Word, ...] = get_args(Word)
 
+_MAX_NAMES = 8
+
 Doubt = Literal["", "lock_broken", "not_repeatable"]
 """Why another picture here says nothing: neighbours reach it, or it never repeats."""
 
@@ -163,13 +165,17 @@ def _forgery(claim: Claim, pixels: Pixels, comparison: Comparison) -> tuple[Reas
 
 
 def _unverified(claim: Claim) -> tuple[Reason, ...]:
-    """Say what no picture can prove: words that were typed, and those of an enlarged picture."""
-    recipe = claim.recipe
+    """Say what no picture can prove: words that were typed, those of an enlarged one, others'."""
+    recipe, found = claim.recipe, []
     if recipe.upscaler is not None:
-        return (Reason("enlarged_unverified"),)
-    if not recipe.typed_prompt:
-        return ()
-    return (Reason("typed_unverified", typed=recipe.typed_prompt, painted=recipe.prompt),)
+        found.append(Reason("enlarged_unverified"))
+    elif recipe.typed_prompt:
+        found.append(Reason("typed_unverified", typed=recipe.typed_prompt, painted=recipe.prompt))
+    if claim.unchecked:
+        more = len(claim.unchecked) - _MAX_NAMES
+        names = [*claim.unchecked[:_MAX_NAMES], *([f"+{more}"] if more > 0 else [])]
+        found.append(Reason("others_unverified", names=", ".join(names)))
+    return tuple(found)
 
 
 def _excused(
