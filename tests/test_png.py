@@ -24,6 +24,7 @@ from seedgrid.core.picture import Picture
 from seedgrid.core.recipe import MAX_PROMPT_CHARACTERS, ModelRef, NoiseShare, Passport, Upscaler
 from seedgrid.formats import png, png_chunks
 from seedgrid.formats.appearance import shown_otherwise
+from seedgrid.formats.orientation import is_turned
 from seedgrid.formats.parameters import parameters_text, without_version
 
 
@@ -313,6 +314,18 @@ def test_a_record_without_end_is_not_written() -> None:
 def turned(how: int) -> bytes:
     """Make an EXIF block with nothing but an orientation."""
     return b"MM\0*" + struct.pack(">IHHHIHHI", 8, 1, 0x0112, 3, 1, how, 0, 0)
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize(("number", "form"), [(1, "Bxxx"), (3, "Hxx"), (4, "I")])
+def test_upright_is_upright_however_wide_the_number_is(order: str, number: int, form: str) -> None:
+    """Written as a byte by an honest program it was taken for a rotation."""
+    head = (b"II*\0" if order == "<" else b"MM\0*") + struct.pack(
+        f"{order}IHHHI", 8, 1, 0x0112, number, 1
+    )
+    for how in (1, 6):
+        block = head + struct.pack(order + form, how) + bytes(4)
+        assert is_turned(block) == (how != 1)
 
 
 def test_a_file_with_two_records_is_not_believed() -> None:

@@ -9,6 +9,8 @@ from typing import Final
 
 _ORIENTATION: Final = 0x0112
 _MAX_FIELDS: Final = 1000
+_NUMBERS: Final = {1: "B", 3: "H"}
+"""How a number is stored, by its type: a byte, or two as the standard has it; four otherwise."""
 
 # A packet may call the name space as it likes, and say more of a field than its value: whatever is
 # called so, and is not plainly 1, counts.
@@ -25,9 +27,10 @@ def is_turned(block: bytes) -> bool:
         (start,) = struct.unpack_from(f"{order}I", block, 4)
         (count,) = struct.unpack_from(f"{order}H", block, start)
         for place in range(min(count, _MAX_FIELDS)):
-            field = struct.unpack_from(f"{order}HHIHH", block, start + 2 + place * 12)
-            tag, _, num_values, value, rest = field
-            is_upright = (num_values, value) == (1, 1) or (value, rest) == (0, 0)
+            field = struct.unpack_from(f"{order}HHI4s", block, start + 2 + place * 12)
+            tag, number, num_values, stored = field
+            (value,) = struct.unpack_from(order + _NUMBERS.get(number, "I"), stored)
+            is_upright = (num_values, value) == (1, 1) or not any(stored)
             if tag == _ORIENTATION and not is_upright:
                 return True
     except struct.error:
