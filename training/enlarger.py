@@ -10,6 +10,7 @@ drawn. Most pairs are the model's own pictures at its defaults; a part keeps nea
 from __future__ import annotations
 
 import itertools
+import math
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -102,7 +103,7 @@ def _made(
             image=drawn[rows],
             strength=HALF_STRENGTH,
             generator=[torch.Generator().manual_seed(seed) for seed in seeds[rows]],
-            num_inference_steps=sampler.num_inference_steps,
+            num_inference_steps=math.ceil(sampler.num_inference_steps / HALF_STRENGTH),
             guidance_scale=sampler.guidance_scale,
             output_type="np",
         )

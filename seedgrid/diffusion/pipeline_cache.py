@@ -209,7 +209,8 @@ def _pipeline_class(family: Family) -> Any:
     ):
         import diffusers
 
-        return getattr(diffusers, family.pipeline)
+        with quiet_diffusers():
+            return getattr(diffusers, family.pipeline)
 
 
 def _read_pipeline(pipeline_class: Any, files: ModelFiles, dtype: torch.dtype) -> Any:

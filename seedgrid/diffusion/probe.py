@@ -38,6 +38,8 @@ _LONG_PROMPT: Final = " ".join(
     ["(misty:4) mountains above a (quiet:-4) lake at dawn, painted"] * 34
 )
 """Where words are weighed, its brackets weigh one as much as can be, and one as little."""
+_LONG_WEIGHED: Final = _LONG_PROMPT.replace(":4", ":3")
+"""As long, and weighed otherwise."""
 
 
 class Compute(Protocol):
@@ -157,7 +159,7 @@ def _compare_words(recipe: Recipe, compute: Compute, watch: Watch, found: Findin
         return
     batch = Batch(width=width, own=0)
     own = _neighbour(recipe, 0, _LONG_PROMPT, _LONG_PROMPT)
-    weighed = _neighbour(recipe, 1, "(fox:3)", "(dull:3)")
+    weighed = _neighbour(recipe, 1, _LONG_WEIGHED, _LONG_WEIGHED)
     short = [_neighbour(recipe, place, ("fox", "")[place % 2], "dull") for place in range(1, width)]
     read = []
     for cells in ([own, *short], [weighed] + [own] * (width - 1)):

@@ -20,7 +20,13 @@ from PIL import Image, ImageCms
 from seedgrid.core.errors import PictureError
 from seedgrid.formats import png_chunks
 from seedgrid.formats.embedded import Blocks, read_blocks
-from seedgrid.formats.orientation import is_turned, is_turned_by_xmp, says_other
+from seedgrid.formats.orientation import (
+    is_turned,
+    is_turned_by_xmp,
+    name_of,
+    plainly,
+    says_other,
+)
 from seedgrid.formats.png_chunks import Chunk, Header
 from seedgrid.storage.unpacking import unpacked
 
@@ -68,7 +74,8 @@ _OTHER_COLOURS: Final = re.compile(
     rb"|\0\xa5\x05\0\x01\0\0\0|\xa5\0\0\x05\0\0\0\x01|\x73\x87\x07\0|\x87\x73\0\x07"
 )
 """Fields of EXIF in both byte orders: a “colour space” of 2, R03, gamma, a profile."""
-_USUAL_SPACES: Final = "1|65535"
+_SPACE: Final = re.compile(name_of("ColorSpace"))
+_USUAL_SPACE: Final = re.compile(plainly("ColorSpace", "1|65535"))
 """SRGB, and none that has a number."""
 
 _MAX_PROFILE_BYTES: Final = 4096
@@ -131,7 +138,7 @@ def _told_by_chunks(chunks: Sequence[Chunk]) -> set[str]:
 def _told_by_blocks(blocks: Blocks) -> set[str]:
     found = {"colours"} if blocks.has_raw_colours else set()
     found |= {what for name, what in _OBEYED.items() if any(name in p for p in blocks.packets)}
-    has_space = any(says_other(each, "ColorSpace", _USUAL_SPACES) for each in blocks.packets)
+    has_space = any(says_other(each, _SPACE, _USUAL_SPACE) for each in blocks.packets)
     if has_space or any(map(_OTHER_COLOURS.search, blocks.exif)):
         found.add("colours")
     is_turned_round = any(map(is_turned, blocks.exif)) or any(map(is_turned_by_xmp, blocks.packets))

@@ -40,19 +40,31 @@ def is_turned(block: bytes) -> bool:
 
 def is_turned_by_xmp(packet: str) -> bool:
     """Tell whether a packet of XMP asks for another orientation."""
-    return says_other(packet, "Orientation", "1")
+    return says_other(packet, _NAMED, _UPRIGHT)
 
 
-def says_other(packet: str, name: str, usual: str) -> bool:
+def says_other(packet: str, named: re.Pattern[str], usual: re.Pattern[str]) -> bool:
     """Tell whether a packet of XMP has a field whose value is not plainly a usual one.
 
     Args:
         packet: With plain letters: `embedded.py`.
-        name: Of the field, without its name space.
-        usual: A pattern.
+        named: Finds the field: `name_of`.
+        usual: Finds it with a usual value: `plainly`.
     """
-    named = rf"[:<]{name}\b"
-    value = rf"\s{{0,9}}(?:{usual})\s{{0,9}}"
-    plain = rf"{named}\s{{0,9}}(?:=\s{{0,9}}[\"']{value}[\"']|>{value}<)"
     opened = _CLOSING.sub("<", packet)
-    return len(re.findall(named, opened)) > len(re.findall(plain, opened))
+    return len(named.findall(opened)) > len(usual.findall(opened))
+
+
+def name_of(field: str) -> str:
+    """Return a pattern that finds a field of XMP, whatever its name space is called."""
+    return rf"[:<]{field}\b"
+
+
+def plainly(field: str, value: str) -> str:
+    """Return a pattern that finds a field of XMP with a value, as an attribute or an element."""
+    said = rf"\s{{0,9}}(?:{value})\s{{0,9}}"
+    return rf"{name_of(field)}\s{{0,9}}(?:=\s{{0,9}}[\"']{said}[\"']|>{said}<)"
+
+
+_NAMED: Final = re.compile(name_of("Orientation"))
+_UPRIGHT: Final = re.compile(plainly("Orientation", "1"))
