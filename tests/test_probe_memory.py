@@ -1,0 +1,179 @@
+"""What is remembered of a probe, under what, and what is said of a picture then."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pictures import make_recipe
+from reports import report_for
+
+from seedgrid.core.recipe import Lora, NoiseShare, Passport, Upscaler
+from seedgrid.diffusion.probe_results import (
+    advise,
+    advised_width,
+    keep_report,
+    lock_notice,
+    newest_report,
+    recall_by_key,
+    recall_report,
+    report_key,
+)
+from seedgrid.storage.cache import remember_one
+
+PASSPORT = Passport(seedgrid="0.1.0", torch="2.13.0", device="cpu", threads=2)
+RECIPE = make_recipe()
+OTHER = RECIPE.model.model_copy(update={"weights_sha256": "c" * 64})
+LORA = Lora(id="fox", weights_sha256="a" * 64, scale=0.5)
+
+pytestmark = pytest.mark.usefixtures("forgetful")
+
+
+@pytest.fixture
+def forgetful(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEEDGRID_CACHE", str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"model": OTHER},
+        {"dtype": "bfloat16"},
+        {"width": 72},
+        {"height": 56},
+        {"scheduler": "Euler"},
+        {"num_inference_steps": 9},
+        {"lock_width": 2},
+        {"determinism": "seeded"},
+        {"guidance_scale": 1.0},
+        {"guidance_scale": 0.5},
+        {"negative_prompt": "blurry"},
+        {"noise_mix": (NoiseShare(seed=3, weight=0.1),)},
+        {"weights": True},
+        {"prompt": ""},
+        {"start": "b" * 64, "strength": 0.5},
+        {"start": "b" * 64, "strength": 0.6},
+        {"loras": (LORA,)},
+        {"loras": (LORA.model_copy(update={"scale": 0.6}),)},
+        {"loras": (LORA.model_copy(update={"weights_sha256": "b" * 64}),)},
+        {"loras": (LORA, LORA.model_copy(update={"id": "other", "weights_sha256": "d" * 64}))},
+    ],
+    ids=lambda changes: " ".join(changes),
+)
+def test_whatever_changes_shapes_code_or_steps_is_a_test_of_its_own(
+    changes: dict[str, object],
+) -> None:
+    """And two such changes are not taken for one another."""
+    key = report_key(RECIPE.replace(**changes), PASSPORT)
+    assert key != report_key(RECIPE, PASSPORT)
+    keep_report(RECIPE, PASSPORT, report_for(RECIPE, tested=4))
+    assert recall_by_key(key) is None
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"prompt": "two foxes"}, {"seed": 99}, {"guidance_scale": 3.0}],
+    ids=lambda changes: " ".join(changes),
+)
+def test_words_seeds_and_how_much_guidance_there_is_need_no_test_of_their_own(
+    changes: dict[str, object],
+) -> None:
+    """They change neither the shapes nor the code."""
+    keep_report(RECIPE, PASSPORT, report_for(RECIPE, tested=4))
+    found = recall_report(RECIPE.replace(**changes), PASSPORT)
+    assert found is not None
+    assert (found.remembered, found.tested_width) == (True, 4)
+
+
+def test_changes_that_are_alike_in_writing_are_kept_apart() -> None:
+    """No guidance and a guidance of one; two strengths of a start."""
+    less = [
+        {"guidance_scale": 1.0},
+        {"guidance_scale": 0.0},
+        {"start": "b" * 64, "strength": 0.5},
+        {"start": "b" * 64, "strength": 0.05},
+    ]
+    assert len({report_key(RECIPE.replace(**change), PASSPORT) for change in less}) == len(less)
+
+
+def test_another_machine_is_another_test() -> None:
+    """Under the passport of two threads nothing is known of one."""
+    keep_report(RECIPE, PASSPORT, report_for(RECIPE, tested=4))
+    other = PASSPORT.model_copy(update={"threads": 1})
+    assert recall_report(RECIPE, other) is None
+
+
+def test_the_newest_report_of_a_model_is_of_its_batches() -> None:
+    """By when it was tested; one of a batch of one tells nothing, nor does another model's."""
+    assert newest_report(RECIPE.model.weights_sha256) is None
+    for steps, day, width in ((8, 20, 4), (9, 23, 2), (10, 21, 4), (11, 24, 1)):
+        recipe = RECIPE.replace(num_inference_steps=steps, lock_width=width)
+        report = report_for(recipe, tested=width)
+        at = {"tested_at": f"2026-11-{day}T12:00:00+00:00"}
+        keep_report(recipe, PASSPORT, report.model_copy(update=at))
+    newest = newest_report(RECIPE.model.weights_sha256)
+    assert newest is not None
+    assert newest.num_inference_steps == 9
+    assert newest_report("e" * 64) is None
+
+
+@pytest.mark.parametrize(
+    ("tested", "code"), [(None, "lock_untested"), (0, "lock_never"), (2, "lock_leaks"), (4, None)]
+)
+def test_what_is_said_of_a_picture_is_what_was_found(tested: int | None, code: str | None) -> None:
+    """Nothing where no leak was found."""
+    if tested is not None:
+        keep_report(RECIPE, PASSPORT, report_for(RECIPE, tested=tested))
+    notice = lock_notice(RECIPE, PASSPORT)
+    assert (notice and notice.code) == code
+
+
+def test_what_was_not_tested_is_told_by_its_setting() -> None:
+    """The width, the size, the scheduler and the steps."""
+    notice = lock_notice(RECIPE, PASSPORT)
+    assert notice is not None
+    assert notice.data == {"width": 4, "size": "64x48", "scheduler": "DPM++ 2M", "steps": 8}
+
+
+def test_a_leak_is_told_with_both_widths() -> None:
+    """What was asked for, and what was tested."""
+    keep_report(RECIPE, PASSPORT, report_for(RECIPE, tested=2))
+    notice = lock_notice(RECIPE, PASSPORT)
+    assert notice is not None
+    assert notice.data == {"width": 4, "tested": 2}
+
+
+def test_a_large_final_and_a_portable_picture_have_no_lock_to_test() -> None:
+    """The one is made alone, the batch of the other cannot show."""
+    large = RECIPE.replace(upscaler=Upscaler(id="up", weights_sha256="a" * 64), start="b" * 64)
+    assert lock_notice(large, PASSPORT) is None
+    assert lock_notice(RECIPE.replace(arithmetic="portable-1"), PASSPORT) is None
+
+
+def test_a_narrower_width_is_offered_after_a_no_and_never_a_wider_one() -> None:
+    """For that model in that number format; what does not even repeat is computed alone."""
+    digest = RECIPE.model.weights_sha256
+    advise(RECIPE, report_for(RECIPE, tested=4))
+    assert advised_width(digest, "float32", 4) == 4
+    for tested, offered in ((2, 2), (3, 2), (1, 1)):
+        advise(RECIPE, report_for(RECIPE, tested=tested))
+        assert advised_width(digest, "float32", 4) == offered
+    assert advised_width(digest, "bfloat16", 4) == 4
+    assert advised_width("e" * 64, "float32", 4) == 4
+    never = RECIPE.replace(dtype="bfloat16")
+    advise(never, report_for(never, tested=0))
+    assert advised_width(digest, "bfloat16", 4) == 1
+
+
+@pytest.mark.parametrize("kept", ["2", 0, -1, None, 2.0])
+def test_a_width_that_is_none_is_not_offered(kept: object) -> None:
+    """Whoever wrote into the cache: it is a count, and at least one."""
+    digest = RECIPE.model.weights_sha256
+    remember_one("widths", f"{digest}|float32", kept)
+    assert advised_width(digest, "float32", 4) == 4
+
+
+def test_a_width_is_offered_where_less_was_asked_for() -> None:
+    """What was found is an upper bound."""
+    advise(RECIPE, report_for(RECIPE, tested=2))
+    assert advised_width(RECIPE.model.weights_sha256, "float32", 1) == 1
