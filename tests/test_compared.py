@@ -235,7 +235,8 @@ def test_a_part_that_nobody_saw_is_not_tested() -> None:
     found = Findings(2)
     with pytest.raises(LeakFound):
         found.require("denoiser (unet)")
-    assert not found.checks()[0].holds
+    [check] = found.checks()
+    assert (check.holds, check.compared, check.differing) == (False, 1, 1)
     seen = Findings(2)
     seen.note("denoiser (unet)", PAIR, rows(1), rows(1, 9))
     seen.require("denoiser (unet)")
@@ -257,6 +258,7 @@ def test_only_tensors_with_the_batchs_rows_are_its_own() -> None:
     """As many as the first argument has, or one a cell; a multiple by chance is none."""
     is_row = fits(PAIR, torch.zeros(4, 1))
     assert [is_row(torch.zeros(n, 1)) for n in (2, 4, 6, 3)] == [True, True, False, False]
+    assert is_row(torch.zeros(2))
     assert not is_row(torch.tensor(2.0))
 
 

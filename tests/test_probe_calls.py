@@ -2,150 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from types import SimpleNamespace
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 import torch
+from few_numbers import (
+    FAMILY,
+    STEPS,
+    Change,
+    Small,
+    a_little_of_all,
+    a_little_of_the_loudest,
+    all_are_numbers,
+    painted,
+    probe,
+    some_are_alike,
+    when,
+)
 from painting import SilentWatch
 from pictures import make_recipe
 from torch import nn
 
 from seedgrid.core.errors import RunCancelled, RunError
 from seedgrid.core.recipe import Recipe
+from seedgrid.diffusion.poison import KINDS, MILD, WILD
 from seedgrid.diffusion.probe import run_probe
-from seedgrid.diffusion.probe_results import ProbeReport
-from seedgrid.diffusion.watched_parts import Watching
-from seedgrid.diffusion.witness import Witness
-from seedgrid.models.families import FAMILIES
-
-FAMILY = FAMILIES["StableDiffusionPipeline"]
-STEPS = 7
-Change = Callable[[torch.Tensor], torch.Tensor]
-
-
-class Words(nn.Module):
-    """Reads a prompt as the numbers of its first four letters."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.table = nn.Embedding(256, 4)
-        with torch.no_grad():
-            self.table.weight.copy_(torch.arange(1024.0).reshape(256, 4).sin())
-
-    def get_input_embeddings(self) -> nn.Module:
-        return self.table
-
-    def forward(self, ids: torch.Tensor) -> torch.Tensor:
-        return self.table(ids).cos()
-
-
-class Unet(nn.Module):
-    """A denoiser that treats every row alike, and whatever is changed in what it gives."""
-
-    def __init__(self, change: Change) -> None:
-        super().__init__()
-        self.change, self.num_calls = change, 0
-
-    def forward(self, sample: torch.Tensor, time: int, states: torch.Tensor) -> torch.Tensor:
-        self.num_calls += 1
-        return self.change((sample + states.mean((1, 2))[:, None] + time).sin())
-
-
-class Vae(nn.Module):
-    """A decoder and an encoder, and whatever is changed in what they give."""
-
-    def __init__(self, decoded: Change, encoded: Change) -> None:
-        super().__init__()
-        self.decoded, self.encoded = decoded, encoded
-
-    def decode(self, latents: torch.Tensor) -> torch.Tensor:
-        return self.decoded(latents.cos())
-
-    def encode(self, images: torch.Tensor) -> tuple[torch.Tensor]:
-        return (self.encoded(images * 0.5),)
-
-
-class Stepping:
-    """A scheduler that goes half way."""
-
-    def __init__(self, change: Change) -> None:
-        self.change = change
-
-    def step(self, output: torch.Tensor, _time: int, sample: torch.Tensor) -> torch.Tensor:
-        return self.change(0.5 * sample + 0.5 * output)
-
-
-class Small:
-    """A pipeline of four parts, and what is changed between them.
-
-    Args:
-        changes: What a part gives, by its name: "unet", "step", "vae", "start", or "words", "noise"
-            and "picture" for what lies between the parts.
-    """
-
-    def __init__(self, **changes: Change) -> None:
-        self.changes = changes
-        self.batches: list[list[Recipe]] = []
-        self.num_steps, self.encodes = STEPS, 0
-        of = self._of
-        self.unet = Unet(of("unet"))
-        self.components = {
-            "unet": self.unet,
-            "vae": Vae(of("vae"), of("start")),
-            "text_encoder": Words(),
-            "scheduler": Stepping(of("step")),
-        }
-
-    def _of(self, part: str) -> Change:
-        return self.changes.get(part, lambda rows: rows)
-
-    def __call__(self, recipes: Sequence[Recipe], watching: Watching) -> list[torch.Tensor]:
-        self.batches.append(list(recipes))
-        parts = SimpleNamespace(**self.components)
-        with torch.no_grad(), watching.watching(self):
-            letters = [list((r.prompt.encode() + b"    ")[:4]) for r in recipes]
-            states = self._of("words")(parts.text_encoder(torch.tensor(letters)))
-            noises = [
-                torch.randn(6, generator=torch.Generator().manual_seed(r.seed)) for r in recipes
-            ]
-            latents = self._of("noise")(torch.stack(noises))
-            if self.encodes:
-                images = torch.ones(len(recipes), 6).split(self.encodes)
-                latents = latents + torch.cat([parts.vae.encode(some)[0] for some in images])
-            for time in range(self.num_steps):
-                latents = parts.scheduler.step(parts.unet(latents, time, states), time, latents)
-            return [self._of("picture")(parts.vae.decode(latents))]
-
-
-def a_little_of_all(rows: torch.Tensor) -> torch.Tensor:
-    return rows + 1e-6 * rows.mean(0)
-
-
-def a_little_of_the_loudest(rows: torch.Tensor) -> torch.Tensor:
-    """Passes over NaN: only a comparison shows it."""
-    return rows + 1e-3 * rows.nan_to_num(0, 0, 0).abs().amax(0)
-
-
-def when(is_so: Callable[[torch.Tensor], bool], change: Change) -> Change:
-    return lambda rows: change(rows) if is_so(rows) else rows
-
-
-def probe(small: Small, *, witness: Witness | None = None, **changes: Any) -> ProbeReport:
-    settings = {"num_inference_steps": STEPS, "lock_width": 4} | changes
-    recipe = make_recipe(**settings)
-    return run_probe(recipe, small, SilentWatch(), family=FAMILY, witness=witness)
-
-
-def painted(small: Small, width: int = 4) -> Witness:
-    """Paint a grid as the page does, and watch it."""
-    settings = {"num_inference_steps": STEPS, "lock_width": width}
-    cells = [make_recipe(seed=9 + place, **settings) for place in range(width)]
-    witness = Witness(cells)
-    small(cells, witness)
-    small.batches.clear()
-    return witness
+from seedgrid.diffusion.watched_parts import Watching, called_by
 
 
 @pytest.mark.parametrize("is_witnessed", [False, True])
@@ -197,6 +80,126 @@ def test_the_part_that_leaks_is_named(part: str, told: str) -> None:
     assert report.tested_width == 2
 
 
+@pytest.mark.parametrize("is_witnessed", [False, True])
+@pytest.mark.parametrize("time", range(STEPS))
+def test_a_leak_at_one_step_is_found(time: int, is_witnessed: bool) -> None:
+    """Whatever carries NaN over shows at every step, also where nothing is run again."""
+    small = Small()
+    plain = small.unet.forward
+
+    def leak(sample: torch.Tensor, now: int, states: torch.Tensor) -> torch.Tensor:
+        return plain(sample, now, states) + 1e-3 * (now == time) * sample.mean(0)
+
+    small.unet.forward = leak  # type: ignore[method-assign]
+    witness = painted(small) if is_witnessed else None
+    assert not probe(small, witness=witness).holds
+
+
+@pytest.mark.parametrize("is_witnessed", [False, True])
+@pytest.mark.parametrize("part", ["unet", "step"])
+def test_a_leak_that_waits_for_mild_neighbours_is_found(part: str, is_witnessed: bool) -> None:
+    """A guard against NaN hides it wherever one neighbour is none."""
+    small = Small(**{part: when(all_are_numbers, a_little_of_the_loudest)})
+    assert not probe(small, witness=painted(small) if is_witnessed else None).holds
+
+
+@pytest.mark.parametrize("is_witnessed", [False, True])
+def test_a_leak_that_waits_for_neighbours_that_are_alike_is_found(is_witnessed: bool) -> None:
+    """As what merges tokens or ranks them does."""
+    small = Small()
+    plain = small.unet.forward
+
+    def leak(sample: torch.Tensor, time: int, states: torch.Tensor) -> torch.Tensor:
+        return plain(sample, time, states) + 1e-3 * some_are_alike(sample)
+
+    small.unet.forward = leak  # type: ignore[method-assign]
+    assert not probe(small, witness=painted(small) if is_witnessed else None).holds
+
+
+def test_a_leak_between_words_that_waits_for_large_numbers_is_found() -> None:
+    """What a text encoder makes of tokens is poisoned in its first layer."""
+    small = Small(reading=lambda rows: rows + 1e-3 * (rows.nan_to_num(0, 0, 0).abs().max() > 9))
+    assert not probe(small, witness=painted(small)).holds
+
+
+def kind_of(row: torch.Tensor, own: torch.Tensor) -> str:
+    """Say how a row was poisoned."""
+    if row.isnan().any():
+        return "nan"
+    if (row == 0).all():
+        return "nothing"
+    loudest = float(row.abs().max())
+    if loudest > 15:
+        return "huge" if loudest > 1e30 else "large"
+    return "near" if torch.allclose(row, own * 1.0625) else "other"
+
+
+@pytest.mark.parametrize(
+    ("is_witnessed", "met"),
+    [
+        (True, (set(KINDS), set(MILD), {"near"})),
+        (False, (set(KINDS) | {"near"}, set(WILD), set(WILD))),
+    ],
+)
+def test_the_next_neighbour_meets_every_kind_in_time(
+    is_witnessed: bool, met: tuple[set[str], ...]
+) -> None:
+    """All kinds where there is a comparison; where there is none, those that need none."""
+    small = Small()
+    small.num_steps = 45
+    witness = painted(small) if is_witnessed else None
+    seen: list[str] = []
+
+    def look(_part: nn.Module, given: tuple[torch.Tensor, ...]) -> None:
+        if len(small.batches) == 3 and len(given[0]) == 4:
+            own = (0 if is_witnessed else 1) + len(seen)
+            seen.append(kind_of(given[0][(own + 1) % 4], given[0][own % 4]))
+
+    with called_by(
+        small.unet, lambda call, given: (look(small.unet, given[0]), call(*given[0]))[1]
+    ):
+        assert probe(small, witness=witness, num_inference_steps=45).holds
+    assert tuple(set(seen[after::3]) for after in range(3)) == met
+
+
+@pytest.mark.parametrize(("width", "own"), [(4, 0), (3, 1), (2, 0)])
+def test_after_a_grid_the_own_picture_sits_where_it_is_decoded_otherwise(
+    width: int, own: int
+) -> None:
+    """Pictures may be decoded in pairs: who was the second of one is the first."""
+    small = Small()
+    witness = painted(small, width)
+    assert probe(small, witness=witness, lock_width=width).holds
+    assert small.batches[2].index(witness.recipe) == own
+
+
+@pytest.mark.parametrize("number", [2, 3])
+def test_one_decoding_more_beside_some_neighbours_is_a_leak(number: int) -> None:
+    """Beside poisoned ones, or when the own picture is in all other slots: no call more or less."""
+    small = Small()
+    small.decodes_again = lambda _: len(small.batches) == number + 1
+    report = probe(small)
+    assert not report.holds
+    assert [c.name for c in report.checks if not c.holds] == ["between the parts"]
+
+
+@pytest.mark.parametrize("number", [0, 2, 3])
+def test_it_gives_way_in_each_of_its_calls(number: int) -> None:
+    """While words are read, beside poisoned neighbours, and where next to nothing is computed."""
+    small = Small()
+    witness = painted(small)
+
+    class Later(SilentWatch):
+        @property
+        def cancelled(self) -> bool:
+            return len(small.batches) > number
+
+    with pytest.raises(RunCancelled) as caught:
+        run_probe(make_recipe(), small, Later(), family=FAMILY, witness=witness)
+    assert caught.value.code == "run_cancelled"
+    assert len(small.batches) == number + 1
+
+
 @pytest.mark.parametrize("encodes", [1, 4])
 def test_a_start_is_compared_whether_it_is_encoded_once_or_for_each(encodes: int) -> None:
     """The library encodes it once for each generator; a pipeline may encode all at once."""
@@ -218,6 +221,14 @@ def test_what_one_start_leaves_behind_is_a_leak() -> None:
     small = Small(start=remembering)
     small.encodes = 1
     assert not probe(small).holds
+
+
+@pytest.mark.parametrize("is_witnessed", [False, True])
+def test_what_is_not_of_the_batch_passes_untouched(is_witnessed: bool) -> None:
+    """Parts may be asked for something else on the way, with other numbers of rows."""
+    small = Small()
+    small.looks_aside = True
+    assert probe(small, witness=painted(small) if is_witnessed else None).holds
 
 
 @pytest.mark.parametrize("asked", [3, 5, 12])
