@@ -69,19 +69,20 @@ class Vae(nn.Module):
 class Stepping:
     """A scheduler that goes half way."""
 
-    def __init__(self, change: Change) -> None:
-        self.change = change
+    def __init__(self, change: Change, foreseen: Change, before: Change) -> None:
+        self.change, self.foreseen, self.before = change, foreseen, before
 
     def step(self, output: torch.Tensor, _time: int, sample: torch.Tensor) -> torch.Tensor:
-        return self.change(0.5 * sample + 0.5 * output)
+        return self.change(0.5 * self.before(sample) + 0.5 * self.foreseen(output))
 
 
 class Small:
     """A pipeline of four parts, and what is changed between them.
 
     Args:
-        changes: What a part gives, by its name: "reading", "unet", "step", "vae", "start", or
-            "words", "noise" and "picture" for what lies between the parts.
+        changes: What a part gives, by its name: "reading", "unet", "step" (and what enters it,
+            "foreseen" and "before"), "vae" and "start"; or "words", "noise" and "picture" for what
+            lies between the parts.
     """
 
     def __init__(self, **changes: Change) -> None:
@@ -96,7 +97,7 @@ class Small:
             "unet": self.unet,
             "vae": Vae(of("vae"), of("start")),
             "text_encoder": Words(of("reading")),
-            "scheduler": Stepping(of("step")),
+            "scheduler": Stepping(of("step"), of("foreseen"), of("before")),
         }
 
     def _of(self, part: str) -> Change:

@@ -116,9 +116,11 @@ def test_a_leak_that_waits_for_neighbours_that_are_alike_is_found(is_witnessed: 
     assert not probe(small, witness=painted(small) if is_witnessed else None).holds
 
 
-def test_a_leak_between_words_that_waits_for_large_numbers_is_found() -> None:
-    """What a text encoder makes of tokens is poisoned in its first layer."""
-    small = Small(reading=lambda rows: rows + 1e-3 * (rows.nan_to_num(0, 0, 0).abs().max() > 9))
+@pytest.mark.parametrize("part", ["reading", "foreseen", "before"])
+def test_a_leak_that_waits_for_large_numbers_is_found(part: str) -> None:
+    """In a text encoder, whose first layer is poisoned, and in both things that a step is given."""
+    waits = lambda rows: rows + 1e-3 * (rows.nan_to_num(0, 0, 0).abs().max() > 9)  # noqa: E731
+    small = Small(**{part: waits})
     assert not probe(small, witness=painted(small)).holds
 
 
@@ -162,6 +164,21 @@ def test_the_next_neighbour_meets_every_kind_in_time(
     assert tuple(set(seen[after::3]) for after in range(3)) == met
 
 
+def test_a_step_meets_every_kind_of_neighbour_and_by_turns_mild_ones_alone() -> None:
+    """In ten steps: what decides by a neighbour's size must not meet NaN each time."""
+    seen: list[str] = []
+
+    def look(rows: torch.Tensor) -> torch.Tensor:
+        if len(small.batches) == 3:
+            seen.append(kind_of(rows[2], rows[1]))
+        return rows
+
+    small = Small(before=look)
+    small.num_steps = 10
+    assert probe(small, num_inference_steps=10).holds
+    assert (set(seen[::2]), set(seen[1::2])) == (set(KINDS), set(MILD))
+
+
 @pytest.mark.parametrize(("width", "own"), [(4, 0), (3, 1), (2, 0)])
 def test_after_a_grid_the_own_picture_sits_where_it_is_decoded_otherwise(
     width: int, own: int
@@ -173,14 +190,17 @@ def test_after_a_grid_the_own_picture_sits_where_it_is_decoded_otherwise(
     assert small.batches[2].index(witness.recipe) == own
 
 
+@pytest.mark.parametrize("is_witnessed", [False, True])
 @pytest.mark.parametrize("number", [2, 3])
-def test_one_decoding_more_beside_some_neighbours_is_a_leak(number: int) -> None:
+def test_one_decoding_more_beside_some_neighbours_is_a_leak(
+    number: int, is_witnessed: bool
+) -> None:
     """Beside poisoned ones, or when the own picture is in all other slots: no call more or less."""
     small = Small()
     small.decodes_again = lambda _: len(small.batches) == number + 1
-    report = probe(small)
+    report = probe(small, witness=painted(small) if is_witnessed else None)
     assert not report.holds
-    assert [c.name for c in report.checks if not c.holds] == ["between the parts"]
+    assert {c.name for c in report.checks if not c.holds} <= {"between the parts", "decoder"}
 
 
 @pytest.mark.parametrize("number", [0, 2, 3])
@@ -375,9 +395,9 @@ def test_who_has_negative_words_and_a_mix_meets_neighbours_without() -> None:
     """Cells of one batch may differ in both; seeds wrap round."""
     small = Small()
     mix = ({"seed": 3, "weight": 0.1},)
-    probe(small, negative_prompt="dull", noise_mix=mix, seed=2**32 - 2)
+    probe(small, negative_prompt="cloudy", noise_mix=mix, seed=2**32 - 2)
     others = [cell for place, cell in enumerate(small.batches[2]) if place != 1]
-    assert {cell.negative_prompt == "" for cell in others} == {True, False}
+    assert [cell.negative_prompt for cell in others] == ["", "dull", ""]
     assert [bool(cell.noise_mix) for cell in others] == [False, True, False]
     assert sorted(cell.seed for cell in others) == [0, 1, 2**32 - 1]
 
