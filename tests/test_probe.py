@@ -303,12 +303,26 @@ def test_only_what_was_painted_last_and_alike_is_a_witness(
     mine, other = (
         recipes_for(backend, folder, num_inference_steps=steps, lock_width=2) for steps in (1, 2)
     )
-    for painted in (other, mine), (other,):
+    for painted in (other, mine), (other,), (mine, other):
         for recipes in painted:
             paint(backend, recipes[:2])
         before = rows["decoded"]
         backend._run_probe(mine[0], *_QUIETLY)
         assert rows["decoded"] - before == (2 if painted[-1] is mine else 4)
+
+
+@pytest.mark.usefixtures("forgetful")
+def test_what_was_tested_is_not_watched_again(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path], rows: dict[str, int]
+) -> None:
+    """A witness is memory, and nobody needs it where a report is kept."""
+    recipes = recipes_for(backend, model_folder("sd"), num_inference_steps=1, lock_width=2)[:2]
+    probed(backend, recipes[0])
+    for _ in range(2):
+        paint(backend, recipes)
+        before = rows["decoded"]
+        backend._run_probe(recipes[0], *_QUIETLY)
+        assert rows["decoded"] - before == 4
 
 
 @pytest.mark.usefixtures("forgetful")
