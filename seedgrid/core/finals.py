@@ -43,19 +43,19 @@ def finals(
         raise InputError("final_scale", field="scale", value=scale)
     if not card.enlarges:
         raise InputError("final_model", field="model", value=card.ref.id)
-    begun = check_start(start, card)
+    digest = check_start(start, card)
     width, height = check_size((parent.width * scale, parent.height * scale), card)
     share = parent.strength if parent.start and card.strength_shortens else 1.0
-    run = max(1, int(parent.num_inference_steps * share))
+    num_steps = max(1, int(parent.num_inference_steps * share))
     return tuple(
         parent.replace(
-            start=begun,
+            start=digest,
             upscaler=None,
             strength=check_strength(strength, card),
             width=width,
             height=height,
             lock_width=1,
-            num_inference_steps=card.steps_begun(run, strength),
+            num_inference_steps=card.steps_begun(num_steps, strength),
         )
         for strength in strengths
     )

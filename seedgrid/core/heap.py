@@ -5,10 +5,10 @@ import sys
 
 
 def trim_heap() -> None:
-    """Give back what was freed, from between what is in use too; only with the GNU C library.
+    """Give all free pages of the heap back to the system; does nothing without the GNU C library.
 
-    A picture is decoded into blocks that are smaller than what is given back by itself, and one
-    small thing behind them keeps hundreds of megabytes.
+    That library gives free memory back by itself only at the end of the heap. One small block that
+    is still in use behind a decoded picture would keep hundreds of megabytes.
     """
     if sys.platform.startswith("linux"):
         malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)

@@ -22,10 +22,11 @@ from seedgrid.core.weights import read_weights
 SUBTLE: Final = 0.1
 """How far a subtle neighbour lies from its parent's noise, on the sphere towards the other."""
 
-_OWN: Final = {"model", "start", "strength"}
-
 STRONG: Final = 0.4
 """How far a strong neighbour lies: about half as far from its parent as another seed's picture."""
+
+_SAID_OTHERWISE: Final = {"model", "start", "strength"}
+"""What a request and a recipe both have, but each in a form of its own."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,11 +86,11 @@ def resolve(request: Request, card: ModelCard) -> tuple[Recipe, ...]:
     if not request.typed_prompt:
         settings |= _painted(settings["prompt"], card)
     if request.portable:
-        settings |= check_portable(request)
+        settings |= portable_settings(request)
     if settings["weights"]:  # Both are read here once, for what cannot be.
         read_weights(settings["prompt"])
         read_weights(settings["negative_prompt"])
-    settings |= begun(request, settings, card)
+    settings |= start_settings(request, settings, card)
     base = Recipe(
         seed=0, model=card.ref, loras=request.loras, upscaler=request.upscaler, **settings
     )
@@ -98,8 +99,10 @@ def resolve(request: Request, card: ModelCard) -> tuple[Recipe, ...]:
     return tuple(base.model_copy(update={"seed": check_seed(seed)}) for seed in request.seeds)
 
 
-def begun(request: Request, settings: Mapping[str, Any], card: ModelCard) -> dict[str, Any]:
-    """Return the steps and what a start makes of them: as many are run as without one.
+def start_settings(
+    request: Request, settings: Mapping[str, Any], card: ModelCard
+) -> dict[str, Any]:
+    """Return the steps, more where a start leaves some out: as many are run as without one.
 
     Raises:
         InputError: `strength_start`: there is no start; `strength_small`: no step would be run.
@@ -119,8 +122,8 @@ def begun(request: Request, settings: Mapping[str, Any], card: ModelCard) -> dic
     return {"num_inference_steps": steps}
 
 
-def check_portable(request: Request) -> dict[str, str]:
-    """Portable arithmetic is that of float32; half-precision files are read as that."""
+def portable_settings(request: Request) -> dict[str, str]:
+    """Return what portable pictures are computed in: float32, into which half precision is read."""
     if request.dtype not in (None, "float32"):
         raise InputError("portable_dtype", field="dtype", value=request.dtype)
     return {"arithmetic": "portable-1", "dtype": "float32"}
@@ -136,7 +139,7 @@ def _painted(typed: str, card: ModelCard) -> dict[str, str]:
 def ask_again(recipe: Recipe) -> Request:
     """Return the request that resolves to a recipe: nothing is left open, the model is named."""
     model = recipe.model
-    same = {field.name for field in fields(Request)} & set(type(recipe).model_fields) - _OWN
+    shared = {field.name for field in fields(Request)} & set(type(recipe).model_fields)
     return Request(
         seeds=(recipe.seed,),
         portable=recipe.is_portable,
@@ -144,7 +147,7 @@ def ask_again(recipe: Recipe) -> Request:
         start=recipe.start or None,
         strength=recipe.strength if recipe.start else None,
         of_recipe=True,
-        **{name: getattr(recipe, name) for name in same},
+        **{name: getattr(recipe, name) for name in shared - _SAID_OTHERWISE},
     )
 
 

@@ -26,7 +26,7 @@ from seedgrid.core.fields import FIELDS, field
 from seedgrid.core.loras import read_tags, rescaled
 from seedgrid.core.prompts import GUIDE_SUFFIXES, append, says_something
 from seedgrid.core.recipe import MAX_GUIDANCE, MAX_STEPS, Recipe
-from seedgrid.core.request import ask_again, begun, check_portable
+from seedgrid.core.request import ask_again, portable_settings, start_settings
 from seedgrid.core.words import Vocabulary
 
 CardOf = Callable[[str | None], ModelCard]
@@ -231,9 +231,9 @@ def _checked(parent: Recipe, changes: dict[str, Any], card_of: CardOf) -> dict[s
             "num_inference_steps": parent.num_inference_steps,
             **found,
         }
-        found |= begun(request, settings, card)
+        found |= start_settings(request, settings, card)
     if request.portable:
-        check_portable(request)
+        portable_settings(request)  # Refuses half precision.
     return found
 
 
