@@ -63,7 +63,8 @@ def test_a_run_is_painted_by_all_and_is_the_same(make_recipes: MakeRecipes) -> N
     with Engine(FakeBackend(), MemoryStore()) as engine:
         alone = engine.submit(plan_grid(recipes), owner="me").result(SOON_S)
     painters = {name: HeldBackend(gate.may_go) for name in "abcd"}
-    with Engine(Several(**painters), MemoryStore()) as engine:
+    cluster = Several(**painters)
+    with Engine(cluster, MemoryStore()) as engine:
         run = engine.submit(plan_grid(recipes), owner="me")
         gate.wait_for(4)
         gate.is_open.set()
@@ -72,6 +73,7 @@ def test_a_run_is_painted_by_all_and_is_the_same(make_recipes: MakeRecipes) -> N
     assert [entry.passport for entry in entries] == [entry.passport for entry in alone]
     assert [len(painter.calls) for painter in painters.values()] == [1, 1, 1, 1]
     assert all(painter.closed for painter in painters.values())
+    assert cluster.painters() == {}  # It was closed as well.
 
 
 def test_visitors_share_batch_by_batch(make_recipes: MakeRecipes) -> None:
