@@ -99,7 +99,7 @@ def test_what_was_just_typed_is_what_is_painted(page: Page) -> None:
         cell(page, 0).click()
         facts = page.locator("#sg-picked .sg-facts")
         expect(facts).to_contain_text(f"fog {button}")
-        expect(facts).to_contain_text("96 × 64 · 2 steps")
+        expect(facts).to_contain_text("96 × 64 · steps 2")
         expect(page.locator("#sg-picked .sg-words")).to_have_text(f"typed at once {button}")
 
 
@@ -153,7 +153,7 @@ def test_turbo_is_a_switch_and_the_card_says_what_it_took(page: Page) -> None:
     generate(page)
     cell(page, 0).click()
     steps = page.locator("#sg-steps input").get_attribute("placeholder")
-    expect(page.locator("#sg-picked .sg-facts")).to_contain_text(f"{steps} steps")
+    expect(page.locator("#sg-picked .sg-facts")).to_contain_text(f"steps {steps}")
     scheduler = page.locator("#sg-scheduler input").input_value()
     taken = scheduler.removeprefix("Auto (").removesuffix(")")
     expect(page.locator("#sg-picked .sg-facts")).to_contain_text(taken)
@@ -166,7 +166,7 @@ def test_portable_is_a_switch_and_the_card_is_marked(page: Page) -> None:
     facts, badge = page.locator("#sg-picked .sg-facts"), page.locator("#sg-picked .sg-badge")
     generate(page)
     cell(page, 0).click()
-    expect(facts).to_contain_text("2 steps")
+    expect(facts).to_contain_text("steps 2")
     expect(facts).not_to_contain_text("same on every machine")
     expect(page.locator("#sg-portable")).to_contain_text("to the last bit, on any computer")
     page.check("#sg-portable input")
