@@ -251,7 +251,7 @@ def _quiet_button(label: object, elem_id: str) -> gr.Button:
 def _script(value: object, elem_id: str, script: str, *, render: bool = True) -> gr.HTML:
     """Place a component that our own script draws; its template is empty on purpose.
 
-    A template with user text in it would be evaluated as code (facts_gradio.md).
+    Gradio evaluates a template as JavaScript, and user text in it with it.
     """
     return gr.HTML(
         value,
