@@ -25,7 +25,7 @@
     let at = first;
     const figure = make("figure");
     const tools = make("div", { class: "sg-zoom-tools" });
-    const [before, after] = [arrow("before", -1), arrow("after", 1)];
+    const [before, after] = SeedGrid.arrows(go);
     const dialog = SeedGrid.overlay("zoom", figure, before, after);
     dialog.setAttribute("aria-label", text("zoom"));
 
@@ -51,12 +51,6 @@
       do next = (next + step + cells.length) % cells.length;
       while (!isShown(cells[next]) && next !== at);
       redraw(next);
-    }
-
-    function arrow(name, step) {
-      const button = make("button", { type: "button", class: `sg-arrow sg-arrow-${name}`, "aria-label": text(`zoom_${name}`), onclick: () => go(step) });
-      button.append(icon(name));
-      return button;
     }
 
     function buttons(cell, stage) {

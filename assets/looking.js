@@ -1,6 +1,6 @@
 /* Looking: a slideshow of a tree in the large view, and the film of a picture from its noise to its end. */
 (() => {
-  const { make, text, icon, image, pictureUrl } = SeedGrid;
+  const { make, text, image, pictureUrl } = SeedGrid;
   const EACH_MS = 3000;
 
   /** Show all pictures of a tree in the order in which they were made. Space plays and pauses, arrows go
@@ -22,18 +22,12 @@
     let at = first;
     let timer = null;
     const figure = make("figure");
-    const [before, after] = [arrow("before", -1), arrow("after", 1)];
+    const [before, after] = SeedGrid.arrows(go);
     const button = make("button", { type: "button", class: "sg-toggle", "data-tool": "play", onclick: () => turn(timer === null) });
     const tools = make("div", { class: "sg-zoom-tools" }, button);
     const dialog = SeedGrid.overlay("zoom", figure, before, after);
     dialog.classList.add("sg-slides");
     dialog.setAttribute("aria-label", text("slides_title"));
-
-    function arrow(name, step) {
-      const button = make("button", { type: "button", class: `sg-arrow sg-arrow-${name}`, "aria-label": text(`zoom_${name}`), onclick: () => go(step) });
-      button.append(icon(name));
-      return button;
-    }
 
     function draw() {
       const slide = slides[at];

@@ -26,6 +26,13 @@
   }
   SeedGrid.overlay = open;
 
+  /** The arrows of an overlay that shows one picture of several, one back and one on. */
+  SeedGrid.arrows = (go) => Object.entries({ before: -1, after: 1 }).map(([name, step]) => make(
+    "button",
+    { type: "button", class: `sg-arrow sg-arrow-${name}`, "aria-label": text(`zoom_${name}`), onclick: () => go(step) },
+    icon(name),
+  ));
+
   /** Slide between a picture and its parent, or another one, and show what changed. */
   SeedGrid.compare = (now = SeedGrid.pickedNow(), others = othersOf(now)) => {
     if (others.length === 0) return;

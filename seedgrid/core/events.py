@@ -118,8 +118,6 @@ class Done:
 class Cancelled:
     """The run was stopped on request; pictures that were finished are kept."""
 
-    elapsed_s: float
-
 
 @dataclass(frozen=True, kw_only=True)
 class Failed:

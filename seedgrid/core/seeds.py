@@ -82,11 +82,6 @@ def _items(text: str) -> list[tuple[str, str]]:
     return items
 
 
-def next_seeds(first: int, count: int) -> tuple[int, ...]:
-    """Return `count` consecutive seeds from `first`, going round after 2**32 - 1."""
-    return tuple((first + offset) % (MAX_SEED + 1) for offset in range(count))
-
-
 def draw_seed() -> int:
     """Draw a seed from the operating system; no random state of the process is touched."""
     return secrets.randbelow(MAX_SEED + 1)

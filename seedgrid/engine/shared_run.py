@@ -147,13 +147,12 @@ class SharedRun:
             wait_for(self._saving)
         except SeedGridError as error:
             self._error = self._error or error
-        elapsed_s = time.monotonic() - self._start_s
         missed = self.run.missed
         is_complete = len(self.run.finished) + len(missed) >= len(self.run.jobs)
         reason = self._error or next(iter(missed.values()), None)
-        event: Event = Done(elapsed_s=elapsed_s)
+        event: Event = Done(elapsed_s=time.monotonic() - self._start_s)
         if not is_complete and (reason is None or self.run.cancelled):
-            event = Cancelled(elapsed_s=elapsed_s)
+            event = Cancelled()
         elif reason is not None:
             event = Failed(error=reason)
         self.run.conclude(event)

@@ -42,7 +42,7 @@ class _Turn:
         try:
             self.batches.close()
         finally:
-            self.run.conclude(Cancelled(elapsed_s=self.worked_s))
+            self.run.conclude(Cancelled())
 
 
 class Worker:
@@ -89,7 +89,7 @@ class Worker:
                 self._saver.submit(turn.abandon)
                 return
         if turn is None:
-            run.conclude(Cancelled(elapsed_s=0.0))
+            run.conclude(Cancelled())
         else:
             self._saver.close()  # What it had painted is saved by now.
             turn.abandon()
@@ -99,7 +99,7 @@ class Worker:
         with self._guard:
             unbegun = [run for run in runs if run.id not in self._begun]
         for run in unbegun:
-            run.conclude(Cancelled(elapsed_s=0.0))
+            run.conclude(Cancelled())
 
     def give_up(self, error: RunError) -> None:
         """Go on without a thread that is dead or does not come back; whoever waits for it is told.
@@ -114,14 +114,14 @@ class Worker:
         with contextlib.suppress(TimeoutError):
             self._saver.submit(lambda: None).result(_SAVING_S)
         if isinstance(task, Run):
-            stopped = Cancelled(elapsed_s=0.0)
+            stopped = Cancelled()
             task.conclude(stopped if task.cancelled else Failed(error=error))
             task.cancel()
         elif isinstance(task, Errand):
             task.fail(error)
         if self.is_closing:
             for turn in tuple(self._begun.values()):
-                turn.run.conclude(Cancelled(elapsed_s=turn.worked_s))
+                turn.run.conclude(Cancelled())
         self.gone.set()
 
     def _work(self) -> None:
@@ -185,7 +185,7 @@ class Worker:
         try:
             is_done = self._paint_on(run, turn, is_new=begun is None)
         except RunCancelled:
-            event = Cancelled(elapsed_s=turn.worked_s + time.monotonic() - start_s)
+            event = Cancelled()
         except SeedGridError as error:
             event = Failed(error=error)
         except BaseException as error:  # Whatever ends a run, who watches it hears of it.

@@ -31,7 +31,6 @@ from seedgrid.core.events import (
 from seedgrid.core.notices import Notice
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Recipe
-from seedgrid.core.seeds import next_seeds
 from seedgrid.engine import Run, Warmth
 from seedgrid.web.serializers import changes, pictures
 
@@ -47,7 +46,7 @@ NO_ITEMS: Final[Json] = {"number": 0, "items": [], "after": None, "is_more": Fal
 
 def stage_of_noise(epoch: int = 0, *, busy: bool = False) -> Json:
     """The stage before the first grid: four cells of noise."""
-    cells = [{"state": "empty", "seed": seed} for seed in next_seeds(0, 4)]
+    cells = [{"state": "empty", "seed": seed} for seed in range(4)]
     return _stage(epoch, cells, size=(1, 1), picked=None, busy=busy)
 
 
