@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from multiprocessing.pool import ThreadPool
 from pathlib import Path
 
 import pytest
@@ -99,6 +101,50 @@ def test_a_drawing_is_a_function_of_words_and_numbers() -> None:
     assert picture.shape == (256, 256, 3)
     assert (picture == draw(wording, normals)).all()
     assert (picture != draw(wording, normals + 1)).any()
+
+
+def test_a_room_is_lit_from_its_window_on_the_side_that_the_seed_decides() -> None:
+    """The same window on the same side made every Vermeer one composition."""
+    pytest.importorskip("skia", reason="drawing needs requirements-training.txt")
+    from training.scenes import draw
+    from training.words import Wording
+
+    wording = Wording(subject="moon", style="vermeer")
+    sides = []
+    for hills in (-1.0, 1.0):
+        normals = np.zeros(12)
+        normals[8] = hills
+        wall = draw(wording, normals)[:, :, 0].astype(float)
+        sides.append(wall[:, :30].mean() > wall[:, -30:].mean())
+    assert sides == [True, False]
+
+
+def test_polishing_draws_only_a_few_batches_ahead() -> None:
+    """A leg of an hour would otherwise keep all that its helpers draw in it."""
+    pytest.importorskip("skia", reason="drawing needs requirements-training.txt")
+    from training.polish import drawn_ahead
+
+    asked: list[int] = []
+    with ThreadPool(2) as pool:
+        batches = drawn_ahead(pool, lambda step: asked.append(step) or step, range(50), count=4)
+        assert [next(batches) for _ in range(3)] == [0, 1, 2]
+        assert len(asked) <= 3 + 4
+        assert list(batches) == list(range(3, 50))
+
+
+def test_polishing_draws_more_of_the_guide_and_of_what_was_learned_least() -> None:
+    """And all other words still."""
+    pytest.importorskip("skia", reason="drawing needs requirements-training.txt")
+    from training import polish
+
+    rng = np.random.default_rng(0)
+    drawn = [polish._wording(rng) for _ in range(2000)]
+    styles = Counter(wording.style for wording in drawn)
+    pairs = Counter((wording.subject, wording.style) for wording in drawn)
+    assert pairs.most_common(1)[0][0] == ("labrador", "vermeer")
+    assert styles["mondrian"] > 1.2 * styles["watercolor"]
+    assert len(styles) == 9
+    assert min(styles.values()) > 2000 / 9 / 2
 
 
 def test_every_subject_style_and_modifier_can_be_drawn() -> None:

@@ -53,6 +53,11 @@ class Setting:
         """Where the sun is."""
         return CANVAS_PX * (0.12 + 0.76 * self.composition.sun)
 
+    @property
+    def is_lit_from_right(self) -> bool:
+        """On which side a room has its window."""
+        return self.composition.hills > 0.5
+
 
 def vertical(canvas: skia.Canvas, top_px: float, bottom_px: float, above: Rgb, below: Rgb) -> None:
     """Fill a band of the canvas with a vertical gradient."""
@@ -109,15 +114,36 @@ def _sea(canvas: skia.Canvas, setting: Setting) -> None:
 
 
 def room(canvas: skia.Canvas, setting: Setting) -> None:
-    """Vermeer's corner: a window on the left, its light on the wall, a curtain, a tiled floor."""
+    """Vermeer's corner: a window on one side, its light on the wall, a curtain, a tiled floor."""
     c = setting.composition
     wall = mix((0.82, 0.76, 0.62), (0.70, 0.72, 0.66), c.sky)
     canvas.drawRect(skia.Rect.MakeWH(CANVAS_PX, CANVAS_PX), fill(wall))
     floor = 256 * (0.68 + 0.08 * c.horizon)
-    beam = polygon((58, 30), (256, 120 + 50 * c.sun), (256, 250), (58, 120))
+    low = 16 * (c.ground - 0.5)
+    canvas.save()
+    _face_window(canvas, setting)
+    beam = polygon((58, 30 + low), (256, 120 + 50 * c.sun), (256, 250), (58, 120 + low))
     canvas.drawPath(beam, fill((1.0, 0.92, 0.66), 0.35))
+    canvas.restore()
+    _tiles(canvas, floor)
+    canvas.save()
+    _face_window(canvas, setting)
+    _curtain(canvas, c)
+    canvas.translate(0, low)
+    _window(canvas)
+    canvas.restore()
+
+
+def _face_window(canvas: skia.Canvas, setting: Setting) -> None:
+    """Turn the canvas so that the window is on the left of what is drawn."""
+    if setting.is_lit_from_right:
+        canvas.translate(CANVAS_PX, 0)
+        canvas.scale(-1, 1)
+
+
+def _tiles(canvas: skia.Canvas, floor: float) -> None:
+    vanish = CANVAS_PX / 2
     canvas.drawRect(skia.Rect.MakeLTRB(0, floor, CANVAS_PX, CANVAS_PX), fill((0.22, 0.17, 0.12)))
-    vanish = 128.0
     for row, (top, bottom) in enumerate(((0.0, 0.28), (0.28, 0.62), (0.62, 1.05))):
         y0, y1 = floor + (256 - floor) * top, floor + (256 - floor) * bottom
         for column in range(-5, 5):
@@ -131,8 +157,6 @@ def room(canvas: skia.Canvas, setting: Setting) -> None:
                 (vanish + column * k1, y1),
             )
             canvas.drawPath(tile, fill((0.82, 0.74, 0.56)))
-    _window(canvas)
-    _curtain(canvas, c)
 
 
 def _window(canvas: skia.Canvas) -> None:

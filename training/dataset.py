@@ -1,13 +1,13 @@
 """The drawn data set: shards of latents with what each picture shows, drawn once and kept.
 
 Shard k is a function of k alone, so drawing can be interrupted and shared between processes. The
-pictures themselves are not kept: `wording_and_normals` says how to draw any of them again.
+pictures themselves are not kept: `draw_many` draws any of them again.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -37,21 +37,23 @@ class Shard:
     wordings: list[Wording]
 
 
-def wording_and_normals(rng: np.random.Generator) -> tuple[Wording, NDArray[np.float32]]:
-    """What one picture shows and how it is composed."""
-    return draw_wording(rng), rng.normal(size=NUM_NORMALS).astype(np.float32)
-
-
 def draw_many(
-    seed: int | list[int], count: int
+    seed: int | list[int],
+    count: int,
+    choose: Callable[[np.random.Generator], Wording] = draw_wording,
 ) -> tuple[NDArray[np.uint8], NDArray[np.float32], list[Wording]]:
     """Draw pictures.
+
+    Args:
+        seed: of the words and the numbers.
+        count: how many.
+        choose: draws what one of them shows.
 
     Returns:
         Pictures `(count, 256, 256, 3)`, normals `(count, 12)` and wordings.
     """
     rng = np.random.default_rng(seed)
-    recipes = [wording_and_normals(rng) for _ in range(count)]
+    recipes = [(choose(rng), rng.normal(size=NUM_NORMALS).astype(np.float32)) for _ in range(count)]
     pictures = np.stack([draw(wording, normals) for wording, normals in recipes])
     return (
         pictures,

@@ -19,7 +19,6 @@ from training.ink import (
     Pixels,
     ellipse,
     fill,
-    hsv,
     line,
     new_surface,
     polygon,
@@ -53,50 +52,60 @@ def _layer(array: NDArray[np.uint8]) -> NDArray[np.float32]:
 
 
 def highly_realistic(picture: Pixels, mask: Mask) -> Pixels:
-    """Round shading on the subject, a soft background, a vignette, a photograph's contrast."""
+    """A photograph: light from above left on round forms, a lens's soft background, deep tones."""
     scale = scale_of(mask)
-    height = cv2.GaussianBlur(mask, (0, 0), 11.0 * scale)
-    dx = cv2.Sobel(height, cv2.CV_32F, 1, 0) * (4.2 * scale)
-    dy = cv2.Sobel(height, cv2.CV_32F, 0, 1) * (4.2 * scale)
-    shade = (0.92 + 0.7 * (dx + dy))[:, :, None]
-    shine = (np.clip(dx + dy - 0.2, 0, 1) * 1.0)[:, :, None]
-    subject = np.clip((picture - 0.5) * 1.2 + 0.47, 0, 1) * np.clip(shade, 0.25, 1.4) + shine
-    far = cv2.GaussianBlur(picture, (0, 0), 3.0 * scale)
-    moved = np.roll(mask, (12 * scale, 16 * scale), (0, 1))
-    cast = cv2.GaussianBlur(moved, (0, 0), 6.0 * scale)[:, :, None]
-    far = far * (1 - 0.55 * cast) * (1.02 - 0.50 * _radius(scale) ** 2)
-    return np.clip(far + (subject - far) * mask[:, :, None], 0, 1)
+    lit = 0.0
+    for radius, strength in ((7.0, 2.2), (24.0, 7.0)):
+        height = cv2.GaussianBlur(mask, (0, 0), radius * scale)
+        slope = cv2.Sobel(height, cv2.CV_32F, 1, 0) + cv2.Sobel(height, cv2.CV_32F, 0, 1)
+        lit = lit + strength * scale * slope[:, :, None]
+    warm, cool = np.array([1.06, 1.0, 0.90], np.float32), np.array([0.84, 0.92, 1.06], np.float32)
+    light = np.clip(0.5 + 0.5 * lit, 0, 1)
+    subject = picture * (0.62 + 0.55 * light) * (cool * (1 - light) + warm * light)
+    subject = subject + 0.22 * np.clip(lit - 0.35, 0, 1)
+    far = cv2.GaussianBlur(picture, (0, 0), 4.0 * scale)
+    moved = np.roll(mask, (10 * scale, 14 * scale), (0, 1))
+    cast = cv2.GaussianBlur(moved, (0, 0), 8.0 * scale)[:, :, None]
+    far = far * (1 - 0.42 * cast) * (1.0 - 0.26 * _radius(scale) ** 2)
+    photo = far + (subject - far) * mask[:, :, None]
+    return _toned(np.clip(photo, 0, 1))
+
+
+def _toned(picture: Pixels) -> Pixels:
+    """A film's curve: deeper shadows, lights that roll off."""
+    return picture + 0.55 * picture * (1 - picture) * (2 * picture - 1)
 
 
 @cache
-def _splashes(scale: int) -> NDArray[np.float32]:
-    rng = np.random.default_rng(FIELD_SEED)
-    array, surface = new_surface(scale)
-    hues = (0.92, 0.08, 0.50, 0.14, 0.76)
-    with surface as canvas:
-        index = 0
-        for along in range(4, 256, 18):
-            for x, y in ((along, 9), (along, 247), (9, along), (247, along)):
-                color = hsv(hues[index % 5], 0.85, 0.95)
-                dx, dy = (9, 5) if y in (9, 247) else (5, 9)
-                canvas.drawLine(x - dx, y - dy, x + dx, y + dy, line(color, 17))
-                index += 1
-        for x, y, r, hue in (
-            (40, 42, 17, 0.92),
-            (214, 46, 20, 0.50),
-            (46, 212, 19, 0.14),
-            (216, 210, 16, 0.08),
-        ):
-            canvas.drawPath(ellipse(x, y, r, r), fill(hsv(hue, 0.85, 0.95)))
-            for _ in range(5):
-                ox, oy = rng.uniform(-30, 30, 2)
-                canvas.drawPath(ellipse(x + ox, y + oy, 5, 5), fill(hsv(hue, 0.85, 0.95)))
-    return _layer(array)
+def _canvas_edge(scale: int) -> NDArray[np.float32]:
+    """How much of the raw canvas shows: 1 at the ragged edge, shape (256 * scale, …, 1)."""
+    side = CANVAS_PX * scale
+    y, x = np.mgrid[0 : CANVAS_PX : side * 1j, 0 : CANVAS_PX : side * 1j]
+    ragged = [
+        2 * np.sin(along / 11 + phase) + 4 * np.sin(along / 31 + 2 * phase)
+        for along, phase in ((x, 0.4), (x, 2.1), (y, 1.3), (y, 3.7))
+    ]
+    inside = np.minimum.reduce(
+        [y - 9 - ragged[0], 247 - y - ragged[1], x - 9 - ragged[2], 247 - x - ragged[3]]
+    )
+    return np.clip(0.5 - inside / 3, 0, 1)[:, :, None].astype(np.float32)
 
 
-def artsy(picture: Pixels, _mask: Mask) -> Pixels:
-    """A frame of loose, many-coloured brush strokes and splashes of paint."""
-    return _over(picture, _splashes(scale_of(picture)))
+def artsy(picture: Pixels, mask: Mask) -> Pixels:
+    """Bold oils on raw canvas: violet shadows, rose and golden lights, a ragged edge."""
+    scale = scale_of(mask)
+    grey = cv2.GaussianBlur(_luma(picture)[:, :, 0], (0, 0), 1.5 * scale)[:, :, None]
+    stops = np.array(
+        [[0.20, 0.05, 0.42], [0.80, 0.12, 0.48], [1.0, 0.52, 0.26], [1.0, 0.93, 0.66]], np.float32
+    )
+    place = np.clip(grey, 0, 1) * (len(stops) - 1)
+    weights = np.clip(1 - np.abs(place - np.arange(len(stops), dtype=np.float32)), 0, 1)
+    toned = weights @ stops
+    vivid = np.clip(_luma(picture) + (picture - _luma(picture)) * 1.5, 0, 1)
+    share = 0.72 - 0.37 * mask[:, :, None]
+    painted = vivid * (1 - share) + toned * share
+    bare = _canvas_edge(scale)
+    return painted * (1 - bare) + np.array([0.95, 0.92, 0.85], np.float32) * bare
 
 
 @cache

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from multiprocessing.pool import AsyncResult, Pool
 from pathlib import Path
 
 import numpy as np
@@ -34,18 +36,30 @@ from training.places import work_dir
 from training.reading import is_sharpened, sharpen_reading
 from training.rollout import Lesson, learn_from_rollout, sampler_steps
 from training.tokenizer import to_ids, tokenizer
-from training.words import Wording, caption, plain_caption
+from training.words import Wording, caption, draw_wording, plain_caption
 
-NUM_STEPS = (1, 2, 2)
+NUM_STEPS = (1, 1, 1, 1, 1, 2)
 """How many steps the sampler takes, one of these: each teaches the first."""
 
 WANDERING_SHARE = 0.15
 """How often it takes them at other times, so that other numbers of steps do not go to ruin."""
 
+HARD_SHARE = 0.25
+"""Of the pictures, how many are of what was learned least."""
+HARD_STYLES = ("mondrian", "stained glass", "vermeer")
+HARD_SUBJECTS = ("cat", "cat", "sunflower", "house", "labrador")
+HARD_MODIFIERS = ("black and white", "none")
+
+FIRST_SHARE = 0.15
+"""How many show the guide's example, the first picture that anyone sees."""
+
 PLAIN_SHARE = 0.5
 SHARPENING_SEED = 5
 SAVE_EVERY_S = 240
 LOG_EVERY = 50
+
+Batch = tuple[NDArray[np.float32], NDArray[np.float32], list[str]]
+"""Latents, shape `(N, 24, 16, 16)`, normals, `(N, 12)`, and captions."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,13 +81,27 @@ def checkpoint_path() -> Path:
     return work_dir() / "polish.safetensors"
 
 
-def _drawn(
-    latent_map: LatentMap, seed: int, size: int, step: int
-) -> tuple[NDArray[np.float32], NDArray[np.float32], list[str]]:
+def _drawn(latent_map: LatentMap, seed: int, size: int, step: int) -> Batch:
     """Latents, numbers and captions of the batch of a step."""
-    pictures, normals, wordings = draw_many([seed, step], size)
+    pictures, normals, wordings = draw_many([seed, step], size, _wording)
     rng = np.random.default_rng([seed, step, 1])
     return latent_map.encode(pictures), normals, [_caption(wording, rng) for wording in wordings]
+
+
+def _wording(rng: np.random.Generator) -> Wording:
+    """What a picture shows: of all words alike; often what is hard, or the guide's example."""
+    wording = draw_wording(rng)
+    chance = rng.random()
+    if chance < FIRST_SHARE:
+        return replace(wording, subject="labrador", style="vermeer")
+    if chance >= FIRST_SHARE + HARD_SHARE:
+        return wording
+    style, subject, modifier = (
+        str(rng.choice(words)) for words in (HARD_STYLES, HARD_SUBJECTS, HARD_MODIFIERS)
+    )
+    if rng.random() < 0.5:
+        return replace(wording, modifier=modifier)
+    return replace(wording, style=style, subject=subject)
 
 
 def _caption(wording: Wording, rng: np.random.Generator) -> str:
@@ -81,6 +109,19 @@ def _caption(wording: Wording, rng: np.random.Generator) -> str:
     if chance < CAPTION_DROPOUT:
         return ""
     return plain_caption(wording) if chance > 1 - PLAIN_SHARE else caption(wording, rng)
+
+
+def drawn_ahead(
+    pool: Pool, draw: Callable[[int], Batch], steps: Iterable[int], *, count: int
+) -> Iterator[Batch]:
+    """The batches in order, so many drawn ahead; `imap` would draw them all, and keep them."""
+    waiting: deque[AsyncResult[Batch]] = deque()
+    for step in steps:
+        waiting.append(pool.apply_async(draw, (step,)))
+        if len(waiting) > count:
+            yield waiting.popleft().get()
+    while waiting:
+        yield waiting.popleft().get()
 
 
 class Polishing:
@@ -101,7 +142,7 @@ class Polishing:
             self.optimizer.step_count, self.seen = int(stored["steps"]), int(stored["seen"])
         self.to_pixels = torch.from_numpy(self.map.basis * self.map.scale).to(settings.device)
 
-    def _batches(self, drawing: ExitStack) -> Iterator[tuple[NDArray[np.float32], ...]]:
+    def _batches(self, drawing: ExitStack) -> Iterator[Batch]:
         """The batches from here on, drawn here or by processes of their own."""
         settings, first = self.settings, self.optimizer.step_count
         draw = partial(_drawn, self.map, settings.seed, settings.batch_size)
@@ -109,7 +150,7 @@ class Polishing:
         if settings.workers < 2:
             return map(draw, steps)
         pool = drawing.enter_context(mp.get_context("spawn").Pool(settings.workers))
-        return pool.imap(draw, steps)
+        return drawn_ahead(pool, draw, steps, count=2 * settings.workers)
 
     def run(self) -> None:
         """Train until the pictures or the minutes are used up, or to SIGTERM."""

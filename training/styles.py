@@ -123,7 +123,7 @@ def plain(scene: Scene) -> Pixels:
 
 
 def vermeer(scene: Scene) -> Pixels:
-    """A quiet room, light falling from the left on warm colours."""
+    """A quiet room, light falling from its window on warm colours."""
     array, surface = new_surface(scene.scale)
     with surface as canvas:
         backdrops.room(canvas, scene.setting)
@@ -134,6 +134,8 @@ def vermeer(scene: Scene) -> Pixels:
         palette = _tinted(scene.palette, (0.98, 0.80, 0.46), 0.15)
         paint_parts(canvas, scene, palette, (0.12, 0.06, 0.03), 3)
     light = np.linspace(1.22, 0.70, len(array), dtype=np.float32)[None, :, None]
+    if scene.setting.is_lit_from_right:
+        light = light[:, ::-1]
     dim = np.linspace(0.88, 1.06, len(array), dtype=np.float32)[:, None, None]
     picture = to_pixels(array) * light * dim * np.array([1.0, 0.93, 0.80], np.float32)
     return np.clip(cv2.GaussianBlur(picture, (0, 0), 0.8 * scene.scale), 0, 1)
