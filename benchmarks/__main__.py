@@ -138,7 +138,7 @@ def _on_the_page(scratch: Path, rounds: int, limit_s: float) -> Iterator[dict[st
         for size in SIZES:
             for contest in (screen.grid(size), screen.known(size)):
                 yield run(contest, rounds, limit_s).as_json()
-        yield from screen.first_preview("bundled", rounds)
+        yield from screen.first_preview("bundled, 10 steps", rounds, steps="10")
     with opened(scratch, _sd_shaped(scratch)) as screen:
         yield from screen.first_preview("sd, 256 px", 3, size="256", steps="4")
 
