@@ -93,15 +93,15 @@ def _canvas_edge(scale: int) -> NDArray[np.float32]:
 
 def artsy(picture: Pixels, mask: Mask) -> Pixels:
     """Bold oils on raw canvas: violet shadows, rose and golden lights, a ragged edge."""
-    scale = scale_of(mask)
-    grey = cv2.GaussianBlur(_luma(picture)[:, :, 0], (0, 0), 1.5 * scale)[:, :, None]
+    scale, luma = scale_of(mask), _luma(picture)
+    grey = cv2.GaussianBlur(luma[:, :, 0], (0, 0), 1.5 * scale)[:, :, None]
     stops = np.array(
         [[0.20, 0.05, 0.42], [0.80, 0.12, 0.48], [1.0, 0.52, 0.26], [1.0, 0.93, 0.66]], np.float32
     )
     place = np.clip(grey, 0, 1) * (len(stops) - 1)
     weights = np.clip(1 - np.abs(place - np.arange(len(stops), dtype=np.float32)), 0, 1)
     toned = weights @ stops
-    vivid = np.clip(_luma(picture) + (picture - _luma(picture)) * 1.5, 0, 1)
+    vivid = np.clip(luma + (picture - luma) * 1.5, 0, 1)
     share = 0.72 - 0.37 * mask[:, :, None]
     painted = vivid * (1 - share) + toned * share
     bare = _canvas_edge(scale)
