@@ -18,7 +18,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.types import Message, Receive, Scope, Send
 
 from seedgrid.storage.assets import assets_folder
-from seedgrid.web.server.headers import CLOSED, SPACE_FRAMES, SecurityHeaders, page_policy
+from seedgrid.web.server.headers import SPACE_FRAMES, SecurityHeaders, page_policy
 from seedgrid.web.server.packed import Packed
 from seedgrid.web.server.page_head import PageHead
 
@@ -61,14 +61,6 @@ def test_the_policy_names_every_script_of_the_page(address: str) -> None:
     assert "'unsafe-inline'" not in directives["script-src"]
     assert directives["frame-ancestors"] == "'self'"
     assert directives["object-src"] == "'none'"
-
-
-@pytest.mark.parametrize("path", CLOSED)
-def test_what_gradio_serves_for_others_is_not_there(address: str, path: str) -> None:
-    """`dev/reload` streams for ever to whoever asks."""
-    for method in ("GET", "POST"):
-        url = f"{address.rstrip('/')}{path}reload"
-        assert httpx.request(method, url, timeout=5.0).status_code == 404
 
 
 def test_a_space_may_be_shown_by_hugging_face_only() -> None:

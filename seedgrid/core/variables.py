@@ -167,6 +167,11 @@ VARIABLES: Final = (
         home="127.0.0.1",
     ),
     Variable(
+        "SEEDGRID_HOSTS",
+        "Names under which the page may be asked, separated by commas, beside localhost and"
+        " plain IP addresses: those of your network, or of your proxy.",
+    ),
+    Variable(
         "SEEDGRID_PORT", "The port, where `--port` says none; 0 takes a free one.", home="7860"
     ),
     Variable(
@@ -242,6 +247,12 @@ def is_offered(*names: str) -> bool:
     """Tell whether people may use a model or LoRA of any of these names: at home every one."""
     allowed = allowed_models()
     return allowed is None or not is_public() or not allowed.isdisjoint(names)
+
+
+def named_hosts() -> frozenset[str]:
+    """Return the names under which the owner lets the page be asked, in small letters."""
+    named = os.environ.get("SEEDGRID_HOSTS", "").split(",")
+    return frozenset(name.strip().lower() for name in named if name.strip())
 
 
 def models_folders() -> tuple[Path, ...]:

@@ -121,7 +121,6 @@ def wait_until_stopped(demo: gr.Blocks, studio: Studio) -> None:
 
 def launch_options(answers: Answers, *, language: str | None, host: str | None) -> dict[str, Any]:
     """Return what `Blocks.launch` is told."""
-    hosts = None if host is None else _known_hosts(host)
     return {
         "app_kwargs": {
             "routes": app.routes(
@@ -133,10 +132,11 @@ def launch_options(answers: Answers, *, language: str | None, host: str | None) 
             },
             "middleware": app.middleware(
                 language=language,
-                hosts=hosts,
+                host=host,
                 uploads=Path(get_upload_folder()),
                 bounds=bounds.of_uploads(),
                 max_open=bounds.count("SEEDGRID_MAX_OPEN_PER_ADDRESS"),
+                is_framed=host is None,
             ),
         },
         "server_name": host and _in_address(host),
@@ -279,10 +279,3 @@ def _keep_uploads_apart() -> None:
         folder = tempfile.mkdtemp(prefix="seedgrid-uploads-")
         os.environ["GRADIO_TEMP_DIR"] = folder
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
-
-
-def _known_hosts(host: str) -> list[str]:
-    """The names under which this machine may be asked; every one where others may ask it."""
-    if host in ("0.0.0.0", "::"):  # noqa: S104 (compared, not bound)
-        return ["*"]
-    return [_in_address(host), "localhost", "127.0.0.1"]

@@ -8,15 +8,11 @@ import json
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit
 
-from starlette.datastructures import Headers
 from starlette.middleware import Middleware
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import FileResponse, PlainTextResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from seedgrid.core.errors import SeedGridError
 from seedgrid.core.fields import IN_LINKS, ON_PAGE
@@ -28,6 +24,7 @@ from seedgrid.web.serializers import pictures
 from seedgrid.web.server.downloads import download_routes
 from seedgrid.web.server.file_work import FileWork
 from seedgrid.web.server.first import first_routes, script_address, style_address
+from seedgrid.web.server.guard import Guard, NoAddresses
 from seedgrid.web.server.headers import FOREVER, HARMLESS, SPACE_FRAMES, SecurityHeaders
 from seedgrid.web.server.health import health_route
 from seedgrid.web.server.later import ADDRESS, asset_address, later_route, later_version
@@ -136,30 +133,29 @@ async def refuse_for_memory(_request: Request, error: Exception) -> Response:
 def middleware(
     *,
     language: str | None,
-    hosts: list[str] | None,
+    host: str | None,
     uploads: Path,
     bounds: UploadBounds,
     max_open: int | None = None,
+    is_framed: bool = False,
 ) -> list[Middleware]:
     """Return what stands before Gradio.
 
     Args:
         language: The page's language, whatever the browser says; None leaves it to the browser.
-        hosts: The names under which this machine may be asked, against DNS rebinding; None on a
-            Space, where the proxy looks after that and the page is shown in a frame.
+        host: The name under which the page listens, where that is one.
         uploads: Where Gradio puts uploads.
         bounds: What may be uploaded.
         max_open: How many requests of one address may be open at once.
+        is_framed: Whether Hugging Face shows the page in a frame.
     """
-    head, frames = page_head(language), SPACE_FRAMES if hosts is None else ""
-    guards = [] if hosts is None else [Middleware(SameSite)]
-    names = [] if hosts is None else [Middleware(TrustedHostMiddleware, allowed_hosts=hosts)]
+    head, frames = page_head(language), SPACE_FRAMES if is_framed else ""
     return [
         Middleware(SecurityHeaders, frames=frames),
+        Middleware(Guard, files=uploads, host=host),
         Middleware(OpenRequests, limit=max_open),
-        *names,
-        *guards,
         Middleware(BoundedBody),
+        Middleware(NoAddresses),
         Middleware(UploadGate, folder=uploads, bounds=bounds),
         Middleware(PageHead, head=head, frames=frames),
         Middleware(Packed),
@@ -191,32 +187,6 @@ def page_head(language: str | None) -> str:
             f"<script>{(ASSETS / 'language.js').read_text('utf-8')}</script>",
         ]
     )
-
-
-class SameSite:
-    """Refuses what another site's page sends here: an upload needs no preflight."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or refuse it with 403."""
-        if scope["type"] == "http" and scope["method"] not in ("GET", "HEAD", "OPTIONS"):
-            headers = Headers(scope=scope)
-            if _is_foreign(headers):
-                refusal = PlainTextResponse(
-                    "requests from other sites are refused", status_code=403
-                )
-                await refusal(scope, receive, send)
-                return
-        await self._app(scope, receive, send)
-
-
-def _is_foreign(headers: Headers) -> bool:
-    if headers.get("sec-fetch-site") == "cross-site":
-        return True
-    origin = headers.get("origin")
-    return origin is not None and urlsplit(origin).netloc != headers.get("host")
 
 
 def _is_in(path: Path, folder: Path) -> bool:

@@ -12,22 +12,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from starlette.datastructures import MutableHeaders
-from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-from seedgrid.web.server.limits import route_path
-
-CLOSED: Final = (
-    "/gradio_api/dev/",
-    "/gradio_api/vibe-",
-    "/gradio_api/undo-vibe-edit",
-    "/gradio_api/process_recording",
-    "/gradio_api/profiling/",
-    "/gradio_api/proxy=",
-    "/gradio_api/deep_link",
-    "/gradio_api/stream/",
-)
-"""What Gradio serves for other programs than this one."""
 
 FOREVER: Final = {"Cache-Control": "private, max-age=31536000, immutable"}
 """Of what has its content, or 128 random bits, in its address."""
@@ -43,14 +28,14 @@ _NOTHING: Final = "default-src 'none'; frame-ancestors 'none'"
 
 
 class SecurityHeaders:
-    """Stands before everything else; what an answer says for itself stays."""
+    """What an answer says for itself stays."""
 
     def __init__(self, app: ASGIApp, frames: str = "") -> None:
         self._app = app
         self._frames = frames
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request; what is closed is not there."""
+        """Answer a request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -65,8 +50,7 @@ class SecurityHeaders:
                     headers.setdefault("X-Frame-Options", "SAMEORIGIN")
             await send(message)
 
-        app = _NOT_THERE if route_path(scope).startswith(CLOSED) else self._app
-        await app(scope, receive, harden)
+        await self._app(scope, receive, harden)
 
 
 def page_policy(page: bytes, *, frames: str) -> str:
@@ -101,6 +85,3 @@ def _inline_scripts(page: bytes) -> Iterator[bytes]:
 
 def _hash(script: bytes) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(script).digest()).decode()}'"
-
-
-_NOT_THERE: Final = PlainTextResponse("there is no such address", status_code=404)
