@@ -2,5 +2,6 @@
 
 from alembic import context
 
-context.configure(connection=context.config.attributes["connection"], transactional_ddl=True)
-context.run_migrations()
+if hasattr(context, "config"):  # Only where Alembic runs it: any other import changes nothing.
+    context.configure(connection=context.config.attributes["connection"], transactional_ddl=True)
+    context.run_migrations()
