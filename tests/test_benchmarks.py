@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from benchmarks import cluster
-from benchmarks.__main__ import _table
-from benchmarks.__main__ import main as benchmark
-from benchmarks.contest import Contest, Outcome, Side, Times, measure, run
-from benchmarks.plain import PlainScript
 from seedgrid.cli import main
 from seedgrid.diffusion.backend import Placement
 from seedgrid.studio import Studio
+from tools.benchmarks import cluster
+from tools.benchmarks.__main__ import _table
+from tools.benchmarks.__main__ import main as benchmark
+from tools.benchmarks.contest import Contest, Outcome, Side, Times, measure, run
+from tools.benchmarks.plain import PlainScript
 
 
 def test_sides_take_turns_and_the_first_round_does_not_count() -> None:

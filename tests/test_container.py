@@ -1,6 +1,6 @@
 """The Dockerfile by rule, since no container engine runs in the tests; and what it relies on.
 
-`python -m tests.container` carries its steps out in a clean root and drives what comes of it.
+`python -m tools.container` carries its steps out in a clean root and drives what comes of it.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from pathlib import Path
 
 import httpx
 import pytest
-from container import ROOT, Step, read_steps
 from serving import serve_process
 
 from seedgrid.core.variables import VARIABLES
+from tools.container import ROOT, Step, read_steps
 
 STEPS = read_steps(ROOT / "Dockerfile")
 

@@ -1,6 +1,6 @@
 """What was announced survives kill -9, I/O errors, a full disk and a read-only folder.
 
-A sample of each; the whole of it is `python -m tests.crash` (docs/log.md has its results).
+A sample of each; the whole of it is `python -m tools.crash` (docs/log.md has its results).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NO_STRACE = "strace is not here: `apt-get install strace` lets this test run"
 
 def crash(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "tests.crash", *arguments],
+        [sys.executable, "-m", "tools.crash", *arguments],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -21,7 +21,7 @@ ME = PageState(visitor="0" * 32).to_browser()
 
 
 def test_the_four_are_of_the_model_that_ships(tmp_path: Path) -> None:
-    """After new weights: `python -m training opening`, or the page shows none of them."""
+    """After new weights: `python -m tools.training opening`, or the page shows none of them."""
     records = [png.read_checked(path)[0] for path in opening_files()]
     assert [record.lineage.cell for record in records] == [0, 1, 2, 3]
     assert len({record.lineage.round_id for record in records}) == 1

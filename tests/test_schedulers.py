@@ -77,7 +77,7 @@ def test_schedulers_that_ignore_generators_are_not_offered() -> None:
 
 
 def test_the_table_in_the_docs_is_of_this_table() -> None:
-    """A scheduler that is added must be proven too: `python tests/prove.py` writes the page."""
+    """A scheduler that is added must be proven too: `python -m tools.prove` writes the page."""
     page = (Path(__file__).parents[1] / "docs" / "schedulers.md").read_text(encoding="utf-8")
     rows = [line.strip("| ").split(" | ") for line in page.split("\n") if line.startswith("| ")]
     assert [row[0] for row in rows[1:]] == list(TABLE)

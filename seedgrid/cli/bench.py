@@ -1,4 +1,4 @@
-"""The command that measures: SeedGrid beside plain diffusers. The work is in `benchmarks/`."""
+"""The command that measures SeedGrid beside plain diffusers, by `tools/benchmarks/`."""
 
 import sys
 from pathlib import Path
@@ -23,17 +23,17 @@ def bench(
     ] = False,
     json: Annotated[Path | None, typer.Option(help="Write every measurement here.")] = None,
 ) -> None:
-    """Measure SeedGrid beside plain diffusers, interleaved; the same as python -m benchmarks."""
+    """Measure SeedGrid beside plain diffusers, the same as python -m tools.benchmarks."""
     root = Path(seedgrid.__file__).resolve().parent.parent
-    if not (root / "benchmarks" / "__main__.py").is_file():
-        raise InputError("bench_missing", field="bench", value=root / "benchmarks")
+    if not (root / "tools" / "benchmarks" / "__main__.py").is_file():
+        raise InputError("bench_missing", field="bench", value=root / "tools" / "benchmarks")
     sys.path.insert(0, str(root))
     if cluster:
-        from benchmarks.cluster import main as measure_cluster
+        from tools.benchmarks.cluster import main as measure_cluster
 
         measure_cluster(rounds)
         return
-    from benchmarks.__main__ import SETTINGS, main
+    from tools.benchmarks.__main__ import SETTINGS, main
 
     unknown = [name for name in model or () if name not in (*SETTINGS, "none")]
     if unknown:

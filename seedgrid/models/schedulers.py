@@ -10,7 +10,7 @@ CPU generator. Not offered, and why:
 - `LMSDiscreteScheduler`: needs SciPy, which nothing else here needs.
 - `EDM…`, `SCM…`, `TCD…`, `SASolver…`: made for models of other families.
 
-`python tests/prove.py` probes each with each family and writes docs/schedulers.md.
+`python -m tools.prove` probes each with each family and writes docs/schedulers.md.
 
     names_for("flow")   # ('Flow Euler', …)
 """

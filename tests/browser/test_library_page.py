@@ -30,8 +30,8 @@ from steps import (
     write_into_list,
 )
 
-from benchmarks.library import a_picture, fill
 from seedgrid.library import Library
+from tools.benchmarks.library import a_picture, fill
 
 ITEMS = "#sg-library .sg-item"
 

@@ -2,7 +2,7 @@
 
     python -m pytest tests/gpu -q                    # on a machine with a GPU
     python -m pytest tests/gpu -q --device cpu       # a rehearsal: everything but what needs CUDA
-    python -m benchmarks.gpu                         # these tests, and the speeds, in one command
+    python -m tools.benchmarks.gpu                   # these tests, and the speeds, in one command
 
 Small pipelines of eight families with random weights; nothing is downloaded. The whole suite of the
 project leaves this folder out: what needs a GPU may not be skipped there in silence.

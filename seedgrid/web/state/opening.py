@@ -1,7 +1,7 @@
 """The opening page's pictures: four that the bundled model painted, shown until there are others.
 
 They ship with their recipes and are shown only where the model is the very one that made them;
-a click takes them into the visitor's library, as pictures from elsewhere. `python -m training
+a click takes them into the visitor's library, as pictures from elsewhere. `python -m tools.training
 opening` makes them. Knows no component.
 """
 

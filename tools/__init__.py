@@ -1,0 +1,1 @@
+"""Programs run by hand: training, benchmarks, and what looks for faults longer than a test may."""

@@ -1,0 +1,64 @@
+"""The ruler of the bundled model: a picture beside the drawing that it stands for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+import torch
+
+from tools.training.comparison import compare_all, likeness_figures, words_worst_first, worst_sheet
+from tools.training.coupling import read_normals
+from tools.training.fidelity import compare, wanted_normals, wanted_picture
+from tools.training.sampling import bundled_sampler
+from tools.training.words import Wording, plain_caption
+
+MODEL = Path(__file__).resolve().parents[2] / "assets" / "model"
+WORDING = Wording(subject="lighthouse")
+
+
+def test_a_drawing_is_like_itself() -> None:
+    """All three measures are at their best."""
+    drawing = wanted_picture(WORDING, 3)
+    likeness = compare(drawing, drawing)
+    assert likeness.psnr_db > 70
+    assert likeness.ssim == pytest.approx(1)
+    assert likeness.edges == 1
+
+
+def test_a_shifted_line_is_a_line_and_a_blurred_one_is_not() -> None:
+    """Two pixels are forgiven by the edges' measure, ten are not, nor is a smudge."""
+    drawing = wanted_picture(WORDING, 3)
+    shifted = compare(np.roll(drawing, 2, axis=1), drawing)
+    displaced = compare(np.roll(drawing, 10, axis=1), drawing)
+    blurred = compare(cv2.GaussianBlur(drawing, (0, 0), 8), drawing)
+    assert shifted.edges > 0.95
+    assert displaced.edges < shifted.edges - 0.15
+    assert blurred.edges < shifted.edges - 0.3
+    assert displaced.psnr_db < shifted.psnr_db
+    assert displaced.ssim < shifted.ssim
+
+
+def test_the_numbers_of_a_seed_are_those_in_the_pipeline_s_noise() -> None:
+    """What is drawn for comparison is what this seed asks of the model."""
+    pipeline = bundled_sampler(MODEL).pipeline
+    generators = [torch.Generator("cpu").manual_seed(seed) for seed in (7, 8)]
+    noise = pipeline.prepare_latents(2, 24, 256, 256, torch.float32, "cpu", generators)
+    assert np.allclose(read_normals(noise)[0].numpy(), wanted_normals(7), atol=1e-5)
+    assert np.allclose(read_normals(noise)[1].numpy(), wanted_normals(8), atol=1e-5)
+
+
+def test_the_bundled_model_paints_the_drawing_of_its_seed() -> None:
+    """Each picture is nearer to its own drawing than to another seed's, and the VAE is nearer."""
+    sampler, seeds = bundled_sampler(MODEL), [9000, 9001, 9002, 9003]
+    pictures = sampler.pictures([plain_caption(WORDING)] * 4, seeds)
+    own = compare_all([WORDING] * 4, seeds, pictures)
+    other = compare_all([WORDING] * 4, seeds[::-1], pictures)
+    assert [each.likeness.psnr_db for each in own] == sorted(e.likeness.psnr_db for e in own)
+    values = {each.name: each.value for each in likeness_figures(sampler.pipeline.vae, own)}
+    assert values["drawing: PSNR, dB"] > np.mean([e.likeness.psnr_db for e in other]) + 2
+    assert values["VAE alone: PSNR, dB"] > values["drawing: PSNR, dB"]
+    assert "lighthouse" in words_worst_first(own)
+    assert worst_sheet(own).width == 4 * 112

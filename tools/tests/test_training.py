@@ -1,0 +1,272 @@
+"""The code that made the bundled model keeps its promises (requirements-training.txt)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import diffusers
+import numpy as np
+import pytest
+import safetensors.torch as safetensors
+import torch
+
+ROOT = Path(__file__).resolve().parents[2]
+MODEL = ROOT / "assets" / "model"
+
+
+def test_a_drawing_is_a_function_of_words_and_numbers() -> None:
+    """The same wording and numbers give the same bytes; another number moves the subject."""
+    from tools.training.scenes import draw
+    from tools.training.words import Wording
+
+    wording, normals = Wording(subject="labrador", style="vermeer"), np.zeros(12)
+    picture = draw(wording, normals)
+    assert picture.shape == (256, 256, 3)
+    assert (picture == draw(wording, normals)).all()
+    assert (picture != draw(wording, normals + 1)).any()
+
+
+def test_a_room_is_lit_from_its_window_on_the_side_that_the_seed_decides() -> None:
+    """The same window on the same side made every Vermeer one composition."""
+    from tools.training.scenes import draw
+    from tools.training.words import Wording
+
+    wording = Wording(subject="moon", style="vermeer")
+    sides = []
+    for hills in (-1.0, 1.0):
+        normals = np.zeros(12)
+        normals[8] = hills
+        wall = draw(wording, normals)[:, :, 0].astype(float)
+        sides.append(wall[:, :30].mean() > wall[:, -30:].mean())
+    assert sides == [True, False]
+
+
+def test_polishing_draws_more_of_the_guide_and_of_what_was_learned_least() -> None:
+    """And all other words still."""
+    from tools.training import polish
+
+    rng = np.random.default_rng(0)
+    drawn = [polish._wording(rng) for _ in range(2000)]
+    styles = Counter(wording.style for wording in drawn)
+    pairs = Counter((wording.subject, wording.style) for wording in drawn)
+    assert pairs.most_common(1)[0][0] == ("labrador", "vermeer")
+    assert styles["mondrian"] > 1.2 * styles["watercolor"]
+    assert len(styles) == 9
+    assert min(styles.values()) > 2000 / 9 / 2
+
+
+def test_every_subject_style_and_modifier_can_be_drawn() -> None:
+    """All words of the captions have a drawing behind them, and twice as wide it is the same."""
+    from tools.training.decoder import psnr
+    from tools.training.scenes import draw
+    from tools.training.words import MODIFIER_WORDS, STYLE_WORDS, SUBJECT_WORDS, Wording
+
+    styles, modifiers = list(STYLE_WORDS), list(MODIFIER_WORDS)
+    for index, subject in enumerate(SUBJECT_WORDS):
+        style, modifier = styles[index % len(styles)], modifiers[index % len(modifiers)]
+        wording = Wording(subject=subject, style=style, modifier=modifier)
+        picture, large = (draw(wording, np.zeros(12), scale).astype(float) for scale in (1, 2))
+        assert picture.std() > 5
+        halved = large.reshape(256, 2, 256, 2, 3).mean((1, 3))
+        assert psnr(*(torch.from_numpy(each) / 127.5 - 1 for each in (halved, picture))) > 27
+
+
+def test_the_numbers_of_a_composition_can_be_read_back_from_the_noise() -> None:
+    """Writing changes the twelve numbers and leaves the noise standard normal."""
+    from tools.training.coupling import read_normals, write_normals
+
+    generator = torch.Generator().manual_seed(0)
+    noise = torch.randn(64, 24, 16, 16, generator=generator)
+    normals = torch.randn(64, 12, generator=generator)
+    written = write_normals(noise, normals)
+    assert torch.allclose(read_normals(written), normals, atol=1e-4)
+    assert abs(float(written.std()) - 1) < 0.01
+
+
+def test_a_trained_denoiser_reads_better_once_its_reading_is_sharpened() -> None:
+    """The chance of uneven weights goes out of the mean that holds a number; nothing else moves."""
+    from tools.training.coupling import read_normals
+    from tools.training.networks import Denoiser, initialise
+    from tools.training.reading import (
+        carry_numbers,
+        is_sharpened,
+        sharpen_reading,
+        teach_places,
+        teach_reading,
+    )
+
+    generator = torch.Generator().manual_seed(0)
+    model = Denoiser(300, 299, 298).eval()
+    initialise(model, generator)
+    teach_places(model, generator)
+    carry_numbers(model, range(12), range(12))
+    teach_reading(model, generator)
+    attention = model.unet.down_blocks[1].attentions[0].transformer_blocks[0].attn1
+    seen: list[torch.Tensor] = []
+    attention.register_forward_hook(lambda _module, given, made: seen.append((given[0], made)))
+    noise = torch.randn(224, 24, 16, 16, generator=generator)
+    ids, times = torch.zeros(224, 2, dtype=torch.long), torch.full((224,), 999)
+
+    def missed() -> torch.Tensor:
+        made = seen[-1][1].mean(1)
+        basis = torch.cat([read_normals(noise), torch.ones(224, 1)], 1)
+        rest = made - basis @ torch.linalg.lstsq(basis, made).solution
+        return rest.square().sum() / (made - made.mean(0)).square().sum()
+
+    with torch.no_grad():
+        before = model(noise, times, ids)
+        missed_before = missed()
+        sharpen_reading(model, generator)
+        after = model(noise, times, ids)
+    assert is_sharpened(model)
+    assert missed() < 0.7 * missed_before
+    assert (after - before).square().mean() < 0.05 * before.square().mean() + 1e-9
+
+
+def test_each_step_of_a_rollout_starts_where_the_sampler_would() -> None:
+    """A denoiser that knows the picture ends in it, and every state it sees is the scheduler's."""
+    from tools.training.networks import make_scheduler
+    from tools.training.rollout import learn_from_rollout, sampler_steps
+
+    scheduler = make_scheduler()
+    scheduler.set_timesteps(4)
+    steps = sampler_steps(scheduler, [int(time) for time in scheduler.timesteps])
+    seen: list[torch.Tensor] = []
+    gain = torch.nn.Parameter(torch.tensor(0.5))
+
+    def half_wrong(state: torch.Tensor, _times: object, _ids: object) -> torch.Tensor:
+        seen.append(state.detach().clone())
+        return gain * state
+
+    lesson = _lesson([True, True])
+    errors = learn_from_rollout(half_wrong, half_wrong, lesson, steps, torch.ones(192, 24))
+    assert errors.shape == (4,)
+    assert gain.grad is not None
+    expected = lesson.noise
+    for time, state in zip(scheduler.timesteps, seen, strict=True):
+        assert torch.allclose(state, expected, atol=1e-5)
+        expected = scheduler.step(0.5 * expected, time, expected).prev_sample
+
+
+def test_an_empty_caption_asks_for_what_it_gave_before() -> None:
+    """Guidance goes away from it: a row without words learns nothing of the picture."""
+    from tools.training.networks import make_scheduler
+    from tools.training.rollout import learn_from_rollout, sampler_steps
+
+    steps = sampler_steps(make_scheduler(), [999])
+    for has_words, learns in ((False, False), (True, True)):
+        gain = torch.nn.Parameter(torch.tensor(0.5))
+        learn_from_rollout(
+            lambda state, _times, _ids, gain=gain: gain * state,
+            lambda state, _times, _ids: 0.5 * state,
+            _lesson([has_words, has_words]),
+            steps,
+            torch.ones(192, 24),
+        )
+        assert (abs(float(gain.grad)) > 1e-6) == learns
+
+
+def _lesson(has_words: list[bool]) -> object:
+    from tools.training.rollout import Lesson
+
+    generator = torch.Generator().manual_seed(0)
+    noise, latents = torch.randn(2, len(has_words), 24, 16, 16, generator=generator)
+    ids = torch.zeros(len(has_words), 2, dtype=torch.long)
+    return Lesson(noise=noise, latents=latents, ids=ids, has_words=torch.tensor(has_words))
+
+
+def test_a_line_that_is_missing_costs_more_than_one_that_stands_beside_its_place() -> None:
+    """Within two pixels a line is a line; the loss of edges forgives what the measure forgives."""
+    from tools.training.decoder import edges_near
+
+    def line(column: int | None) -> torch.Tensor:
+        picture = torch.ones(1, 3, 48, 48)
+        if column is not None:
+            picture[..., column : column + 3] = -1
+        return edges_near(picture)
+
+    wanted = line(22)
+    assert wanted.shape == (1, 1, 36, 36)
+    missing, beside, far = ((line(c) - wanted).abs().mean() for c in (None, 23, 32))
+    assert beside < missing / 4 < far
+
+
+def test_what_ships_can_be_gone_on_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty cache takes the shipped weights, and exporting them gives the same folder again."""
+    from tools.training.export import export
+    from tools.training.shipped import adopt
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert len(adopt(MODEL)) == 4
+    assert adopt(MODEL) == []
+    export(tmp_path / "model")
+    for part in ("unet", "text_encoder"):
+        stored = safetensors.load_file(next((tmp_path / "model" / part).glob("*.safetensors")))
+        shipped = safetensors.load_file(next((MODEL / part).glob("*.safetensors")))
+        assert all(torch.equal(stored[name], shipped[name]) for name in shipped)
+    stored, shipped = (
+        safetensors.load_file(folder / "vae" / "diffusion_pytorch_model.safetensors")
+        for folder in (tmp_path / "model", MODEL)
+    )
+    for name, value in shipped.items():
+        assert torch.allclose(stored[name], value, rtol=1e-4, atol=1e-4), name
+
+
+def test_the_hand_written_encoder_equals_the_linear_map() -> None:
+    """`vae.encode` computes the PCA of patches that the denoiser was trained on."""
+    from tools.training.autoencoder import build_autoencoder
+    from tools.training.latents import LatentMap
+
+    rng = np.random.default_rng(0)
+    coarse = rng.integers(0, 255, (40, 32, 32, 3), dtype=np.uint8)
+    pictures = coarse.repeat(8, axis=1).repeat(8, axis=2)
+    latent_map = LatentMap.fit(pictures)
+    model = build_autoencoder(latent_map, torch.Generator().manual_seed(0))
+    batch = torch.from_numpy(pictures[:2]).permute(0, 3, 1, 2).float() / 127.5 - 1
+    with torch.no_grad():
+        encoded = model.encode(batch).latent_dist.mode().numpy()
+    assert np.abs(encoded - latent_map.encode(pictures[:2])).max() < 0.05
+
+
+def test_the_whole_training_runs_and_goes_on_where_it_stood(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All steps at their smallest, in order, end in a folder that diffusers loads."""
+    from tools.training import dataset, decoder, denoiser, enlarger, export, finals, polish, reading
+    from tools.training.places import work_dir
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(dataset, "SHARD_SIZE", 40)
+    monkeypatch.setattr(dataset, "FIT_PICTURES", 40)
+    monkeypatch.setattr(reading, "NUM_SAMPLES", 256)
+    monkeypatch.setattr(enlarger, "SHARD_SIZE", 1)
+    assert work_dir().is_relative_to(tmp_path)
+
+    dataset.draw_shards(0, 2)
+    decoder.train(decoder.Settings(steps=1))
+    denoiser.train(denoiser.Settings(pictures=16, workers=1))
+    denoiser.train(denoiser.Settings(pictures=32, workers=1))
+    polish.polish(polish.Settings(pictures=2, batch_size=2))
+    polish.polish(polish.Settings(pictures=4, batch_size=2))
+    decoder.train(decoder.Settings(steps=3, made_share=1.0))
+    export.export(tmp_path / "model")
+    enlarger.make_pairs(tmp_path / "model", 6)
+    for steps in (1, 2):
+        enlarger.train(enlarger.Settings(steps=steps, batch=1, crop_px=32))
+    enlarger.export_enlarger(tmp_path / "model")
+    measured = finals.measure(
+        finals.pictures(tmp_path / "model", 1), finals.load_network(tmp_path / "model")
+    )
+    assert finals.table(measured).count("\n") == 7
+
+    stored = safetensors.load_file(denoiser.checkpoint_path())
+    assert (int(stored["seen"]), int(stored["steps"])) == (32, 2)
+    polished = safetensors.load_file(polish.checkpoint_path())
+    assert (int(polished["seen"]), int(polished["steps"])) == (4, 2)
+    assert polish.checkpoint_path().stat().st_size < 60e6
+    assert int(safetensors.load_file(decoder.checkpoint_path())["steps"]) == 3
+    assert int(safetensors.load_file(enlarger.checkpoint_path())["steps"]) == 2
+    loaded = diffusers.DiffusionPipeline.from_pretrained(str(tmp_path / "model"))
+    picture = loaded("a cat", num_inference_steps=1, output_type="np").images[0]
+    assert picture.shape == (256, 256, 3)

@@ -1,0 +1,258 @@
+"""Polish the trained denoiser along its sampler's own steps.
+
+Goes on from a checkpoint of under 60 MB (weights, and the optimizer's state in half precision), so
+a leg can run on any machine: `python -m tools.training polish --device cuda --minutes 9`. SIGTERM
+saves and stops. Pictures are drawn as they are needed; none is seen twice.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import partial
+from multiprocessing.pool import AsyncResult, Pool
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.multiprocessing as mp
+from diffusers.models.attention_processor import AttnProcessor
+from numpy.typing import NDArray
+from safetensors.torch import load_file
+
+from tools.training import denoiser
+from tools.training.batches import CAPTION_DROPOUT
+from tools.training.checkpoints import note, part, save_checkpoint
+from tools.training.coupling import write_normals
+from tools.training.dataset import draw_many, latent_map
+from tools.training.latents import LatentMap
+from tools.training.networks import Denoiser, make_scheduler
+from tools.training.optimizer import MuonAdam, matrix_names, rate_share
+from tools.training.places import work_dir
+from tools.training.reading import is_sharpened, sharpen_reading
+from tools.training.rollout import Lesson, learn_from_rollout, sampler_steps
+from tools.training.tokenizer import to_ids, tokenizer
+from tools.training.words import Wording, caption, draw_wording, plain_caption
+
+NUM_STEPS = (1, 1, 1, 1, 1, 2)
+"""How many steps the sampler takes, one of these: each teaches the first."""
+
+WANDERING_SHARE = 0.15
+"""How often it takes them at other times, so that other numbers of steps do not go to ruin."""
+
+HARD_SHARE = 0.25
+"""Of the pictures, how many are of what was learned least."""
+HARD_STYLES = ("mondrian", "stained glass", "vermeer")
+HARD_SUBJECTS = ("cat", "cat", "sunflower", "house", "labrador")
+HARD_MODIFIERS = ("black and white", "none")
+
+FIRST_SHARE = 0.15
+"""How many show the guide's example, the first picture that anyone sees."""
+
+PLAIN_SHARE = 0.5
+SHARPENING_SEED = 5
+SAVE_EVERY_S = 240
+LOG_EVERY = 50
+
+Batch = tuple[NDArray[np.float32], NDArray[np.float32], list[str]]
+"""Latents, shape `(N, 24, 16, 16)`, normals, `(N, 12)`, and captions."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How long and how fast."""
+
+    pictures: int = 400_000
+    minutes: float = float("inf")
+    batch_size: int = 16
+    learning_rate: float = 5e-4
+    cooldown: float = 1.0
+    workers: int = 1
+    device: str = "cpu"
+    seed: int = 5
+
+
+def checkpoint_path() -> Path:
+    """Where the polishing stands."""
+    return work_dir() / "polish.safetensors"
+
+
+def _drawn(latent_map: LatentMap, seed: int, size: int, step: int) -> Batch:
+    """Latents, numbers and captions of the batch of a step."""
+    pictures, normals, wordings = draw_many([seed, step], size, _wording)
+    rng = np.random.default_rng([seed, step, 1])
+    return latent_map.encode(pictures), normals, [_caption(wording, rng) for wording in wordings]
+
+
+def _wording(rng: np.random.Generator) -> Wording:
+    """What a picture shows: of all words alike; often what is hard, or the guide's example."""
+    wording = draw_wording(rng)
+    chance = rng.random()
+    if chance < FIRST_SHARE:
+        return replace(wording, subject="labrador", style="vermeer")
+    if chance >= FIRST_SHARE + HARD_SHARE:
+        return wording
+    style, subject, modifier = (
+        str(rng.choice(words)) for words in (HARD_STYLES, HARD_SUBJECTS, HARD_MODIFIERS)
+    )
+    if rng.random() < 0.5:
+        return replace(wording, modifier=modifier)
+    return replace(wording, style=style, subject=subject)
+
+
+def _caption(wording: Wording, rng: np.random.Generator) -> str:
+    chance = rng.random()
+    if chance < CAPTION_DROPOUT:
+        return ""
+    return plain_caption(wording) if chance > 1 - PLAIN_SHARE else caption(wording, rng)
+
+
+def drawn_ahead(
+    pool: Pool, draw: Callable[[int], Batch], steps: Iterable[int], *, count: int
+) -> Iterator[Batch]:
+    """The batches in order, so many drawn ahead; `imap` would draw them all, and keep them."""
+    waiting: deque[AsyncResult[Batch]] = deque()
+    for step in steps:
+        waiting.append(pool.apply_async(draw, (step,)))
+        if len(waiting) > count:
+            yield waiting.popleft().get()
+    while waiting:
+        yield waiting.popleft().get()
+
+
+class Polishing:
+    """The training and its state."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings, self.words, self.map = settings, tokenizer(), latent_map()
+        self.scheduler = make_scheduler()
+        self.teacher, self.model = _to_be_trained(settings.device), _to_be_trained(settings.device)
+        self.seen, self.stop = 0, False
+        stored = load_file(checkpoint_path()) if checkpoint_path().exists() else {}
+        if stored:
+            self.model.load_state_dict(part(stored, "model"))
+        self.model.text_encoder.requires_grad_(False)
+        self.optimizer = MuonAdam(self.model.named_parameters(), matrix_names(self.model))
+        if stored:
+            self.optimizer.restore(part(stored, "opt"))
+            self.optimizer.step_count, self.seen = int(stored["steps"]), int(stored["seen"])
+        self.to_pixels = torch.from_numpy(self.map.basis * self.map.scale).to(settings.device)
+
+    def _batches(self, drawing: ExitStack) -> Iterator[Batch]:
+        """The batches from here on, drawn here or by processes of their own."""
+        settings, first = self.settings, self.optimizer.step_count
+        draw = partial(_drawn, self.map, settings.seed, settings.batch_size)
+        steps = range(first, first + settings.pictures // settings.batch_size + 1)
+        if settings.workers < 2:
+            return map(draw, steps)
+        pool = drawing.enter_context(mp.get_context("spawn").Pool(settings.workers))
+        return drawn_ahead(pool, draw, steps, count=2 * settings.workers)
+
+    def run(self) -> None:
+        """Train until the pictures or the minutes are used up, or to SIGTERM."""
+        signal.signal(signal.SIGTERM, lambda *_: setattr(self, "stop", True))
+        settings, started = self.settings, time.monotonic()
+        saved_at, errors = started, []
+        with ExitStack() as drawing:
+            for batch in self._batches(drawing):
+                elapsed_min = (time.monotonic() - started) / 60
+                used = max(self.seen / settings.pictures, elapsed_min / settings.minutes)
+                if used >= 1 or self.stop:
+                    break
+                errors.append(self._step(*batch, left=1 - used))
+                if len(errors) == LOG_EVERY:
+                    self._log(errors)
+                    errors = []
+                if time.monotonic() - saved_at > SAVE_EVERY_S:
+                    self.save()
+                    saved_at = time.monotonic()
+        self.save()
+
+    def _step(
+        self,
+        latents: NDArray[np.float32],
+        normals: NDArray[np.float32],
+        captions: list[str],
+        *,
+        left: float,
+    ) -> tuple[float, ...]:
+        device, step = self.settings.device, self.optimizer.step_count
+        rng = np.random.default_rng([self.settings.seed, step, 2])
+        generator = torch.Generator().manual_seed(int(rng.integers(2**32)))
+        noise = torch.randn(latents.shape, generator=generator)
+        lesson = Lesson(
+            noise=write_normals(noise, torch.from_numpy(normals)).to(device),
+            latents=torch.from_numpy(latents).to(device),
+            ids=torch.tensor(to_ids(self.words, captions), device=device),
+            has_words=torch.tensor([bool(caption) for caption in captions], device=device),
+        )
+        steps = sampler_steps(self.scheduler, self._times(rng))
+        errors = learn_from_rollout(self.model, self.teacher, lesson, steps, self.to_pixels)
+        share = rate_share(step, left, warm_steps=60, cooldown=self.settings.cooldown)
+        self.optimizer.step(self.settings.learning_rate * share)
+        self.seen += len(latents)
+        return self._decibels(errors[0]), self._decibels(errors[-1])
+
+    def _times(self, rng: np.random.Generator) -> list[int]:
+        count = int(rng.choice(NUM_STEPS))
+        if rng.random() < WANDERING_SHARE:
+            between = rng.choice(np.arange(1, 999), count - 1, replace=False)
+            return [999, *(int(time) for time in np.sort(between)[::-1])]
+        self.scheduler.set_timesteps(count)
+        return [int(time) for time in self.scheduler.timesteps]
+
+    def _decibels(self, error: torch.Tensor) -> float:
+        """PSNR of the picture at half size, but for what the latents cannot say."""
+        return float(-10 * torch.log10(error / 4))
+
+    def _log(self, errors: list[tuple[float, ...]]) -> None:
+        first, last = (round(float(value), 3) for value in np.mean(errors, axis=0))
+        print(
+            note("polish", pictures=self.seen, first_step_db=first, last_step_db=last), flush=True
+        )
+
+    def save(self) -> None:
+        """Write where the polishing stands."""
+        save_checkpoint(
+            checkpoint_path(),
+            weights=self.model.state_dict(),
+            averages={},
+            optimizer={k: v.to(torch.bfloat16) for k, v in self.optimizer.state.items()},
+            steps=self.optimizer.step_count,
+            seen=self.seen,
+        )
+
+
+def _sharpened() -> Denoiser:
+    """The denoiser before it was polished, its reading sharpened."""
+    model = denoiser.load_ema()
+    if not is_sharpened(model):
+        sharpen_reading(model, torch.Generator().manual_seed(SHARPENING_SEED))
+    return model
+
+
+def _to_be_trained(device: str) -> Denoiser:
+    model = _sharpened().to(device, memory_format=torch.channels_last)
+    # Torch's fused attention is slow backwards on a CPU.
+    model.unet.set_attn_processor(AttnProcessor())
+    model.text_encoder.set_attn_implementation("eager")
+    return model
+
+
+def load_networks() -> Denoiser:
+    """The last checkpoint's weights, polished where they were, or untrained networks."""
+    if not denoiser.checkpoint_path().exists():
+        return denoiser.build().eval()
+    model = _sharpened()
+    if checkpoint_path().exists():
+        model.load_state_dict(part(load_file(checkpoint_path()), "model"))
+    return model.eval()
+
+
+def polish(settings: Settings) -> None:
+    """Go on polishing from the last checkpoint, or else from the denoiser's."""
+    Polishing(settings).run()
