@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from seedgrid.core.request import Request
     from seedgrid.diffusion.process import tune_process
     from seedgrid.engine import Engine
-    from seedgrid.pictures import Pictures, StudioPicture
     from seedgrid.studio import Studio
+    from seedgrid.studio.pictures import Pictures, StudioPicture
 
 __version__ = "0.1.0"
 
@@ -42,12 +42,12 @@ __all__ = [
 _HOMES = {
     "Engine": "engine",
     "Passport": "core.recipe",
-    "Pictures": "pictures",
+    "Pictures": "studio.pictures",
     "Recipe": "core.recipe",
     "Request": "core.request",
     "SeedGridError": "core.errors",
     "Studio": "studio",
-    "StudioPicture": "pictures",
+    "StudioPicture": "studio.pictures",
     "tune_process": "diffusion.process",
 }
 

@@ -32,6 +32,7 @@ from seedgrid.formats import png
 from seedgrid.library import Library
 from seedgrid.models.own import bundled_folder
 from seedgrid.studio import Studio
+from seedgrid.studio.resolving import check_offered
 from seedgrid.testing.fake import FAKE_CARD
 from seedgrid.web import launch
 from seedgrid.web.server import app as server
@@ -312,10 +313,10 @@ def test_a_picture_from_elsewhere_brings_no_other_model(
     monkeypatch.setenv("SEEDGRID_ALLOWED_MODELS", "bundled")
     with Studio(library=tmp_path, backend=InstalledBackend()) as studio:
         (own,) = studio.resolve(Request(prompt="a fox", seeds=(0,)))
-        studio.check_offered([own])
+        check_offered([own], studio.card)
         other = own.model.model_copy(update={"id": "someone/else"})
         with pytest.raises(ModelError) as caught:
-            studio.check_offered([own, own.replace(model=other)])
+            check_offered([own, own.replace(model=other)], studio.card)
     assert caught.value.code == "model_not_offered"
 
 

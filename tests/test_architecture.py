@@ -26,7 +26,6 @@ ORDER = (
     "library",
     "export",
     "verify",
-    "pictures",
     "studio",
     "web",
     "cli",

@@ -19,8 +19,8 @@ from seedgrid.core.errors import ModelError
 from seedgrid.diffusion.backend import Unwatched
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.diffusion.probe_results import recall_report
-from seedgrid.pictures import StudioPicture
 from seedgrid.studio import Studio
+from seedgrid.studio.pictures import StudioPicture
 from seedgrid.verify import Verdict
 
 SMALL = {"width": 64, "height": 64, "num_inference_steps": 2}
@@ -105,7 +105,7 @@ def in_more_files(model: Path) -> None:
 
 
 def verdict_on(studio: Studio, picture: StudioPicture) -> Verdict:
-    (verdict,) = studio.verify_files([picture.path])
+    (verdict,) = studio.verifier.verify_files([picture.path])
     return verdict
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,8 +12,7 @@ from seedgrid.core.mixes import read_mix, write_mix
 from seedgrid.core.recipe import ModelRef, NoiseShare
 from seedgrid.core.request import Request, resolve
 from seedgrid.formats.links import link_query, read_link
-from seedgrid.studio import Studio
-from seedgrid.testing.fake import FAKE_CARD, FakeBackend
+from seedgrid.testing.fake import FAKE_CARD
 
 WORDS = st.text(st.characters(exclude_categories=["Cs", "Cc"]) | st.just("\n"), min_size=1)
 
@@ -165,13 +162,3 @@ def test_a_hub_model_goes_with_its_revision() -> None:
 def test_a_link_can_be_read_by_people() -> None:
     """The names are those of the command line."""
     assert link_query(make_recipe()).startswith("prompt=a+red+fox&seeds=7&steps=8&guidance=")
-
-
-def test_a_link_of_an_old_width_is_painted_and_says_what_it_is(tmp_path: Path) -> None:
-    """Widths that are not offered any more: the very recipe, and a notice."""
-    request = read_link("prompt=a+fox&seeds=0-2&size=64x64&steps=1&width=3")
-    assert request is not None
-    with Studio(library=tmp_path, backend=FakeBackend()) as studio:
-        run = studio.start_grid(request)
-        assert {entry.recipe.lock_width for entry in run.result()} == {3}
-        assert [notice.code for notice in run.notices] == ["width_odd"]

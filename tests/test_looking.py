@@ -18,12 +18,10 @@ from seedgrid.core.errors import InputError
 from seedgrid.core.picture import new_id
 from seedgrid.core.recipe import NoiseShare, Passport, describe_mix
 from seedgrid.diffusion.backend import Placement, Unwatched
-from seedgrid.export.film import Film, durations_ms, write_film
-from seedgrid.export.labels import CHOSEN
+from seedgrid.export.film import MAX_FRAMES, Film, PreviewRecorder, durations_ms, write_film
 from seedgrid.export.tree_picture import draw_tree, write_tree
 from seedgrid.export.words import caption_of
 from seedgrid.studio import Studio
-from seedgrid.studio.looking import MAX_FRAMES, _Recorder
 from seedgrid.testing.fake import FakeBackend
 from seedgrid.web.server.file_work import FileWork
 from seedgrid.web.server.looking import looking_routes
@@ -73,23 +71,6 @@ def rows_only(rounds: Rounds, folder: Path) -> list[Entry]:
                 )
             )
     return entries
-
-
-def test_a_tree_is_drawn_with_its_lines(studio: Studio, tmp_path: Path) -> None:
-    """Four, a pick, four of it below: the pick is framed, and a line leads down from it."""
-    run = studio.grid("a fox", seeds="0-3", width=64, height=64, num_inference_steps=1)
-    second = studio.refine(run[2])
-    studio.refine(second[0], [", once more"])
-    studio.draw_tree(run[0], tmp_path / "tree.png")
-    with Image.open(tmp_path / "tree.png") as image:
-        pixels = np.asarray(image.convert("RGB")).astype(int)
-    wanted = np.array([int(CHOSEN[at : at + 2], 16) for at in (1, 3, 5)])
-    is_ink = (abs(pixels - wanted).max(axis=2) < 40).any(axis=1)
-    below = np.flatnonzero(is_ink)
-    rows = np.split(below, np.flatnonzero(np.diff(below) > 1) + 1)
-    # The first pick; the line from it and the second pick, which touch; the line from that.
-    assert len(rows) == 3
-    assert pixels.shape[1] > 4 * 176
 
 
 def test_a_tree_without_files_keeps_its_places(tmp_path: Path) -> None:
@@ -178,13 +159,13 @@ def test_a_film_of_very_many_steps_is_bounded() -> None:
     pixels = np.zeros((2, 2, 3), np.uint8)
     shown: list[int] = []
 
-    recorder = _Recorder(Unwatched())
+    recorder = PreviewRecorder(Unwatched())
     for _ in range(2):
         recorder.freed()
         recorder.noise(lambda: (pixels, pixels))
         for number in range(1, 1001):
             recorder.step(number, 1000, lambda n=number: shown.append(n) or (pixels,))  # type: ignore[misc]
-    assert len(recorder.seen) == MAX_FRAMES + 1
+    assert len(recorder.frames) == MAX_FRAMES + 1
     assert shown[-1] == 1000
     assert sum(durations_ms(MAX_FRAMES + 1)) < 12_000
 
@@ -221,10 +202,9 @@ def test_the_server_hands_them_out(client: TestClient, studio: Studio) -> None:
 
 @pytest.mark.usefixtures("fake")
 def test_by_command(library_folder: Path, tmp_path: Path) -> None:
-    """`export --tree` and `--film`, of a picture in the library."""
+    """`export --film`, of a picture in the library."""
     with Studio(library=library_folder, backend=FakeBackend()) as studio:
         (one,) = studio.grid("a fox", seeds="1", width=64, height=64, num_inference_steps=2)
-    files = {"--tree": tmp_path / "tree.png", "--film": tmp_path / "film.webp"}
-    words = [word for option, path in files.items() for word in (option, str(path))]
-    assert main(["export", one.id, *words, "--library", str(library_folder)]) == 0
-    assert all(path.stat().st_size > 100 for path in files.values())
+    film = tmp_path / "film.webp"
+    assert main(["export", one.id, "--film", str(film), "--library", str(library_folder)]) == 0
+    assert film.stat().st_size > 100

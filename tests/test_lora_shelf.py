@@ -211,7 +211,7 @@ def test_a_stranger_paints_with_what_the_owner_lists(
     assert refused(studio.grid, "a fox <lora:fox:0.7>", "0") == "lora_not_offered"
     assert refused(studio.grid, "a fox <lora:nobody>", "0") == "lora_not_offered"
     assert refused(studio.refine, painted) == "lora_not_offered"
-    assert refused(studio.verify, [claim]) == "lora_not_offered"
+    assert refused(studio.verifier.verify, [claim]) == "lora_not_offered"
     monkeypatch.setenv("SEEDGRID_ALLOWED_MODELS", "bundled, fox")
     studio.grid("a fox <lora:fox:0.7>", "0")
 

@@ -41,8 +41,8 @@ from seedgrid.models.compact import compact_scale
 from seedgrid.models.files import read_header
 from seedgrid.models.upscalers import known_upscalers, take_upscaler
 from seedgrid.models.upscalers import needs_spandrel as needs_spandrel_for
-from seedgrid.pictures import StudioPicture
 from seedgrid.studio import Studio
+from seedgrid.studio.pictures import StudioPicture
 from seedgrid.verify import claim_of, verify
 
 needs_spandrel = pytest.mark.skipif(

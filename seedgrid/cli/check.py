@@ -14,7 +14,7 @@ from seedgrid.core.entry import Entry
 from seedgrid.core.errors import PictureError
 from seedgrid.export.sheets import is_sheet
 from seedgrid.studio import Studio
-from seedgrid.studio.options import is_id
+from seedgrid.studio.pictures import is_id
 
 if TYPE_CHECKING:
     from seedgrid.verify import Verdict
@@ -59,7 +59,7 @@ def verify(
         paths = [path for path, _ in found]
         counts, all_hold = dict.fromkeys(WORDS, 0), True
         with CountLine("verifying", len(paths)) as line:
-            for verdict in studio.verify_files(paths, device=device):
+            for verdict in studio.verifier.verify_files(paths, device=device):
                 counts[verdict.verdict] += 1
                 all_hold &= verdict.holds
                 if verdict.confirms and verdict.name in ours:
@@ -88,7 +88,7 @@ def probe(
     """Test the lock here, for a model and its settings. Exit 1 when a neighbour gets through."""
     request = options.make_request("0", settings, prompt="a picture")
     with Studio(settings["model"]) as studio:
-        report = studio.probe_request(request, options.make_placement(settings))
+        report = studio.verifier.probe_request(request, options.make_placement(settings))
     if json:
         say_json({"holds": report.holds, **report.model_dump(mode="json")})
     else:

@@ -37,9 +37,6 @@ def export(
         Path | None,
         typer.Option(metavar="FILE", help="All pictures labelled, in one .png or .pdf."),
     ] = None,
-    tree: Annotated[
-        Path | None, typer.Option(metavar="FILE.png", help="The whole tree as one picture.")
-    ] = None,
     film: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="From noise to the end, .webp or .gif; painted again."),
@@ -56,7 +53,7 @@ def export(
     ] = False,
     library: options.Library = None,
 ) -> None:
-    """Write a script, a bundle, a sheet, a tree or a film; without an option, print the script."""
+    """Write a script, a bundle, a sheet or a film; without an option, print the script."""
     from seedgrid.export.bundle import write_bundle
     from seedgrid.export.contact_sheets import write_sheet
     from seedgrid.export.script import script as write_script
@@ -69,11 +66,9 @@ def export(
             write_bundle(entries, bundle, model=_model_folder(entries) if with_model else None)
         if sheet is not None:
             write_sheet(entries, sheet)
-        if tree is not None:
-            studio.draw_tree(pictures[0], tree)
         if film is not None and not studio.film(pictures[0], film).is_same:
             complain(f"{film}: the picture came out differently on this machine; see verify.")
-    if script is bundle is sheet is tree is film is None:
+    if script is bundle is sheet is film is None:
         say_program(write_script(entries))
 
 

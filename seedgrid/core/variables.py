@@ -227,6 +227,21 @@ VARIABLES: Final = (
 _BY_NAME: Final = {variable.name: variable for variable in VARIABLES}
 
 
+def default_model() -> str:
+    """Return the model that the environment names, else the bundled one."""
+    return os.environ.get("SEEDGRID_MODEL") or "bundled"
+
+
+def default_library() -> Path:
+    """Return the folder that the environment names, else the system's place for user data."""
+    folder = os.environ.get("SEEDGRID_LIBRARY")
+    if folder:
+        return Path(folder)
+    import platformdirs
+
+    return Path(platformdirs.user_data_dir("seedgrid", appauthor=False))
+
+
 def is_public() -> bool:
     """Tell whether strangers use this page: a Space, or where `SEEDGRID_PUBLIC` says so."""
     return "SPACE_ID" in os.environ or is_on("SEEDGRID_PUBLIC")

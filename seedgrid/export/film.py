@@ -1,7 +1,6 @@
 """The way of a picture from its noise to its end, as a short film that loops: WebP, or GIF.
 
-Every frame is what the model expected at a step; none is made up between two of them. Knows
-Pillow and nothing of recipes.
+Every frame is what the model expected at a step; none is made up between two of them.
 """
 
 from collections.abc import Sequence
@@ -11,10 +10,13 @@ from typing import Final
 
 from PIL import Image
 
-from seedgrid.core.errors import InputError
-from seedgrid.core.picture import Pixels
+from seedgrid.core.entry import Entry
+from seedgrid.core.errors import InputError, RunError
+from seedgrid.core.picture import Pixels, pixels_sha256
+from seedgrid.diffusion.backend import Backend, Placement, PreviewMaker, Watch
 from seedgrid.storage.files import open_atomically
 
+MAX_FRAMES: Final = 100
 MAX_SIDE_PX: Final = 512
 SUFFIXES: Final = (".webp", ".gif")
 
@@ -39,6 +41,55 @@ class Film:
     steps: tuple[Pixels, ...]
     end: Pixels
     is_same: bool
+
+
+def paint_film(entry: Entry, backend: Backend, placement: Placement, watch: Watch) -> Film:
+    """Paint a picture again and keep what is seen at each step; call it where the backend lives.
+
+    Raises:
+        RunError: It could not be painted, or the watch stopped it.
+    """
+    recorder = PreviewRecorder(watch)
+    backend.prepare(entry.recipe, placement)
+    (end,) = backend.paint([entry.recipe], placement, recorder)
+    if isinstance(end, RunError):
+        raise end
+    is_same = pixels_sha256(end) == entry.pixels_sha256
+    return Film(steps=tuple(recorder.frames), end=end, is_same=is_same)
+
+
+class PreviewRecorder:
+    """Keeps what the first picture of a batch looks like at each step; all else is the watch's."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self.frames: list[Pixels] = []
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether it should stop."""
+        return self._watch.cancelled
+
+    def noise(self, previews: PreviewMaker) -> None:
+        """Keep the noise."""
+        self.frames = list(previews()[:1])
+        self._watch.noise(previews)
+
+    def step(self, number: int, total: int, previews: PreviewMaker) -> None:
+        """Keep a step; of very many only each n-th, so that about `MAX_FRAMES` are kept."""
+        every = -(-total // MAX_FRAMES)
+        if number % every == 0 or number == total:
+            self.frames += previews()[:1]
+        self._watch.step(number, total, previews)
+
+    def tile(self, number: int, total: int) -> None:
+        """Pass it on; a tile is no frame."""
+        self._watch.tile(number, total)
+
+    def freed(self) -> None:
+        """Begin anew."""
+        self.frames = []
+        self._watch.freed()
 
 
 def write_film(film: Film, path: Path) -> None:

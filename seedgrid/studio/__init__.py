@@ -5,24 +5,25 @@
         finals = studio.refine(grid[2])
         finals[3].save("labrador.png")
 
-A studio is put together in six files, each on top of the next: `studio.py` waits for pictures,
-`looking.py` draws trees and films, `starting.py` starts runs, `resolving.py` makes recipes of what
-is asked for, `checking.py` verifies and probes, and `parts.py` holds model, engine and library.
-`options.py` says what may be asked.
+`studio.py` is the Studio, `verifier.py` what it verifies with, `model_manager.py` its models,
+`resolving.py` how a request becomes recipes, `pictures.py` what is asked and what is given.
 """
 
+from seedgrid.core.variables import default_library, default_model
 from seedgrid.engine import PainterState
-from seedgrid.studio.options import AnyPicture, RunOptions, Seeds, Settings
-from seedgrid.studio.parts import default_library, default_model
+from seedgrid.studio.pictures import AnyPicture, Pictures, RunOptions, Seeds, Settings
 from seedgrid.studio.studio import Studio
+from seedgrid.studio.verifier import Verifier
 
 __all__ = [
     "AnyPicture",
     "PainterState",
+    "Pictures",
     "RunOptions",
     "Seeds",
     "Settings",
     "Studio",
+    "Verifier",
     "default_library",
     "default_model",
 ]

@@ -1,4 +1,4 @@
-"""Models and LoRAs that there are, those that could be had, and the ways from one to the other.
+"""Models, LoRAs and upscaler networks: those that are here, those that could be had, and the way.
 
 Page and command line ask it; on a public page it does what the owner's list allows. It paints
 nothing and loads nothing.
@@ -8,24 +8,27 @@ nothing and loads nothing.
 """
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import ModelError
-from seedgrid.core.recipe import Recipe
+from seedgrid.core.loras import read_scale
+from seedgrid.core.recipe import Lora, Recipe, Upscaler
 from seedgrid.core.variables import allowed_models, is_offered, is_public
 from seedgrid.diffusion.probe_results import ProbeReport, newest_report
 from seedgrid.models import catalogue, own, registry
 from seedgrid.models.catalogue import FirstModel, Item
 from seedgrid.models.downloads import Downloads, Progress
 from seedgrid.models.fetching import fetch_configurations
+from seedgrid.models.files import SUFFIX
 from seedgrid.models.hub import ask
 from seedgrid.models.lora_shelf import LoraItem, delete_lora, describe_lora, shelf
-from seedgrid.models.loras import take_lora
+from seedgrid.models.loras import find_lora, take_lora
 from seedgrid.models.memory import fits
 from seedgrid.models.single_file import configuration_source
+from seedgrid.models.upscalers import find_upscaler, known_upscalers, take_upscaler
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +61,50 @@ class ModelManager:
     def loras(self) -> tuple[LoraItem, ...]:
         """Return the LoRAs on this machine; on a public page those that it offers."""
         return tuple(each for each in shelf() if is_offered(each.id, each.hub_id))
+
+    def take_loras(self, named: Sequence[str]) -> tuple[Lora, ...]:
+        """Return LoRAs as recipes hold them; their files are known by their names from now on.
+
+        Args:
+            named: Names or .safetensors files, with a scale as in `"fox.safetensors=0.8"`.
+
+        Raises:
+            ModelError: One is not there, or is no LoRA.
+            InputError: A scale cannot be.
+        """
+        loras = []
+        for text in named:
+            name, equals, scale = text.rpartition("=")
+            file = name if equals else text
+            lora = take_lora(Path(file)) if file.endswith(SUFFIX) else find_lora(file)
+            number = read_scale(scale) if equals else 1.0
+            loras.append(Lora(id=lora.id, weights_sha256=lora.sha256, scale=number))
+        return tuple(loras)
+
+    def upscalers(self, card: ModelCard | None = None) -> tuple[str, ...]:
+        """Return the names of the networks that enlarge; on a public page those that it offers.
+
+        Args:
+            card: Of the model whose pictures they are to enlarge: its own network comes first.
+        """
+        own = (card.upscaler,) if card and card.upscaler else ()
+        return tuple(dict.fromkeys((*own, *known_upscalers())))
+
+    def find_upscaler(self, name: str) -> Upscaler:
+        """Return a network by its name; no path is followed.
+
+        Raises:
+            SeedGridError: It is not there, no network, or not offered on a public page.
+        """
+        return find_upscaler(name)
+
+    def take_upscaler(self, named: str) -> Upscaler:
+        """Return a network by its name or file; a file is known by its name from now on.
+
+        Raises:
+            ModelError: It is not there, or no network.
+        """
+        return take_upscaler(Path(named)) if named.endswith(SUFFIX) else find_upscaler(named)
 
     def first(self) -> tuple[FirstModel, ...]:
         """Return good first models that may be fetched and are not here."""

@@ -1,31 +1,216 @@
-"""Studio: paints what is asked for, and waits for the pictures.
+"""Studio: the one door to the workflow. It has an engine, a library, models and a verifier.
 
-It knows nothing of screens. Nothing is loaded and no folder is made before the first picture is
-asked for.
+    with Studio() as studio:
+        grid = studio.grid("Labrador in the style of Vermeer", seeds="0-3")
+
+Each part is made when it is first needed: a mistake is told before a folder is made, a thread
+started or a model loaded. `studio.grid` waits for its pictures, `studio.start_grid` does not.
 """
 
-import logging
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Unpack
+from __future__ import annotations
 
-from seedgrid.core.finals import STRENGTHS
+import contextlib
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Self, Unpack
+
+from seedgrid.core import request as requests
+from seedgrid.core.advice import Advice, advise
+from seedgrid.core.card import ModelCard
+from seedgrid.core.checks import parse_start
+from seedgrid.core.entry import Entry
+from seedgrid.core.errors import InputError, ModelError, SeedGridError
+from seedgrid.core.finals import (
+    STRENGTHS,
+    check_has_words,
+    enlarged,
+    finals,
+)
+from seedgrid.core.notices import Notice
+from seedgrid.core.plan import Job, plan_grid, plan_refine
 from seedgrid.core.prompts import GUIDE_SUFFIXES
+from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request
-from seedgrid.engine import Run
-from seedgrid.pictures import Pictures, StudioPicture
-from seedgrid.studio.looking import Looking
-from seedgrid.studio.options import AnyPicture, Seeds, Settings, read_seeds
+from seedgrid.core.seeds import draw_seed
+from seedgrid.core.variables import default_library, default_model
+from seedgrid.core.variations import refine
+from seedgrid.core.words import Vocabulary
+from seedgrid.diffusion.backend import Backend, Placement
+from seedgrid.engine import UNBOUNDED, Bounds, Engine, Load, PainterState, Run, Warmth
+from seedgrid.formats import png
+from seedgrid.storage import starts
+from seedgrid.studio.pictures import (
+    AnyPicture,
+    Pictures,
+    RunOptions,
+    Seeds,
+    Settings,
+    StudioPicture,
+    is_id,
+    read_entry,
+    read_seeds,
+)
+from seedgrid.studio.resolving import (
+    card_for,
+    check_offered,
+    decoding_notices,
+    provable,
+    resolve_prompts,
+    tiles_notice,
+    width_notices,
+)
+from seedgrid.studio.verifier import Verifier
+
+if TYPE_CHECKING:
+    from seedgrid.export.film import Film
+    from seedgrid.library import Library
+    from seedgrid.studio.model_manager import ModelManager
 
 logger = logging.getLogger(__name__)
 
+STARTS: Final = "starts"
+"""The folder of a library that holds what its pictures were begun from."""
+_RUNS: Final = 1000
+_OWNER: Final = "studio"
+_NUM_VARIATIONS: Final = 4
 
-class Studio(Looking):
-    """A model, an engine and a library, ready to paint. Safe to use from any thread.
 
-    What it is made of, and what it is told, is described at `Parts`; how to start a round without
-    waiting for it at `Starting`.
+class Studio:
+    """A model, an engine, a library and a verifier, ready to paint. Safe to use from any thread.
+
+    Args:
+        model: `"bundled"`, a folder, a hub id, or a .safetensors file; by default what the
+            environment's `SEEDGRID_MODEL` says, else `"bundled"`.
+        library: The folder that keeps the pictures; by default what `SEEDGRID_LIBRARY` says, else
+            the system's place for the user's data.
+        device: `"auto"`, `"cpu"`, `"cuda"`, …
+        backend: What paints; by default diffusers.
+        placement: Where to compute, in full; `device` alone by default, without previews.
+        runs_per_owner: How many runs each visitor of the page may have waiting or running.
+        bounds: What strangers may ask for beside.
+        on_lost: Called when the engine is lost for good: the process should end.
+
+    Attributes:
+        placement: Where pictures are computed unless a run says otherwise.
     """
+
+    def __init__(
+        self,
+        model: str | None = None,
+        library: str | Path | None = None,
+        device: str = "auto",
+        *,
+        backend: Backend | None = None,
+        placement: Placement | None = None,
+        runs_per_owner: int = _RUNS,
+        bounds: Bounds = UNBOUNDED,
+        on_lost: Callable[[], None] | None = None,
+    ) -> None:
+        self.model = model or default_model()
+        self.library_folder = Path(library or default_library()).expanduser().absolute()
+        starts.know(self.library_folder / STARTS)
+        self.placement = placement or Placement(device=device, previews=False)
+        self._making = threading.RLock()
+        self._backend = backend
+        self._library: Library | None = None
+        self._engine: Engine | None = None
+        self._manager: ModelManager | None = None
+        self._verifier: Verifier | None = None
+        self._runs_per_owner = runs_per_owner
+        self._bounds = bounds
+        self._on_lost = on_lost
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # What it is made of.
+
+    @property
+    def backend(self) -> Backend:
+        """What paints."""
+        with self._making:
+            if self._backend is None:
+                from seedgrid.diffusion.deferred import DeferredBackend
+
+                self._backend = DeferredBackend()
+            return self._backend
+
+    @property
+    def library(self) -> Library:
+        """Where the pictures are kept; the folder is made when it is first asked for."""
+        with self._making:
+            if self._library is None:
+                from seedgrid.library import Library
+
+                self._library = Library(self.library_folder)
+            return self._library
+
+    @property
+    def engine(self) -> Engine:
+        """Who makes them; starts its threads when it is first asked for."""
+        with self._making:
+            if self._engine is None:
+                self._engine = Engine(
+                    self.backend,
+                    placement=self.placement,
+                    runs_per_owner=self._runs_per_owner,
+                    bounds=self._bounds,
+                    on_lost=self._on_lost,
+                )
+            return self._engine
+
+    @property
+    def model_manager(self) -> ModelManager:
+        """The models, LoRAs and upscaler networks on this machine, and how others come to it."""
+        with self._making:
+            if self._manager is None:
+                from seedgrid.studio.model_manager import ModelManager
+
+                self._manager = ModelManager()
+            return self._manager
+
+    @property
+    def verifier(self) -> Verifier:
+        """What runs recipes again and tests the lock, between two runs of the engine."""
+        with self._making:
+            if self._verifier is None:
+                self._verifier = Verifier(self.engine, self.card, self.placement)
+            return self._verifier
+
+    def move_library(self, folder: Path) -> None:
+        """Keep pictures in this folder from now on; the same one is made again if it is gone.
+
+        Raises:
+            LibraryError: The folder refuses; nothing changes.
+        """
+        from seedgrid.library import Library
+
+        opened = Library(folder)
+        with self._making:
+            before, self._library = self._library, opened
+            self.library_folder = opened.folder
+        if before is not None:
+            with contextlib.suppress(SeedGridError, OSError):  # Its folder may be gone.
+                before.close()
+
+    def begin_to_close(self) -> None:
+        """Stop what is running, and take nothing more; `close` waits for the end."""
+        if self._engine is not None:
+            self._engine.begin_to_close()
+
+    def close(self) -> None:
+        """Stop what is running, save what is finished, let go of the model."""
+        for part in (self._manager, self._engine, self._library):
+            if part is not None:
+                part.close()
+
+    # Pictures, and waiting for them.
 
     def grid(
         self,
@@ -55,6 +240,24 @@ class Studio(Looking):
         """
         return self.matrix([prompt], seeds, loras=loras, fresh=fresh, turbo=turbo, **settings)
 
+    def matrix(
+        self,
+        prompts: Sequence[str],
+        seeds: Seeds,
+        *,
+        loras: Sequence[str] = (),
+        fresh: bool = False,
+        turbo: bool = False,
+        **settings: Unpack[Settings],
+    ) -> Pictures:
+        """Paint every prompt on every seed: one row a prompt, one column a seed, row by row."""
+        request = Request(prompt="", seeds=read_seeds(seeds), **settings)
+        if request.start:
+            request = replace(request, start=self.take_start(request.start))
+        if loras:
+            request = replace(request, loras=self.model_manager.take_loras(loras))
+        return _wait(self.start_grid(request, prompts, turbo=turbo, fresh=fresh))
+
     def refine(
         self,
         picture: AnyPicture,
@@ -74,23 +277,6 @@ class Studio(Looking):
         """
         return _wait(self.start_refine(picture, suffixes, prompt=prompt, fresh=fresh))
 
-    def matrix(
-        self,
-        prompts: Sequence[str],
-        seeds: Seeds,
-        *,
-        loras: Sequence[str] = (),
-        fresh: bool = False,
-        turbo: bool = False,
-        **settings: Unpack[Settings],
-    ) -> Pictures:
-        """Paint every prompt on every seed: one row a prompt, one column a seed, row by row."""
-        request = Request(prompt="", seeds=read_seeds(seeds), **settings)
-        if request.start:
-            request = replace(request, start=self.take_start(request.start))
-        request = replace(request, loras=self.take_loras(loras))
-        return _wait(self.start_grid(request, prompts, turbo=turbo, fresh=fresh))
-
     def final(
         self,
         picture: AnyPicture,
@@ -100,25 +286,303 @@ class Studio(Looking):
         upscaler: str | None = None,
         fresh: bool = False,
     ) -> Pictures:
-        """Make a picture large, on its own seed and words, and wait for it.
+        """Make a picture large, on its own seed and words, and wait for it; see `start_final`."""
+        run = self.start_final(picture, scale, strengths=strengths, upscaler=upscaler, fresh=fresh)
+        return _wait(run)
+
+    def film(self, picture: AnyPicture, path: str | Path) -> Film:
+        """Paint a picture again, wait for it, and write what was seen at each step as a film.
+
+        The steps were not kept, so this costs as long as a batch of its width takes; the library
+        does not change.
+
+        Args:
+            picture: See `AnyPicture`.
+            path: Ends in `.webp` or `.gif`; replaced if it exists.
+        """
+        from seedgrid.export.film import write_film
+
+        film = self.verifier.start_film(self.find(picture)).result()
+        write_film(film, Path(path).expanduser())
+        return film
+
+    # Runs; each `start_` returns at once.
+
+    def start_grid(
+        self,
+        request: Request,
+        prompts: Sequence[str] | None = None,
+        *,
+        turbo: bool = False,
+        **options: Unpack[RunOptions],
+    ) -> Run:
+        """Start the first round of a new work; returns at once.
+
+        Args:
+            request: What was asked for.
+            prompts: In place of its own, each on every seed.
+            turbo: Answer what is left open for speed; the recipe says how.
+            **options: See `RunOptions`.
+
+        Raises:
+            InputError: What was asked for cannot be, by field; nothing was started.
+            ModelError: As `card`.
+            RunError: `too_many_runs` of this owner.
+            LibraryError: The pictures cannot be kept.
+        """
+        placement = options.get("placement") or self.placement
+        request = self._with_start(request, options.get("library"))
+        card = card_for(request, self.card(request.model), placement, turbo=turbo)
+        recipes = resolve_prompts(request, prompts, card)
+        notices = () if request.lock_width else width_notices(recipes, card.lock_width)
+        # A size is chosen on purpose: it is said at its field, and not of each run again.
+        advice = advise(request, card, also=prompts or ())
+        notices += tuple(each.notice for each in advice if each.field != "size")
+        return self._submit(plan_grid(recipes), notices, options)
+
+    def start_refine(
+        self,
+        picture: AnyPicture,
+        suffixes: Sequence[str] = GUIDE_SUFFIXES,
+        *,
+        prompt: str | None = None,
+        **options: Unpack[RunOptions],
+    ) -> Run:
+        """Start a round of variations of a picture on its own seed; returns at once.
+
+        A file from elsewhere joins the library, so that the tree of choices is whole.
+        """
+        parent = self.find(picture, options.get("library"))
+        check_has_words(parent.recipe)
+        vocabulary = self._vocabulary(parent.recipe)
+        recipes = refine(parent.recipe, suffixes, self.card, prompt=prompt, vocabulary=vocabulary)
+        return self._go_on(self._joined(picture, parent, options), recipes, options)
+
+    def start_variations(
+        self, picture: AnyPicture, *, weight: float, **options: Unpack[RunOptions]
+    ) -> Run:
+        """Start a round around a picture's noise, a little way towards that of new seeds."""
+        parent = self.find(picture, options.get("library"))
+        check_has_words(parent.recipe)
+        seeds = [draw_seed() for _ in range(_NUM_VARIATIONS)]
+        recipes = requests.noise_variations(parent.recipe, seeds, weight=weight)
+        return self._go_on(self._joined(picture, parent, options), recipes, options)
+
+    def start_final(
+        self,
+        picture: AnyPicture,
+        scale: int = 2,
+        *,
+        strengths: Sequence[float] = STRENGTHS,
+        upscaler: str | None = None,
+        **options: Unpack[RunOptions],
+    ) -> Run:
+        """Start a round of a picture's large finals; returns at once.
+
+        Where decoding in one piece would take too much memory it is done in tiles, which is told,
+        and stands in the passport.
 
         Args:
             picture: See `AnyPicture`.
             scale: 2 or 4 times as wide and high.
-            strengths: How much is painted anew, one picture each; `[0.3]` gives one.
-            upscaler: The name or .safetensors file of a network that enlarges in place of that; one
-                picture.
-            fresh: Compute even what the library remembers.
+            strengths: How much is painted anew, a picture each; `[0.3]` gives one.
+            upscaler: The name or .safetensors file of a network that enlarges in place of that; a
+                model that does not paint larger has one of its own, which makes one picture.
+            **options: See `RunOptions`.
+
+        Raises:
+            SeedGridError: As `start_grid`; `picture_lost` when its pixels are gone.
         """
-        run = self.start_final(picture, scale, strengths=strengths, upscaler=upscaler, fresh=fresh)
-        return _wait(run)
+        library = options.get("library")
+        parent = self.find(picture, library)
+        card = self.card(requests.ask_again(parent.recipe).model)
+        if tuple(strengths) == STRENGTHS and not card.enlarges:
+            upscaler = upscaler or card.upscaler
+        network = self.model_manager.take_upscaler(upscaler) if upscaler else None
+        start = self.take_start(parent, library)
+        recipes: tuple[Recipe, ...]
+        notices: tuple[Notice, ...]
+        if network is not None:
+            recipes = (enlarged(parent.recipe, network, start=start, scale=scale),)
+            notices = (tiles_notice(parent.recipe, recipes[0], network),)
+        else:
+            recipes = finals(parent.recipe, card, start=start, scale=scale, strengths=strengths)
+            notices = decoding_notices(recipes[0], card)
+            if notices:
+                placement = options.get("placement") or self.placement
+                options["placement"] = replace(placement, vae_tiling=True)
+        jobs = plan_refine(self._joined(picture, parent, options), recipes)
+        return self._submit(jobs, notices, options)
+
+    def start_again(
+        self, entries: Sequence[Entry], parent: Entry | None, **options: Unpack[RunOptions]
+    ) -> Run:
+        """Compute a round once more, its recipes as they are, and compare: `Run.differing`.
+
+        The library's memory is not asked.
+        """
+        recipes = [entry.recipe for entry in entries]
+        jobs = plan_refine(parent, recipes) if parent else plan_grid(recipes)
+        expected = [entry.pixels_sha256 for entry in entries]
+        return self._submit(jobs, (), {**options, "fresh": True}, expected=expected)
+
+    # What is known, without painting.
+
+    def card(self, model: str | None = None) -> ModelCard:
+        """Say what a model can do; the studio's own by default.
+
+        Raises:
+            ModelError: The model is not there, is damaged, or is not safe to load.
+        """
+        return self.backend.card(model or self.model)
+
+    def find(self, picture: AnyPicture, library: Library | None = None) -> Entry:
+        """Return what is known of a picture: one of ours, an id in the library, or a PNG file.
+
+        Raises:
+            PictureError: The file is missing, damaged, or holds no recipe.
+            InputError: `picture_unknown` or `picture_ambiguous` for an id.
+        """
+        if isinstance(picture, StudioPicture):
+            return picture.entry
+        if isinstance(picture, Entry):
+            return picture
+        if is_id(picture):
+            return (library or self.library).find(str(picture))
+        return read_entry(Path(picture))
+
+    def take_start(self, picture: AnyPicture, library: Library | None = None) -> str:
+        """Keep a picture, of ours or any other, to begin others from.
+
+        Args:
+            picture: See `AnyPicture`; also a PNG, JPEG or WebP file without a recipe.
+            library: Where it is kept; the studio's own by default.
+
+        Returns:
+            The digest that `Request.start` takes.
+
+        Raises:
+            PictureError: It is missing, or no picture.
+            LibraryError: It cannot be kept.
+        """
+        if isinstance(picture, str) and starts.place_of(picture) is not None:
+            return picture
+        if isinstance(picture, str | Path) and not is_id(picture):
+            pixels = starts.read_picture(png.read_bytes(Path(picture).expanduser()))
+        else:
+            pixels = png.read_pixels(self.find(picture, library).path)
+        return (library or self.library).keep_start(pixels)
+
+    def resolve(self, request: Request, *, turbo: bool = False) -> tuple[Recipe, ...]:
+        """Turn a request into recipes; with turbo what it leaves open is answered for speed.
+
+        A width that was left open is one at which the lock was not found to fail here.
+
+        Raises:
+            InputError: What was asked for cannot be, by field.
+            ModelError: As `card`.
+        """
+        request = self._with_start(request, None)
+        card = card_for(request, self.card(request.model), self.placement, turbo=turbo)
+        return resolve_prompts(request, None, card)
+
+    def advise(
+        self, request: Request, *, suffixes: Sequence[str] = (), language: str = "en"
+    ) -> tuple[Advice, ...]:
+        """Say what is to know of a request before anything is painted."""
+        return advise(request, self.card(request.model), suffixes=suffixes, language=language)
+
+    # The engine, as pages and commands see it.
+
+    @property
+    def warmth(self) -> Warmth:
+        """How far `warm` has come."""
+        return self.engine.warmth
+
+    @property
+    def load(self) -> Load:
+        """What the engine has to do at this moment."""
+        return self.engine.load
+
+    @property
+    def painters(self) -> tuple[PainterState, ...]:
+        """Who paints, where a cluster does; empty where one process does."""
+        return self.engine.painters
+
+    def warm(self) -> None:
+        """Load the studio's model in the background, when no run waits."""
+        self.engine.warm(self.model)
+
+    def run(self, run_id: str) -> Run | None:
+        """Return a run that goes on or that ended not long ago."""
+        return self.engine.run(run_id)
+
+    def _with_start(self, request: Request, library: Library | None) -> Request:
+        """Return the request with the digest of its start: no path is followed here.
+
+        Raises:
+            InputError: `start_unknown`, by the field `start`: it is not here any more.
+        """
+        if not request.start:
+            return request
+        start = parse_start(request.start)
+        if starts.place_of(start) is None:
+            try:
+                entry = (library or self.library).find(start)
+            except InputError as error:
+                if error.code != "picture_unknown":
+                    raise
+                raise InputError("start_unknown", field="start", value=start[:12]) from error
+            start = self.take_start(entry, library)
+        return replace(request, start=start)
+
+    def _vocabulary(self, recipe: Recipe) -> Vocabulary | None:
+        """The words that a recipe's model declares; None where it is not here, or says nothing."""
+        try:
+            return self.card(requests.ask_again(recipe).model).vocabulary
+        except ModelError:
+            return None
+
+    def _joined(self, picture: AnyPicture, parent: Entry, options: RunOptions) -> Entry:
+        """Return the parent as it is in the library: a file from elsewhere is taken in first."""
+        if not isinstance(picture, str | Path) or is_id(picture):
+            return parent
+        return (options.get("library") or self.library).add_png(png.read_bytes(parent.path))
+
+    def _go_on(self, parent: Entry, recipes: Sequence[Recipe], options: RunOptions) -> Run:
+        """Start a round that goes on from a picture, in batches in which the lock holds here."""
+        narrowed = [provable(recipe) for recipe in recipes]
+        notices = width_notices(narrowed, parent.recipe.lock_width)
+        return self._submit(plan_refine(parent, narrowed), notices, options)
+
+    def _submit(
+        self,
+        jobs: Sequence[Job],
+        notices: Sequence[Notice],
+        options: RunOptions,
+        *,
+        expected: Sequence[str] = (),
+    ) -> Run:
+        check_offered([job.recipe for job in jobs], self.card)
+        run = self.engine.submit(
+            jobs,
+            owner=options.get("owner", _OWNER),
+            address=options.get("address", ""),
+            fresh=options.get("fresh", False),
+            library=options.get("library") or self.library,
+            placement=options.get("placement"),
+            expected=expected,
+            notices=notices,
+        )
+        self.verifier.stop_probing()
+        return run
 
 
 def _wait(run: Run) -> Pictures:
     """Wait for a run; Ctrl+C stops it and keeps what is finished."""
     try:
         pictures = [StudioPicture(entry) for entry in run.result()]
-    except BaseException:  # Ctrl+C too; it goes on to whoever asked.
+    except BaseException:  # Ctrl+C too; the caller sees it.
         run.cancel()
         raise
     for notice in run.notices:

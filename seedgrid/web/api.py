@@ -140,7 +140,7 @@ class Api:
         _check_file(picture)
         try:
             claim = await self._file_work.do(who["address"], lambda: read_claim(Path(picture)))
-            future = self._studio.verify([claim], watch, **who)
+            future = self._studio.verifier.verify([claim], watch, **who)
             async with aclosing(steps_of(future, watch)) as steps:
                 async for number, total in steps:
                     progress((number, total or None), desc="painted again", unit="steps")

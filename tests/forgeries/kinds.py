@@ -18,8 +18,8 @@ from PIL import Image
 from seedgrid.core.errors import RunError, SeedGridError
 from seedgrid.core.recipe import Recipe, read_recipe
 from seedgrid.diffusion.placement import placement_of
-from seedgrid.pictures import StudioPicture
 from seedgrid.studio import Studio
+from seedgrid.studio.pictures import StudioPicture
 from tests.forgeries.originals import Original
 
 _NOBODY: Final = "ab" * 32

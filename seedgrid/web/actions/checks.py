@@ -59,7 +59,7 @@ class Checks:
 
     async def _verify(self, claim: Claim, visitor: str, address: str) -> AsyncIterator[stage.Json]:
         watch = StepWatch()
-        future = self._studio.verify([claim], watch, owner=visitor, address=address)
+        future = self._studio.verifier.verify([claim], watch, owner=visitor, address=address)
         self._going.setdefault(visitor, set()).add(watch)
         try:
             async with aclosing(steps_of(future, watch)) as steps:

@@ -94,7 +94,7 @@ class Following:
 
     async def portable_news(self, model: str | None) -> AsyncIterator[tuple[str, dict[str, str]]]:
         """Say what portable pictures cost on this machine, once a trial has found out."""
-        future = self._studio.try_portable(model)
+        future = self._studio.verifier.try_portable(model)
         yield "portable_trying", {}
         trial = await asyncio.shield(asyncio.wrap_future(future))  # Others may wait for it too.
         times = {"times": f"{trial.times:.1f}"}

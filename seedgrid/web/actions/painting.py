@@ -123,7 +123,7 @@ class Handlers(Following):
     ) -> PageUpdate:
         """Start the large finals of the picked picture; a network is named, never a path."""
         named = varied.upscaler
-        network = self._studio.find_upscaler(named).id if named else None
+        network = self._studio.model_manager.find_upscaler(named).id if named else None
         start = partial(self._studio.start_final, scale=scale, upscaler=network)
         return self._start_from_pick(varied, kept, address, start)
 

@@ -75,7 +75,7 @@ def looking_routes(studio: Studio, libraries: Libraries, file_work: FileWork) ->
         entry = _one(libraries, request.path_params["id"])
         if entry is None:
             return no_picture()
-        seconds = studio.film_s(entry)
+        seconds = studio.verifier.film_s(entry)
         return JSONResponse({"seconds": seconds, "steps": entry.recipe.num_inference_steps})
 
     async def film(request: Request) -> Response:
@@ -100,7 +100,7 @@ async def _filmed(studio: Studio, entry: Entry, kind: str, request: Request) -> 
     """Paint it again; whoever goes away before the end stops it."""
     watch = StepWatch()
     try:
-        future = studio.start_film(entry, watch, **asker("film", None, _host(request)))
+        future = studio.verifier.start_film(entry, watch, **asker("film", None, _host(request)))
         async with aclosing(steps_of(future, watch)) as steps:
             async for _ in steps:
                 if await request.is_disconnected():

@@ -202,7 +202,7 @@ class _Tools:
         watch, who = StepWatch(), _asker(context)
         async with self._file(told) as path:
             claim = await self._file_work.do(who["address"], lambda: read_claim(path))
-        future = self._studio.verify([claim], watch, **who)
+        future = self._studio.verifier.verify([claim], watch, **who)
         async with contextlib.aclosing(steps_of(future, watch)) as steps:
             async for number, total in steps:
                 await context.session.report_progress(number, total or None)

@@ -69,6 +69,6 @@ class LockBadge:
                 logger.warning("the lock could not be probed: %s", error)
 
         try:
-            self._studio.probe(recipe, placement).add_done_callback(settle)
+            self._studio.verifier.probe(recipe, placement).add_done_callback(settle)
         except SeedGridError:  # The engine closes.
             self._busy.release()

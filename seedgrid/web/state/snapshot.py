@@ -209,7 +209,7 @@ class Snapshot:
             card=card,
             ringed=ringed,
             is_asked=is_asked,
-            upscalers=self._studio.upscalers(card),
+            upscalers=self._studio.model_manager.upscalers(card),
         )
 
     @property

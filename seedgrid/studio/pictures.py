@@ -1,6 +1,7 @@
-"""Pictures as Python users hold them: open, save, look at, pass on.
+"""What a studio is asked and what it gives: seeds, settings, pictures to open, save and pass on.
 
-Thin clothes around library entries; knows nothing of engines or models.
+grid = studio.grid("a fox", seeds="0-3")
+grid[2].save("fox.png")
 """
 
 from __future__ import annotations
@@ -12,15 +13,65 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Final, TypedDict, overload
 
 from seedgrid.core.entry import Entry
 from seedgrid.core.errors import LibraryError
 from seedgrid.core.notices import Notice
 from seedgrid.core.recipe import Recipe
+from seedgrid.core.seeds import check_seed, parse_seeds
+from seedgrid.diffusion.backend import Placement
+from seedgrid.formats import png
+from seedgrid.storage.files import write_atomically
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
+    from seedgrid.library import Library
+
+Seeds = str | int | Sequence[int]
+"""`"0-3"`, `7`, or `[7, 11, 42]`."""
+
+_ID_DIGITS: Final = frozenset("0123456789abcdef")
+
+
+class Settings(TypedDict, total=False):
+    """What may be said of a picture beside words and seeds; absent means as the model's card says.
+
+    The names are those of `Request` and mean the same.
+    """
+
+    negative_prompt: str
+    width: int | None
+    height: int | None
+    num_inference_steps: int | None
+    guidance_scale: float | None
+    scheduler: str | None
+    dtype: str | None
+    lock_width: int | None
+    determinism: str | None
+    portable: bool
+    weights: bool
+    start: str | None
+    strength: float | None
+
+
+class RunOptions(TypedDict, total=False):
+    """For whom, where to and where a run is made; absent means the studio's own.
+
+    Attributes:
+        owner: Owners take turns: each visitor of the page is one.
+        address: Where from they ask, as the server sees it.
+        library: Where the pictures go, and where those are that are gone on from.
+        placement: Where to compute.
+        fresh: Compute even what the library remembers.
+    """
+
+    owner: str
+    address: str
+    library: Library
+    placement: Placement
+    fresh: bool
 
 
 @dataclass(frozen=True)
@@ -59,14 +110,10 @@ class StudioPicture:
         """The pixels, as a new Pillow image."""
         from PIL import Image
 
-        from seedgrid.formats import png
-
         return Image.fromarray(png.read_pixels(self.path))
 
     def save(self, path: str | Path) -> Path:
         """Write a copy of the PNG file, with its recipe inside, whole or not at all."""
-        from seedgrid.storage.files import write_atomically
-
         copy = Path(path).expanduser().absolute()
         write_atomically(copy, self._repr_png_())
         return copy
@@ -131,14 +178,16 @@ def _caption(picture: StudioPicture) -> str:
     return picture.entry.lineage.change or f"seed {picture.seed}"
 
 
+AnyPicture = StudioPicture | Entry | str | Path
+"""One of the studio's, a PNG file, or an id in the library or the beginning of one."""
+
+
 def read_entry(path: Path) -> Entry:
     """Read a SeedGrid picture that need not be in a library.
 
     Raises:
         PictureError: The file is missing, damaged, or holds no recipe.
     """
-    from seedgrid.formats import png
-
     data = png.read_bytes(path.expanduser())
     record = png.read(data)
     return Entry(
@@ -149,3 +198,21 @@ def read_entry(path: Path) -> Entry:
         pixels_sha256=record.pixels_sha256,
         file_sha256=hashlib.sha256(data).hexdigest(),
     )
+
+
+def is_id(picture: str | Path) -> bool:
+    """Tell whether this may be an id, or the beginning of one, and not the name of a file."""
+    return set(str(picture)) <= _ID_DIGITS and not Path(picture).exists()
+
+
+def read_seeds(seeds: Seeds) -> tuple[int, ...]:
+    """Return the seeds as numbers.
+
+    Raises:
+        InputError: One of them is no seed.
+    """
+    if isinstance(seeds, str):
+        return parse_seeds(seeds)
+    if isinstance(seeds, Sequence):
+        return tuple(check_seed(seed) for seed in seeds)
+    return (check_seed(seeds),)
