@@ -8,10 +8,6 @@
   const MOST = 60;
   const names = Object.fromEntries(SeedGrid.fields.map((id) => [id.replaceAll("-", "_"), `sg-${id}`]));
   const variations = [1, 2, 3, 4].map((number) => `sg-vary-${number}`);
-  // An odd lock width of a link has no field: it is carried along unseen, and said of each run.
-  const carried = SeedGrid.make("div", { id: "sg-width", hidden: "" }, SeedGrid.make("input", { type: "hidden" }));
-  addEventListener("DOMContentLoaded", () => document.body.append(carried));
-  names.width = carried.id;
   const ids = { ...names, vary: variations };
   const inputOf = (id) => byId(id)?.querySelector("textarea, input");
   const isChoice = (input) => input?.getAttribute("role") === "combobox";
@@ -145,7 +141,6 @@
       if (name === "vary") variations.forEach((id, index) => type(id, value[index] ?? ""));
       else type(names[name], value);
     }
-    type(carried.id, fields?.width ?? "");
     await choose(fields ?? {});
     if (wanted !== fields) return;
     isFilled = true;

@@ -41,6 +41,8 @@ def make_recipe(**changes: Any) -> Recipe:
         "dtype": "float32",
         "lock_width": 4,
         "determinism": "strict",
+        "loras": (),
+        "noise_mix": (),
     }
     return Recipe(**(fields | changes))
 

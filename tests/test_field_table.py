@@ -8,7 +8,6 @@ import subprocess
 import sys
 from dataclasses import fields as attributes
 from pathlib import Path
-from typing import get_type_hints
 
 import pytest
 from hypothesis import given, settings
@@ -26,7 +25,6 @@ from seedgrid.diffusion.backend import Placement
 from seedgrid.formats.importers.imported import Found
 from seedgrid.formats.links import link_query
 from seedgrid.locales import english
-from seedgrid.studio import Settings
 from seedgrid.testing.fake import FAKE_CARD
 from seedgrid.web.actions.form import FormPayload, read_request
 from seedgrid.web.serializers.place import write_fields
@@ -53,15 +51,9 @@ def names_of(kind: type) -> set[str]:
 
 def test_each_attribute_of_a_request_has_one_field() -> None:
     """Nothing can be asked for that is not in the table."""
-    assert sorted([*filled_by("recipe"), "of_recipe"]) == sorted(names_of(Request))
+    assert sorted(filled_by("recipe")) == sorted(names_of(Request))
     assert set(filled_by("placement")) <= names_of(Placement)
     assert len({row.name for row in FIELDS}) == len(FIELDS)
-
-
-def test_python_has_the_settings_of_the_command_line() -> None:
-    """A type checker needs the names written out; they are those of the table."""
-    rows = [row for row in OPTIONS if row.belongs == "recipe" and row.name != "model"]
-    assert {name for row in rows for name in row.fills} == set(get_type_hints(Settings))
 
 
 @pytest.mark.parametrize("row", ON_PAGE, ids=lambda row: row.name)
@@ -127,12 +119,11 @@ def test_an_unknown_field_is_a_mistake() -> None:
 
 
 # One row, and the words of its label. Its use is there: backends read `Placement.threads`.
-ROW = """    Field(
-        name="threads",
+ROW = """    "strength": Field(
+        "threads",
         belongs="placement",
         fills=("threads",),
         value_type=int,
-        read=int,
         widget="number",
         help="Threads of one operation.",
     ),
@@ -169,7 +160,7 @@ def test_a_new_setting_is_one_row(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "seedgrid", package, ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "assets").symlink_to(ROOT / "assets")
     table = package / "core" / "fields.py"
-    before, mark, after = table.read_text().partition('    Field(\n        name="turbo"')
+    before, mark, after = table.read_text().partition('    "dtype": Field(\n        "turbo"')
     assert mark
     table.write_text(before + ROW + mark + after)
     for path in (package / "locales").glob("*.json"):

@@ -49,7 +49,6 @@ def test_a_recipe_comes_back_from_its_link(
             negative_prompt=negative,
             seeds=(seed,),
             guidance_scale=guidance,
-            of_recipe=True,
             lock_width=lock_width,
             dtype=dtype,
             noise_mix=tuple(mix),
@@ -84,7 +83,7 @@ def test_a_link_may_say_little() -> None:
     """What is not said is left to the model's card; other people's parameters are left alone."""
     request = read_link("__theme=dark&prompt=a+red+fox&seeds=7,11&logs=container")
 
-    assert request == Request(prompt="a red fox", seeds=(7, 11), of_recipe=True)
+    assert request == Request(prompt="a red fox", seeds=(7, 11))
 
 
 @pytest.mark.parametrize("query", ["", "__theme=dark", "utm_source=x&lang=ko"])

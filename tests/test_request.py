@@ -15,7 +15,7 @@ from seedgrid.core.checks import check_prompt, parse_size
 from seedgrid.core.errors import InputError
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.core.recipe import ModelRef
-from seedgrid.core.request import Request, ask_again, noise_variations, resolve
+from seedgrid.core.request import Request, noise_variations, resolve
 from seedgrid.core.variations import refine
 
 CARD = ModelCard(
@@ -108,6 +108,7 @@ def test_what_was_said_is_kept() -> None:
         ("scheduler", "scheduler_unknown", {"scheduler": "Magic"}),
         ("dtype", "dtype_unknown", {"dtype": "int8"}),
         ("width", "width_range", {"lock_width": 0}),
+        ("width", "width_range", {"lock_width": 3}),
         ("width", "width_range", {"lock_width": 17}),
         ("determinism", "determinism_unknown", {"determinism": "maybe"}),
     ],
@@ -118,18 +119,6 @@ def test_each_mistake_is_told_at_its_field(field: str, code: str, wrong: dict[st
     with pytest.raises(InputError) as caught:
         resolve(Request(**({"prompt": "a fox"} | wrong)), CARD)  # type: ignore[arg-type]
     assert (caught.value.field, caught.value.code) == (field, code)
-
-
-@pytest.mark.parametrize("width", [3, 5, 6, 7, 12])
-def test_a_width_that_is_not_offered_any_more_is_a_recipes_only(width: int) -> None:
-    """Nobody asks for it anew; a link or recipe that has it comes back as it was."""
-    with pytest.raises(InputError):
-        resolve(Request(prompt="a fox", lock_width=width), CARD)
-    old = resolve(Request(prompt="a fox", seeds=(7,)), CARD)[0].replace(lock_width=width)
-    assert resolve(ask_again(old), CARD) == (old,)
-    for wrong in (0, 17, -1):
-        with pytest.raises(InputError):
-            resolve(Request(prompt="a fox", lock_width=wrong, of_recipe=True), CARD)
 
 
 def test_a_model_without_words_ignores_them() -> None:

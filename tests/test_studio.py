@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,11 +20,11 @@ from seedgrid.core.request import Request
 from seedgrid.diffusion.probe_results import advise
 from seedgrid.formats import png
 from seedgrid.library import Library
-from seedgrid.studio import Settings, Studio, default_library, default_model
+from seedgrid.studio import Studio, default_library, default_model
 from seedgrid.testing.fake import FakeBackend, Fault
 
 ROOT = Path(__file__).parent.parent
-SMALL: Settings = {"width": 64, "height": 64, "num_inference_steps": 2}
+SMALL: Any = {"width": 64, "height": 64, "num_inference_steps": 2}
 
 
 @pytest.fixture

@@ -16,7 +16,6 @@ from seedgrid.core.errors import InputError
 from seedgrid.core.recipe import (
     LOCK_WIDTHS,
     MAX_GUIDANCE,
-    MAX_LOCK_WIDTH,
     MAX_PROMPT_CHARACTERS,
     MAX_SIZE_PX,
     MAX_STEPS,
@@ -29,7 +28,6 @@ DEFAULT_DETERMINISM: Final[Determinism] = "strict"
 DEFAULT_STRENGTH: Final = 0.6
 MIN_STRENGTH: Final = 0.01
 _DIGEST_DIGITS: Final = 64
-_MAX_NUMBER_CHARACTERS: Final = 400
 _SHOWN: Final = 40
 
 
@@ -55,19 +53,6 @@ def parse_size(text: str) -> tuple[int, int]:
     return width, height
 
 
-def parse_steps(text: str) -> int:
-    """Read a number of steps."""
-    text = text.strip()
-    if not (len(text) < 10 and text.isascii() and text.removeprefix("-").isdigit()):
-        raise InputError("steps_range", field="steps", value=text[:_SHOWN], limit=MAX_STEPS)
-    return int(text)
-
-
-def parse_guidance(text: str) -> float:
-    """Read a guidance, with a point or a comma."""
-    return _decimal("guidance", text)
-
-
 def parse_start(text: str) -> str:
     """Read the id of a picture, or the digest of its pixels: hexadecimal digits."""
     text = text.strip().lower()
@@ -87,11 +72,6 @@ def check_start(start: str | None, card: ModelCard) -> str:
     return parse_start(start)
 
 
-def parse_strength(text: str) -> float:
-    """Read a strength, with a point or a comma."""
-    return _decimal("strength", text)
-
-
 def check_strength(strength: float | None, _: ModelCard) -> float:
     """Return how much of the start the noise takes away."""
     strength = DEFAULT_STRENGTH if strength is None else strength
@@ -106,13 +86,6 @@ def check_steps_run(num_inference_steps: int, strength: float) -> None:
         raise InputError(
             "strength_small", field="strength", value=strength, steps=num_inference_steps
         )
-
-
-def parse_lock_width(text: str) -> int:
-    """Read a lock width."""
-    if text.strip() not in map(str, LOCK_WIDTHS):
-        raise InputError("width_range", field="width", value=text.strip()[:_SHOWN])
-    return int(text)
 
 
 def check_words(text: str, card: ModelCard) -> str:
@@ -202,26 +175,6 @@ def check_lock_width(width: int | None, card: ModelCard) -> int:
     if not _is_whole(width) or width not in LOCK_WIDTHS:
         raise InputError("width_range", field="width", value=width)
     return width
-
-
-def check_kept_width(width: int | None) -> dict[str, int]:
-    """Return the lock width of a recipe that was made when all widths were offered.
-
-    Returns:
-        The setting; nothing where the width is open, offered, or none at all.
-    """
-    if not _is_whole(width) or width in LOCK_WIDTHS or not 1 <= width <= MAX_LOCK_WIDTH:
-        return {}
-    return {"lock_width": width}
-
-
-def _decimal(name: str, text: str) -> float:
-    try:
-        # A number that is cut short is another one: what is too long is none.
-        return float(text.strip().replace(",", ".") if len(text) <= _MAX_NUMBER_CHARACTERS else "")
-    except ValueError as error:
-        shown = text.strip()[:_SHOWN]
-        raise InputError(f"{name}_range", field=name, value=shown) from error
 
 
 def _is_whole(value: object) -> TypeGuard[int]:

@@ -1,12 +1,13 @@
-"""Field: what is known of one thing that a person can set. The table of them is fields.py."""
+"""Field: what is known of one thing that a person can set; fields.py declares each of them."""
 
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Final, Literal
 
 from seedgrid.core.card import ModelCard
+from seedgrid.core.errors import InputError
 
 Effect = Literal["other", "last", "same"]
 Widget = Literal["bar", "words", "lines", "text", "number", "choice", "switch"]
@@ -20,15 +21,13 @@ SIZE: Final = re.compile(r"\d[\dx×]*+")
 LORA: Final = re.compile(r"(?:[^\s,;:]{1,80}+[ :] {0,4}+)?+[-+]?[\d.]++")
 """What a value looks like behind the name of its field, in a variation."""
 
-
-def _as_it_is(text: str) -> str:
-    return text
-
-
 _EFFECTS: Final[dict[str, Effect]] = {"recipe": "other", "placement": "last", "run": "same"}
+_WHOLE: Final = re.compile(r"-?\d{1,9}", re.ASCII)
+_DECIMAL: Final = re.compile(r"[-+]?(?=\.?\d)\d{0,20}\.?\d{0,400}", re.ASCII)
+_SHOWN: Final = 40
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Field:
     """One thing that a person can set.
 
@@ -36,12 +35,13 @@ class Field:
         name: On the page (`sg-NAME`), on the command line (`--NAME`), in links and in errors.
         belongs: `"recipe"`: it makes the picture what it is. `"placement"`: where it is computed.
             `"run"`: how it is asked for.
-        fills: The attributes of `Request`, or of `Placement`, that it sets.
-        value_type: What the command line reads; bool is a switch.
+        fills: The attributes of `Request`, or of `Placement`, that it sets; by default the one that
+            it is declared at.
+        value_type: What the command line reads; bool is a switch. By default that of the attribute.
         default: On the command line and, of texts, on the page; None leaves it to the model's card.
-        low: The least that an imported number may be.
+        low: The least that a number may be.
         high: The most.
-        read: Makes a value of what was typed.
+        read: Makes a value of what was typed; by default by its type.
         write: Makes a text of a value that `read` reads again.
         reads_blank: Whether a blank text has a meaning too; it leaves a setting open otherwise.
         check: Makes of a request's value, which may be open, what a recipe holds.
@@ -62,13 +62,14 @@ class Field:
     """
 
     name: str
+    _: KW_ONLY
     belongs: Literal["recipe", "placement", "run"] = "recipe"
     fills: tuple[str, ...] = ()
     value_type: type[str | int | float | bool] = str
     default: str | bool | None = None
     low: float = 0
     high: float = math.inf
-    read: Callable[[str], Any] = _as_it_is
+    read: Callable[[str], Any] | None = None
     write: Callable[[Any], str] = str
     reads_blank: bool = False
     check: Callable[[Any, ModelCard], Any] | None = None
@@ -95,15 +96,32 @@ class Field:
         """What another value does: other pixels, perhaps other last bits, or nothing at all."""
         return self.bits or _EFFECTS[self.belongs]
 
-    def value(self, said: Any) -> Any:  # noqa: ANN401 (each field has its own type)
-        """Read what was typed or switched.
+    def value(self, typed: Any) -> Any:  # noqa: ANN401 (each field has its own type)
+        """Read what was typed or switched; None where it is left open.
 
         Raises:
             InputError: It cannot be, by this field.
         """
-        if isinstance(said, str):
-            return self.read(said) if self.reads_blank or said.strip() else None
-        return None if said is False else said
+        if isinstance(typed, str):
+            return self.parse(typed) if self.reads_blank or typed.strip() else None
+        return None if typed is False else typed
+
+    def parse(self, text: str) -> Any:  # noqa: ANN401 (same)
+        """Read a text, a blank one too.
+
+        Raises:
+            InputError: It cannot be, by this field.
+        """
+        if self.read is not None:
+            return self.read(text)
+        if self.value_type not in (int, float):
+            return text
+        number = text.strip().replace(",", ".")
+        pattern = _WHOLE if self.value_type is int else _DECIMAL
+        if pattern.fullmatch(number) is None:
+            code = f"{self.name}_range"
+            raise InputError(code, field=self.name, value=text.strip()[:_SHOWN], limit=self.high)
+        return self.value_type(number)
 
     def of(self, request: object) -> Any:  # noqa: ANN401 (same)
         """Return its value in a request: several attributes are a tuple, as in a size."""

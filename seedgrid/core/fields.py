@@ -1,15 +1,18 @@
-"""Fields: each thing that a person can set, once.
+"""Request: what was typed, with each thing that a person can set declared at its attribute.
 
 The page's form and what fills it in, the options of the command line, links, imports and
-`request.resolve` all read this table: a new setting is one row here, and the place that uses it
-(docs/contributing.md). Labels, hints and placeholders are words: `fields` in `locales/*.json`.
+`request.resolve` all read these declarations: a new setting is one attribute here with its `Field`,
+its attribute in `Recipe`, its words (`fields` in `locales/*.json`), and the place that uses it
+(docs/contributing.md).
 
     field("steps").fills   # ('num_inference_steps',)
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, get_args
+from types import NoneType
+from typing import Annotated, Any, Final, get_args, get_type_hints
 
 from seedgrid.core import checks
 from seedgrid.core.field import LINE, LORA, NAME, NUMBER, SEEDS, SIZE, TEXT, Field
@@ -21,7 +24,11 @@ from seedgrid.core.recipe import (
     MAX_SIZE_PX,
     MAX_STEPS,
     MIN_SIZE_PX,
+    Determinism,
     DType,
+    Lora,
+    NoiseShare,
+    Upscaler,
 )
 from seedgrid.core.seeds import format_seeds, parse_seeds
 
@@ -37,188 +44,263 @@ def _yes(value: bool) -> str:
     return "yes" if value else ""
 
 
-FIELDS: Final = (
-    Field(
-        name="prompt",
-        fills=("prompt",),
-        read=partial(checks.check_prompt, field="prompt"),
-        reads_blank=True,
-        check=checks.check_words,
-        widget="bar",
-        in_link=True,
-    ),
-    Field(
-        name="typed",
-        fills=("typed_prompt",),
-        read=partial(checks.check_prompt, field="prompt"),
-        check=lambda text, _: checks.check_prompt(text, field="prompt"),
-        in_link=True,
-    ),
-    Field(
-        name="seeds",
-        fills=("seeds",),
-        default="0-3",
-        read=parse_seeds,
-        write=format_seeds,
-        reads_blank=True,
-        widget="bar",
-        in_link=True,
-        varies=SEEDS,
-        keeps_noise=True,
-    ),
-    Field(
-        name="negative",
-        fills=("negative_prompt",),
-        default="",
-        read=partial(checks.check_prompt, field="negative"),
-        reads_blank=True,
-        check=checks.check_negative,
-        widget="words",
-        help="What the picture should not show.",
-        in_link=True,
-        varies=TEXT,
-    ),
-    Field(
-        name="weights",
-        fills=("weights",),
-        value_type=bool,
-        default=False,
-        write=_yes,
-        check=checks.check_weights,
-        widget="switch",
-        is_expert=True,
-        help="Let brackets weigh words, as in (red:1.3).",
-        in_link=True,
-    ),
-    Field(name="more_prompts", belongs="run", widget="lines", is_expert=True),
-    Field(
-        name="mix",
-        fills=("noise_mix",),
-        read=read_mix,
-        write=write_mix,
-        reads_blank=True,
-        check=lambda mix, _: mix,
-        widget="text",
-        is_expert=True,
-        in_link=True,
-    ),
-    Field(
-        name="steps",
-        fills=("num_inference_steps",),
-        value_type=int,
-        low=1,
-        high=MAX_STEPS,
-        read=checks.parse_steps,
-        check=checks.check_steps,
-        widget="number",
-        row="numbers",
-        help="Steps of the denoiser.",
-        imported=True,
-        in_link=True,
-        varies=NUMBER,
-    ),
-    Field(
-        name="guidance",
-        fills=("guidance_scale",),
-        value_type=float,
-        high=MAX_GUIDANCE,
-        read=checks.parse_guidance,
-        write=write_decimal,
-        check=checks.check_guidance,
-        widget="number",
-        row="numbers",
-        help=f"How closely to follow the words; 0 to {MAX_GUIDANCE:g}.",
-        imported=True,
-        in_link=True,
-        varies=NUMBER,
-    ),
-    Field(
-        name="size",
-        fills=("width", "height"),
-        low=MIN_SIZE_PX,
-        high=MAX_SIZE_PX,
-        read=checks.parse_size,
-        write=lambda size: f"{size[0]}x{size[1]}",
-        check=checks.check_size,
-        widget="number",
-        help="For example 512x768.",
-        metavar="WxH",
-        in_link=True,
-        varies=SIZE,
-        keeps_noise=True,
-    ),
-    Field(
-        name="scheduler",
-        fills=("scheduler",),
-        read=_auto_is_open,
-        check=checks.check_scheduler,
-        choices=lambda card: card.schedulers,
-        has_auto=True,
-        widget="choice",
-        is_expert=True,
-        help="For example DDIM, or DPM++ 2M Karras.",
-        in_link=True,
-        varies=LINE,
-    ),
-    Field(
-        name="determinism",
-        fills=("determinism",),
-        check=checks.check_determinism,
-        choices=lambda _: ("strict", "seeded", "off"),
-        widget="choice",
-        is_expert=True,
-        bits="last",
-        help="off, seeded or strict.",
-        in_link=True,
-    ),
-    Field(
-        name="start",
-        fills=("start",),
-        read=checks.parse_start,
-        check=checks.check_start,
-        widget="text",
-        row="start",
-        help="A picture to begin from: a PNG, JPEG or WebP file, or an id in the library.",
-        metavar="PICTURE",
-        in_link=True,
-    ),
-    Field(
-        name="strength",
-        fills=("strength",),
-        value_type=float,
-        high=1,
-        read=checks.parse_strength,
-        write=write_decimal,
-        check=checks.check_strength,
-        widget="text",
-        row="start",
-        help=f"How much of it the noise takes away, 0 to 1; {checks.DEFAULT_STRENGTH} by default.",
-        in_link=True,
-        varies=NUMBER,
-    ),
-    Field(
-        name="lora",
-        fills=("loras",),
-        write=lambda loras: write_tags("", loras).strip(),
-        varies=LORA,
-    ),
-    Field(
-        name="upscaler",
-        belongs="recipe",
-        fills=("upscaler",),
-        write=lambda upscaler: str(upscaler.id),
-    ),
-    Field(
-        name="model",
-        fills=("model",),
-        read=str.strip,
-        widget="choice",
-        help="bundled, a folder, a hub id, or a .safetensors file.",
-        in_link=True,
-        varies=NAME,
-    ),
-    Field(
-        name="device",
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What was asked for; None means "as the model's card says".
+
+    Attributes:
+        seeds: One picture for each.
+        typed_prompt: What was typed, where `prompt` is what is painted for it; as a recipe holds
+            it. Empty otherwise: then the model's own names for what was typed are painted.
+        start: The SHA-256 of the pixels to begin from; a studio also takes the id of a picture.
+        strength: How much of the start the noise takes away.
+        portable: Whether the pictures shall have the same bits on every machine; in float32.
+        model: Which model, as `seedgrid.models.registry.find` understands it; None is the default.
+        weights: Whether brackets in its prompts weigh words, as in `(red:1.3)`.
+        upscaler: As a recipe holds it; nobody types it.
+    """
+
+    prompt: Annotated[
+        str,
+        Field(
+            "prompt",
+            read=partial(checks.check_prompt, field="prompt"),
+            reads_blank=True,
+            check=checks.check_words,
+            widget="bar",
+            in_link=True,
+        ),
+    ]
+    typed_prompt: Annotated[
+        str,
+        Field(
+            "typed",
+            read=partial(checks.check_prompt, field="prompt"),
+            check=lambda text, _: checks.check_prompt(text, field="prompt"),
+            in_link=True,
+        ),
+    ] = ""
+    seeds: Annotated[
+        tuple[int, ...],
+        Field(
+            "seeds",
+            default="0-3",
+            read=parse_seeds,
+            write=format_seeds,
+            reads_blank=True,
+            widget="bar",
+            in_link=True,
+            varies=SEEDS,
+            keeps_noise=True,
+        ),
+    ] = (0, 1, 2, 3)
+    negative_prompt: Annotated[
+        str,
+        Field(
+            "negative",
+            default="",
+            read=partial(checks.check_prompt, field="negative"),
+            reads_blank=True,
+            check=checks.check_negative,
+            widget="words",
+            help="What the picture should not show.",
+            in_link=True,
+            varies=TEXT,
+        ),
+    ] = ""
+    weights: Annotated[
+        bool,
+        Field(
+            "weights",
+            default=False,
+            write=_yes,
+            check=checks.check_weights,
+            widget="switch",
+            is_expert=True,
+            help="Let brackets weigh words, as in (red:1.3).",
+            in_link=True,
+        ),
+    ] = False
+    noise_mix: Annotated[
+        tuple[NoiseShare, ...],
+        Field(
+            "mix",
+            read=read_mix,
+            write=write_mix,
+            reads_blank=True,
+            check=lambda mix, _: mix,
+            widget="text",
+            is_expert=True,
+            in_link=True,
+        ),
+    ] = ()
+    num_inference_steps: Annotated[
+        int | None,
+        Field(
+            "steps",
+            low=1,
+            high=MAX_STEPS,
+            check=checks.check_steps,
+            widget="number",
+            row="numbers",
+            help="Steps of the denoiser.",
+            imported=True,
+            in_link=True,
+            varies=NUMBER,
+        ),
+    ] = None
+    guidance_scale: Annotated[
+        float | None,
+        Field(
+            "guidance",
+            high=MAX_GUIDANCE,
+            write=write_decimal,
+            check=checks.check_guidance,
+            widget="number",
+            row="numbers",
+            help=f"How closely to follow the words; 0 to {MAX_GUIDANCE:g}.",
+            imported=True,
+            in_link=True,
+            varies=NUMBER,
+        ),
+    ] = None
+    width: Annotated[
+        int | None,
+        Field(
+            "size",
+            fills=("width", "height"),
+            low=MIN_SIZE_PX,
+            high=MAX_SIZE_PX,
+            read=checks.parse_size,
+            write=lambda size: f"{size[0]}x{size[1]}",
+            check=checks.check_size,
+            widget="number",
+            help="For example 512x768.",
+            metavar="WxH",
+            in_link=True,
+            varies=SIZE,
+            keeps_noise=True,
+        ),
+    ] = None
+    height: int | None = None
+    scheduler: Annotated[
+        str | None,
+        Field(
+            "scheduler",
+            read=_auto_is_open,
+            check=checks.check_scheduler,
+            choices=lambda card: card.schedulers,
+            has_auto=True,
+            widget="choice",
+            is_expert=True,
+            help="For example DDIM, or DPM++ 2M Karras.",
+            in_link=True,
+            varies=LINE,
+        ),
+    ] = None
+    determinism: Annotated[
+        str | None,
+        Field(
+            "determinism",
+            check=checks.check_determinism,
+            choices=lambda _: get_args(Determinism)[::-1],
+            widget="choice",
+            is_expert=True,
+            bits="last",
+            help="off, seeded or strict.",
+            in_link=True,
+        ),
+    ] = None
+    start: Annotated[
+        str | None,
+        Field(
+            "start",
+            read=checks.parse_start,
+            check=checks.check_start,
+            widget="text",
+            row="start",
+            help="A picture to begin from: a PNG, JPEG or WebP file, or an id in the library.",
+            metavar="PICTURE",
+            in_link=True,
+        ),
+    ] = None
+    strength: Annotated[
+        float | None,
+        Field(
+            "strength",
+            high=1,
+            write=write_decimal,
+            check=checks.check_strength,
+            widget="text",
+            row="start",
+            help=f"How much of it the noise takes away, 0 to 1; {checks.DEFAULT_STRENGTH} by default.",
+            in_link=True,
+            varies=NUMBER,
+        ),
+    ] = None
+    loras: Annotated[
+        tuple[Lora, ...],
+        Field("lora", write=lambda loras: write_tags("", loras).strip(), varies=LORA),
+    ] = ()
+    upscaler: Annotated[
+        Upscaler | None, Field("upscaler", write=lambda upscaler: str(upscaler.id))
+    ] = None
+    model: Annotated[
+        str | None,
+        Field(
+            "model",
+            read=str.strip,
+            widget="choice",
+            help="bundled, a folder, a hub id, or a .safetensors file.",
+            in_link=True,
+            varies=NAME,
+        ),
+    ] = None
+    dtype: Annotated[
+        str | None,
+        Field(
+            "dtype",
+            read=_auto_is_open,
+            check=checks.check_dtype,
+            choices=lambda _: get_args(DType),
+            has_auto=True,
+            widget="choice",
+            is_expert=True,
+            help="float32, bfloat16 or float16.",
+            in_link=True,
+            varies=NAME,
+        ),
+    ] = None
+    portable: Annotated[
+        bool,
+        Field(
+            "portable",
+            default=False,
+            write=_yes,
+            widget="switch",
+            is_expert=True,
+            bits="last",
+            help="The same picture, to the last bit, on every machine (slower).",
+            in_link=True,
+        ),
+    ] = False
+    lock_width: Annotated[
+        int | None,
+        Field(
+            "width",
+            low=1,
+            high=max(LOCK_WIDTHS),
+            check=checks.check_lock_width,
+            help="Lock width, the cells of a batch: 1, 2, 4, 8 or 16.",
+            in_link=True,
+        ),
+    ] = None
+
+
+_NO_PART_OF_A_REQUEST: Final = {
+    "weights": Field("more_prompts", belongs="run", widget="lines", is_expert=True),
+    "model": Field(
+        "device",
         belongs="placement",
         fills=("device",),
         default=AUTO,
@@ -226,21 +308,8 @@ FIELDS: Final = (
         is_expert=True,
         help="auto, cpu, cuda, cuda:1, mps, xpu.",
     ),
-    Field(
-        name="dtype",
-        fills=("dtype",),
-        read=_auto_is_open,
-        check=checks.check_dtype,
-        choices=lambda _: get_args(DType),
-        has_auto=True,
-        widget="choice",
-        is_expert=True,
-        help="float32, bfloat16 or float16.",
-        in_link=True,
-        varies=NAME,
-    ),
-    Field(
-        name="turbo",
+    "dtype": Field(
+        "turbo",
         belongs="run",
         value_type=bool,
         default=False,
@@ -249,30 +318,27 @@ FIELDS: Final = (
         bits="other",
         help="Choose number format, scheduler and steps for speed.",
     ),
-    Field(
-        name="portable",
-        fills=("portable",),
-        value_type=bool,
-        default=False,
-        write=_yes,
-        widget="switch",
-        is_expert=True,
-        bits="last",
-        help="The same picture, to the last bit, on every machine (slower).",
-        in_link=True,
-    ),
-    Field(
-        name="width",
-        fills=("lock_width",),
-        value_type=int,
-        low=1,
-        high=max(LOCK_WIDTHS),
-        read=checks.parse_lock_width,
-        check=checks.check_lock_width,
-        help="Lock width, the cells of a batch: 1, 2, 4, 8 or 16.",
-        in_link=True,
-    ),
-)
+}
+"""What can be set beside, by the field that it follows on the page."""
+
+
+def _declared() -> Iterable[Field]:
+    """Yield the fields in the order of the page, each with its attribute and type."""
+    for attribute, hint in get_type_hints(Request, include_extras=True).items():
+        for own in getattr(hint, "__metadata__", ()):
+            yield own if own.fills else replace(own, fills=(attribute,), value_type=_type(hint))
+            if own.name in _NO_PART_OF_A_REQUEST:
+                yield _NO_PART_OF_A_REQUEST[own.name]
+
+
+def _type(hint: Any) -> type[str | int | float | bool]:  # noqa: ANN401 (a type hint)
+    """Return what is typed for an attribute: its type, or that of it that is not None."""
+    declared = get_args(hint)[0]
+    own = get_args(declared)[0] if NoneType in get_args(declared) else declared
+    return own if own in (bool, int, float) else str
+
+
+FIELDS: Final = tuple(_declared())
 """In the order of the page."""
 
 ON_PAGE: Final = tuple(row for row in FIELDS if row.widget)
@@ -280,15 +346,15 @@ OPTIONS: Final = tuple(row for row in FIELDS if row.help)
 IN_LINKS: Final = tuple(row for row in FIELDS if row.in_link)
 
 
-def read_fields(rows: Iterable[Field], said: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the attributes of a request or a placement that were said.
+def read_fields(rows: Iterable[Field], typed: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the attributes of a request or a placement that were typed.
 
     Raises:
         InputError: The first thing that cannot be read, by its field.
     """
     filled: dict[str, Any] = {}
     for row in rows:
-        filled |= row.filled(row.value(said.get(row.name)))
+        filled |= row.filled(row.value(typed.get(row.name)))
     return filled
 
 

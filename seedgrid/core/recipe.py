@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, get_args
 
 from pydantic import (
     BaseModel,
@@ -30,13 +30,13 @@ MIN_SIZE_PX: Final = 32
 MAX_SIZE_PX: Final = 2048
 MAX_STEPS: Final = 150
 MAX_GUIDANCE: Final = 30.0
-MAX_LOCK_WIDTH: Final = 16
 MAX_SHARES: Final = 256
 LOCK_WIDTH: Final = 4
-LOCK_WIDTHS: Final = (1, 2, 4, 8, 16)
-"""What is offered. Threads cut a batch of three, five, six or seven pictures inside a picture, and
-the end of a part is rounded otherwise; recipes that were made so are still painted."""
 
+LockWidth = Literal[1, 2, 4, 8, 16]
+"""Threads cut a batch of three, five, six or seven pictures inside a picture, and the end of a part
+is rounded otherwise."""
+LOCK_WIDTHS: Final[tuple[int, ...]] = get_args(LockWidth)
 DType = Literal["float32", "bfloat16", "float16"]
 Determinism = Literal["off", "seeded", "strict"]
 Arithmetic = Literal["native", "portable-1"]
@@ -97,18 +97,6 @@ class NoiseShare(Value):
     weight: Annotated[float, Field(gt=0, le=1)]
 
 
-CAME_LATER: Final = (
-    "arithmetic",
-    "typed_prompt",
-    "start",
-    "strength",
-    "weights",
-    "upscaler",
-    "compiled",
-)
-"""Fields that are not written while they have their default: older recipes keep their ids."""
-
-
 class Recipe(Value):
     """Everything that makes a picture what it is; the picture is a function of it.
 
@@ -128,7 +116,6 @@ class Recipe(Value):
             like any other, and this is not written down, where not.
         upscaler: The network that enlarged the start to this size, and did nothing else; the words
             and settings are then those of the picture that was enlarged.
-        compiled: In recipes from before the first release only: they are shown, not painted.
     """
 
     prompt: PromptText
@@ -142,28 +129,23 @@ class Recipe(Value):
     scheduler: Annotated[str, StringConstraints(min_length=1, max_length=60)]
     model: ModelRef
     dtype: DType
-    lock_width: Annotated[int, Field(ge=1, le=MAX_LOCK_WIDTH)]
+    lock_width: LockWidth
     determinism: Determinism
-    loras: tuple[Lora, ...] = ()
-    noise_mix: Annotated[tuple[NoiseShare, ...], Field(max_length=MAX_SHARES)] = ()
+    loras: tuple[Lora, ...]
+    noise_mix: Annotated[tuple[NoiseShare, ...], Field(max_length=MAX_SHARES)]
     arithmetic: Arithmetic = "native"
     typed_prompt: PromptText = ""
     start: StartDigest = ""
     strength: Annotated[float, Field(gt=0, le=1)] = 1.0
     weights: bool = False
     upscaler: Upscaler | None = None
-    compiled: bool = False
 
     @model_serializer(mode="wrap")
     def _leave_out(self, write: SerializerFunctionWrapHandler) -> dict[str, object]:
-        """A recipe's id is that of its JSON without words that it does not need."""
+        """Leave out each setting that has its default: a new one changes no other recipe's id."""
+        usual = {name: field.default for name, field in Recipe.model_fields.items()}
         written: dict[str, object] = write(self)
-        usual = {name: type(self).model_fields[name].default for name in CAME_LATER}
-        return {
-            name: value
-            for name, value in written.items()
-            if name not in usual or value != usual[name]
-        }
+        return {name: value for name, value in written.items() if value != usual[name]}
 
     @property
     def is_portable(self) -> bool:

@@ -1,4 +1,4 @@
-"""Request: what was typed. `resolve` makes recipes of it and of the model's card.
+"""Requests become recipes: `resolve` completes what was typed with the model's card.
 
 A request may leave almost everything open; a recipe leaves nothing open. This is the one place
 where defaults are filled in and where what was typed is checked (checks.py), for the page, the
@@ -8,16 +8,27 @@ command line and Python alike.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, Final
 
 from seedgrid.core.card import ModelCard
-from seedgrid.core.checks import check_kept_width, check_prompt, check_steps_run
+from seedgrid.core.checks import check_prompt, check_steps_run
 from seedgrid.core.errors import InputError
-from seedgrid.core.fields import FIELDS
-from seedgrid.core.recipe import Lora, NoiseShare, Recipe, Upscaler
+from seedgrid.core.fields import FIELDS, Request
+from seedgrid.core.recipe import NoiseShare, Recipe
 from seedgrid.core.seeds import check_seed
 from seedgrid.core.weights import read_weights
+
+__all__ = [
+    "STRONG",
+    "SUBTLE",
+    "Request",
+    "ask_again",
+    "noise_variations",
+    "portable_settings",
+    "resolve",
+    "start_settings",
+]
 
 SUBTLE: Final = 0.1
 """How far a subtle neighbour lies from its parent's noise, on the sphere towards the other."""
@@ -25,49 +36,8 @@ SUBTLE: Final = 0.1
 STRONG: Final = 0.4
 """How far a strong neighbour lies: about half as far from its parent as another seed's picture."""
 
-_SAID_OTHERWISE: Final = {"model", "start", "strength"}
+_OTHER_FORM: Final = {"model", "start", "strength"}
 """What a request and a recipe both have, but each in a form of its own."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """What was asked for; None means "as the model's card says".
-
-    Attributes:
-        seeds: One picture for each.
-        typed_prompt: What was typed, where `prompt` is what is painted for it; as a recipe holds
-            it. Empty otherwise: then the model's own names for what was typed are painted.
-        start: The SHA-256 of the pixels to begin from; a studio also takes the id of a picture.
-        strength: How much of the start the noise takes away.
-        portable: Whether the pictures shall have the same bits on every machine; in float32.
-        model: Which model, as `seedgrid.models.registry.find` understands it; None is the default.
-        weights: Whether brackets in its prompts weigh words, as in `(red:1.3)`.
-        upscaler: As a recipe holds it; nobody types it.
-        of_recipe: Whether its values were a recipe's, as a link's are: lock widths that are not
-            offered any more are painted as they are.
-    """
-
-    prompt: str
-    seeds: tuple[int, ...] = (0, 1, 2, 3)
-    negative_prompt: str = ""
-    model: str | None = None
-    width: int | None = None
-    height: int | None = None
-    num_inference_steps: int | None = None
-    guidance_scale: float | None = None
-    scheduler: str | None = None
-    dtype: str | None = None
-    lock_width: int | None = None
-    determinism: str | None = None
-    loras: tuple[Lora, ...] = ()
-    noise_mix: tuple[NoiseShare, ...] = ()
-    portable: bool = False
-    typed_prompt: str = ""
-    start: str | None = None
-    strength: float | None = None
-    weights: bool = False
-    upscaler: Upscaler | None = None
-    of_recipe: bool = False
 
 
 def resolve(request: Request, card: ModelCard) -> tuple[Recipe, ...]:
@@ -76,13 +46,12 @@ def resolve(request: Request, card: ModelCard) -> tuple[Recipe, ...]:
     Raises:
         InputError: The first thing that cannot be, by field, with the value and what to do.
     """
-    kept = check_kept_width(request.lock_width) if request.of_recipe else {}
     settings = {
         name: value
         for row in FIELDS
-        if row.check is not None and not kept.keys() & set(row.fills)
+        if row.check is not None
         for name, value in row.filled(row.check(row.of(request), card)).items()
-    } | kept
+    }
     if not request.typed_prompt:
         settings |= _painted(settings["prompt"], card)
     if request.portable:
@@ -146,8 +115,7 @@ def ask_again(recipe: Recipe) -> Request:
         model=model.id if model.revision == "local" else f"{model.id}@{model.revision}",
         start=recipe.start or None,
         strength=recipe.strength if recipe.start else None,
-        of_recipe=True,
-        **{name: getattr(recipe, name) for name in shared - _SAID_OTHERWISE},
+        **{name: getattr(recipe, name) for name in shared - _OTHER_FORM},
     )
 
 

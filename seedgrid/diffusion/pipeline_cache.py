@@ -81,8 +81,6 @@ class Loaded:
         starts.check_there([recipe.start])
         if family.strength_shortens:
             check_steps_run(recipe.num_inference_steps, recipe.strength)
-        if recipe.compiled:
-            raise ModelError("compiled_unsupported")
         least = min_steps(recipe.scheduler, self.scheduler_config, family)
         if recipe.num_inference_steps < least:
             raise InputError("steps_few", field="steps", value=recipe.scheduler, limit=least)

@@ -118,8 +118,6 @@ def needs_model_path(entries: Sequence[Entry]) -> bool:
 
 def _check(entry: Entry) -> None:
     recipe = entry.recipe
-    if recipe.compiled:
-        raise ModelError("compiled_unsupported")
     model = recipe.model
     if not names.is_model_name(model.id) or not names.is_revision(model.revision):
         raise ModelError("model_name", value=f"{model.id}@{model.revision}")

@@ -61,7 +61,7 @@ def read_link(query: str) -> Request | None:
     for row in IN_LINKS:
         if row.name in said:
             settings |= row.filled(_value(row, said[row.name]))
-    return Request(**settings, of_recipe=True)
+    return Request(**settings)
 
 
 def _said(query: str) -> dict[str, str]:
@@ -89,7 +89,7 @@ def _value(row: Field, text: str) -> Any:  # noqa: ANN401 (each field has its ow
         return int(_matched(row.name, text, _WHOLE, "it is not a whole number"))
     if row.value_type is float:
         return float(_matched(row.name, text, _DECIMAL, "it is not a number"))
-    return row.read(text)
+    return row.parse(text)
 
 
 def _matched(name: str, text: str, pattern: re.Pattern[str], reason: str) -> str:

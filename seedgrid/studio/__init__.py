@@ -11,7 +11,7 @@
 
 from seedgrid.core.variables import default_library, default_model
 from seedgrid.engine import PainterState
-from seedgrid.studio.pictures import AnyPicture, Pictures, RunOptions, Seeds, Settings
+from seedgrid.studio.pictures import AnyPicture, Pictures, RunOptions, Seeds
 from seedgrid.studio.studio import Studio
 from seedgrid.studio.verifier import Verifier
 
@@ -21,7 +21,6 @@ __all__ = [
     "Pictures",
     "RunOptions",
     "Seeds",
-    "Settings",
     "Studio",
     "Verifier",
     "default_library",

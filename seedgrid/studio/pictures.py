@@ -35,27 +35,6 @@ Seeds = str | int | Sequence[int]
 _ID_DIGITS: Final = frozenset("0123456789abcdef")
 
 
-class Settings(TypedDict, total=False):
-    """What may be said of a picture beside words and seeds; absent means as the model's card says.
-
-    The names are those of `Request` and mean the same.
-    """
-
-    negative_prompt: str
-    width: int | None
-    height: int | None
-    num_inference_steps: int | None
-    guidance_scale: float | None
-    scheduler: str | None
-    dtype: str | None
-    lock_width: int | None
-    determinism: str | None
-    portable: bool
-    weights: bool
-    start: str | None
-    strength: float | None
-
-
 class RunOptions(TypedDict, total=False):
     """For whom, where to and where a run is made; absent means the studio's own.
 

@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self, Unpack
+from typing import TYPE_CHECKING, Any, Final, Self, Unpack
 
 from seedgrid.core import request as requests
 from seedgrid.core.advice import Advice, advise
@@ -47,7 +47,6 @@ from seedgrid.studio.pictures import (
     Pictures,
     RunOptions,
     Seeds,
-    Settings,
     StudioPicture,
     is_id,
     read_entry,
@@ -220,7 +219,7 @@ class Studio:
         loras: Sequence[str] = (),
         fresh: bool = False,
         turbo: bool = False,
-        **settings: Unpack[Settings],
+        **settings: Any,  # noqa: ANN401 (those of a request)
     ) -> Pictures:
         """Paint one prompt on several seeds and wait for the pictures.
 
@@ -231,7 +230,7 @@ class Studio:
                 name them too, as `<lora:fox:0.8>`.
             fresh: Compute even what the library remembers.
             turbo: Answer what is left open for speed; the recipe says how.
-            **settings: See `Settings`.
+            **settings: Attributes of `Request`, such as `guidance_scale=3` or `width=512`.
 
         Raises:
             InputError: What was asked for cannot be; nothing was started.
@@ -248,7 +247,7 @@ class Studio:
         loras: Sequence[str] = (),
         fresh: bool = False,
         turbo: bool = False,
-        **settings: Unpack[Settings],
+        **settings: Any,  # noqa: ANN401 (those of a request)
     ) -> Pictures:
         """Paint every prompt on every seed: one row a prompt, one column a seed, row by row."""
         request = Request(prompt="", seeds=read_seeds(seeds), **settings)

@@ -79,7 +79,7 @@ def _wire_rounds(view: View, handlers: Handlers, demo: gr.Blocks) -> None:
     show = partial(show_page, view)
     placed = {row.name: view.settings[row.name] for row in ON_PAGE if row.belongs == "placement"}
     sent = [view.bar.generate.click, view.bar.prompt.submit, view.bar.seeds.submit]
-    fields_js = _fields_js(fields_by_name(view), width="sg-width")
+    fields_js = _fields_js(fields_by_name(view))
     refine_js = _fields_js(placed | {"vary": view.card.vary})
     show(demo.load, on_load, view.payload, js=_ARRIVING_JS)
     show(view.payload.arrive, on_arrive)

@@ -279,16 +279,3 @@ def test_a_link_opens_the_picture_or_paints_it(open_page: OpenPage, elsewhere: s
     stranger.reload()
     wait_until_done(stranger, 1)
     assert "prompt=" not in stranger.url
-
-
-def test_an_odd_width_of_a_link_goes_on_with_its_words(open_page: OpenPage) -> None:
-    """It has no field: a grid of other words, after a reload too, is painted at the same width."""
-    page = open_page("?prompt=a+fox&seeds=61-63&size=64x64&steps=1&width=3", count=3)
-    wait_until_done(page, 3)
-    page.reload()
-    wait_until_done(page, 3)
-    prompt(page).fill("a fox at this width")
-    before = ids(page)
-    page.click("#sg-generate")
-    wait_for_new_round(page, before, 3)
-    expect(status(page)).to_contain_text("in batches of 3")

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from seedgrid.core.turbo import FAST_SCHEDULER, STEP_SHARE
-from seedgrid.studio import Settings
 from tools.benchmarks import processes
 from tools.benchmarks.contest import Contest, run
 from tools.benchmarks.models import BUNDLED
@@ -100,8 +99,8 @@ def _sd_shaped(scratch: Path) -> Path:
 
 def _contests(model: str, stage: Stage, only: str) -> Iterator[Contest]:
     """Make the contests one by one: each keeps a model in memory."""
-    half = Settings(dtype="bfloat16")
-    fewer = Settings(dtype="bfloat16", scheduler=FAST_SCHEDULER)
+    half = {"dtype": "bfloat16"}
+    fewer = {"dtype": "bfloat16", "scheduler": FAST_SCHEDULER}
     fewer["num_inference_steps"] = math.ceil(STEP_SHARE * SETTINGS[model]["num_steps"])
     makers: dict[str, Callable[[], Contest]] = {
         "grid": stage.grid,
@@ -111,7 +110,7 @@ def _contests(model: str, stage: Stage, only: str) -> Iterator[Contest]:
         "matrix": lambda: stage.matrix(64),
         "bfloat16": lambda: stage.faster("bfloat16", {}, half),
         "turbo": lambda: stage.faster("turbo", {}, fewer),
-        "portable": lambda: stage.faster("portable", {}, Settings(portable=True), target=3.0),
+        "portable": lambda: stage.faster("portable", {}, {"portable": True}, target=3.0),
     }
     for name, make in makers.items():
         if name in CONTESTS[model] and only in name:

@@ -15,7 +15,7 @@ from seedgrid.core.events import Step
 from seedgrid.core.request import Request
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.process import tune_process
-from seedgrid.studio import Settings, Studio
+from seedgrid.studio import Studio
 from tools.benchmarks.contest import Contest, Side, measure
 from tools.benchmarks.plain import PlainScript
 
@@ -57,7 +57,7 @@ class Stage:
             "num_inference_steps": num_steps,
             "guidance_scale": guidance,
         }
-        self._settings = Settings(
+        self._settings = dict(
             width=size_px,
             height=size_px,
             num_inference_steps=num_steps,
@@ -129,13 +129,13 @@ class Stage:
         self,
         name: str,
         placement: dict[str, Any],
-        settings: Settings,
+        settings: dict[str, Any],
         *,
         target: float | None = 0.56,
     ) -> Contest:
         """A grid with choices that change pixels for speed; recipe and passport hold them."""
         studio = self._open(name, Placement(previews=False, threads=self._threads, **placement))
-        chosen = Settings(**{**self._settings, **settings})
+        chosen = {**self._settings, **settings}
         return Contest(
             name=f"{self._name}: {name}",
             target=target,

@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 
-from seedgrid.core.checks import check_kept_width
 from seedgrid.core.errors import InputError
 from seedgrid.core.field import Field
 from seedgrid.core.fields import ON_PAGE, read_fields
@@ -30,7 +29,6 @@ def _texts(rows: Sequence[Field]) -> Any:  # noqa: ANN401 (a class whose attribu
     return make_dataclass("_Texts", texts, frozen=True, kw_only=True)
 
 
-_WIDTH_DIGITS: Final = 3
 _PLACED: Final = tuple(row for row in ON_PAGE if row.belongs == "placement")
 _ON_PAGE: Any = _texts(ON_PAGE)
 _ON_CARD: Any = _texts(_PLACED)
@@ -38,13 +36,7 @@ _ON_CARD: Any = _texts(_PLACED)
 
 @dataclass(frozen=True, kw_only=True)
 class FormPayload(_ON_PAGE):  # type: ignore[misc] # see _texts
-    """What the fields of the page (`core.fields.ON_PAGE`) show when the button is pressed.
-
-    Attributes:
-        width: An odd lock width that came with a link or an old picture, and has no field.
-    """
-
-    width: str = ""
+    """What the fields of the page (`core.fields.ON_PAGE`) show when the button is pressed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,14 +76,7 @@ def read_round(payload: object) -> RoundPayload:
 def read_request(asked: FormPayload) -> Request:
     """Read the fields that make a picture what it is."""
     settings = read_fields((row for row in ON_PAGE if row.belongs == "recipe"), vars(asked))
-    return Request(**settings, **_kept_width(asked.width))
-
-
-def _kept_width(text: str) -> dict[str, Any]:
-    """Return a lock width that is not offered any more; nothing where it is none of these."""
-    width = int(text) if text.isdecimal() and len(text) <= _WIDTH_DIGITS else None
-    kept = check_kept_width(width)
-    return {**kept, "of_recipe": True} if kept else {}
+    return Request(**settings)
 
 
 def read_what_can_be(asked: FormPayload) -> Request:

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any, Final
 
 from seedgrid.core.card import ModelCard
-from seedgrid.core.checks import check_kept_width
 from seedgrid.core.fields import AUTO, ON_PAGE, field
 from seedgrid.core.loras import write_tags
 from seedgrid.core.recipe import Recipe
@@ -71,11 +70,7 @@ def write_fields(request: Request, answers: Request | None = None) -> dict[str, 
     """
     shown = {row.name: _shown(row.name, request, answers) for row in ON_PAGE if row.in_link}
     typed = request.typed_prompt or request.prompt
-    kept = check_kept_width(request.lock_width)
-    return shown | {
-        "prompt": write_tags(typed, request.loras),
-        "width": str(kept.get("lock_width", "")),
-    }
+    return shown | {"prompt": write_tags(typed, request.loras)}
 
 
 def _shown(name: str, request: Request, answers: Request | None) -> str | bool:
