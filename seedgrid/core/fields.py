@@ -15,6 +15,7 @@ from types import NoneType
 from typing import Annotated, Any, Final, get_args, get_type_hints
 
 from seedgrid.core import checks
+from seedgrid.core.checks import DEFAULT_STRENGTH
 from seedgrid.core.field import LINE, LORA, NAME, NUMBER, SEEDS, SIZE, TEXT, Field
 from seedgrid.core.loras import write_tags
 from seedgrid.core.mixes import read_mix, write_decimal, write_mix
@@ -233,7 +234,7 @@ class Request:
             check=checks.check_strength,
             widget="text",
             row="start",
-            help=f"How much of it the noise takes away, 0 to 1; {checks.DEFAULT_STRENGTH} by default.",
+            help=f"How much of it the noise takes away, 0 to 1; {DEFAULT_STRENGTH} by default.",
             in_link=True,
             varies=NUMBER,
         ),

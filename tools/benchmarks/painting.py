@@ -57,13 +57,13 @@ class Stage:
             "num_inference_steps": num_steps,
             "guidance_scale": guidance,
         }
-        self._settings = dict(
-            width=size_px,
-            height=size_px,
-            num_inference_steps=num_steps,
-            guidance_scale=guidance,
-            scheduler="DDIM",
-        )
+        self._settings: dict[str, Any] = {
+            "width": size_px,
+            "height": size_px,
+            "num_inference_steps": num_steps,
+            "guidance_scale": guidance,
+            "scheduler": "DDIM",
+        }
         self._studio: Studio | None = None
         self._opened = ""
         self._plain = PlainScript(model, scratch / "plain", threads)
