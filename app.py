@@ -6,7 +6,7 @@
 nowhere else.
 """
 
-from seedgrid.core.interrupts import end_at_once, leave
+from seedgrid.core.process import end_at_once, leave
 
 if __name__ == "__main__":
     end_at_once()  # Before anything large is imported.
@@ -17,8 +17,8 @@ import sys
 import threading
 from collections.abc import Sequence
 
-from seedgrid.core import logs
 from seedgrid.core.errors import SeedGridError
+from seedgrid.core.process import set_up_logging
 from seedgrid.diffusion.process import tune_process
 
 if __name__ == "__main__" or "SPACE_ID" in os.environ:
@@ -52,7 +52,7 @@ def _read_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 if "SPACE_ID" in os.environ:
-    logs.set_up()
+    set_up_logging()
     demo, _answers = build_space()
     threading.Thread(
         target=warm, args=(_answers.studio,), name="seedgrid-warm", daemon=True
@@ -63,7 +63,7 @@ if "SPACE_ID" in os.environ:
         wait_until_stopped(demo, _answers.studio)
         leave(0)
 elif __name__ == "__main__":
-    logs.set_up()
+    set_up_logging()
     try:
         main(**vars(_read_arguments(sys.argv[1:])))
     except SeedGridError as error:

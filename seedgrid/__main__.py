@@ -1,6 +1,6 @@
 """`python -m seedgrid`, and the installed command: the command line as a process of its own."""
 
-from seedgrid.core.interrupts import end_at_once, leave
+from seedgrid.core.process import end_at_once, leave
 
 
 def main() -> None:

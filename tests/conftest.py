@@ -12,7 +12,7 @@ from hub import Hub
 from hypothesis import HealthCheck, settings
 from stores import MakeRecipes, MemoryStore
 
-from seedgrid.core.entry import Entry
+from seedgrid.core.picture import Entry
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.backend import Placement

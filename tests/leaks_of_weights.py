@@ -12,7 +12,7 @@ import pytest
 import torch
 from leaks import Plant
 
-from seedgrid.core.weights import read_weights
+from seedgrid.core.prompts import read_weights
 from seedgrid.diffusion import word_weights
 
 _TINY: Final = 1e-5

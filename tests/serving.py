@@ -190,7 +190,7 @@ def _answers(address: str) -> bool:
 
 
 def _trim_for_ever(every_s: float) -> None:
-    from seedgrid.core.heap import trim_heap
+    from seedgrid.core.process import trim_heap
 
     while True:
         time.sleep(every_s)

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from seedgrid.core.entry import Entry
-from seedgrid.core.picture import Lineage, Picture
+from seedgrid.core.picture import Entry, Lineage, Picture
 from seedgrid.core.recipe import Recipe
 
 MakeRecipes = Callable[..., tuple[Recipe, ...]]

@@ -20,11 +20,9 @@ from reports import report_for
 from serving import serve
 
 import app
-from seedgrid.core.errors import InputError, ModelError
+from seedgrid.core.errors import InputError, ModelError, Notice
 from seedgrid.core.fields import FIELDS
-from seedgrid.core.notices import Notice
 from seedgrid.core.request import Request, resolve
-from seedgrid.core.turbo import turbo_card
 from seedgrid.diffusion.installed import InstalledBackend
 from seedgrid.diffusion.probe_results import advise
 from seedgrid.diffusion.processor import has_fast_bfloat16
@@ -32,7 +30,7 @@ from seedgrid.formats import png
 from seedgrid.library import Library
 from seedgrid.models.own import bundled_folder
 from seedgrid.studio import Studio
-from seedgrid.studio.resolving import check_offered
+from seedgrid.studio.resolving import check_offered, turbo_card
 from seedgrid.testing.fake import FAKE_CARD
 from seedgrid.web import launch
 from seedgrid.web.server import app as server
@@ -279,7 +277,7 @@ def test_a_space_builds_the_page_at_import() -> None:
         "print(plain._queue.sleep_when_free, app.demo._queue.sleep_when_free)\n"
         # As our programs end: torch is still being imported beside, and Python's own end takes
         # modules apart under that, or waits for ever for one.
-        "from seedgrid.core.interrupts import leave; leave(0)"
+        "from seedgrid.core.process import leave; leave(0)"
     )
     environment = os.environ | {"SPACE_ID": "someone/seedgrid"}
     done = subprocess.run(

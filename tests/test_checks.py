@@ -14,10 +14,9 @@ from gates import HeldBackend
 from reports import report_for
 
 from seedgrid.cli.paint import _lock_of
-from seedgrid.core.entry import Entry
 from seedgrid.core.errors import RunCancelled
 from seedgrid.core.events import Started
-from seedgrid.core.picture import Picture
+from seedgrid.core.picture import Entry, Picture
 from seedgrid.core.recipe import Recipe, Upscaler
 from seedgrid.core.request import Request
 from seedgrid.diffusion.backend import Placement, Watch

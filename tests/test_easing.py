@@ -18,11 +18,10 @@ from painting import recipes_for
 from stores import MakeRecipes, MemoryStore
 
 from seedgrid.cli import program
-from seedgrid.core.errors import RunError
+from seedgrid.core.errors import RunError, is_memory_error
 from seedgrid.core.events import Eased
 from seedgrid.core.plan import plan_grid
 from seedgrid.core.request import Request, resolve
-from seedgrid.core.unexpected import is_memory_error
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.diffusion.memory import within_memory
@@ -138,7 +137,7 @@ STARVED = """
 import json, resource
 from pathlib import Path
 import torch
-from seedgrid.core.unexpected import is_memory_error
+from seedgrid.core.errors import is_memory_error
 
 def starved(spare, size):
     data = int(Path("/proc/self/status").read_text().split("VmData:")[1].split()[0]) * 1024

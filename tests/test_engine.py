@@ -16,8 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from stores import MakeRecipes, MemoryStore
 
-from seedgrid.core.entry import Entry
-from seedgrid.core.errors import LibraryError, RunCancelled, RunError
+from seedgrid.core.errors import LibraryError, Notice, RunCancelled, RunError
 from seedgrid.core.events import (
     Cancelled,
     Done,
@@ -30,8 +29,7 @@ from seedgrid.core.events import (
     Step,
     Terminal,
 )
-from seedgrid.core.notices import Notice
-from seedgrid.core.picture import Picture, Pixels
+from seedgrid.core.picture import Entry, Picture, Pixels
 from seedgrid.core.plan import plan_grid
 from seedgrid.core.recipe import Recipe, Upscaler
 from seedgrid.core.request import Request, resolve

@@ -14,9 +14,8 @@ from pathlib import Path
 import pytest
 from pictures import make_lineage, make_picture
 
-from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError, LibraryError
-from seedgrid.core.picture import Picture
+from seedgrid.core.picture import Entry, Picture
 from seedgrid.core.recipe import NoiseShare, Passport, Recipe, read_recipe
 from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.backend import Placement, Unwatched

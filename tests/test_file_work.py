@@ -26,8 +26,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from seedgrid.core.entry import Entry
-from seedgrid.core.picture import new_id
+from seedgrid.core.picture import Entry, new_id
 from seedgrid.core.recipe import Lora
 from seedgrid.export import pictures
 from seedgrid.library import Library

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seedgrid.core.filenames import picture_filename, unique_names
+from seedgrid.core.text import picture_filename, unique_names
 
 
 @pytest.mark.parametrize(

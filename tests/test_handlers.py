@@ -15,11 +15,11 @@ from gates import HeldBackend
 
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.core.request import STRONG, SUBTLE, Request, resolve
-from seedgrid.core.turbo import turbo_card
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.processor import has_fast_bfloat16
 from seedgrid.engine import Run
 from seedgrid.studio import Studio
+from seedgrid.studio.resolving import turbo_card
 from seedgrid.testing.fake import FakeBackend, Fault
 from seedgrid.web.actions import following as listening
 from seedgrid.web.actions import painting

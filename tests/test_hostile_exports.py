@@ -30,14 +30,18 @@ from PIL import Image, PdfParser
 
 from seedgrid.cli import output
 from seedgrid.cli.program import main
-from seedgrid.core import names
-from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError, ModelError, RunCancelled, RunError
-from seedgrid.core.logs import PlainFormatter
-from seedgrid.core.picture import Picture
-from seedgrid.core.plain import json_text, many_lines, one_line
+from seedgrid.core.picture import Entry, Picture
+from seedgrid.core.process import PlainFormatter
 from seedgrid.core.recipe import ModelRef, Passport, Recipe
 from seedgrid.core.request import Request
+from seedgrid.core.text import (
+    is_hub_id,
+    json_text,
+    library_release,
+    many_lines,
+    one_line,
+)
 from seedgrid.diffusion import instruction_limits
 from seedgrid.diffusion.backend import ATTENTION_NAMES, DEVICE_KINDS, Offload, Placement, Unwatched
 from seedgrid.diffusion.placement import MAX_THREADS, placement_of
@@ -180,7 +184,7 @@ def test_of_a_passport_a_script_holds_known_names_and_values_only(
     assert said["memory_format"] in ("channels_last", "contiguous")
     assert said["threads"] is None or 0 < said["threads"] <= MAX_THREADS
     assert said["instruction_limits"] == instruction_limits.accepted(limits)
-    assert all(version == "" or names.release(version) for version in said["versions"].values())
+    assert all(version == "" or library_release(version) for version in said["versions"].values())
     assert set(said) == {
         *("versions", "device", "instruction_limits", "threads", "attention"),
         *("memory_format", "vae_slicing", "vae_tiling"),
@@ -484,7 +488,7 @@ def test_the_oldest_releases_are_those_of_the_package() -> None:
 )
 def test_releases_are_pinned_as_indexes_have_them(version: str, release: str) -> None:
     """Builds, candidates and nightlies of real libraries are releases."""
-    assert names.release(version) == release
+    assert library_release(version) == release
 
 
 # The README and what lies beside it
@@ -609,7 +613,7 @@ def test_a_link_brings_back_the_words_and_no_more(prompt: str, scheduler: str) -
 @given(st.text("abAB09-._/@: \n~é", max_size=12) | st.sampled_from(MODEL_ATTACKS))
 def test_hub_ids_are_those_of_the_hub(text: str) -> None:
     """What we take for a hub id, the hub's own client takes for one too."""
-    if names.is_hub_id(text):
+    if is_hub_id(text):
         validate_repo_id(text)
         assert text.count("/") == 1
         assert text.isascii()
@@ -622,7 +626,7 @@ def test_names_that_the_hub_takes_are_hub_ids(text: str) -> None:
         validate_repo_id(text)
     except HFValidationError:
         pytest.fail(text)
-    assert names.is_hub_id(text)
+    assert is_hub_id(text)
 
 
 @pytest.mark.parametrize("model_id", MODEL_ATTACKS)

@@ -19,10 +19,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pictures import make_recipe
 
-from seedgrid.core.checks import parse_size
+from seedgrid.core.checks import MAX_CHARACTERS as MAX_MIX_CHARACTERS
+from seedgrid.core.checks import parse_size, read_mix
 from seedgrid.core.errors import InputError, PictureError
-from seedgrid.core.mixes import MAX_CHARACTERS as MAX_MIX_CHARACTERS
-from seedgrid.core.mixes import read_mix
 from seedgrid.core.prompts import MAX_COMPARISONS, compare_words
 from seedgrid.core.recipe import NoiseShare
 from seedgrid.core.seeds import MAX_CHARACTERS, MAX_SEEDS_AT_ONCE, check_seed, parse_seeds

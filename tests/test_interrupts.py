@@ -65,7 +65,7 @@ class Stuck(FakeBackend):
         threading.Event().wait()
 seedgrid.diffusion.deferred.DeferredBackend = Stuck
 from seedgrid.cli import main
-from seedgrid.core.interrupts import leave
+from seedgrid.core.process import leave
 leave(main(sys.argv[1:]))
 """
 

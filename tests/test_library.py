@@ -19,9 +19,8 @@ import pytest
 import sqlalchemy as sa
 from pictures import MODEL, make_lineage, make_picture
 
-from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError, LibraryError, PictureError
-from seedgrid.core.picture import new_id
+from seedgrid.core.picture import Entry, new_id
 from seedgrid.formats import png, png_chunks
 from seedgrid.library import Library
 from seedgrid.library.pages import Sort

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from seedgrid.core.entry import Entry
+from seedgrid.core.picture import Entry
 from seedgrid.core.recipe import NoiseShare
 from seedgrid.core.request import Request, resolve
 from seedgrid.formats.links import link_query, read_link

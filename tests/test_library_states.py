@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from pictures import make_lineage, make_picture
 
-from seedgrid.core.entry import Entry
-from seedgrid.core.tags import changed_tags
+from seedgrid.core.picture import Entry, changed_tags
 from seedgrid.library import Library
 
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pictures import make_recipe
 
+from seedgrid.core.checks import read_mix, write_mix
 from seedgrid.core.errors import InputError
-from seedgrid.core.mixes import read_mix, write_mix
 from seedgrid.core.recipe import ModelRef, NoiseShare
 from seedgrid.core.request import Request, resolve
 from seedgrid.formats.links import link_query, read_link

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 from pictures import make_lineage, make_recipe
 
-from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError
-from seedgrid.core.filenames import unique_names
+from seedgrid.core.picture import Entry
+from seedgrid.core.prompts import read_weights
 from seedgrid.core.recipe import Passport
+from seedgrid.core.text import unique_names
 from seedgrid.core.variations import read_variation, refine
-from seedgrid.core.weights import read_weights
 from seedgrid.diffusion.word_weights import token_weights
 from seedgrid.export.tree_picture import draw_tree
 from seedgrid.web.serializers.rail import rail

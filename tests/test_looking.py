@@ -13,9 +13,8 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from seedgrid.cli import main
-from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError
-from seedgrid.core.picture import new_id
+from seedgrid.core.picture import Entry, new_id
 from seedgrid.core.recipe import NoiseShare, Passport, describe_mix
 from seedgrid.diffusion.backend import Placement, Unwatched
 from seedgrid.export.film import MAX_FRAMES, Film, PreviewRecorder, durations_ms, write_film

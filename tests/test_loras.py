@@ -20,7 +20,7 @@ from PIL.PngImagePlugin import PngInfo
 from sweeping import rest_swept
 
 from seedgrid.core.errors import InputError
-from seedgrid.core.loras import read_tags, write_tags
+from seedgrid.core.prompts import read_tags, write_tags
 from seedgrid.core.recipe import Lora
 from seedgrid.export.bundle import write_bundle
 from seedgrid.formats.parameters import parameters_text

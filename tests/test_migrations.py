@@ -16,8 +16,8 @@ from alembic.script import ScriptDirectory
 from pictures import make_picture
 
 from seedgrid import library as library_package
-from seedgrid.core.entry import Entry
 from seedgrid.core.errors import LibraryError
+from seedgrid.core.picture import Entry
 from seedgrid.formats.png import encode
 from seedgrid.library import Library, tables
 from seedgrid.library.database import HEAD, Database

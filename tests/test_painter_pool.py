@@ -11,10 +11,9 @@ from cluster_painters import DyingBackend, OtherBackend, Several
 from gates import HeldBackend
 from stores import MakeRecipes, MemoryStore
 
-from seedgrid.core.entry import Entry
 from seedgrid.core.errors import LibraryError, RunCancelled, RunError
 from seedgrid.core.events import Started
-from seedgrid.core.picture import Lineage
+from seedgrid.core.picture import Entry, Lineage
 from seedgrid.core.plan import plan_grid
 from seedgrid.core.recipe import Recipe
 from seedgrid.engine import Engine

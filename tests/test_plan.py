@@ -6,7 +6,7 @@ import pytest
 from stores import MakeRecipes, MemoryStore
 
 from seedgrid.core.card import ModelCard
-from seedgrid.core.entry import Entry
+from seedgrid.core.picture import Entry
 from seedgrid.core.plan import describe_change, plan_grid, plan_refine
 from seedgrid.core.recipe import ModelRef, NoiseShare, Upscaler
 from seedgrid.core.request import noise_variations

@@ -22,7 +22,7 @@ import pytest
 import torch
 from pictures import make_recipe
 
-from seedgrid.core import interrupts
+from seedgrid.core import process
 from seedgrid.core.errors import RunError
 from seedgrid.diffusion.accel import linears
 from seedgrid.diffusion.arithmetic import arithmetic_of
@@ -158,7 +158,7 @@ def test_a_program_ends_after_what_was_registered_for_its_end(
 ) -> None:
     """`atexit._run_exitfuncs`."""
     code = (
-        "import atexit; from seedgrid.core.interrupts import leave;"
+        "import atexit; from seedgrid.core.process import leave;"
         " atexit.register(print, 'registered'); leave(3)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 3
@@ -170,5 +170,5 @@ def test_without_it_a_program_ends_pythons_way(
 ) -> None:
     monkeypatch.delattr(atexit, "_run_exitfuncs")
     with pytest.raises(SystemExit, match="3"):
-        interrupts.leave(3)
+        process.leave(3)
     assert sys.version in caplog.text

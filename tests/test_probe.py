@@ -23,9 +23,9 @@ from pictures import FAMILIES
 from sweeping import first_of_each_place, rest_swept
 
 from seedgrid.core.errors import RunCancelled, RunError
+from seedgrid.core.prompts import read_weights
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request
-from seedgrid.core.weights import read_weights
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.diffusion.poison import KINDS, Batch

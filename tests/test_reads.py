@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from gates import HeldBackend
 
-from seedgrid.core.entry import Entry
+from seedgrid.core.picture import Entry
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.core.request import SUBTLE, Request
 from seedgrid.diffusion.backend import Placement

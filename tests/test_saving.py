@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from cluster_painters import Several
 from stores import MakeRecipes, MemoryStore
 
-from seedgrid.core.entry import Entry
 from seedgrid.core.errors import LibraryError
-from seedgrid.core.picture import Picture, new_id
+from seedgrid.core.picture import Entry, Picture, new_id
 from seedgrid.core.plan import plan_grid
 from seedgrid.core.recipe import Passport
 from seedgrid.diffusion.backend import Placement, Unwatched

@@ -13,8 +13,7 @@ import pytest
 from pictures import make_lineage, make_picture
 from PIL import Image
 
-from seedgrid.core.entry import Entry
-from seedgrid.core.picture import Picture, pixels_sha256
+from seedgrid.core.picture import Entry, Picture, pixels_sha256
 from seedgrid.formats import png, png_chunks
 from seedgrid.library import Library
 from seedgrid.studio import Studio

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from seedgrid.core.entry import Entry
+from seedgrid.core.picture import Entry
 from seedgrid.core.request import Request
 from seedgrid.library import Library
 from seedgrid.studio import Studio

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from seedgrid.core.card import shapes
 from seedgrid.core.request import Request, resolve
-from seedgrid.core.shapes import shapes
 from seedgrid.testing.fake import FAKE_CARD
 
 

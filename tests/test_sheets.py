@@ -14,9 +14,8 @@ import pytest
 from pictures import make_lineage, make_picture
 from PIL import Image
 
-from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError, LibraryError
-from seedgrid.core.picture import Lineage, Picture, new_id
+from seedgrid.core.picture import Entry, Lineage, Picture, new_id
 from seedgrid.export import labels
 from seedgrid.export.contact_sheets import is_matrix, make_pages, write_sheet
 from seedgrid.export.labels import Block, Cell, lay_out, wrap

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from following import follow
 
-from seedgrid.core.entry import Entry
+from seedgrid.core.picture import Entry
 from seedgrid.core.request import Request
 from seedgrid.studio import Studio
 from seedgrid.web.actions.checks import Checks

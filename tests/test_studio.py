@@ -13,9 +13,15 @@ import numpy as np
 import pytest
 from reports import report_for
 
-from seedgrid.core.errors import InputError, LibraryError, PictureError, RunCancelled, RunError
+from seedgrid.core.errors import (
+    InputError,
+    LibraryError,
+    Notice,
+    PictureError,
+    RunCancelled,
+    RunError,
+)
 from seedgrid.core.events import Step
-from seedgrid.core.notices import Notice
 from seedgrid.core.request import Request
 from seedgrid.diffusion.probe_results import advise
 from seedgrid.formats import png

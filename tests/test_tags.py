@@ -10,10 +10,16 @@ import pytest
 from pictures import make_lineage, make_picture
 
 from seedgrid.cli.program import main
-from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError
-from seedgrid.core.picture import new_id
-from seedgrid.core.tags import MAX_TAG_CHARACTERS, MAX_TAGS, changed_tags, check_tag, readable_tags
+from seedgrid.core.picture import (
+    MAX_TAG_CHARACTERS,
+    MAX_TAGS,
+    Entry,
+    changed_tags,
+    check_tag,
+    new_id,
+    readable_tags,
+)
 from seedgrid.library import Library
 from seedgrid.library.pages import Sort
 

@@ -9,10 +9,10 @@ import pytest
 
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request, resolve
-from seedgrid.core.turbo import turbo_card
 from seedgrid.diffusion import processor as described
 from seedgrid.diffusion.processor import has_fast_bfloat16, processor_name
 from seedgrid.studio import Studio
+from seedgrid.studio.resolving import turbo_card
 from seedgrid.testing.fake import FAKE_CARD, FakeBackend
 
 CARD = dataclasses.replace(

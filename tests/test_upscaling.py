@@ -30,8 +30,8 @@ from upscaler_files import plain_pixels, save_upscaler
 
 from seedgrid.cli import main
 from seedgrid.core.errors import ModelError, RunCancelled, SeedGridError
+from seedgrid.core.finals import cut
 from seedgrid.core.recipe import Upscaler, read_recipe
-from seedgrid.core.tiles import cut
 from seedgrid.diffusion import allocations, upscaling
 from seedgrid.diffusion.allocations import FittingIntoMemory
 from seedgrid.diffusion.backend import PreviewMaker, Unwatched

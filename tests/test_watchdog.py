@@ -12,10 +12,9 @@ import numpy as np
 import pytest
 from stores import MakeRecipes, MemoryStore
 
-from seedgrid.core.errors import RunCancelled, RunError
+from seedgrid.core.errors import RunCancelled, RunError, told_of
 from seedgrid.core.plan import plan_grid
 from seedgrid.core.recipe import Passport, Recipe
-from seedgrid.core.unexpected import told_of
 from seedgrid.diffusion.backend import Backend, Outcome, Placement, Watch
 from seedgrid.engine import Engine, Patience
 from seedgrid.engine.saving import Saver

@@ -20,8 +20,8 @@ from painting import one_thread, paint, recipes_for
 
 from seedgrid.core.advice import advise
 from seedgrid.core.errors import InputError
+from seedgrid.core.prompts import plain_words, read_weights
 from seedgrid.core.request import Request, resolve
-from seedgrid.core.weights import plain_words, read_weights
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.export.bundle import write_bundle
 from seedgrid.studio import Studio

@@ -10,12 +10,11 @@ from pathlib import Path
 import pytest
 
 from seedgrid.core.advice import advise
-from seedgrid.core.card import ModelCard
+from seedgrid.core.card import ModelCard, Vocabulary
 from seedgrid.core.errors import InputError
 from seedgrid.core.recipe import canonical_json
 from seedgrid.core.request import Request, ask_again, resolve
 from seedgrid.core.variations import refine
-from seedgrid.core.words import Vocabulary
 from seedgrid.formats.links import link_query, read_link
 from seedgrid.library import Library
 from seedgrid.models import registry

@@ -28,9 +28,9 @@ from typing import Any, Final
 ROOT: Final = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
-from seedgrid.core.entry import Entry  # noqa: E402 (needs the path above)
 from seedgrid.core.errors import SeedGridError  # noqa: E402
 from seedgrid.core.events import Step  # noqa: E402
+from seedgrid.core.picture import Entry  # noqa: E402 (needs the path above)
 from seedgrid.core.plan import plan_grid  # noqa: E402
 from seedgrid.core.recipe import read_recipe  # noqa: E402
 from seedgrid.core.request import Request  # noqa: E402

@@ -10,8 +10,8 @@ import typer
 
 from seedgrid.cli import options
 from seedgrid.cli.output import CountLine, complain, say, say_json, say_table
-from seedgrid.core.entry import Entry
 from seedgrid.core.errors import PictureError
+from seedgrid.core.picture import Entry
 from seedgrid.export.sheets import is_sheet
 from seedgrid.studio import Studio
 from seedgrid.studio.pictures import is_id

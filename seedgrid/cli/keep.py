@@ -7,8 +7,7 @@ import typer
 
 from seedgrid.cli import options
 from seedgrid.cli.output import complain, picture_row, say, say_json, say_table
-from seedgrid.core.entry import Entry
-from seedgrid.core.tags import check_tag
+from seedgrid.core.picture import Entry, check_tag
 from seedgrid.library.pages import Sort
 from seedgrid.studio import Studio
 

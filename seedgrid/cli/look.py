@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from seedgrid.cli import options
 from seedgrid.cli.output import picture_row, say, say_json, say_table
-from seedgrid.core.entry import Entry
+from seedgrid.core.picture import Entry
 from seedgrid.core.prompts import compare_words
 from seedgrid.formats import png
 from seedgrid.studio import Studio

@@ -19,9 +19,9 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 
-from seedgrid.core.entry import Entry
 from seedgrid.core.events import Event, Finished, Loading, Queued, Started, Step
-from seedgrid.core.plain import json_text, one_line
+from seedgrid.core.picture import Entry
+from seedgrid.core.text import json_text, one_line
 from seedgrid.engine import Run
 
 

@@ -8,12 +8,11 @@ import typer
 
 from seedgrid.cli import options
 from seedgrid.cli.output import RunLine, complain, picture_row, say, say_json
-from seedgrid.core.entry import Entry
-from seedgrid.core.errors import InputError
+from seedgrid.core.errors import InputError, Notice
 from seedgrid.core.events import Cancelled, Failed, Finished, Missed
 from seedgrid.core.finals import STRENGTHS
-from seedgrid.core.interrupts import first_stops
-from seedgrid.core.notices import Notice
+from seedgrid.core.picture import Entry
+from seedgrid.core.process import first_stops
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.diffusion.probe_results import lock_notice
 from seedgrid.engine import Run

@@ -10,10 +10,8 @@ import typer
 import seedgrid
 from seedgrid.cli import bench, check, keep, look, machine, models, paint, serve, share
 from seedgrid.cli.output import complain
-from seedgrid.core import logs
-from seedgrid.core.errors import SeedGridError
-from seedgrid.core.interrupts import first_stops, interrupt
-from seedgrid.core.unexpected import is_memory_error, told_of
+from seedgrid.core.errors import SeedGridError, is_memory_error, told_of
+from seedgrid.core.process import first_stops, interrupt, set_up_logging
 from seedgrid.diffusion.process import tune_process
 
 # Typer carries a copy of click since 0.25 and uses the real one before; this is either's class.
@@ -64,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: Without the program's name; those of the process by default.
     """
     tune_process()
-    logs.set_up()
+    set_up_logging()
     command = typer.main.get_command(app)
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:

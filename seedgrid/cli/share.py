@@ -11,9 +11,9 @@ from pydantic_core import to_jsonable_python
 
 from seedgrid.cli import options
 from seedgrid.cli.output import complain, picture_row, say, say_json, say_program, say_table
-from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError
 from seedgrid.core.fields import IN_LINKS
+from seedgrid.core.picture import Entry
 from seedgrid.storage.files import write_atomically
 from seedgrid.studio import Studio
 

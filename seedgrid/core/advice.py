@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from seedgrid.core.card import ModelCard
-from seedgrid.core.loras import without_tags
-from seedgrid.core.notices import Notice
+from seedgrid.core.errors import Notice
+from seedgrid.core.prompts import without_tags
 from seedgrid.core.request import Request
 from seedgrid.core.variations import words_of
 

@@ -1,13 +1,16 @@
 """What a setting may be: texts become values, and values are checked against the model's card.
 
-Every function here raises an `InputError` at its field, with the value and what to do. The table of
-fields (fields.py) says which of them belongs to which setting.
+Every function here raises an `InputError` at its field, with the value and what to do; fields.py
+says which of them belongs to which setting.
 
     >>> parse_size("512x768")
     (512, 768)
+    >>> write_mix(read_mix("5:.1, 7:0.3"))  # a tenth towards the noise of seed 5, then on to 7
+    '5:0.1,7:0.3'
 """
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Final, TypeGuard, get_args
 
@@ -17,12 +20,16 @@ from seedgrid.core.recipe import (
     LOCK_WIDTHS,
     MAX_GUIDANCE,
     MAX_PROMPT_CHARACTERS,
+    MAX_SHARES,
     MAX_SIZE_PX,
     MAX_STEPS,
     MIN_SIZE_PX,
     Determinism,
     DType,
+    NoiseShare,
 )
+from seedgrid.core.seeds import MAX_SEED
+from seedgrid.core.text import write_decimal
 
 DEFAULT_DETERMINISM: Final[Determinism] = "strict"
 DEFAULT_STRENGTH: Final = 0.6
@@ -186,3 +193,40 @@ def _one_of(name: str, value: str, choices: Sequence[str]) -> str:
         code = f"{name}_unknown"
         raise InputError(code, field=name, value=value[:80], choices=", ".join(choices))
     return value
+
+
+MAX_CHARACTERS: Final = 420 * MAX_SHARES
+# As many decimals as the smallest number has; none is lost on the way.
+_SHARE: Final = re.compile(r"(\d{1,10}):(0?\.\d{1,400}|1(?:\.0+)?)", re.ASCII)
+
+
+def read_mix(text: str) -> tuple[NoiseShare, ...]:
+    """Read what `write_mix` wrote, every digit.
+
+    Args:
+        text: `SEED:WEIGHT`, parted by commas, mixed in this order; blank for none.
+
+    Raises:
+        InputError: `mix_text`, by the field `mix`.
+    """
+    parts = text.replace(" ", "").split(",") if text.strip() else []
+    if len(text) > MAX_CHARACTERS or len(parts) > MAX_SHARES:
+        raise _refused(text)
+    return tuple(_share(part) for part in parts)
+
+
+def write_mix(mix: Sequence[NoiseShare]) -> str:
+    """Write the noise of other seeds as people can: `"5:0.1,7:0.3"`; empty for none."""
+    return ",".join(f"{share.seed}:{write_decimal(share.weight)}" for share in mix)
+
+
+def _share(text: str) -> NoiseShare:
+    match = _SHARE.fullmatch(text)
+    seed, weight = (int(match[1]), float(match[2])) if match else (0, 0.0)
+    if weight == 0 or seed > MAX_SEED:
+        raise _refused(text)
+    return NoiseShare(seed=seed, weight=weight)
+
+
+def _refused(text: str) -> InputError:
+    return InputError("mix_text", field="mix", value=text.strip()[:40])

@@ -13,13 +13,15 @@ An error is a code and its data. Its sentence is data too, in each language of `
 what, the value, and what to do; the command line and Python speak English.
 
     raise InputError("seed_range", field="seeds", value=-1)
+
+A `Notice` is worth telling and no error: a code and its data too.
 """
 
 from collections.abc import Mapping
 from pathlib import PurePath
-from typing import Final
+from typing import ClassVar, Final
 
-from seedgrid.core.plain import one_line
+from seedgrid.core.text import one_line
 from seedgrid.locales import english
 
 MAX_VALUE_CHARACTERS: Final = 2000
@@ -106,3 +108,73 @@ class RunCancelled(RunError):  # noqa: N818 - a request, not an error
 
 class LibraryError(SeedGridError):
     """The library's folder or database refuses: full, read-only, damaged, locked."""
+
+
+class Notice:
+    """A sentence by its code.
+
+    Attributes:
+        sentences: In English, by code.
+        code: A key of them.
+        data: What the sentence is filled with.
+    """
+
+    sentences: ClassVar[Mapping[str, str]] = MESSAGES
+
+    def __init__(self, code: str, **data: object) -> None:
+        self.code = code
+        self.data = plain_data(data)
+
+    def __str__(self) -> str:
+        return self.sentences[self.code].format(**self.data)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.code}: {self})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Notice) and (self.code, self.data) == (other.code, other.data)
+
+    def __hash__(self) -> int:
+        return hash((self.code, str(self)))
+
+
+_SAID: Final = (
+    "can't allocate memory",
+    "cannot allocate memory",
+    "not enough memory",
+    "out of memory",
+    "can't start new thread",
+)
+"""By torch's allocators, on Linux and macOS, Windows, and some devices; by the readers of files,
+which map them; and by Python of a thread, whose stack found no room."""
+
+_ONEDNN: Final = frozenset({"could not create a primitive", "could not execute a primitive"})
+"""All that oneDNN says when memory for its code or its work is refused, seen under a real limit.
+
+What it does not support it says otherwise: no primitive *descriptor*.
+"""
+
+
+def is_memory_error(error: BaseException) -> bool:
+    """Tell whether an error means that memory was full, whoever raised it.
+
+    A library that could not read a file says so, and of why only in the error that it met.
+    """
+    met: BaseException | None = error
+    while met is not None:
+        said = str(met).strip()
+        if isinstance(met, MemoryError) or type(met).__name__ == "OutOfMemoryError":
+            return True
+        if said in _ONEDNN or any(words in said.lower() for words in _SAID):
+            return True
+        met = met.__cause__ or met.__context__
+    return False
+
+
+def told_of(error: BaseException) -> RunError:
+    """Return what to tell of an error: `memory_spent`, or `run_unexpected` with its first line."""
+    if is_memory_error(error):
+        return RunError("memory_spent")
+    lines = str(error).strip().splitlines()
+    name = type(error).__name__
+    return RunError("run_unexpected", reason=f"{name}: {lines[0][:200]}" if lines else name)

@@ -7,10 +7,8 @@ number, and at the end exactly one of `Done`, `Cancelled`, `Failed`.
 
 from dataclasses import dataclass, field
 
-from seedgrid.core.entry import Entry
-from seedgrid.core.errors import SeedGridError
-from seedgrid.core.notices import Notice
-from seedgrid.core.picture import Pixels
+from seedgrid.core.errors import Notice, SeedGridError
+from seedgrid.core.picture import Entry, Pixels
 
 
 @dataclass(frozen=True, kw_only=True)

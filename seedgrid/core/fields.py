@@ -15,10 +15,9 @@ from types import NoneType
 from typing import Annotated, Any, Final, get_args, get_type_hints
 
 from seedgrid.core import checks
-from seedgrid.core.checks import DEFAULT_STRENGTH
+from seedgrid.core.checks import DEFAULT_STRENGTH, read_mix, write_mix
 from seedgrid.core.field import LINE, LORA, NAME, NUMBER, SEEDS, SIZE, TEXT, Field
-from seedgrid.core.loras import write_tags
-from seedgrid.core.mixes import read_mix, write_decimal, write_mix
+from seedgrid.core.prompts import write_tags
 from seedgrid.core.recipe import (
     LOCK_WIDTHS,
     MAX_GUIDANCE,
@@ -32,6 +31,7 @@ from seedgrid.core.recipe import (
     Upscaler,
 )
 from seedgrid.core.seeds import format_seeds, parse_seeds
+from seedgrid.core.text import write_decimal
 
 AUTO: Final = "auto"
 """What a list offers first: as the model's card says."""

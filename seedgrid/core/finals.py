@@ -7,7 +7,10 @@ one: four at this size would take four times the memory, and different strengths
     finals(picked.recipe, card, start=picked.pixels_sha256, scale=2)
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import psutil
@@ -107,3 +110,37 @@ def decoding_bytes(recipe: Recipe, card: ModelCard) -> int:
 def free_bytes() -> int:
     """Return how much memory this machine has left."""
     return int(psutil.virtual_memory().available)
+
+
+TILE_PX: Final = 128
+MARGIN_PX: Final = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tile:
+    """A part of a picture, in pixels from its left upper corner; the end is not in it."""
+
+    left: int
+    top: int
+    right: int
+    bottom: int
+
+    def with_margin(self, width: int, height: int) -> Tile:
+        """Return it with as much of what is around it as the picture has."""
+        return Tile(
+            left=max(0, self.left - MARGIN_PX),
+            top=max(0, self.top - MARGIN_PX),
+            right=min(width, self.right + MARGIN_PX),
+            bottom=min(height, self.bottom + MARGIN_PX),
+        )
+
+
+def cut(width: int, height: int) -> tuple[Tile, ...]:
+    """Return the tiles of a picture, row by row."""
+    return tuple(
+        Tile(
+            left=left, top=top, right=min(left + TILE_PX, width), bottom=min(top + TILE_PX, height)
+        )
+        for top in range(0, height, TILE_PX)
+        for left in range(0, width, TILE_PX)
+    )

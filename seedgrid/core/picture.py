@@ -1,21 +1,25 @@
-"""Picture: pixels with their recipe, passport and lineage, and the digest of the pixels.
+"""Pictures: `Picture` is finished and in memory, `Entry` is safe in the library, with its tags.
 
-Knows nothing of files (png.py) or of the library.
+Knows nothing of files (png.py) or of the database.
 """
 
 import hashlib
 import secrets
-from collections.abc import Hashable, Mapping
+import unicodedata
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Annotated, TypeVar
+from pathlib import Path
+from typing import Annotated, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, StringConstraints
 
+from seedgrid.core.errors import InputError
 from seedgrid.core.recipe import Passport, Recipe, Value
+from seedgrid.core.text import one_line
 
 Pixels = NDArray[np.uint8]
 """RGB, shape (height, width, 3), uint8."""
@@ -95,3 +99,92 @@ def new_id() -> str:
 def now() -> str:
     """Return the time in UTC, ISO 8601 with milliseconds."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """A picture that is safe on disk, with what a screen may want to mark.
+
+    Attributes:
+        path: The PNG file, absolute.
+        pixels_sha256: Over the decoded RGB bytes, row by row.
+        file_sha256: Over the PNG file.
+        favourite: The artist marked it.
+        note: What the artist wrote to it.
+        trashed: It is in the trash: its file is there until the trash is emptied.
+        tags: The artist's own words on it; see `core.tags`.
+        lost: The file is gone or damaged; recipe and lineage are kept, it can be painted again,
+            refined, and put into the trash.
+        checked: This library painted it, or verified it here bit for bit; what came from
+            elsewhere is what somebody says, and is never given back as a memory.
+    """
+
+    path: Path
+    recipe: Recipe
+    passport: Passport
+    lineage: Lineage
+    pixels_sha256: str
+    file_sha256: str
+    favourite: bool = False
+    note: str = ""
+    trashed: bool = False
+    tags: tuple[str, ...] = ()
+    lost: bool = False
+    checked: bool = False
+
+    @property
+    def id(self) -> str:
+        """The picture's own id, 32 hexadecimal digits."""
+        return self.lineage.picture_id
+
+
+MAX_TAGS: Final = 20
+MAX_TAG_CHARACTERS: Final = 40
+
+
+@dataclass(frozen=True, kw_only=True)
+class Collection:
+    """A tag, and how many pictures outside the trash have it."""
+
+    tag: str
+    num_pictures: int
+
+
+def check_tag(text: str) -> str:
+    """Return a tag as it is kept: one kind of each letter, single spaces, no `#` in front."""
+    # A text that is longer than all the spaces it may have is not looked at.
+    plain = " ".join(unicodedata.normalize("NFC", text[: 8 * MAX_TAG_CHARACTERS]).split())
+    tag = plain.removeprefix("#").strip()
+    if not tag:
+        raise InputError("tag_empty", field="tag")
+    if len(tag) > MAX_TAG_CHARACTERS or len(text) > 8 * MAX_TAG_CHARACTERS:
+        raise InputError("tag_long", field="tag", value=tag, limit=MAX_TAG_CHARACTERS)
+    if one_line(tag) != tag:
+        raise InputError("tag_characters", field="tag", value=tag)
+    return tag
+
+
+def changed_tags(
+    before: Sequence[str], *, add: Iterable[str] = (), remove: Iterable[str] = ()
+) -> tuple[str, ...]:
+    """Return a picture's tags after a change; a tag in other capitals is the same tag."""
+    gone = {check_tag(tag).casefold() for tag in remove}
+    kept = {tag.casefold(): tag for tag in before if tag.casefold() not in gone}
+    for tag in map(check_tag, add):
+        kept.setdefault(tag.casefold(), tag)
+    if len(kept) > MAX_TAGS:
+        raise InputError("tags_many", field="tag", value=len(kept), limit=MAX_TAGS)
+    return tuple(kept.values())
+
+
+def readable_tags(found: object) -> tuple[str, ...]:
+    """Return what can be a tag of what a file says; anything else is left out."""
+    tags: dict[str, str] = {}
+    for each in found if isinstance(found, list) else ():
+        try:
+            tag = check_tag(each) if isinstance(each, str) else ""
+        except InputError:
+            continue
+        if tag and len(tags) < MAX_TAGS:
+            tags.setdefault(tag.casefold(), tag)
+    return tuple(tags.values())

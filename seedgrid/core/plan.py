@@ -8,13 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from seedgrid.core.entry import Entry
 from seedgrid.core.field import Field
 from seedgrid.core.fields import FIELDS
-from seedgrid.core.mixes import write_decimal
-from seedgrid.core.picture import Lineage, new_id, now
+from seedgrid.core.picture import Entry, Lineage, new_id, now
 from seedgrid.core.recipe import Recipe, describe_mix
 from seedgrid.core.request import Request, ask_again
+from seedgrid.core.text import write_decimal
 
 _SETTINGS: Final = tuple(
     row for row in FIELDS if row.belongs == "recipe" and row.name not in ("prompt", "seeds", "mix")

@@ -1,9 +1,17 @@
-"""A base prompt and its variations, and the word-level difference between two prompts.
+r"""Prompts: a base and its variations, the LoRAs that it names, and the weights of its words.
 
-Knows nothing of seeds or models: text in, text out.
+Weights are written as in AUTOMATIC1111: `(word)` counts 1.1 times, `((word))` 1.1 times that,
+`[word]` the 1.1th part, `(word:1.3)` 1.3 times; `\( ` is a bracket. What is left open counts to the
+end. Text in, text out: what a weight does to a picture is `diffusion/word_weights.py`.
 
     >>> append("a red fox", ", artsy"), append("a red fox", "at night")
     ('a red fox, artsy', 'a red fox at night')
+    >>> read_tags("a red fox <lora:foxes:0.8>")
+    ('a red fox', (('foxes', 0.8),))
+    >>> read_weights("a (red:1.3) fox")
+    (('a ', 1.0), ('red', 1.3), (' fox', 1.0))
+
+Source: https://github.com/AUTOMATIC1111/stable-diffusion-webui/wiki/Features#attentionemphasis
 """
 
 import difflib
@@ -12,6 +20,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, takewhile
 from typing import Final, Literal
+
+from seedgrid.core.errors import InputError
+from seedgrid.core.recipe import Lora
+from seedgrid.core.text import write_decimal
 
 GUIDE_PROMPT: Final = "Labrador in the style of Vermeer"
 """The example of the Diffusers guide on deterministic batch generation."""
@@ -110,3 +122,137 @@ def _tokens(text: str) -> list[str]:
     Scripts without spaces (Chinese, Japanese) are split by character.
     """
     return re.findall(r"\s*(?:[^\W\u3040-\u30ff\u3400-\u9fff]+|[^\s])|\s+$", text)
+
+
+MAX_LORAS: Final = 8
+MAX_SCALE: Final = 4.0
+
+_TAG: Final = re.compile(r" {0,4}+<lora:([^:<>\n]{1,200}+)(?::([^:<>\n]{1,20}+))?+>", re.IGNORECASE)
+
+
+def read_tags(prompt: str) -> tuple[str, tuple[tuple[str, float], ...]]:
+    """Split a prompt into its words and the LoRAs that it names, with their scales.
+
+    Raises:
+        InputError: `lora_scale` or `lora_count`.
+    """
+    if "<lora:" not in prompt.lower():
+        return prompt, ()
+    found = tuple((tag[1].strip(), read_scale(tag[2] or "1")) for tag in _TAG.finditer(prompt))
+    if len(found) > MAX_LORAS:
+        raise InputError("lora_count", field="prompt", value=len(found), limit=MAX_LORAS)
+    return (_TAG.sub("", prompt).strip() if found else prompt), found
+
+
+def without_tags(prompt: str) -> str:
+    """Return the words of a prompt alone, whatever its tags say."""
+    return _TAG.sub("", prompt)
+
+
+def write_tags(prompt: str, loras: Sequence[Lora]) -> str:
+    """Write a prompt with its LoRAs, as `read_tags` reads it."""
+    tags = (f"<lora:{lora.id}:{write_decimal(lora.scale)}>" for lora in loras)
+    return " ".join([prompt, *tags]) if loras else prompt
+
+
+def read_scale(text: str) -> float:
+    """Read a LoRA's scale."""
+    try:
+        scale = float(text.strip().replace(",", "."))
+    except ValueError as error:
+        raise InputError("lora_scale", field="prompt", value=text.strip()) from error
+    if not -MAX_SCALE <= scale <= MAX_SCALE:
+        raise InputError("lora_scale", field="prompt", value=text.strip())
+    return scale
+
+
+def rescaled(loras: Sequence[Lora], text: str) -> tuple[Lora, ...]:
+    """Return LoRAs with another scale: `0.5` for all of them, `fox 0.5` for one.
+
+    Raises:
+        InputError: `lora_none`: there is none, or none of that name; `lora_scale`.
+    """
+    *name, number = text.replace(":", " ").split() or [""]
+    scale, wanted = read_scale(number), " ".join(name)
+    if not loras or (wanted and wanted not in {lora.id for lora in loras}):
+        raise InputError("lora_none", field="vary", value=wanted or text)
+    return tuple(
+        lora.model_copy(update={"scale": scale}) if wanted in ("", lora.id) else lora
+        for lora in loras
+    )
+
+
+MAX_WEIGHT: Final = 4.0
+
+_STEP: Final = 1.1
+_MAX_DEPTH: Final = 8
+"""Brackets that are deeper are read as brackets: no word needs to count twice over."""
+_MAX_NUMBER: Final = 24
+"""Characters; more than `_NUMBER` can find."""
+_NUMBER: Final = re.compile(r":\s{0,4}+([+-]?\d{0,6}+(?:\.\d{0,6}+)?)\s{0,4}+\Z")
+_CLOSES: Final = {")": "(", "]": "["}
+
+Pieces = tuple[tuple[str, float], ...]
+"""Stretches of words and what each counts."""
+
+
+def read_weights(prompt: str) -> Pieces:
+    """Split a prompt into its words and what they count.
+
+    Raises:
+        InputError: `weight_range`.
+    """
+    found: list[tuple[str, float]] = []
+    opened: list[tuple[str, int]] = []  # the bracket, and how many pieces stood before it
+    said = ""
+    places = iter(range(len(prompt)))
+    for at in places:
+        sign = prompt[at]
+        if sign == "\\" and prompt[at + 1 : at + 2] in tuple("()[]\\"):
+            said += prompt[next(places)]
+        elif sign in "([" and len(opened) < _MAX_DEPTH:
+            found.append((said, 1.0))
+            opened.append((sign, len(found)))
+            said = ""
+        elif sign in ")]" and opened and opened[-1][0] == _CLOSES[sign]:
+            _, start = opened.pop()
+            said, weight = _weighed(said, sign)
+            found.append((said, 1.0))
+            found[start:] = [(text, own * weight) for text, own in found[start:]]
+            said = ""
+        else:
+            said += sign
+    found.append((said, 1.0))
+    while opened:
+        sign, start = opened.pop()
+        weight = _STEP if sign == "(" else 1 / _STEP
+        found[start:] = [(text, own * weight) for text, own in found[start:]]
+    return _merged(found)
+
+
+def plain_words(prompt: str) -> str:
+    """Return the words of a prompt without brackets and numbers."""
+    return "".join(text for text, _ in read_weights(prompt))
+
+
+def _weighed(said: str, sign: str) -> tuple[str, float]:
+    """Return the words of a bracket, without their number, and what they count."""
+    number = _NUMBER.search(said[-_MAX_NUMBER:]) if sign == ")" else None
+    if number is None or not any(each.isdigit() for each in number[1]):
+        return said, _STEP if sign == ")" else 1 / _STEP
+    return said[: len(said) - len(number[0])], float(number[1])
+
+
+def _merged(found: list[tuple[str, float]]) -> Pieces:
+    """Join neighbours that count the same, and leave out what is empty."""
+    pieces: list[tuple[str, float]] = []
+    for text, weight in found:
+        if not -MAX_WEIGHT <= weight <= MAX_WEIGHT:
+            raise InputError(
+                "weight_range", field="prompt", value=f"{weight:g}", limit=f"{MAX_WEIGHT:g}"
+            )
+        if pieces and pieces[-1][1] == weight:
+            pieces[-1] = (pieces[-1][0] + text, weight)
+        elif text:
+            pieces.append((text, weight))
+    return tuple(pieces)

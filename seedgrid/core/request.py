@@ -15,9 +15,9 @@ from seedgrid.core.card import ModelCard
 from seedgrid.core.checks import check_prompt, check_steps_run
 from seedgrid.core.errors import InputError
 from seedgrid.core.fields import FIELDS, Request
+from seedgrid.core.prompts import read_weights
 from seedgrid.core.recipe import NoiseShare, Recipe
 from seedgrid.core.seeds import check_seed
-from seedgrid.core.weights import read_weights
 
 __all__ = [
     "STRONG",

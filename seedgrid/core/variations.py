@@ -18,16 +18,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
-from seedgrid.core.card import ModelCard
+from seedgrid.core.card import ModelCard, Vocabulary
 from seedgrid.core.checks import check_prompt
 from seedgrid.core.errors import InputError, ModelError
 from seedgrid.core.field import NAME, Field
 from seedgrid.core.fields import FIELDS, field
-from seedgrid.core.loras import read_tags, rescaled
-from seedgrid.core.prompts import GUIDE_SUFFIXES, append, says_something
+from seedgrid.core.prompts import GUIDE_SUFFIXES, append, read_tags, rescaled, says_something
 from seedgrid.core.recipe import MAX_GUIDANCE, MAX_STEPS, Recipe
 from seedgrid.core.request import ask_again, portable_settings, start_settings
-from seedgrid.core.words import Vocabulary
 
 CardOf = Callable[[str | None], ModelCard]
 """Gives the card of a model by its name."""

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from seedgrid.core.errors import SeedGridError
-from seedgrid.core.unexpected import is_memory_error
+from seedgrid.core.errors import SeedGridError, is_memory_error
 
 logger = logging.getLogger(__name__)
 

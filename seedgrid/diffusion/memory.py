@@ -8,9 +8,8 @@ import logging
 from collections.abc import Callable
 from typing import TypeVar
 
-from seedgrid.core.errors import RunError
+from seedgrid.core.errors import RunError, is_memory_error
 from seedgrid.core.recipe import Recipe
-from seedgrid.core.unexpected import is_memory_error
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from seedgrid.core.notices import Notice
+from seedgrid.core.errors import Notice
 from seedgrid.core.recipe import Passport, Recipe, Value
 from seedgrid.storage.cache import recall, recall_value, recall_values, remember_one, remember_value
 

@@ -24,11 +24,10 @@ import torch
 from PIL import Image
 from safetensors.torch import load_file
 
-from seedgrid.core.errors import ModelError, RunCancelled, RunError
+from seedgrid.core.errors import ModelError, RunCancelled, RunError, is_memory_error
+from seedgrid.core.finals import Tile, cut
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Recipe, Upscaler
-from seedgrid.core.tiles import Tile, cut
-from seedgrid.core.unexpected import is_memory_error
 from seedgrid.diffusion.allocations import FittingIntoMemory
 from seedgrid.diffusion.backend import Outcome, Watch
 from seedgrid.diffusion.compact import Compact

@@ -14,8 +14,8 @@ from typing import Any
 
 import torch
 
+from seedgrid.core.prompts import Pieces, read_weights
 from seedgrid.core.recipe import Recipe
-from seedgrid.core.weights import Pieces, read_weights
 from seedgrid.diffusion.patch import replaced
 
 

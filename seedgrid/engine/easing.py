@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from seedgrid.core.notices import Notice
+from seedgrid.core.errors import Notice
 from seedgrid.core.recipe import LOCK_WIDTHS
 from seedgrid.diffusion.backend import Offload, Placement
 

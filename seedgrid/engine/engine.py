@@ -9,11 +9,10 @@ from dataclasses import replace
 from typing import Final, Self, TypeVar
 
 from seedgrid.core.card import ModelCard
-from seedgrid.core.errors import RunError
+from seedgrid.core.errors import Notice, RunError
 from seedgrid.core.events import Failed
-from seedgrid.core.interrupts import wait_for_imports
-from seedgrid.core.notices import Notice
 from seedgrid.core.plan import Job
+from seedgrid.core.process import wait_for_imports
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request, resolve
 from seedgrid.core.speeds import Speeds

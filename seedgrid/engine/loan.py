@@ -7,9 +7,8 @@ from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 from typing import Any
 
-from seedgrid.core.errors import RunError
+from seedgrid.core.errors import RunError, is_memory_error, told_of
 from seedgrid.core.recipe import Recipe
-from seedgrid.core.unexpected import is_memory_error, told_of
 from seedgrid.diffusion.backend import Backend
 from seedgrid.engine.admission import Asker
 

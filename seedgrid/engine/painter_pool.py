@@ -15,9 +15,8 @@ from concurrent.futures import wait as wait_until_done
 from dataclasses import dataclass
 from typing import Final
 
-from seedgrid.core.errors import RunCancelled, SeedGridError
+from seedgrid.core.errors import RunCancelled, SeedGridError, told_of
 from seedgrid.core.speeds import Speeds
-from seedgrid.core.unexpected import told_of
 from seedgrid.diffusion.backend import Backend, ManyPainters
 from seedgrid.engine.fair_queue import FairQueue
 from seedgrid.engine.painting import Cells, LostThreads, Painter, pictures_of

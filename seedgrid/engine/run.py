@@ -13,11 +13,9 @@ from contextvars import copy_context
 from dataclasses import replace
 from typing import Literal
 
-from seedgrid.core.entry import Entry
-from seedgrid.core.errors import RunCancelled, SeedGridError
+from seedgrid.core.errors import Notice, RunCancelled, SeedGridError
 from seedgrid.core.events import Cancelled, Done, Eased, Event, Failed, Finished, Missed, Queued
-from seedgrid.core.notices import Notice
-from seedgrid.core.picture import Lineage, new_id
+from seedgrid.core.picture import Entry, Lineage, new_id
 from seedgrid.core.plan import Job
 from seedgrid.core.recipe import Recipe
 from seedgrid.diffusion.backend import Placement

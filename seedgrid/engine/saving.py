@@ -14,10 +14,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from seedgrid.core.entry import Entry
 from seedgrid.core.errors import LibraryError
 from seedgrid.core.events import Finished
-from seedgrid.core.picture import Picture, Pixels
+from seedgrid.core.picture import Entry, Picture, Pixels
 from seedgrid.core.recipe import Passport
 from seedgrid.engine.background import TaskThread, settle
 from seedgrid.engine.run import Run

@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
-from seedgrid.core.entry import Entry
-from seedgrid.core.picture import Lineage, Picture
+from seedgrid.core.picture import Entry, Lineage, Picture
 from seedgrid.core.recipe import Recipe
 
 

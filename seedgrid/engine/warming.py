@@ -5,8 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from seedgrid.core.errors import SeedGridError
-from seedgrid.core.unexpected import told_of
+from seedgrid.core.errors import SeedGridError, told_of
 from seedgrid.diffusion.backend import Backend, LoadWatch
 from seedgrid.engine.fair_queue import Errand
 

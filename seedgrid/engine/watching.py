@@ -3,9 +3,8 @@
 import time
 from dataclasses import replace
 
-from seedgrid.core.errors import RunCancelled
+from seedgrid.core.errors import Notice, RunCancelled
 from seedgrid.core.events import Eased, Noise, Step
-from seedgrid.core.notices import Notice
 from seedgrid.diffusion.backend import PreviewMaker
 from seedgrid.engine.run import Run
 from seedgrid.engine.watchdog import Pulse

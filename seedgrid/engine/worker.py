@@ -12,10 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from seedgrid.core.errors import RunCancelled, RunError, SeedGridError
+from seedgrid.core.errors import RunCancelled, RunError, SeedGridError, told_of
 from seedgrid.core.events import Cancelled, Done, Event, Failed
 from seedgrid.core.speeds import Speeds
-from seedgrid.core.unexpected import told_of
 from seedgrid.diffusion.backend import Backend
 from seedgrid.engine.fair_queue import Errand, FairQueue
 from seedgrid.engine.painting import Batches, LostThreads, Painter

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import seedgrid
-from seedgrid.core.entry import Entry
 from seedgrid.core.errors import LibraryError, ModelError
-from seedgrid.core.names import is_hub_id
-from seedgrid.core.plain import json_text
+from seedgrid.core.picture import Entry
+from seedgrid.core.text import is_hub_id, json_text
 from seedgrid.export.pictures import DATE
 from seedgrid.export.script import needs_model_path, requirements, script, starts_of
 from seedgrid.models import loras, registry, upscalers

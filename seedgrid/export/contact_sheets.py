@@ -17,9 +17,9 @@ from typing import BinaryIO, Final
 from PIL import Image
 from PIL.PdfParser import PdfBinary, encode_text
 
-from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError, PictureError
-from seedgrid.core.plain import one_line
+from seedgrid.core.picture import Entry
+from seedgrid.core.text import one_line
 from seedgrid.export import sheets
 from seedgrid.export.labels import Block, Cell, Page, lay_out
 from seedgrid.export.words import caption_of, sheet_word

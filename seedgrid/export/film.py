@@ -10,9 +10,8 @@ from typing import Final
 
 from PIL import Image
 
-from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError, RunError
-from seedgrid.core.picture import Pixels, pixels_sha256
+from seedgrid.core.picture import Entry, Pixels, pixels_sha256
 from seedgrid.diffusion.backend import Backend, Placement, PreviewMaker, Watch
 from seedgrid.storage.files import open_atomically
 

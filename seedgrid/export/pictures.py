@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Final
 
-from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError
-from seedgrid.core.filenames import picture_filename, unique_names
+from seedgrid.core.picture import Entry
+from seedgrid.core.text import picture_filename, unique_names
 
 DATE: Final = (2026, 1, 1, 0, 0, 0)
 """Of all members: a fixed one makes equal archives equal files."""

@@ -14,11 +14,11 @@ from pprint import pformat
 from typing import Any, Final
 
 import seedgrid
-from seedgrid.core import names
-from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError, ModelError
+from seedgrid.core.picture import Entry
+from seedgrid.core.prompts import Pieces, plain_words, read_weights
 from seedgrid.core.recipe import Passport
-from seedgrid.core.weights import Pieces, plain_words, read_weights
+from seedgrid.core.text import is_hub_id, is_model_name, is_revision, library_release
 from seedgrid.diffusion import instruction_limits
 from seedgrid.diffusion.backend import DEVICE_KINDS
 from seedgrid.diffusion.placement import placement_of
@@ -104,7 +104,7 @@ def requirements(passports: Iterable[Passport], *besides: str) -> str:
     lines = []
     found = [passport.model_dump() for passport in passports]
     for name, oldest in (_REQUIRED | {name: _OPTIONAL[name] for name in besides}).items():
-        claimed = (names.release(str(passport.get(name, ""))) for passport in found)
+        claimed = (library_release(str(passport.get(name, ""))) for passport in found)
         versions = {text for text in claimed if text and _order(text) >= _order(oldest)}
         pin = f"=={max(sorted(versions), key=_order)}" if versions else f">={oldest}"
         lines.append(f"{name}{pin}")
@@ -113,13 +113,13 @@ def requirements(passports: Iterable[Passport], *besides: str) -> str:
 
 def needs_model_path(entries: Sequence[Entry]) -> bool:
     """Tell whether the script must be told where the model is: it is no hub id."""
-    return not all(names.is_hub_id(entry.recipe.model.id) for entry in entries)
+    return not all(is_hub_id(entry.recipe.model.id) for entry in entries)
 
 
 def _check(entry: Entry) -> None:
     recipe = entry.recipe
     model = recipe.model
-    if not names.is_model_name(model.id) or not names.is_revision(model.revision):
+    if not is_model_name(model.id) or not is_revision(model.revision):
         raise ModelError("model_name", value=f"{model.id}@{model.revision}")
     if recipe.scheduler not in TABLE:
         choices = ", ".join(TABLE)
@@ -149,7 +149,7 @@ def _batch(entries: Sequence[Entry]) -> dict[str, Any]:
     scheduler = TABLE[recipe.scheduler]
     return {
         "model": recipe.model.id,
-        "revision": recipe.model.revision if names.is_hub_id(recipe.model.id) else None,
+        "revision": recipe.model.revision if is_hub_id(recipe.model.id) else None,
         "dtype": recipe.dtype,
         "arithmetic": recipe.arithmetic,
         "loras": [(lora.weights_sha256, lora.scale) for lora in recipe.loras],
@@ -193,7 +193,7 @@ def _script_passport(passport: Passport) -> dict[str, Any]:
     """Return what the script restores or compares: nothing but known names and values."""
     placement = placement_of(passport)
     return {
-        "versions": {name: names.release(getattr(passport, name)) or "" for name in _REQUIRED},
+        "versions": {name: library_release(getattr(passport, name)) or "" for name in _REQUIRED},
         "device": placement.device if placement.device in DEVICE_KINDS else "cpu",
         "instruction_limits": instruction_limits.accepted(passport.instruction_limits),
         "threads": placement.threads,

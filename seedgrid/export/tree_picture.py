@@ -14,10 +14,9 @@ from typing import Final
 
 from PIL import Image, ImageDraw
 
-from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError
-from seedgrid.core.picture import without_circles
-from seedgrid.core.plain import one_line
+from seedgrid.core.picture import Entry, without_circles
+from seedgrid.core.text import one_line
 from seedgrid.export import sheets
 from seedgrid.export.contact_sheets import cell_of, rounds_of
 from seedgrid.export.labels import CHOSEN, PAPER, Band, Cell, draw_picture, wrap, write

@@ -15,10 +15,10 @@ from urllib.parse import parse_qsl, urlencode
 from seedgrid.core.errors import InputError
 from seedgrid.core.field import Field
 from seedgrid.core.fields import IN_LINKS
-from seedgrid.core.loras import write_tags
-from seedgrid.core.names import is_model_name, is_revision
+from seedgrid.core.prompts import write_tags
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request, ask_again
+from seedgrid.core.text import is_model_name, is_revision
 
 MAX_CHARACTERS: Final = 64_000
 

@@ -4,7 +4,7 @@ import json
 import re
 from typing import Final
 
-from seedgrid.core.loras import write_tags
+from seedgrid.core.prompts import write_tags
 from seedgrid.core.recipe import Recipe
 
 PARAMETERS_KEY: Final = "parameters"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from seedgrid.core.entry import Entry
 from seedgrid.core.errors import LibraryError, PictureError
+from seedgrid.core.picture import Entry
 from seedgrid.formats import png
 from seedgrid.library.marks import History, Marks
 from seedgrid.library.storage import LibraryStorage

@@ -10,8 +10,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from seedgrid.core.entry import Entry
-from seedgrid.core.picture import Lineage, Picture, Pixels, pixels_sha256
+from seedgrid.core.picture import Entry, Lineage, Picture, Pixels, pixels_sha256
 from seedgrid.core.recipe import Recipe
 from seedgrid.formats import png
 from seedgrid.library.reader import LibraryReader

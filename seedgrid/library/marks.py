@@ -15,8 +15,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
-from seedgrid.core.picture import now
-from seedgrid.core.tags import readable_tags
+from seedgrid.core.picture import now, readable_tags
 from seedgrid.storage.files import refusals, sync_folder, write_atomically
 
 _CHECK_DIGITS: Final = 16

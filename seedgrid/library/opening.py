@@ -9,8 +9,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from seedgrid.core.errors import LibraryError, PictureError
-from seedgrid.core.notices import Notice
+from seedgrid.core.errors import LibraryError, Notice, PictureError
 from seedgrid.library import checkup, mending, tables
 from seedgrid.library.checkup import Report
 from seedgrid.library.database import HEAD

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypedDict
 
-from seedgrid.core.entry import Entry
+from seedgrid.core.picture import Entry
 
 Sort = Literal["newest", "oldest", "favourites", "words"]
 """In which order many pictures or works come; favourites and words begin with the newest, too."""

@@ -15,9 +15,8 @@ from typing import Final, Unpack
 
 import sqlalchemy as sa
 
-from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError, LibraryError
-from seedgrid.core.tags import Collection
+from seedgrid.core.picture import Collection, Entry
 from seedgrid.library import mending, queries
 from seedgrid.library.checkup import Report
 from seedgrid.library.pages import Page, Search, Sort, Work, WorkPage

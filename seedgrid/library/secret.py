@@ -17,8 +17,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final
 
-from seedgrid.core.entry import Entry
-from seedgrid.core.picture import Picture
+from seedgrid.core.picture import Entry, Picture
 from seedgrid.storage.files import write_atomically
 
 _KEY: Final = re.compile(r"[0-9a-f]{64}")

@@ -17,9 +17,8 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError, LibraryError
-from seedgrid.core.picture import Picture
+from seedgrid.core.picture import Entry, Picture
 from seedgrid.formats import png
 from seedgrid.library import tables
 from seedgrid.library.database import Database

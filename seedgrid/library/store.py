@@ -13,11 +13,9 @@ from types import TracebackType
 from typing import Final, Self
 
 from seedgrid.core.checks import check_prompt
-from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError, LibraryError
-from seedgrid.core.picture import Lineage, Picture, Pixels
+from seedgrid.core.picture import Entry, Lineage, Picture, Pixels, changed_tags
 from seedgrid.core.recipe import Recipe
-from seedgrid.core.tags import changed_tags
 from seedgrid.formats import png
 from seedgrid.library import checkup, opening
 from seedgrid.library.checkup import Report

@@ -14,8 +14,7 @@ import sqlalchemy as sa
 from pydantic import ValidationError
 from sqlalchemy.dialects import sqlite
 
-from seedgrid.core.entry import Entry
-from seedgrid.core.picture import Lineage
+from seedgrid.core.picture import Entry, Lineage
 from seedgrid.core.recipe import Passport, Recipe, canonical_json
 
 METADATA: Final = sa.MetaData()

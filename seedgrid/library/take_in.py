@@ -19,11 +19,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from seedgrid.core.entry import Entry
-from seedgrid.core.errors import InputError, PictureError
-from seedgrid.core.loras import read_scale
-from seedgrid.core.notices import Notice
-from seedgrid.core.picture import pixels_sha256
+from seedgrid.core.errors import InputError, Notice, PictureError
+from seedgrid.core.picture import Entry, pixels_sha256
+from seedgrid.core.prompts import read_scale
 from seedgrid.core.recipe import Lora
 from seedgrid.formats import exif, png
 from seedgrid.formats.importers.foreign import read_foreign

@@ -12,10 +12,9 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from seedgrid.core.card import ModelCard
+from seedgrid.core.card import ModelCard, Vocabulary
 from seedgrid.core.errors import ModelError
 from seedgrid.core.recipe import MAX_STEPS, MIN_SIZE_PX, DType, ModelRef
-from seedgrid.core.words import Vocabulary
 from seedgrid.models import schedulers
 from seedgrid.models.dtypes import choose_dtype, likely_device_type
 from seedgrid.models.families import Family

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from math import lcm
 from typing import Any, Final, Literal
 
+from seedgrid.core.prompts import plain_words
 from seedgrid.core.recipe import Recipe
-from seedgrid.core.weights import plain_words
 
 Sampling = Literal["noise", "flow", "consistency", "unscaled", "implicit"]
 """What a family's denoiser predicts, and so which schedulers fit it (`schedulers.TABLE`).

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from seedgrid.core.errors import ModelError, SeedGridError
-from seedgrid.core.names import is_folder_name, is_hub_id, is_revision
+from seedgrid.core.text import is_folder_name, is_hub_id, is_revision
 from seedgrid.models.files import (
     INDEX,
     SUFFIX,

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from seedgrid.core.errors import ModelError
-from seedgrid.core.plain import one_line
+from seedgrid.core.text import one_line
 from seedgrid.models.digests import file_digest
 from seedgrid.models.fetching import fetched_file, repository_folder
 from seedgrid.models.files import SUFFIX

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Final
 
 from seedgrid.core.errors import InputError, ModelError
-from seedgrid.core.names import is_hub_id
 from seedgrid.core.recipe import Lora
+from seedgrid.core.text import is_hub_id
 from seedgrid.core.variables import is_offered, models_folders
 from seedgrid.models.digests import file_digest
 from seedgrid.models.files import SUFFIX, is_lora, read_header

@@ -17,7 +17,7 @@ from typing import Final
 import platformdirs
 
 from seedgrid.core.errors import ModelError
-from seedgrid.core.names import is_folder_name
+from seedgrid.core.text import is_folder_name
 from seedgrid.models.fetching import discard_unfinished, repository_folder
 from seedgrid.models.files import SUFFIX, is_lora, read_header
 from seedgrid.models.single_file import configuration_source

@@ -16,8 +16,8 @@ from typing import Final
 
 from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import ModelError
-from seedgrid.core.names import is_folder_name, is_hub_id, is_revision
 from seedgrid.core.recipe import DType, ModelRef, Recipe
+from seedgrid.core.text import is_folder_name, is_hub_id, is_revision
 from seedgrid.core.variables import models_folders
 from seedgrid.models.cards import make_card
 from seedgrid.models.fetching import hub_cache, repository_folder

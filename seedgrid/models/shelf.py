@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from seedgrid.core.names import is_folder_name
+from seedgrid.core.text import is_folder_name
 from seedgrid.models.digests import file_digest
 from seedgrid.models.files import SUFFIX
 from seedgrid.storage.cache import recall_texts, remember_one

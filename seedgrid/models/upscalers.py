@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from seedgrid.core.errors import InputError, ModelError
-from seedgrid.core.names import is_folder_name
 from seedgrid.core.recipe import Upscaler
+from seedgrid.core.text import is_folder_name
 from seedgrid.core.variables import is_offered, models_folders
 from seedgrid.models.compact import compact_scale
 from seedgrid.models.digests import file_digest

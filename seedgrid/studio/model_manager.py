@@ -14,7 +14,7 @@ from pathlib import Path
 
 from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import ModelError
-from seedgrid.core.loras import read_scale
+from seedgrid.core.prompts import read_scale
 from seedgrid.core.recipe import Lora, Recipe, Upscaler
 from seedgrid.core.variables import allowed_models, is_offered, is_public
 from seedgrid.diffusion.probe_results import ProbeReport, newest_report

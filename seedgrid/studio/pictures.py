@@ -15,9 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypedDict, overload
 
-from seedgrid.core.entry import Entry
-from seedgrid.core.errors import LibraryError
-from seedgrid.core.notices import Notice
+from seedgrid.core.errors import LibraryError, Notice
+from seedgrid.core.picture import Entry
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.seeds import check_seed, parse_seeds
 from seedgrid.diffusion.backend import Placement

@@ -19,17 +19,16 @@ from typing import TYPE_CHECKING, Any, Final, Self, Unpack
 
 from seedgrid.core import request as requests
 from seedgrid.core.advice import Advice, advise
-from seedgrid.core.card import ModelCard
+from seedgrid.core.card import ModelCard, Vocabulary
 from seedgrid.core.checks import parse_start
-from seedgrid.core.entry import Entry
-from seedgrid.core.errors import InputError, ModelError, SeedGridError
+from seedgrid.core.errors import InputError, ModelError, Notice, SeedGridError
 from seedgrid.core.finals import (
     STRENGTHS,
     check_has_words,
     enlarged,
     finals,
 )
-from seedgrid.core.notices import Notice
+from seedgrid.core.picture import Entry
 from seedgrid.core.plan import Job, plan_grid, plan_refine
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.core.recipe import Recipe
@@ -37,7 +36,6 @@ from seedgrid.core.request import Request
 from seedgrid.core.seeds import draw_seed
 from seedgrid.core.variables import default_library, default_model
 from seedgrid.core.variations import refine
-from seedgrid.core.words import Vocabulary
 from seedgrid.diffusion.backend import Backend, Placement
 from seedgrid.engine import UNBOUNDED, Bounds, Engine, Load, PainterState, Run, Warmth
 from seedgrid.formats import png

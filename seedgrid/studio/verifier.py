@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from seedgrid.core.card import ModelCard
-from seedgrid.core.entry import Entry
 from seedgrid.core.errors import RunError
+from seedgrid.core.picture import Entry
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.backend import Placement, Unwatched, Watch

@@ -6,7 +6,7 @@ Other languages translate the code, as they do for errors.
 from collections.abc import Iterable
 from typing import Final
 
-from seedgrid.core.notices import Notice
+from seedgrid.core.errors import Notice
 from seedgrid.core.recipe import Passport
 from seedgrid.diffusion import instruction_limits
 from seedgrid.locales import english

@@ -12,9 +12,15 @@ from typing import Final
 
 import numpy as np
 
-from seedgrid.core.errors import ModelError, PictureError, RunCancelled, RunError, SeedGridError
+from seedgrid.core.errors import (
+    ModelError,
+    PictureError,
+    RunCancelled,
+    RunError,
+    SeedGridError,
+    told_of,
+)
 from seedgrid.core.recipe import Passport, Recipe
-from seedgrid.core.unexpected import told_of
 from seedgrid.diffusion.backend import Backend, Placement, Unwatched, Watch
 from seedgrid.diffusion.placement import placement_of
 from seedgrid.diffusion.worker.spawn import paint_in_child

@@ -20,9 +20,9 @@ from anyio import to_thread
 from gradio.processing_utils import save_file_to_cache
 from gradio.utils import get_upload_folder
 
-from seedgrid.core.entry import Entry
 from seedgrid.core.errors import RunCancelled, SeedGridError
 from seedgrid.core.field import Field
+from seedgrid.core.picture import Entry
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.engine import Run
 from seedgrid.studio import RunOptions, Studio

@@ -14,11 +14,10 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from pydantic import Field as Described
 
-from seedgrid.core.entry import Entry
-from seedgrid.core.errors import InputError
+from seedgrid.core.errors import InputError, Notice
 from seedgrid.core.field import Field
 from seedgrid.core.fields import FIELDS, field, read_fields
-from seedgrid.core.notices import Notice
+from seedgrid.core.picture import Entry
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.core.request import Request

@@ -28,8 +28,8 @@ with quickly():
     from gradio.utils import get_upload_folder
 
     from seedgrid.core.errors import InputError, RunError, SeedGridError
-    from seedgrid.core.interrupts import first_stops
-    from seedgrid.core.plain import one_line
+    from seedgrid.core.process import first_stops
+    from seedgrid.core.text import one_line
     from seedgrid.diffusion.backend import Backend, Placement
     from seedgrid.diffusion.deferred import DeferredBackend
     from seedgrid.locales import locales

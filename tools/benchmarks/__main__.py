@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from seedgrid.core.turbo import FAST_SCHEDULER, STEP_SHARE
+from seedgrid.studio.resolving import FAST_SCHEDULER, STEP_SHARE
 from tools.benchmarks import processes
 from tools.benchmarks.contest import Contest, run
 from tools.benchmarks.models import BUNDLED

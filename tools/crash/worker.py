@@ -10,10 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError, LibraryError
 from seedgrid.core.events import Finished
-from seedgrid.core.picture import Lineage, Picture, new_id, now
+from seedgrid.core.picture import Entry, Lineage, Picture, new_id, now
 from seedgrid.core.plan import plan_grid
 from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.core.request import Request, resolve

@@ -18,8 +18,7 @@ from queue import SimpleQueue
 from time import monotonic
 from typing import Any, Final
 
-from seedgrid.core.errors import RunError, SeedGridError
-from seedgrid.core.unexpected import told_of
+from seedgrid.core.errors import RunError, SeedGridError, told_of
 from seedgrid.diffusion.backend import Backend, Outcome, PreviewMaker
 from seedgrid.diffusion.deferred import DeferredBackend
 from seedgrid.diffusion.worker.job import read_job_text

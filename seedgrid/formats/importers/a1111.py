@@ -12,8 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from seedgrid.core.errors import PictureError
-from seedgrid.core.notices import Notice
+from seedgrid.core.errors import Notice, PictureError
 from seedgrid.formats.importers.imported import Found
 from seedgrid.formats.importers.samplers import A1111_AUTOMATIC
 

@@ -9,8 +9,7 @@ Source: https://github.com/comfyanonymous/ComfyUI, nodes.py and comfy_extras/nod
 import re
 from collections.abc import Iterator, Mapping
 
-from seedgrid.core.errors import PictureError
-from seedgrid.core.notices import Notice
+from seedgrid.core.errors import Notice, PictureError
 from seedgrid.formats.importers.comfyui_graph import Graph, Node, Role
 from seedgrid.formats.importers.imported import Found
 from seedgrid.formats.importers.json_texts import as_dict, as_text, read_object

@@ -9,16 +9,15 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from seedgrid.core.card import ModelCard
+from seedgrid.core.card import ModelCard, rounded_side
 from seedgrid.core.checks import check_prompt
+from seedgrid.core.errors import Notice
 from seedgrid.core.field import Field
 from seedgrid.core.fields import FIELDS, field
-from seedgrid.core.loras import MAX_LORAS
-from seedgrid.core.notices import Notice
+from seedgrid.core.prompts import MAX_LORAS
 from seedgrid.core.recipe import MAX_PROMPT_CHARACTERS, MAX_SHARES, NoiseShare
 from seedgrid.core.request import Request
 from seedgrid.core.seeds import MAX_SEED
-from seedgrid.core.shapes import rounded_side
 from seedgrid.formats.importers.samplers import OUR_NAMES
 
 _NO_TEXT: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")

@@ -7,8 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from seedgrid.core.errors import PictureError
-from seedgrid.core.notices import Notice
+from seedgrid.core.errors import Notice, PictureError
 from seedgrid.formats.importers.imported import Found
 from seedgrid.formats.importers.json_texts import as_dict, as_list, as_text, read_object
 

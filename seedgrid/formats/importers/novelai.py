@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from seedgrid.core.notices import Notice
+from seedgrid.core.errors import Notice
 from seedgrid.formats.importers.imported import Found
 from seedgrid.formats.importers.json_texts import as_dict, as_list, as_text, read_object
 

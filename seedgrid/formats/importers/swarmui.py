@@ -6,7 +6,7 @@ Source: https://github.com/mcmonkeyprojects/SwarmUI, docs/Image Metadata Format.
 import re
 from collections.abc import Mapping
 
-from seedgrid.core.notices import Notice
+from seedgrid.core.errors import Notice
 from seedgrid.formats.importers.imported import Found
 from seedgrid.formats.importers.json_texts import as_dict, as_list, as_text, read_object
 

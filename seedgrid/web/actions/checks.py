@@ -9,8 +9,8 @@ from typing import Any
 
 from anyio import to_thread
 
-from seedgrid.core.entry import Entry
 from seedgrid.core.errors import LibraryError, RunCancelled, SeedGridError
+from seedgrid.core.picture import Entry
 from seedgrid.studio import Studio
 from seedgrid.verify import Claim, Reason, Verdict, difference_picture, read_claim
 from seedgrid.web.serializers import stage

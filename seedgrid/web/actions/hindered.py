@@ -9,8 +9,7 @@ from functools import wraps
 from inspect import signature
 from typing import ParamSpec
 
-from seedgrid.core.errors import SeedGridError
-from seedgrid.core.unexpected import told_of
+from seedgrid.core.errors import SeedGridError, told_of
 from seedgrid.web.serializers import stage
 from seedgrid.web.serializers.answers import PageUpdate
 from seedgrid.web.state.page_state import read_page_state

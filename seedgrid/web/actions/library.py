@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import Field, StringConstraints, ValidationError
 
-from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError, SeedGridError
-from seedgrid.core.picture import pixels_sha256
+from seedgrid.core.picture import Entry, pixels_sha256
 from seedgrid.core.recipe import MAX_SIZE_PX, Seed, Value
 from seedgrid.core.request import Request
 from seedgrid.formats import png

@@ -9,9 +9,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from seedgrid.core.entry import Entry
 from seedgrid.core.errors import SeedGridError
 from seedgrid.core.events import Loading, Noise, Started
+from seedgrid.core.picture import Entry
 from seedgrid.core.request import Request
 from seedgrid.engine import Run
 from seedgrid.formats.links import read_link

@@ -14,16 +14,15 @@ from typing import TYPE_CHECKING, Annotated, Final
 from pydantic import Field, StringConstraints, ValidationError
 
 from seedgrid.core.errors import SeedGridError
-from seedgrid.core.picture import PictureId
+from seedgrid.core.picture import MAX_TAGS, PictureId
 from seedgrid.core.recipe import Value
-from seedgrid.core.tags import MAX_TAGS
 from seedgrid.web.actions.library import tags_of
 from seedgrid.web.serializers import stage
 from seedgrid.web.state.page_state import read_page_state
 from seedgrid.web.state.snapshot import Snapshots
 
 if TYPE_CHECKING:
-    from seedgrid.core.entry import Entry
+    from seedgrid.core.picture import Entry
     from seedgrid.library import Library
 
 MAX_WORKS: Final = 200

@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any
 from PIL import Image
 
 from seedgrid.core.card import ModelCard
-from seedgrid.core.entry import Entry
-from seedgrid.core.filenames import picture_filename
-from seedgrid.core.plain import one_line
+from seedgrid.core.picture import Entry
 from seedgrid.core.prompts import compare_words
 from seedgrid.core.recipe import Passport, Recipe
+from seedgrid.core.text import one_line, picture_filename
 from seedgrid.core.variations import fours
 from seedgrid.formats.links import link_query
 from seedgrid.models.schedulers import names_like

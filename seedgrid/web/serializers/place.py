@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from seedgrid.core.card import ModelCard
 from seedgrid.core.fields import AUTO, ON_PAGE, field
-from seedgrid.core.loras import write_tags
+from seedgrid.core.prompts import write_tags
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request, ask_again
 from seedgrid.web.state.page_state import PageState

@@ -12,8 +12,7 @@ from typing import Final
 from PIL import Image
 
 from seedgrid.core import advice
-from seedgrid.core.entry import Entry
-from seedgrid.core.errors import InputError, SeedGridError
+from seedgrid.core.errors import InputError, Notice, SeedGridError
 from seedgrid.core.events import (
     Cancelled,
     Done,
@@ -28,8 +27,7 @@ from seedgrid.core.events import (
     Started,
     Step,
 )
-from seedgrid.core.notices import Notice
-from seedgrid.core.picture import Pixels
+from seedgrid.core.picture import Entry, Pixels
 from seedgrid.core.recipe import Recipe
 from seedgrid.engine import Run, Warmth
 from seedgrid.web.serializers import changes, pictures

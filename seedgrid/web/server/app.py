@@ -14,9 +14,8 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from seedgrid.core.errors import SeedGridError
+from seedgrid.core.errors import SeedGridError, told_of
 from seedgrid.core.fields import IN_LINKS, ON_PAGE
-from seedgrid.core.unexpected import told_of
 from seedgrid.storage import starts
 from seedgrid.storage.assets import assets_folder
 from seedgrid.studio import Studio

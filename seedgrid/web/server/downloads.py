@@ -15,8 +15,8 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError, LibraryError, RunError, SeedGridError
+from seedgrid.core.picture import Entry
 from seedgrid.export.bundle import weight_files, write_bundle
 from seedgrid.export.contact_sheets import write_sheet
 from seedgrid.export.pictures import packed_pictures

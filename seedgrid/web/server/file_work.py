@@ -21,7 +21,7 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from seedgrid.core.errors import RunError
-from seedgrid.core.heap import trim_heap
+from seedgrid.core.process import trim_heap
 
 NUM_THREADS: Final = 2
 """A picture may be large: two of them are in memory together."""

@@ -30,7 +30,7 @@ from seedgrid.web.server.waiting import StepWatch, asker, network_of, steps_of
 from seedgrid.web.state.visitor_libraries import Libraries
 
 if TYPE_CHECKING:
-    from seedgrid.core.entry import Entry
+    from seedgrid.core.picture import Entry
 
 MAX_PICTURES: Final = 1000
 

@@ -24,8 +24,8 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 import seedgrid
-from seedgrid.core.entry import Entry
 from seedgrid.core.errors import PictureError, RunCancelled, SeedGridError
+from seedgrid.core.picture import Entry
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.engine import Run
 from seedgrid.studio import RunOptions, Studio

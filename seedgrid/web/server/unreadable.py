@@ -13,8 +13,8 @@ import gradio as gr
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from seedgrid.core.plain import one_line
-from seedgrid.core.unexpected import told_of
+from seedgrid.core.errors import told_of
+from seedgrid.core.text import one_line
 from seedgrid.web.server.limits import route_path
 
 logger = logging.getLogger(__name__)

@@ -8,8 +8,8 @@ import logging
 import threading
 from concurrent.futures import Future
 
-from seedgrid.core.entry import Entry
 from seedgrid.core.errors import RunCancelled, SeedGridError
+from seedgrid.core.picture import Entry
 from seedgrid.core.recipe import Recipe
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.probe_results import ProbeReport, recall_report

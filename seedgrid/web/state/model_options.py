@@ -7,10 +7,9 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from seedgrid.core.card import ModelCard
+from seedgrid.core.card import ModelCard, shapes
 from seedgrid.core.fields import ON_PAGE
 from seedgrid.core.request import Request, ask_again
-from seedgrid.core.shapes import shapes
 from seedgrid.studio import Studio
 
 

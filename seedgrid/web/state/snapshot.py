@@ -13,9 +13,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from seedgrid.core.card import ModelCard
-from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError, SeedGridError
-from seedgrid.core.picture import Lineage
+from seedgrid.core.picture import Entry, Lineage
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request, ask_again
 from seedgrid.engine import Run

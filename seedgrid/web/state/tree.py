@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import count
 
-from seedgrid.core.entry import Entry
-from seedgrid.core.picture import without_circles
+from seedgrid.core.picture import Entry, without_circles
 
 
 @dataclass(frozen=True, kw_only=True)

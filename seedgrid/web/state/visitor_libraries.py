@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 from weakref import WeakValueDictionary
 
-from seedgrid.core.entry import Entry
 from seedgrid.core.errors import InputError, LibraryError
+from seedgrid.core.picture import Entry
 from seedgrid.storage.files import delete_aside
 from seedgrid.studio import RunOptions, Studio
 

@@ -1,4 +1,6 @@
-"""Interrupts: the first Ctrl+C or SIGTERM stops the work, the second one ends the process at once.
+"""The process: its signals, its end, its log, and memory given back to the system.
+
+The first Ctrl+C or SIGTERM stops the work, the second one ends the process at once.
 
 A program calls `end_at_once` before it imports anything, wraps what it does, and ends by `leave`:
 
@@ -8,6 +10,7 @@ A program calls `end_at_once` before it imports anything, wraps what it does, an
 """
 
 import atexit
+import ctypes
 import logging
 import os
 import signal
@@ -18,6 +21,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Final, NoReturn
+
+from seedgrid.core.text import many_lines, one_line
 
 logger = logging.getLogger(__name__)
 
@@ -125,3 +130,34 @@ def _is_importing(frame: FrameType | None) -> bool:
             return True
         frame = frame.f_back
     return False
+
+
+class PlainFormatter(logging.Formatter):
+    """Writes a message on one line, and makes visible what is unseen in it and its traceback."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 (as logging has it)
+        """Return the line of a record."""
+        return one_line(super().formatMessage(record))
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line of a record and, below it, its traceback."""
+        return many_lines(super().format(record))
+
+
+def set_up_logging() -> None:
+    """Let warnings and errors go to standard error; a second call in a process changes nothing."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(PlainFormatter("%(name)s: %(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
+
+
+def trim_heap() -> None:
+    """Give all free pages of the heap back to the system; does nothing without the GNU C library.
+
+    That library gives free memory back by itself only at the end of the heap. One small block that
+    is still in use behind a decoded picture would keep hundreds of megabytes.
+    """
+    if sys.platform.startswith("linux"):
+        malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+        if malloc_trim is not None:
+            malloc_trim(0)

@@ -1,0 +1,152 @@
+r"""Text that ends somewhere else: in a terminal, a log, JSON, a file name, an address, a command.
+
+A picture from anywhere may hold, in its words and names, the commands of a terminal, the ends of
+lines and the marks that turn the direction of reading. Here they become what can be seen; letters
+of every script, and the joiners that some scripts and emoji need, stay as they are. What may be the
+name of a model, a revision, a release or a file is decided here, once and narrowly.
+
+    >>> one_line("a fox\n\x1b[31mTrusted: yes")
+    'a fox \\x1b[31mTrusted: yes'
+    >>> picture_filename("Labrador in the style of Vermeer, artsy", 2)
+    'labrador-in-the-style-of-vermeer-artsy-seed-2.png'
+    >>> is_hub_id("org/name"), is_revision("main"), library_release("2.13.0+cpu")
+    (True, True, '2.13.0')
+"""
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import Final
+
+_LINE_ENDS: Final = "\t\n\v\f\r\x1c\x1d\x1e\x85\u2028\u2029"
+_CONTROLS: Final = (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029)
+_DIRECTIONS: Final = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
+_HALVES: Final = tuple(range(0xD800, 0xE000))
+
+
+def _escape(code: int) -> str:
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+_VISIBLE: Final = {code: _escape(code) for code in (*_CONTROLS, *_DIRECTIONS, *_HALVES)}
+_ON_ONE_LINE: Final = _VISIBLE | {ord(character): " " for character in _LINE_ENDS}
+_ON_MANY_LINES: Final = _VISIBLE | {ord("\n"): "\n", ord("\t"): "\t"}
+# JSON escapes the controls below the space itself; those that stand in it are its own layout.
+_IN_JSON: Final = {code: f"\\u{code:04x}" for code in _VISIBLE if code >= 0x7F}
+
+
+def one_line(text: str, *, limit: int | None = None) -> str:
+    """Return the text on one line, with nothing in it that moves a cursor or hides a letter."""
+    if limit is None:
+        return text.translate(_ON_ONE_LINE)
+    plain = text[: limit + 1].translate(_ON_ONE_LINE)
+    return plain if len(plain) <= limit else plain[: limit - 1] + "…"
+
+
+def many_lines(text: str) -> str:
+    """Return the text with its line ends and tabs, and everything else unseen made visible."""
+    return text.translate(_ON_MANY_LINES)
+
+
+def json_text(value: object, *, indent: int | None = None) -> str:
+    """Write JSON that is the same data and can be looked at in any terminal."""
+    return json.dumps(value, ensure_ascii=False, indent=indent).translate(_IN_JSON)
+
+
+_PART: Final = r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,94}[A-Za-z0-9_])?"
+_HUB_ID: Final = re.compile(rf"{_PART}/{_PART}")
+_REVISION: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
+_RELEASE: Final = re.compile(
+    r"[0-9]{1,4}(?:\.[0-9]{1,6}){1,3}(?:(?:a|b|rc)[0-9]{1,3})?(?:\.post[0-9]{1,3})?"
+    r"(?:\.dev[0-9]{1,8})?"
+)
+_NO_SEGMENT: Final = frozenset('/\\:*?"<>|')
+_MAX_SEGMENT: Final = 200
+
+
+def is_hub_id(text: str) -> bool:
+    """Tell whether a text is `org/name` by the hub's rules, so that it is no path and no option.
+
+    Source: https://github.com/huggingface/huggingface_hub, `utils/_validators.py`
+    """
+    is_spelled = _HUB_ID.fullmatch(text) is not None
+    return is_spelled and not any(part in text for part in ("--", "..")) and text[-4:] != ".git"
+
+
+def is_revision(text: str) -> bool:
+    """Tell whether a text can be a commit, a tag or a branch; one with a slash in it is not."""
+    return _REVISION.fullmatch(text) is not None and ".." not in text
+
+
+def is_folder_name(text: str) -> bool:
+    """Tell whether a text can be the name of one folder or file, and can lead nowhere else."""
+    return (
+        0 < len(text) <= _MAX_SEGMENT
+        and text.isprintable()
+        and text[0] not in ".-~"
+        and not _NO_SEGMENT & set(text)
+    )
+
+
+def is_model_name(text: str) -> bool:
+    """Tell whether a recipe may call its model so: by a hub id, or by a folder's or file's name."""
+    return is_hub_id(text) or is_folder_name(text)
+
+
+def library_release(version: str) -> str | None:
+    """Return a library's release as package indexes have it, without a local build's suffix.
+
+    Returns:
+        `"2.13.0"`; None when the text is no version.
+    """
+    public = version.partition("+")[0]
+    return public if _RELEASE.fullmatch(public) else None
+
+
+MAX_WORDS: Final = 80
+"""Characters; no word is cut in two."""
+_LETTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
+_NO_WORDS: Final = "seedgrid"
+
+
+def picture_filename(prompt: str, seed: int) -> str:
+    """Name a picture's file by its words and its seed.
+
+    The seed at the end keeps it from the names that Windows reserves (`con`, `nul`); words of
+    which no letter is left in ASCII, as in Chinese, give way to the program's name.
+    """
+    plain = unicodedata.normalize("NFKD", prompt[: 8 * MAX_WORDS]).lower()
+    folded = (char for char in plain if not unicodedata.combining(char))
+    spaced = "".join(char if char in _LETTERS else " " for char in folded)
+    return f"{_joined(spaced.split()) or _NO_WORDS}-seed-{seed}.png"
+
+
+def unique_names(names: Iterable[str]) -> list[str]:
+    """Return the names in their order; one that was there before gets a number, `fox-2.png`."""
+    given: dict[str, int] = {}  # and the last number that each got
+    for name in names:
+        stem, dot, ending = name.rpartition(".")
+        other, number = name, given.get(name, 1)
+        while other in given:
+            number += 1
+            other = f"{stem}-{number}{dot}{ending}"
+        given[name] = number
+        given[other] = 1
+    return list(given)
+
+
+def _joined(words: list[str]) -> str:
+    """Join as many whole words as fit; of one that is too long alone, its beginning."""
+    joined = words[0][:MAX_WORDS] if words else ""
+    for word in words[1:]:
+        if len(joined) + 1 + len(word) > MAX_WORDS:
+            break
+        joined += f"-{word}"
+    return joined
+
+
+def write_decimal(value: float) -> str:
+    """Write a number so that it comes back as the very same: no exponent, no digit too few."""
+    return f"{Decimal(repr(value)):f}".removesuffix(".0")
