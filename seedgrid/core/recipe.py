@@ -112,7 +112,7 @@ class Recipe(Value):
         start: SHA-256 of the pixels of the picture that it begins from, cut and enlarged to its
             size (`fitted`); empty, and then not written down, where it begins from noise alone.
         strength: How much of the start the noise takes away; 1 without a start.
-        weights: Whether brackets weigh words, as in `(red:1.3)` (core/weights.py); they are words
+        weights: Whether brackets weigh words, as in `(red:1.3)` (core/prompts.py); they are words
             like any other, and this is not written down, where not.
         upscaler: The network that enlarged the start to this size, and did nothing else; the words
             and settings are then those of the picture that was enlarged.
