@@ -15,6 +15,7 @@ CPU generator. Not offered, and why:
     names_for("flow")   # ('Flow Euler', …)
 """
 
+import functools
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Final
@@ -168,4 +169,25 @@ def make_scheduler(name: str, config: Mapping[str, Any]) -> Any:
     if "use_flow_sigmas" in changes and "flow_shift" not in config:
         # The flow's own Euler calls it `shift`; without it, the noise levels would be others.
         changes["flow_shift"] = config.get("shift", 1.0)
-    return scheduler_class.from_config(dict(config), **changes)
+    scheduler = scheduler_class.from_config(dict(config), **changes)
+    _begin_at_the_first(scheduler)
+    return scheduler
+
+
+def _begin_at_the_first(scheduler: Any) -> None:
+    """Let the first step be number 0 where later ones have its time.
+
+    Karras' noise levels of a schedule that ends in pure noise round to the same time more than
+    once. diffusers looks for the first step by its time, takes the second of that time, and has
+    one too few at the end: "index 29 is out of bounds for dimension 0 with size 29".
+    """
+    original = scheduler.set_timesteps
+
+    @functools.wraps(original)  # Pipelines read the signature.
+    def set_timesteps(*args: Any, **kwargs: Any) -> None:
+        original(*args, **kwargs)
+        times = scheduler.timesteps
+        if hasattr(scheduler, "set_begin_index") and (times == times[0]).sum() > 1:
+            scheduler.set_begin_index(0)
+
+    scheduler.set_timesteps = set_timesteps
