@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -23,6 +24,11 @@ from seedgrid.testing.fake import FakeBackend
 
 collect_ignore = ["gpu"]
 """Run by name, on a machine with a GPU (tests/gpu/test_gpu.py); here nothing may be skipped."""
+
+ELSEWHERE = (
+    "Not run here: sweeps (python -m pytest -m sweep) and the tests of tools/, which need "
+    "requirements-training.txt (python -m pytest tools)"
+)
 
 # How long an example takes says something of the machine, not of the code. Whoever types the
 # README's command tries the same examples as everybody; `.ci/run` looks for new ones.
@@ -190,6 +196,27 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     size = {path: path.stat().st_size for path in {item.path for item in items}}
     items.sort(key=lambda item: ("browser" in item.path.parts, -size[item.path], item.path))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> Iterator[None]:
+    """Say last, in one line for each reason, how many tests were not run and what they need."""
+    yield
+    reports = terminalreporter.getreports("skipped")
+    kinds = Counter(
+        ("browser " if "tests/browser/" in report.nodeid else "", report.longrepr[2])
+        for report in reports
+        if isinstance(report.longrepr, tuple)
+    )
+    for (kind, reason), count in kinds.items():
+        plural = "" if count == 1 else "s"
+        terminalreporter.line(
+            f"{count} {kind}test{plural} not run: {reason.removeprefix('Skipped: ')}"
+        )
+    if config.args_source is pytest.Config.ArgsSource.TESTPATHS:
+        terminalreporter.line(ELSEWHERE)
 
 
 def pytest_collection_finish() -> None:

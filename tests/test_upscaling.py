@@ -46,7 +46,8 @@ from seedgrid.studio.pictures import StudioPicture
 from seedgrid.verify import claim_of, verify
 
 needs_spandrel = pytest.mark.skipif(
-    find_spec("spandrel") is None, reason="networks need requirements-upscale.txt"
+    find_spec("spandrel") is None,
+    reason="no spandrel; pip install --no-deps -r requirements-upscale.txt",
 )
 
 
