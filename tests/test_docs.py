@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,19 +22,16 @@ def _blocks(language: str) -> list[str]:
     return [text for name, text in fenced if name == language]
 
 
+@pytest.mark.parametrize("model", ["fake", pytest.param("bundled", marks=pytest.mark.sweep)])
 @pytest.mark.usefixtures("library_folder")
-@pytest.mark.parametrize("model", ["small", pytest.param("bundled", marks=pytest.mark.sweep)])
 def test_the_python_lines_of_the_readme_run(
-    tmp_path: Path,
-    model_folder: Callable[[str], Path],
-    monkeypatch: pytest.MonkeyPatch,
-    model: str,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, model: str
 ) -> None:
     """The four lines make a grid, refine a picture, and save one."""
     (code,) = _blocks("python")
     monkeypatch.chdir(tmp_path)
-    if model == "small":
-        monkeypatch.setenv("SEEDGRID_MODEL", str(model_folder("sd")))
+    if model == "fake":
+        request.getfixturevalue("fake")
     names: dict[str, Any] = {}
     exec(code, names)  # noqa: S102 (our README's)
     names["studio"].close()
