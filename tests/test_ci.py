@@ -38,8 +38,7 @@ def test_nothing_is_installed_before_them() -> None:
     installing = [
         number
         for number, line in enumerate(code)
-        if re.search(r"\b(pip|uv|apt-get|conda|npm)\b.*\binstall\b", line)
-        and "mapfile" not in line
+        if re.search(r"\b(pip|uv|apt-get|conda|npm)\b.*\binstall\b", line) and "mapfile" not in line
     ]
     assert installing
     assert first < second < min(installing)
