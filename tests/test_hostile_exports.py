@@ -389,7 +389,7 @@ def test_a_placement_is_made_of_known_words(text: str, threads: int) -> None:
 
 
 WRITES = {
-    "seedgrid/cli/serve.py": {"os.environ['SEEDGRID_WORKERS'] = str(workers)"},  # a number
+    "seedgrid/cli/program.py": {"os.environ['SEEDGRID_WORKERS'] = str(workers)"},  # a number
     "seedgrid/diffusion/accel/spinning.py": {"os.environ['GOMP_SPINCOUNT'] = SPIN_COUNT"},
     "seedgrid/diffusion/away/ray_cluster.py": {"os.environ.pop('OMP_NUM_THREADS', None)"},
     "seedgrid/diffusion/away/ray_node.py": {"os.environ.setdefault(name, value)"},  # of SETTINGS

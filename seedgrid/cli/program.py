@@ -8,11 +8,12 @@ from typing import Annotated, Any, Final, cast
 import typer
 
 import seedgrid
-from seedgrid.cli import bench, check, keep, look, machine, models, paint, serve, share
+from seedgrid.cli import export, library, machine, models, options, paint, show
 from seedgrid.cli.output import complain
 from seedgrid.core.errors import SeedGridError, is_memory_error, told_of
 from seedgrid.core.process import first_stops, interrupt, set_up_logging
 from seedgrid.diffusion.process import tune_process
+from seedgrid.locales import locales
 
 # Typer carries a copy of click since 0.25 and uses the real one before; this is either's class.
 _USAGE_ERROR: Final = cast("type[Exception]", typer.BadParameter.__mro__[1])
@@ -26,22 +27,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("ui")(serve.ui)
-app.command("worker")(serve.worker)
-app.command("grid")(paint.grid)
-app.command("refine")(paint.refine)
-app.command("final")(paint.final)
-app.command("matrix")(paint.matrix)
-app.command("verify")(check.verify)
-app.command("show")(look.show)
-app.command("diff")(look.diff)
-app.command("probe")(check.probe)
-app.command("export")(share.export)
-app.command("import")(share.import_)
-app.add_typer(keep.app, name="library")
-app.command("models")(models.models)
-app.command("doctor")(machine.doctor)
-app.command("bench")(bench.bench)
 
 
 @app.callback(invoke_without_command=True)
@@ -53,6 +38,71 @@ def _program(
         typer.echo(f"seedgrid {seedgrid.__version__}")
     elif context.invoked_subcommand is None:
         typer.echo(context.get_help())
+
+
+def ui(
+    model: options.Model = None,
+    library: options.Library = None,
+    host: Annotated[
+        str, typer.Option(envvar="SEEDGRID_HOST", help="Address to listen on.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int,
+        typer.Option(envvar="SEEDGRID_PORT", min=0, max=65535, help="Port; 0 takes a free one."),
+    ] = 7860,
+    cluster: Annotated[
+        str | None,
+        typer.Option(help="Paint on a cluster: local, auto, or ray://HOST:PORT (docs/cluster.md)."),
+    ] = None,
+    lang: Annotated[str, typer.Option(help=f"auto, {', '.join(locales())}.")] = "auto",
+) -> None:
+    """Open the page; the same as `python app.py`."""
+    from seedgrid.web.launch import main
+
+    main(model=model, library=library, host=host, port=port, lang=lang, cluster=cluster)
+
+
+def worker(
+    cluster: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="ray://HOST:PORT", help="The cluster; without one, begin a new one."
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            envvar="SEEDGRID_WORKERS", min=0, help="How many here; one a GPU, or one, by default."
+        ),
+    ] = None,
+    port: Annotated[
+        int, typer.Option(min=1, max=65535, help="Where a new cluster listens.")
+    ] = 6379,
+) -> None:
+    """Let a cluster paint on this machine, until stopped."""
+    from seedgrid.diffusion.away.ray_node import join
+
+    if workers is not None:
+        os.environ["SEEDGRID_WORKERS"] = str(workers)
+    join(cluster, port=port)
+
+
+app.command("ui")(ui)
+app.command("worker")(worker)
+app.command("grid")(paint.grid)
+app.command("refine")(paint.refine)
+app.command("final")(paint.final)
+app.command("matrix")(paint.matrix)
+app.command("verify")(show.verify)
+app.command("show")(show.show)
+app.command("diff")(show.diff)
+app.command("probe")(show.probe)
+app.command("export")(export.export)
+app.command("import")(library.import_)
+app.add_typer(library.app, name="library")
+app.command("models")(models.models)
+app.command("doctor")(machine.doctor)
+app.command("bench")(machine.bench)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

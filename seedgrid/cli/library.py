@@ -1,15 +1,25 @@
-"""The commands about the library: list it, tag, find and repair what is wrong with it."""
+"""The library's commands: list it, tag, repair what is wrong with it, and take pictures in."""
+
+from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from pydantic_core import to_jsonable_python
 
 from seedgrid.cli import options
 from seedgrid.cli.output import complain, picture_row, say, say_json, say_table
+from seedgrid.core.fields import IN_LINKS
 from seedgrid.core.picture import Entry, check_tag
 from seedgrid.library.pages import Sort
 from seedgrid.studio import Studio
+
+if TYPE_CHECKING:
+    from seedgrid.core.request import Request
+    from seedgrid.formats.importers.imported import Imported
+    from seedgrid.library.take_in import Taken
 
 app = typer.Typer(help="List the library, tag what is in it; `library check` finds and repairs.")
 
@@ -123,3 +133,56 @@ def _plain(findings: dict[str, Any]) -> dict[str, Any]:
         name: [str(item) for item in value] if isinstance(value, tuple) else value
         for name, value in findings.items()
     }
+
+
+def import_(
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="PATH…", help="PNG files, folders, ZIP bundles.")
+    ],
+    library: options.Library = None,
+    json: options.Json = False,
+) -> None:
+    """Take pictures into the library; of another tool's picture, print what to ask for here."""
+    from seedgrid.library.take_in import take_in
+
+    num_taken = num_failed = 0
+    with Studio(library=library) as studio:
+        for taken in take_in(studio.library, paths):
+            if taken.error is not None:
+                num_failed += 1
+                complain(f"{taken.name}: {taken.error}")
+                continue
+            num_taken += 1
+            if json:
+                say_json(_taken_row(taken))
+            elif taken.start is not None:
+                say(f"{taken.name}: kept, for the pictures that were begun from it")
+            elif taken.imported is not None:
+                title = f"{taken.name}: {taken.imported.notice}"
+                say_table(title, _request_words(taken.imported.request))
+            else:
+                say(f"{taken.name}: {'taken in' if taken.is_new else 'known already'}")
+    if num_failed:
+        raise typer.Exit(1 if num_taken else 2)
+
+
+def _taken_row(taken: Taken) -> dict[str, Any]:
+    if taken.imported is not None:
+        return {"source": taken.name} | _request_row(taken.imported)
+    if taken.start is not None:
+        return {"source": taken.name, "start": taken.start}
+    assert taken.entry is not None
+    return {"source": taken.name, "is_new": taken.is_new} | picture_row(taken.entry)
+
+
+def _request_words(request: Request) -> dict[str, str]:
+    """Return what to ask for, as people write it; what was not said is left out."""
+    said = {row.name: row.text(request) for row in IN_LINKS}
+    return {name: text for name, text in said.items() if text}
+
+
+def _request_row(imported: Imported) -> dict[str, Any]:
+    """Return what another tool's picture asks for; what its file does not say is left out."""
+    said = {name: value for name, value in asdict(imported.request).items() if value is not None}
+    plain = to_jsonable_python(said)
+    return {"tool": imported.tool, "request": plain, "notice": str(imported.notice)}
