@@ -17,37 +17,38 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from seedgrid.core.errors import SeedGridError
+    from seedgrid.core.picture import Entry
     from seedgrid.core.recipe import Passport, Recipe
     from seedgrid.core.request import Request
     from seedgrid.diffusion.process import tune_process
     from seedgrid.engine import Engine
     from seedgrid.studio import Studio
-    from seedgrid.studio.pictures import Pictures, StudioPicture
+    from seedgrid.studio.pictures import Pictures
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Engine",
+    "Entry",
     "Passport",
     "Pictures",
     "Recipe",
     "Request",
     "SeedGridError",
     "Studio",
-    "StudioPicture",
     "__version__",
     "tune_process",
 ]
 
 _HOMES = {
     "Engine": "engine",
+    "Entry": "core.picture",
     "Passport": "core.recipe",
     "Pictures": "studio.pictures",
     "Recipe": "core.recipe",
     "Request": "core.request",
     "SeedGridError": "core.errors",
     "Studio": "studio",
-    "StudioPicture": "studio.pictures",
     "tune_process": "diffusion.process",
 }
 

@@ -16,11 +16,11 @@ import pytest
 from test_loras import make_lora
 
 from seedgrid.core.errors import ModelError
+from seedgrid.core.picture import Entry
 from seedgrid.diffusion.backend import Unwatched
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.diffusion.probe_results import recall_report
 from seedgrid.studio import Studio
-from seedgrid.studio.pictures import StudioPicture
 from seedgrid.verify import Verdict
 
 SMALL = {"width": 64, "height": 64, "num_inference_steps": 2}
@@ -104,7 +104,7 @@ def in_more_files(model: Path) -> None:
     weights_of(model).parent.joinpath("diffusion_pytorch_model.safetensors").unlink()
 
 
-def verdict_on(studio: Studio, picture: StudioPicture) -> Verdict:
+def verdict_on(studio: Studio, picture: Entry) -> Verdict:
     (verdict,) = studio.verifier.verify_files([picture.path])
     return verdict
 
@@ -139,7 +139,7 @@ def test_what_was_painted_before_is_no_memory_of_the_model_that_is_there_now(
     write_into(weights_of(model))
     (after,) = studio.grid("a fox", "7", **SMALL)
     assert after.recipe.id != before.recipe.id
-    assert after.entry.pixels_sha256 != before.entry.pixels_sha256
+    assert after.pixels_sha256 != before.pixels_sha256
     assert verdict_on(studio, after).verdict == "identical"
     with pytest.raises(ModelError, match="are not those that made this"):
         studio.refine(before, [", artsy"])
@@ -156,7 +156,7 @@ def test_a_model_that_changes_while_it_paints_gives_nothing(
         pytest.raises(ModelError, match="were touched while"),
     ):
         studio.refine(picture, [", artsy"], fresh=True)
-    assert len(studio.library.work(picture.entry.lineage.work_id)) == 1
+    assert len(studio.library.work(picture.lineage.work_id)) == 1
 
 
 def test_a_model_that_was_only_touched_is_read_again(studio: Studio, model: Path) -> None:
@@ -196,7 +196,7 @@ def test_words_that_changed_weights_read_are_forgotten(
     handle.remove()
     path.write_bytes(kept)
     again = studio.refine(picture, [", artsy"], fresh=True)[0]
-    assert again.entry.pixels_sha256 == honest.entry.pixels_sha256
+    assert again.pixels_sha256 == honest.pixels_sha256
 
 
 @pytest.mark.parametrize("part", ["model", "lora"])
@@ -212,7 +212,7 @@ def test_what_changes_while_it_is_probed_is_not_called_tested(
         pytest.raises(ModelError, match="were touched while"),
     ):
         backend.probe(recipe, studio.placement, Unwatched())
-    assert recall_report(recipe, picture.entry.passport) is None
+    assert recall_report(recipe, picture.passport) is None
 
 
 def test_a_lora_that_changed_is_to_blame(studio: Studio, lora: Path) -> None:

@@ -30,7 +30,6 @@ def test_each_variation_equals_the_plain_call_with_its_settings(
         plain = plain_call(model_folder("sd"), [final.recipe] * 4)
         np.testing.assert_array_equal(np.asarray(final.image), plain[0])
     claims = [
-        claim_of(each.id, np.asarray(each.image), each.recipe, each.entry.passport)
-        for each in finals
+        claim_of(each.id, np.asarray(each.image), each.recipe, each.passport) for each in finals
     ]
     assert {found.verdict for found in verify(claims, studio.backend)} == {"identical"}

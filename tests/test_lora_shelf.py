@@ -204,7 +204,7 @@ def test_a_stranger_paints_with_what_the_owner_lists(
     """Whether a prompt names a LoRA, or a picture that is gone on from or verified has it."""
     drop(manager, "fox.safetensors", lora_bytes())
     painted = studio.grid("a fox <lora:fox:0.8>", "0")[0]
-    claim = claim_of(painted.id, np.asarray(painted.image), painted.recipe, painted.entry.passport)
+    claim = claim_of(painted.id, np.asarray(painted.image), painted.recipe, painted.passport)
     monkeypatch.setenv("SEEDGRID_PUBLIC", "1")
     studio.grid("a fox <lora:fox:0.5>", "0")
     monkeypatch.setenv("SEEDGRID_ALLOWED_MODELS", "bundled, ink")

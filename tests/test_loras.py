@@ -127,14 +127,14 @@ def test_scales_vary_on_one_seed_and_are_verified(
     grid = studio.grid(f"a fox <lora:{path.stem}:0.8>", **SMALL)
     assert grid[0].prompt == "a fox"
     finals = studio.refine(grid[3], ["lora 0", "lora 0.5", "lora 1.5"])
-    changes = [final.entry.lineage.change for final in finals]
+    changes = [final.lineage.change for final in finals]
     assert changes[1] == "lora 0.5"
     bare = studio.grid("a fox", "3", **SMALL)[0]
     np.testing.assert_array_equal(np.asarray(finals[0].image), np.asarray(bare.image))
     plain = plain_call(model_folder("sd"), ["a fox"] * 4, [(path, 1.5)])
     np.testing.assert_array_equal(np.asarray(finals[2].image), np.asarray(plain[3]))
     claims = [
-        claim_of(each.id, np.asarray(each.image), each.recipe, each.entry.passport)
+        claim_of(each.id, np.asarray(each.image), each.recipe, each.passport)
         for each in (grid[1], *finals)
     ]
     assert {found.verdict for found in verify(claims, studio.backend)} == {"identical"}
@@ -150,7 +150,7 @@ def test_a_bundle_brings_its_loras_along(
     """Its script makes the pictures again with diffusers and peft alone."""
     grid = studio.grid("a fox", "0-1", loras=[f"{lora('sd', 1)}=0.7"], **SMALL)
     bundle = tmp_path / "art.zip"
-    write_bundle([each.entry for each in grid], bundle, model=model_folder("sd"))
+    write_bundle(list(grid), bundle, model=model_folder("sd"))
     with zipfile.ZipFile(bundle) as members:
         members.extractall(tmp_path / "art")
     command = [sys.executable, str(tmp_path / "art" / "reproduce.py")]

@@ -46,7 +46,7 @@ def test_a_public_page_shows_neither(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_the_card_says_where_only_where_several_paint(tmp_path: Path, *, is_spread: bool) -> None:
     """At home there is one computer, and nobody asks."""
     with Studio(library=tmp_path, backend=FakeBackend()) as studio:
-        entry = studio.grid("a fox", seeds="0", width=64, height=64)[0].entry
+        entry = studio.grid("a fox", seeds="0", width=64, height=64)[0]
     passport = entry.passport.model_copy(update={"device_name": "NVIDIA H200\u202e"})
     entry = replace(entry, passport=passport)
     card = pictures.card(entry, None, hint=None, lock=None, model=None, is_spread=is_spread)
@@ -56,7 +56,7 @@ def test_the_card_says_where_only_where_several_paint(tmp_path: Path, *, is_spre
 def test_the_card_tells_two_kinds_of_one_processor_apart(tmp_path: Path) -> None:
     """Workers with other instructions give other bits, though the processor has one name."""
     with Studio(library=tmp_path, backend=FakeBackend()) as studio:
-        entry = studio.grid("a fox", seeds="0", width=64, height=64)[0].entry
+        entry = studio.grid("a fox", seeds="0", width=64, height=64)[0]
     said = []
     for kind in ("AVX2", "AVX512"):
         update = {"device": "cpu", "device_name": "AMD EPYC", "cpu_capability": kind}

@@ -120,7 +120,7 @@ def test_stable_diffusion_3_paints_without_its_t5(
         plain = plain_call(folder, recipes, loading=without)
         for ours, theirs in zip(grid, plain, strict=True):
             np.testing.assert_array_equal(np.asarray(ours.image), theirs)
-        write_bundle([each.entry for each in (*grid, *begun)], tmp_path / "art.zip", model=folder)
+        write_bundle([*grid, *begun], tmp_path / "art.zip", model=folder)
     with zipfile.ZipFile(tmp_path / "art.zip") as bundle:
         bundle.extractall(tmp_path / "art")
     command = [sys.executable, str(tmp_path / "art" / "reproduce.py")]

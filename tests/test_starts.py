@@ -107,7 +107,7 @@ def test_a_grid_from_a_picture_equals_the_plain_call(
         plain = plain_start(folder, PIPELINES[name], [finals[1].recipe] * 4, photo)
         np.testing.assert_array_equal(np.asarray(finals[1].image), np.asarray(plain[0]))
         claims = [
-            claim_of(each.id, np.asarray(each.image), each.recipe, each.entry.passport)
+            claim_of(each.id, np.asarray(each.image), each.recipe, each.passport)
             for each in (grid[0], *finals)
         ]
         assert {found.verdict for found in verify(claims, studio.backend)} == {"identical"}
@@ -120,7 +120,7 @@ def test_an_exported_bundle_holds_the_start(
     folder = model_folder("sd")
     size = {"width": 64, "height": 64, "num_inference_steps": 4}
     with Studio(str(folder), tmp_path / "library", placement=PLACEMENT) as studio:
-        entries = [each.entry for each in studio.grid("a fox", "0-1", start=photo, **size)]
+        entries = list(studio.grid("a fox", "0-1", start=photo, **size))
         write_bundle(entries, tmp_path / "art.zip", model=folder)
         (tmp_path / "alone.py").write_text(script(entries))
     with zipfile.ZipFile(tmp_path / "art.zip") as bundle:
@@ -167,7 +167,7 @@ def test_a_picture_of_the_library_is_a_start(studio: Studio) -> None:
     """By its id, also after its file was thrown away for good."""
     parent = studio.grid("a fox", "0", width=64, height=64)[0]
     child = studio.grid("a cat", "0", start=parent.id, strength=0.3, width=64, height=64)[0]
-    assert child.recipe.start == parent.entry.pixels_sha256
+    assert child.recipe.start == parent.pixels_sha256
     studio.library.trash(parent.id)
     studio.library.empty_trash()
     again = studio.refine(child, [", artsy"], prompt="a dog")[0]
@@ -255,11 +255,11 @@ def test_a_final_is_the_picture_enlarged_and_painted_over(studio: Studio) -> Non
     picked = studio.grid("a fox", "3", width=64, height=64, num_inference_steps=4)[0]
     found = studio.final(picked, 2)
     assert [each.recipe.strength for each in found] == [0.2, 0.3, 0.4, 0.5]
-    assert found[0].entry.lineage.change == "128x128, strength 0.2"
-    assert {each.entry.lineage.parent_id for each in found} == {picked.id}
+    assert found[0].lineage.change == "128x128, strength 0.2"
+    assert {each.lineage.parent_id for each in found} == {picked.id}
     for each in found:
         assert each.image.size == (128, 128)
-        assert (each.recipe.start, each.recipe.lock_width) == (picked.entry.pixels_sha256, 1)
+        assert (each.recipe.start, each.recipe.lock_width) == (picked.pixels_sha256, 1)
         assert int(each.recipe.num_inference_steps * each.recipe.strength) == 4
         assert (each.seed, each.prompt) == (3, "a fox")
     (again,) = studio.final(found[1], 2, strengths=[0.5])

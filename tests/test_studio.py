@@ -60,12 +60,12 @@ def test_the_lineage_of_a_refinement(studio: Studio) -> None:
     """A variation knows its parent, the tree it belongs to, its cell, and what was changed."""
     grid = studio.grid("a fox", **SMALL)
     finals = studio.refine(grid[1], [", artsy", "in snow"])
-    parent = grid[1].entry.lineage
-    assert {f.entry.lineage.parent_id for f in finals} == {grid[1].id}
-    assert {f.entry.lineage.work_id for f in finals} == {parent.work_id}
-    assert len({f.entry.lineage.round_id for f in finals} - {parent.round_id}) == 1
-    assert [f.entry.lineage.change for f in finals] == [", artsy", "in snow"]
-    assert [f.entry.lineage.cell for f in finals] == [0, 1]
+    parent = grid[1].lineage
+    assert {f.lineage.parent_id for f in finals} == {grid[1].id}
+    assert {f.lineage.work_id for f in finals} == {parent.work_id}
+    assert len({f.lineage.round_id for f in finals} - {parent.round_id}) == 1
+    assert [f.lineage.change for f in finals] == [", artsy", "in snow"]
+    assert [f.lineage.cell for f in finals] == [0, 1]
 
 
 def test_settings_vary_like_words(studio: Studio, backend: FakeBackend) -> None:
@@ -74,7 +74,7 @@ def test_settings_vary_like_words(studio: Studio, backend: FakeBackend) -> None:
     backend.calls.clear()
     lines = ["guidance 3", ", artsy", "steps 4", "guidance 3, at night"]
     finals = studio.refine(grid[1], lines)
-    assert [final.entry.lineage.change for final in finals] == [
+    assert [final.lineage.change for final in finals] == [
         "guidance 3",
         ", artsy",
         "steps 4",
@@ -94,7 +94,7 @@ def test_a_picture_whose_file_is_lost_can_be_gone_on_from(studio: Studio) -> Non
     for number in (1, 2):
         (final,) = studio.refine(grid[number].id, [", artsy"])
         assert final.seed == grid[number].seed
-        assert final.entry.lineage.parent_id == grid[number].id
+        assert final.lineage.parent_id == grid[number].id
     with pytest.raises(LibraryError) as caught:
         grid[1].save(studio.library_folder / "copy.png")
     assert caught.value.code == "picture_lost"
@@ -103,12 +103,12 @@ def test_a_picture_whose_file_is_lost_can_be_gone_on_from(studio: Studio) -> Non
 def test_a_refinement_of_a_refinement(studio: Studio) -> None:
     """Depth has no limit: the words grow, the seed stays, the tree is one."""
     picture = studio.grid("a fox", seeds=7, **SMALL)[0]
-    work_id = picture.entry.lineage.work_id
+    work_id = picture.lineage.work_id
     for suffix in (", artsy", ", colorful", ", trending"):
         (picture,) = studio.refine(picture, [suffix])
     assert picture.prompt == "a fox, artsy, colorful, trending"
     assert picture.seed == 7
-    assert picture.entry.lineage.work_id == work_id
+    assert picture.lineage.work_id == work_id
 
 
 @pytest.mark.parametrize("seeds", ["5, 9", [5, 9], (5, 9)], ids=str)
@@ -126,7 +126,7 @@ def test_a_matrix_is_prompts_by_seeds(studio: Studio) -> None:
         ("a cat", 3),
         ("a cat", 5),
     ]
-    assert len({cell.entry.lineage.work_id for cell in cells}) == 1
+    assert len({cell.lineage.work_id for cell in cells}) == 1
 
 
 def test_refining_a_file_from_elsewhere(studio: Studio, tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_refining_a_file_from_elsewhere(studio: Studio, tmp_path: Path) -> None:
     with Studio(library=tmp_path / "other", backend=FakeBackend()) as other:
         file = other.grid("a fox", seeds=[4], **SMALL)[0].save(tmp_path / "fox.png")
     (final,) = studio.refine(file, [", artsy"])
-    parent_id = final.entry.lineage.parent_id
+    parent_id = final.lineage.parent_id
     assert parent_id == png.read(file).lineage.picture_id
     assert studio.library.get(parent_id).recipe.seed == 4
 
@@ -142,8 +142,8 @@ def test_refining_a_file_from_elsewhere(studio: Studio, tmp_path: Path) -> None:
 def test_finding_a_picture(studio: Studio, tmp_path: Path) -> None:
     """By its id, by the beginning of its id, or by its file."""
     picture = studio.grid("a fox", seeds=[4], **SMALL)[0]
-    assert studio.find(picture.id) == picture.entry
-    assert studio.find(picture.id[:8]) == picture.entry
+    assert studio.find(picture.id) == picture
+    assert studio.find(picture.id[:8]) == picture
     assert studio.find(picture.save(tmp_path / "a.png")).id == picture.id
 
 
@@ -183,7 +183,7 @@ def test_what_is_known_is_remembered_after_a_restart(tmp_path: Path) -> None:
         backend = FakeBackend()
         with Studio(library=tmp_path, backend=backend) as studio:
             grid = studio.grid("a fox", **SMALL)
-            hashes.append([picture.entry.pixels_sha256 for picture in grid])
+            hashes.append([picture.pixels_sha256 for picture in grid])
         assert len(backend.calls) == expected_calls
     assert hashes[0] == hashes[1]
 
@@ -201,7 +201,7 @@ def test_a_narrower_batch_than_the_parent_had_is_told(
     advise(parent.recipe, report_for(parent.recipe, tested=1))
     words = studio.start_refine(parent, [", colorful"])
     noise = studio.start_variations(parent, weight=0.1)
-    again = studio.start_again([parent.entry], None)
+    again = studio.start_again([parent], None)
     portable = studio.start_grid(Request(prompt="a fox", seeds=(1,), portable=True))
     runs = (before, words, noise, again, portable)
     assert [run.jobs[0].recipe.lock_width for run in runs] == [4, 1, 1, 4, 4]

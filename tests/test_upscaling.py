@@ -31,6 +31,7 @@ from upscaler_files import plain_pixels, save_upscaler
 from seedgrid.cli import main
 from seedgrid.core.errors import ModelError, RunCancelled, SeedGridError
 from seedgrid.core.finals import cut
+from seedgrid.core.picture import Entry
 from seedgrid.core.recipe import Upscaler, read_recipe
 from seedgrid.diffusion import allocations, upscaling
 from seedgrid.diffusion.allocations import FittingIntoMemory
@@ -42,7 +43,6 @@ from seedgrid.models.files import read_header
 from seedgrid.models.upscalers import known_upscalers, take_upscaler
 from seedgrid.models.upscalers import needs_spandrel as needs_spandrel_for
 from seedgrid.studio import Studio
-from seedgrid.studio.pictures import StudioPicture
 from seedgrid.verify import claim_of, verify
 
 needs_spandrel = pytest.mark.skipif(
@@ -60,7 +60,7 @@ def network(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def picked(studio: Studio) -> StudioPicture:
+def picked(studio: Studio) -> Entry:
     return studio.grid("a fox", "3", width=192, height=160, num_inference_steps=4)[0]
 
 
@@ -71,7 +71,7 @@ def refused(call: Callable[..., object], *arguments: object, **settings: object)
 
 
 def test_a_picture_enlarged_by_a_network_is_a_recipe(
-    studio: Studio, picked: StudioPicture, network: Path
+    studio: Studio, picked: Entry, network: Path
 ) -> None:
     """By name and digest, alone in its batch, from the pixels that were picked."""
     run = studio.start_final(picked, 4, upscaler=str(network))
@@ -79,7 +79,7 @@ def test_a_picture_enlarged_by_a_network_is_a_recipe(
     recipe = entry.recipe
     assert recipe.upscaler == take_upscaler(network)
     assert (recipe.width, recipe.height, recipe.lock_width) == (768, 640, 1)
-    assert (recipe.start, recipe.prompt) == (picked.entry.pixels_sha256, "a fox")
+    assert (recipe.start, recipe.prompt) == (picked.pixels_sha256, "a fox")
     assert entry.lineage.change == "768x640, 2x-foxes"
     assert [notice.code for notice in run.notices] == ["upscaler_tiles"]
     assert run.notices[0].data["tiles"] == 4
@@ -104,7 +104,7 @@ def test_the_command_line_says_what_it_takes_before_it_begins(
 
 
 def test_what_cannot_be_enlarged_is_refused(
-    studio: Studio, picked: StudioPicture, network: Path, monkeypatch: pytest.MonkeyPatch
+    studio: Studio, picked: Entry, network: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In a sentence, before anything is painted."""
     (large,) = studio.final(picked, 2, upscaler=str(network))
@@ -122,18 +122,18 @@ def test_what_cannot_be_enlarged_is_refused(
     monkeypatch.setenv("SEEDGRID_PUBLIC", "1")
     monkeypatch.setenv("SEEDGRID_ALLOWED_MODELS", "bundled, fake")
     assert refused(studio.final, picked, 2, upscaler="2x-foxes") == "upscaler_not_offered"
-    assert refused(studio.start_again, [large.entry], None) == "upscaler_not_offered"
+    assert refused(studio.start_again, [large], None) == "upscaler_not_offered"
     assert known_upscalers() == ()
 
 
 def test_an_enlarged_picture_can_be_painted_over(
-    studio: Studio, picked: StudioPicture, network: Path
+    studio: Studio, picked: Entry, network: Path
 ) -> None:
     """Its pixels are a start like any others, and then the model paints again."""
     (large,) = studio.final(picked, 2, upscaler=str(network))
     (over,) = studio.final(large, 2, strengths=[0.5])
     assert over.recipe.upscaler is None
-    assert over.recipe.start == large.entry.pixels_sha256
+    assert over.recipe.start == large.pixels_sha256
     assert int(over.recipe.num_inference_steps * 0.5) == 4
 
 
@@ -187,8 +187,8 @@ def test_a_picture_equals_plain_spandrel(painter: Studio, tmp_path: Path, kind: 
     picked = painter.grid("a fox", "3", width=64, height=64, num_inference_steps=1)[0]
     (large,) = painter.final(picked, 4, upscaler=str(path))
     np.testing.assert_array_equal(np.asarray(large.image), plain(path, picked.path, 4))
-    assert ("spandrel" in large.entry.passport.model_dump()) == (kind == "ESRGAN")
-    claim = claim_of(large.id, np.asarray(large.image), large.recipe, large.entry.passport)
+    assert ("spandrel" in large.passport.model_dump()) == (kind == "ESRGAN")
+    claim = claim_of(large.id, np.asarray(large.image), large.recipe, large.passport)
     assert [each.verdict for each in verify([claim], painter.backend)] == ["identical"]
 
 
@@ -202,11 +202,11 @@ def test_pictures_come_out_again_in_a_new_process(
     (own,) = painter.final(picked, 4)
     (half,) = painter.final(picked, 2)  # Four times, and back by Lanczos.
     assert (own.image.size, half.image.size) == ((640, 640), (320, 320))
-    write_bundle([own.entry, half.entry], tmp_path / "own.zip")
+    write_bundle([own, half], tmp_path / "own.zip")
     with zipfile.ZipFile(tmp_path / "own.zip") as bundle:
         assert b"spandrel" not in bundle.read("requirements.txt")
     (other,) = painter.final(picked, 2, upscaler=str(path))
-    write_bundle([own.entry, half.entry, other.entry], tmp_path / "art.zip")
+    write_bundle([own, half, other], tmp_path / "art.zip")
     with zipfile.ZipFile(tmp_path / "art.zip") as bundle:
         assert b"spandrel" in bundle.read("requirements.txt")
         bundle.extractall(tmp_path / "art")
@@ -300,7 +300,7 @@ def test_a_network_that_changed_or_is_none_is_to_blame(painter: Studio, tmp_path
     picked = painter.grid("a fox", "3", width=64, height=64, num_inference_steps=1)[0]
     (large,) = painter.final(picked, 2, upscaler=str(path))
     save_upscaler(path, seed=1)
-    claim = claim_of(large.id, np.asarray(large.image), large.recipe, large.entry.passport)
+    claim = claim_of(large.id, np.asarray(large.image), large.recipe, large.passport)
     (found,) = verify([claim], painter.backend)
     assert found.verdict == "impossible"
     assert "other weights" in str(found.reasons[0])

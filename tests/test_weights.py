@@ -150,7 +150,7 @@ def test_the_bundles_script_weighs_words_too(
         grid = studio.grid(PROMPTS[0], "0-1", weights=True, negative_prompt="(z:2) a", **small)
         assert "weights" not in studio.resolve(Request(prompt="a"))[0].model_dump()
     bundle = tmp_path / "art.zip"
-    write_bundle([each.entry for each in grid], bundle, model=folder)
+    write_bundle(list(grid), bundle, model=folder)
     with zipfile.ZipFile(bundle) as members:
         members.extractall(tmp_path / "art")
     command = [sys.executable, str(tmp_path / "art" / "reproduce.py")]

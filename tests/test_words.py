@@ -172,7 +172,7 @@ def test_the_library_and_its_file_keep_both(studio: Studio) -> None:
     assert len(library.search("watercolor").entries) == 3
     assert library.get(second.id).lineage.change == "，霓虹"
     again = studio.find(second.path)
-    assert again.recipe == second.entry.recipe
+    assert again.recipe == second.recipe
     assert again.recipe.prompt == "cat, watercolor, neon"
 
 

@@ -125,7 +125,7 @@ def _test_one_picture(model: str | None, device: str) -> dict[str, Any]:
             for _ in range(2)
         ]
         elapsed_s = time.monotonic() - start_s
-        passport = pictures[0].entry.passport
+        passport = pictures[0].passport
         return {
             "model_digest": pictures[0].recipe.model.weights_sha256,
             "device": passport.device,
@@ -137,7 +137,7 @@ def _test_one_picture(model: str | None, device: str) -> dict[str, Any]:
             "attention": passport.attention,
             "portable": _portable_self_test(),
             "self_test_s": round(elapsed_s, 2),
-            "reproduces": pictures[0].entry.pixels_sha256 == pictures[1].entry.pixels_sha256,
+            "reproduces": pictures[0].pixels_sha256 == pictures[1].pixels_sha256,
         }
 
 

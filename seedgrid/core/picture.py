@@ -3,7 +3,10 @@
 Knows nothing of files (png.py) or of the database.
 """
 
+from __future__ import annotations
+
 import hashlib
+import io
 import secrets
 import unicodedata
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -11,15 +14,18 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, StringConstraints
 
-from seedgrid.core.errors import InputError
+from seedgrid.core.errors import InputError, LibraryError
 from seedgrid.core.recipe import Passport, Recipe, Value
 from seedgrid.core.text import one_line
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 Pixels = NDArray[np.uint8]
 """RGB, shape (height, width, 3), uint8."""
@@ -112,7 +118,7 @@ class Entry:
         favourite: The artist marked it.
         note: What the artist wrote to it.
         trashed: It is in the trash: its file is there until the trash is emptied.
-        tags: The artist's own words on it; see `core.tags`.
+        tags: The artist's own words on it; see `check_tag`.
         lost: The file is gone or damaged; recipe and lineage are kept, it can be painted again,
             refined, and put into the trash.
         checked: This library painted it, or verified it here bit for bit; what came from
@@ -136,6 +142,47 @@ class Entry:
     def id(self) -> str:
         """The picture's own id, 32 hexadecimal digits."""
         return self.lineage.picture_id
+
+    @property
+    def seed(self) -> int:
+        """The seed that made it."""
+        return self.recipe.seed
+
+    @property
+    def prompt(self) -> str:
+        """The words that made it."""
+        return self.recipe.prompt
+
+    @property
+    def image(self) -> Image:
+        """The pixels, as a new Pillow image.
+
+        Raises:
+            LibraryError: `picture_lost`: its file is gone.
+        """
+        from PIL import Image
+
+        with Image.open(io.BytesIO(self._repr_png_())) as image:
+            return image.convert("RGB")
+
+    def save(self, path: str | Path) -> Path:
+        """Write a copy of the PNG file, with its recipe inside, whole or not at all.
+
+        Raises:
+            LibraryError: `picture_lost`: its file is gone.
+            OSError: The folder refuses.
+        """
+        copy = Path(path).expanduser().absolute()
+        unfinished = copy.with_name(f"{copy.name}.part")
+        unfinished.write_bytes(self._repr_png_())
+        return unfinished.replace(copy)
+
+    def _repr_png_(self) -> bytes:
+        """Show the picture in a notebook."""
+        try:
+            return self.path.read_bytes()
+        except OSError as error:
+            raise LibraryError("picture_lost", value=self.id) from error
 
 
 MAX_TAGS: Final = 20

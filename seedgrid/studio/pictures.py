@@ -10,18 +10,15 @@ import hashlib
 import io
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypedDict, overload
 
-from seedgrid.core.errors import LibraryError, Notice
+from seedgrid.core.errors import Notice
 from seedgrid.core.picture import Entry
-from seedgrid.core.recipe import Recipe
 from seedgrid.core.seeds import check_seed, parse_seeds
 from seedgrid.diffusion.backend import Placement
 from seedgrid.formats import png
-from seedgrid.storage.files import write_atomically
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -52,72 +49,20 @@ class RunOptions(TypedDict, total=False):
     fresh: bool
 
 
-@dataclass(frozen=True)
-class StudioPicture:
-    """A picture that is safe in the library."""
-
-    entry: Entry
-
-    @property
-    def id(self) -> str:
-        """The picture's own id, 32 hexadecimal digits."""
-        return self.entry.id
-
-    @property
-    def recipe(self) -> Recipe:
-        """Everything that makes it what it is."""
-        return self.entry.recipe
-
-    @property
-    def seed(self) -> int:
-        """The seed that made it."""
-        return self.entry.recipe.seed
-
-    @property
-    def prompt(self) -> str:
-        """The words that made it."""
-        return self.entry.recipe.prompt
-
-    @property
-    def path(self) -> Path:
-        """The PNG file in the library; its recipe is inside."""
-        return self.entry.path
-
-    @property
-    def image(self) -> Image:
-        """The pixels, as a new Pillow image."""
-        from PIL import Image
-
-        return Image.fromarray(png.read_pixels(self.path))
-
-    def save(self, path: str | Path) -> Path:
-        """Write a copy of the PNG file, with its recipe inside, whole or not at all."""
-        copy = Path(path).expanduser().absolute()
-        write_atomically(copy, self._repr_png_())
-        return copy
-
-    def _repr_png_(self) -> bytes:
-        """Show the picture in a notebook."""
-        try:
-            return self.path.read_bytes()
-        except OSError as error:
-            raise LibraryError("picture_lost", value=self.id) from error
-
-
-class Pictures(Sequence[StudioPicture]):
+class Pictures(Sequence[Entry]):
     """The pictures of one round, in the order of their cells."""
 
-    def __init__(self, pictures: Sequence[StudioPicture], notices: Sequence[Notice] = ()) -> None:
+    def __init__(self, pictures: Sequence[Entry], notices: Sequence[Notice] = ()) -> None:
         self._pictures = tuple(pictures)
         self.notices = tuple(notices)
 
     @overload
-    def __getitem__(self, index: int) -> StudioPicture: ...
+    def __getitem__(self, index: int) -> Entry: ...
 
     @overload
     def __getitem__(self, index: slice) -> Pictures: ...
 
-    def __getitem__(self, index: int | slice) -> StudioPicture | Pictures:
+    def __getitem__(self, index: int | slice) -> Entry | Pictures:
         if isinstance(index, slice):
             return Pictures(self._pictures[index], self.notices)
         return self._pictures[index]
@@ -125,7 +70,7 @@ class Pictures(Sequence[StudioPicture]):
     def __len__(self) -> int:
         return len(self._pictures)
 
-    def __iter__(self) -> Iterator[StudioPicture]:
+    def __iter__(self) -> Iterator[Entry]:
         return iter(self._pictures)
 
     def __repr__(self) -> str:
@@ -135,9 +80,7 @@ class Pictures(Sequence[StudioPicture]):
         """Show the round in a notebook: side by side, each with its seed or what was changed."""
         from seedgrid.export.labels import Block, Cell, lay_out
 
-        cells = tuple(
-            Cell(open=partial(getattr, each, "image"), caption=_caption(each)) for each in self
-        )
+        cells = tuple(Cell(open=partial(_open, each), caption=_caption(each)) for each in self)
         heading = self[0].prompt if len({each.prompt for each in self}) == 1 else ""
         columns = math.isqrt(len(self) - 1) + 1
         target = io.BytesIO()
@@ -152,11 +95,15 @@ class Pictures(Sequence[StudioPicture]):
         return make_sheet([picture.image for picture in self])
 
 
-def _caption(picture: StudioPicture) -> str:
-    return picture.entry.lineage.change or f"seed {picture.seed}"
+def _open(picture: Entry) -> Image:
+    return picture.image
 
 
-AnyPicture = StudioPicture | Entry | str | Path
+def _caption(picture: Entry) -> str:
+    return picture.lineage.change or f"seed {picture.seed}"
+
+
+AnyPicture = Entry | str | Path
 """One of the studio's, a PNG file, or an id in the library or the beginning of one."""
 
 

@@ -45,7 +45,6 @@ from seedgrid.studio.pictures import (
     Pictures,
     RunOptions,
     Seeds,
-    StudioPicture,
     is_id,
     read_entry,
     read_seeds,
@@ -440,8 +439,6 @@ class Studio:
             PictureError: The file is missing, damaged, or holds no recipe.
             InputError: `picture_unknown` or `picture_ambiguous` for an id.
         """
-        if isinstance(picture, StudioPicture):
-            return picture.entry
         if isinstance(picture, Entry):
             return picture
         if is_id(picture):
@@ -578,7 +575,7 @@ class Studio:
 def _wait(run: Run) -> Pictures:
     """Wait for a run; Ctrl+C stops it and keeps what is finished."""
     try:
-        pictures = [StudioPicture(entry) for entry in run.result()]
+        pictures = run.result()
     except BaseException:  # Ctrl+C too; the caller sees it.
         run.cancel()
         raise

@@ -16,10 +16,10 @@ import numpy as np
 from PIL import Image
 
 from seedgrid.core.errors import RunError, SeedGridError
+from seedgrid.core.picture import Entry
 from seedgrid.core.recipe import Recipe, read_recipe
 from seedgrid.diffusion.placement import placement_of
 from seedgrid.studio import Studio
-from seedgrid.studio.pictures import StudioPicture
 from tests.forgeries.originals import Original
 
 _NOBODY: Final = "ab" * 32
@@ -56,7 +56,7 @@ class Kinds:
             "refined": studio.refine(plain, [", artsy"])[0],
         }
 
-    def _grid(self, **settings: Any) -> StudioPicture:
+    def _grid(self, **settings: Any) -> Entry:
         return self._studio.grid("a red fox", "0", **(_SMALL | settings))[0]
 
     def forged(self) -> Iterator[Forged]:
