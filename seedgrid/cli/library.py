@@ -176,13 +176,13 @@ def _taken_row(taken: Taken) -> dict[str, Any]:
 
 
 def _request_words(request: Request) -> dict[str, str]:
-    """Return what to ask for, as people write it; what was not said is left out."""
-    said = {row.name: row.text(request) for row in IN_LINKS}
-    return {name: text for name, text in said.items() if text}
+    """Return what to ask for, as people write it; what was not texts is left out."""
+    texts = {row.name: row.text(request) for row in IN_LINKS}
+    return {name: text for name, text in texts.items() if text}
 
 
 def _request_row(imported: Imported) -> dict[str, Any]:
     """Return what another tool's picture asks for; what its file does not say is left out."""
-    said = {name: value for name, value in asdict(imported.request).items() if value is not None}
-    plain = to_jsonable_python(said)
+    given = {name: value for name, value in asdict(imported.request).items() if value is not None}
+    plain = to_jsonable_python(given)
     return {"tool": imported.tool, "request": plain, "notice": str(imported.notice)}

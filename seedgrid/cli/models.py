@@ -112,8 +112,8 @@ def _say_lora(lora: LoraItem) -> None:
 
 
 def _lora_row(lora: LoraItem) -> dict[str, Any]:
-    told = ("id", "hub_id", "made_for", "words", "licence")
-    row = {name: getattr(lora, name) for name in told}
+    names = ("id", "hub_id", "made_for", "words", "licence")
+    row = {name: getattr(lora, name) for name in names}
     return row | {"kind": "lora", "path": str(lora.path), "bytes": lora.num_bytes}
 
 

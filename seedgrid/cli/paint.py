@@ -190,8 +190,8 @@ def _print_picture(event: Finished, out: Path | None, *, as_json: bool) -> None:
     entry = event.entry
     path = _copy(entry, out) if out is not None else entry.path
     if as_json:
-        said = {"remembered": event.remembered, "lock": _lock_of(entry)}
-        say_json(picture_row(entry, path) | said)
+        details = {"remembered": event.remembered, "lock": _lock_of(entry)}
+        say_json(picture_row(entry, path) | details)
     else:
         say(f"{path}  seed {entry.recipe.seed}  {' '.join(entry.recipe.prompt.split())}")
     if event.is_uniform:

@@ -55,7 +55,7 @@ def advise(
     language: str = "en",
 ) -> tuple[Advice, ...]:
     """Say what is to know of a request."""
-    said = [
+    advice = [
         _words("prompt", " ".join([request.prompt, *also]), card, language),
         _words("vary", " ".join(map(words_of, suffixes)), card, language),
         _words("negative", request.negative_prompt, card, language),
@@ -63,7 +63,7 @@ def advise(
         _negative(request, card),
         _size(request, card),
     ]
-    return tuple(each for each in said if each is not None)
+    return tuple(each for each in advice if each is not None)
 
 
 def _words(field: str, text: str, card: ModelCard, language: str) -> Advice | None:

@@ -110,11 +110,11 @@ def check_negative(text: str, card: ModelCard) -> str:
     return negative if card.has_negative_prompt else ""
 
 
-def check_weights(wanted: bool, card: ModelCard) -> bool:
+def check_weights(is_on: bool, card: ModelCard) -> bool:
     """Tell whether brackets weigh words."""
-    if wanted and not card.has_weights:
+    if is_on and not card.has_weights:
         raise InputError("weights_family", field="weights", value=card.ref.id)
-    return bool(wanted)
+    return bool(is_on)
 
 
 def check_size(size: tuple[int | None, int | None], card: ModelCard) -> tuple[int, int]:
@@ -153,12 +153,12 @@ def check_guidance(guidance: float | None, card: ModelCard) -> float:
 
 def check_scheduler(scheduler: str | None, card: ModelCard) -> str:
     """Return the scheduler's name as the card writes it."""
-    wanted = scheduler or card.scheduler
+    chosen = scheduler or card.scheduler
     names = {_spelled(name): name for name in card.schedulers}
-    if _spelled(wanted) not in names:
+    if _spelled(chosen) not in names:
         choices = ", ".join(card.schedulers)
-        raise InputError("scheduler_unknown", field="scheduler", value=wanted[:80], choices=choices)
-    return names[_spelled(wanted)]
+        raise InputError("scheduler_unknown", field="scheduler", value=chosen[:80], choices=choices)
+    return names[_spelled(chosen)]
 
 
 def _spelled(name: str) -> str:

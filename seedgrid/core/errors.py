@@ -138,7 +138,7 @@ class Notice:
         return hash((self.code, str(self)))
 
 
-_SAID: Final = (
+_MEMORY_SENTENCES: Final = (
     "can't allocate memory",
     "cannot allocate memory",
     "not enough memory",
@@ -162,10 +162,10 @@ def is_memory_error(error: BaseException) -> bool:
     """
     met: BaseException | None = error
     while met is not None:
-        said = str(met).strip()
+        sentence = str(met).strip()
         if isinstance(met, MemoryError) or type(met).__name__ == "OutOfMemoryError":
             return True
-        if said in _ONEDNN or any(words in said.lower() for words in _SAID):
+        if sentence in _ONEDNN or any(words in sentence.lower() for words in _MEMORY_SENTENCES):
             return True
         met = met.__cause__ or met.__context__
     return False

@@ -111,8 +111,8 @@ def _compare(old: list[str], new: list[str]) -> Iterator[tuple[Kind, list[str]]]
 
 def _joined(pieces: Iterable[tuple[Kind, list[str]]]) -> Iterator[Piece]:
     """Join neighbours of one kind, and leave out what is empty."""
-    said = ((kind, words) for kind, words in pieces if words)
-    for kind, group in groupby(said, key=lambda piece: piece[0]):
+    shown = ((kind, words) for kind, words in pieces if words)
+    for kind, group in groupby(shown, key=lambda piece: piece[0]):
         yield Piece(kind=kind, text="".join(word for _, words in group for word in words))
 
 
@@ -173,11 +173,11 @@ def rescaled(loras: Sequence[Lora], text: str) -> tuple[Lora, ...]:
         InputError: `lora_none`: there is none, or none of that name; `lora_scale`.
     """
     *name, number = text.replace(":", " ").split() or [""]
-    scale, wanted = read_scale(number), " ".join(name)
-    if not loras or (wanted and wanted not in {lora.id for lora in loras}):
-        raise InputError("lora_none", field="vary", value=wanted or text)
+    scale, lora_id = read_scale(number), " ".join(name)
+    if not loras or (lora_id and lora_id not in {lora.id for lora in loras}):
+        raise InputError("lora_none", field="vary", value=lora_id or text)
     return tuple(
-        lora.model_copy(update={"scale": scale}) if wanted in ("", lora.id) else lora
+        lora.model_copy(update={"scale": scale}) if lora_id in ("", lora.id) else lora
         for lora in loras
     )
 
@@ -204,25 +204,25 @@ def read_weights(prompt: str) -> Pieces:
     """
     found: list[tuple[str, float]] = []
     opened: list[tuple[str, int]] = []  # the bracket, and how many pieces stood before it
-    said = ""
+    words = ""
     places = iter(range(len(prompt)))
     for at in places:
         sign = prompt[at]
         if sign == "\\" and prompt[at + 1 : at + 2] in tuple("()[]\\"):
-            said += prompt[next(places)]
+            words += prompt[next(places)]
         elif sign in "([" and len(opened) < _MAX_DEPTH:
-            found.append((said, 1.0))
+            found.append((words, 1.0))
             opened.append((sign, len(found)))
-            said = ""
+            words = ""
         elif sign in ")]" and opened and opened[-1][0] == _CLOSES[sign]:
             _, start = opened.pop()
-            said, weight = _weighed(said, sign)
-            found.append((said, 1.0))
+            words, weight = _weighed(words, sign)
+            found.append((words, 1.0))
             found[start:] = [(text, own * weight) for text, own in found[start:]]
-            said = ""
+            words = ""
         else:
-            said += sign
-    found.append((said, 1.0))
+            words += sign
+    found.append((words, 1.0))
     while opened:
         sign, start = opened.pop()
         weight = _STEP if sign == "(" else 1 / _STEP
@@ -235,12 +235,12 @@ def plain_words(prompt: str) -> str:
     return "".join(text for text, _ in read_weights(prompt))
 
 
-def _weighed(said: str, sign: str) -> tuple[str, float]:
+def _weighed(words: str, sign: str) -> tuple[str, float]:
     """Return the words of a bracket, without their number, and what they count."""
-    number = _NUMBER.search(said[-_MAX_NUMBER:]) if sign == ")" else None
+    number = _NUMBER.search(words[-_MAX_NUMBER:]) if sign == ")" else None
     if number is None or not any(each.isdigit() for each in number[1]):
-        return said, _STEP if sign == ")" else 1 / _STEP
-    return said[: len(said) - len(number[0])], float(number[1])
+        return words, _STEP if sign == ")" else 1 / _STEP
+    return words[: len(words) - len(number[0])], float(number[1])
 
 
 def _merged(found: list[tuple[str, float]]) -> Pieces:

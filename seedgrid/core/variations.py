@@ -160,8 +160,8 @@ def refine(
     Source:
         https://huggingface.co/docs/diffusers/using-diffusers/reusing_seeds
     """
-    wanted = [text for text in texts if says_something(text)]
-    if not wanted:
+    lines = [text for text in texts if says_something(text)]
+    if not lines:
         raise InputError("variations_empty", field="vary")
     painted = vocabulary.painted if vocabulary else str
     base, typed = parent.prompt, parent.words
@@ -171,7 +171,7 @@ def refine(
     try:
         return tuple(
             _varied(parent, _Words(base, typed, painted), read_variation(text), card_of)
-            for text in wanted
+            for text in lines
         )
     except InputError as error:
         if error.field != "prompt":

@@ -108,11 +108,11 @@ class ModelManager:
 
     def first(self) -> tuple[FirstModel, ...]:
         """Return good first models that may be fetched and are not here."""
-        here = {model.id for model in registry.installed()}
+        installed = {model.id for model in registry.installed()}
         return tuple(
             each
             for each in catalogue.first_models()
-            if each.id not in here and self.may_download(each.id)
+            if each.id not in installed and self.may_download(each.id)
         )
 
     def may_download(self, hub_id: str) -> bool:
