@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -97,8 +96,6 @@ def test_a_killed_worker_costs_no_picture(
         )
         (cluster.folder / "go").touch()
         files = [entry.path.read_bytes() for entry in run.result(SOON_S)]
-        # A library's seal is its own: both have one secret here.
-        shutil.copy(spread.folder / "library.secret", alone.folder)
         with Engine(FakeBackend(), alone) as engine:
             entries = engine.submit(jobs, owner="me").result(SOON_S)
         assert files == [entry.path.read_bytes() for entry in entries]

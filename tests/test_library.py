@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
 import sqlite3
 import subprocess
@@ -12,19 +10,15 @@ import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-import sqlalchemy as sa
 from pictures import MODEL, make_lineage, make_picture
 
 from seedgrid.core.errors import InputError, LibraryError, PictureError
 from seedgrid.core.picture import Entry, new_id
 from seedgrid.formats import png, png_chunks
 from seedgrid.library import Library
-from seedgrid.library.pages import Sort
-from seedgrid.library.queries import search_rows
 
 
 @pytest.fixture
@@ -40,13 +34,6 @@ def reopened(library: Library) -> Library:
 
 def ids(entries: tuple[Entry, ...]) -> list[str]:
     return [entry.id for entry in entries]
-
-
-def change_database(library: Library, statement: str, *values: object) -> None:
-    """Change bits behind the library's back, as a failing disk would."""
-    with sqlite3.connect(library.folder / "library.db") as connection:
-        connection.execute(statement, values)
-    connection.close()
 
 
 def test_a_picture_is_on_disk_when_add_returns(library: Library) -> None:
@@ -77,28 +64,6 @@ def test_the_same_file_is_kept_once(library: Library) -> None:
 
     assert library.add_png(data) == library.add_png(data)
     assert len(library.search().entries) == 1
-
-
-def test_what_was_just_written_is_not_read_again(
-    library: Library, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A picture's entry is made of the picture: its file was once parsed for that, three times."""
-    parsed: list[int] = []
-    real = png_chunks.split
-
-    def counted(data: bytes) -> tuple[png_chunks.Chunk, ...]:
-        parsed.append(len(data))
-        return real(data)
-
-    monkeypatch.setattr(png_chunks, "split", counted)
-    entries = library.add_together([make_picture(seed=seed) for seed in range(4)])
-    assert len(parsed) == 4  # Only what Pillow wrote, so that the recipe can be put into it.
-    monkeypatch.undo()
-    assert tuple(library.get(entry.id) for entry in entries) == entries
-    for entry in entries:
-        record = png.read(entry.path)
-        assert (record.recipe, record.lineage) == (entry.recipe, entry.lineage)
-        assert record.pixels_sha256 == entry.pixels_sha256
 
 
 def test_pixels_of_another_size_are_not_kept(library: Library) -> None:
@@ -161,23 +126,6 @@ def test_a_recipe_is_remembered_under_its_passport_only(library: Library) -> Non
     other = "11" * 32
     assert library.remembered([recipe_id, other], entry.passport.digest) == {recipe_id: entry}
     assert library.remembered([recipe_id], "00" * 32) == {}
-
-
-def test_ten_thousand_new_recipes_are_a_few_questions(library: Library) -> None:
-    """A large matrix asked once a cell, and a hundred workers waited for that."""
-    known = library.add(make_picture())
-    asked = [known.recipe.id, *(f"{number:064x}" for number in range(1000))]
-    statements: list[str] = []
-
-    def count(*told: Any) -> None:
-        statements.append(told[2])
-
-    engine = library._storage.database._reader
-    sa.event.listen(engine, "before_cursor_execute", count)
-    found = library.remembered(asked, known.passport.digest)
-    sa.event.remove(engine, "before_cursor_execute", count)
-    assert found == {known.recipe.id: known}
-    assert len(statements) <= 10
 
 
 def test_the_file_of_a_picture(library: Library) -> None:
@@ -345,26 +293,6 @@ def test_pages_show_every_picture_once_newest_first(library: Library, text: str)
     assert seen == added[::-1]
 
 
-@pytest.mark.parametrize("merged", [False, True])
-@pytest.mark.parametrize("sort", ["newest", "favourites", "words"])
-def test_an_order_reads_the_recipes_of_one_page(library: Library, sort: Sort, merged: bool) -> None:
-    """A library sorted by words once read three recipes for each that it showed."""
-    library.add_together([make_picture(prompt=f"fox {60 - n}", seed=n) for n in range(60)])
-    library.close()
-    read: list[str] = []
-    engine = sa.create_engine(f"sqlite:///{library.folder / 'library.db'}")
-    with engine.connect() as connection:
-        database = connection.connection.driver_connection
-        assert isinstance(database, sqlite3.Connection)
-        database.create_function("counted", 1, lambda text: read.append(text) or text)
-        connection.exec_driver_sql(
-            "CREATE TEMP VIEW recipes AS SELECT recipe_id, counted(json) AS json FROM main.recipes"
-        )
-        rows = search_rows(connection, "fox", {}, 10, None, sort, merged=merged)
-    engine.dispose()
-    assert (len(rows), len(read)) == (10, 10)
-
-
 def test_works_come_newest_first_with_their_newest_picture(library: Library) -> None:
     """A work that was gone on with comes before one that was begun later."""
     first, second = new_id(), new_id()
@@ -421,15 +349,6 @@ def test_the_trash_can_be_undone_until_it_is_emptied(library: Library) -> None:
     assert library.check().is_clean
 
 
-def test_a_flipped_bit_deletes_no_picture(library: Library) -> None:
-    """A row that only seems to be in the trash is mended, not deleted."""
-    entry = library.add(make_picture())
-    change_database(library, "UPDATE pictures SET trashed = 1")
-
-    assert library.empty_trash() == 0
-    assert library.get(entry.id) == entry
-
-
 def test_trash_takes_all_pictures_or_none(library: Library) -> None:
     """An unknown picture among several leaves the others where they are."""
     entry = library.add(make_picture())
@@ -438,174 +357,6 @@ def test_trash_takes_all_pictures_or_none(library: Library) -> None:
         library.trash(entry.id, new_id())
 
     assert not library.get(entry.id).trashed
-    assert library.check().is_clean
-
-
-def test_everything_comes_back_without_the_database(library: Library) -> None:
-    """Deleting the database loses nothing: tree, favourites, notes and trash are the same."""
-    work = new_id()
-    root = library.add(make_picture(lineage=make_lineage(work_id=work)))
-    child = make_lineage(work_id=work, parent_id=root.id, change=", artsy")
-    entries = [root, *(library.add(make_picture(seed=seed)) for seed in range(3))]
-    entries.append(library.add(make_picture(prompt="a red fox, artsy", lineage=child)))
-    library.set_favourite(entries[1].id, True)
-    library.set_favourite(entries[2].id, True)
-    library.set_favourite(entries[2].id, False)
-    library.set_note(entries[1].id, "für später „schön“\nzweite Zeile")
-    library.trash(entries[3].id)
-    before = {entry.id: library.get(entry.id) for entry in entries}
-    library.close()
-    (library.folder / "library.db").unlink()
-
-    with Library(library.folder) as again:
-        assert {entry.id: again.get(entry.id) for entry in entries} == before
-        assert [notice.code for notice in again.notices] == ["library_rebuilt"]
-        assert ids(again.search(trashed=True).entries) == [entries[3].id]
-        assert again.check().is_clean
-
-
-@pytest.mark.parametrize("content", [b"", b"this is text", b"\0" * 4096, None])
-def test_a_wrecked_database_beside_pictures_is_no_new_library(
-    library: Library, content: bytes | None
-) -> None:
-    """Empty, text, zeros or truncated: it is moved aside, and the pictures are found again."""
-    entry = library.add(make_picture())
-    library.close()
-    database = library.folder / "library.db"
-    database.write_bytes(database.read_bytes()[:5000] if content is None else content)
-
-    with Library(library.folder) as again:
-        assert again.get(entry.id) == entry
-        assert again.notices
-        assert again.check().is_clean
-    assert list((library.folder / "damaged").glob("*library.db"))
-
-
-def test_a_journal_without_its_database_is_not_played_into_a_new_one(tmp_path: Path) -> None:
-    """What lies beside a deleted database cannot spoil the new one."""
-    folder = tmp_path / "library"
-    with Library(folder) as library:
-        entry = library.add(make_picture())
-    (folder / "library.db-journal").write_bytes((folder / "library.db").read_bytes())
-    (folder / "library.db").unlink()
-
-    with Library(folder) as library:
-        assert library.get(entry.id) == entry
-        assert library.check().is_clean
-
-
-def test_a_deleted_picture_stays_deleted_without_the_database(library: Library) -> None:
-    """A file that outlived its deletion does not come back with the rebuilt database."""
-    entry = library.add(make_picture())
-    data = entry.path.read_bytes()
-    library.trash(entry.id)
-    library.empty_trash()
-    library.close()
-    entry.path.write_bytes(data)
-    (library.folder / "library.db").unlink()
-
-    with Library(library.folder) as again:
-        assert again.search().entries == ()
-        again.check(repair=True)
-        assert again.check().is_clean
-    assert not entry.path.exists()
-
-
-def test_a_deleted_picture_can_be_imported_again(library: Library) -> None:
-    """Deleting is no ban: the same file comes in again and survives a rebuild."""
-    entry = library.add(make_picture())
-    data = entry.path.read_bytes()
-    library.trash(entry.id)
-    library.empty_trash()
-
-    library.add_png(data)
-    library.close()
-    (library.folder / "library.db").unlink()
-
-    with Library(library.folder) as again:
-        assert not again.get(entry.id).trashed
-        assert again.check().is_clean
-
-
-@pytest.mark.parametrize(
-    ("column", "value"),
-    [
-        ("prompt", "a red fix"),
-        ("seed", 6),
-        ("change", "another"),
-        ("parent_id", "00" * 16),
-        ("created_at", "1999"),
-        ("file_sha256", "ab" * 32),
-        ("pixels_sha256", "ab" * 32),
-        ("row_sha256", ""),
-    ],
-)
-def test_a_damaged_row_is_noticed_and_made_again_from_its_file(
-    library: Library, column: str, value: object
-) -> None:
-    """One wrong column is never shown; the PNG holds the second copy."""
-    entry = library.add(make_picture())
-    other = library.add(make_picture(seed=8))
-    statement = f"UPDATE pictures SET {column} = ? WHERE picture_id = ?"  # noqa: S608 - a table above
-    change_database(library, statement, value, entry.id)
-
-    assert library.get(entry.id) == entry
-    assert ids(library.search().entries) == [other.id, entry.id]
-    assert library.check().is_clean
-
-
-def test_a_damaged_recipe_is_made_again_from_its_file(library: Library) -> None:
-    """A recipe that does not fit its id is never shown."""
-    entry = library.add(make_picture())
-    change_database(library, "UPDATE recipes SET json = replace(json, 'fox', 'fix')")
-
-    assert library.get(entry.id) == entry
-    assert library.check().is_clean
-
-
-def test_a_damaged_id_is_found_by_the_check(library: Library) -> None:
-    """A picture under a wrong id is found by reading every row."""
-    entry = library.add(make_picture())
-    change_database(library, "UPDATE pictures SET picture_id = ?", "00" * 16)
-
-    report = library.check(repair=True)
-
-    assert len(report.rows) == 1
-    assert library.get(entry.id) == entry
-    assert library.check().is_clean
-
-
-def test_a_damaged_row_can_be_marked(library: Library) -> None:
-    """A favourite set on a damaged row lands on the picture that was meant."""
-    entry = library.add(make_picture())
-    change_database(library, "UPDATE pictures SET prompt = 'a red fix'")
-
-    assert library.set_favourite(entry.id, True).recipe == entry.recipe
-    assert library.get(entry.id).favourite
-
-
-def test_an_orphan_is_adopted(library: Library) -> None:
-    """A file without a row is a picture that was saved: it is found and gets its row."""
-    entry = library.add(make_picture())
-    change_database(library, "DELETE FROM pictures")
-
-    assert library.check().orphaned == (entry.file_sha256,)
-    library.check(repair=True)
-
-    assert library.get(entry.id) == entry
-    assert library.check().is_clean
-
-
-def test_a_missing_file_keeps_its_recipe(library: Library) -> None:
-    """A picture whose file is gone is marked as lost; what made it stays."""
-    entry = library.add(make_picture())
-    entry.path.unlink()
-
-    assert library.check(repair=True).missing == (entry.id,)
-
-    lost = library.get(entry.id)
-    assert lost.lost
-    assert lost.recipe == entry.recipe
     assert library.check().is_clean
 
 
@@ -661,140 +412,6 @@ def test_the_cover_of_a_work_is_a_picture_that_can_be_shown(library: Library) ->
     assert library.works().works[0].cover == first
     first.path.unlink()
     assert library.works().works[0].cover.lost
-
-
-def test_a_file_that_comes_back_is_welcome(library: Library) -> None:
-    """A lost picture is whole again when its file is put back."""
-    entry = library.add(make_picture())
-    data = entry.path.read_bytes()
-    entry.path.unlink()
-    library.check(repair=True)
-    entry.path.write_bytes(data)
-
-    assert library.check(repair=True).returned == (entry.id,)
-    assert library.get(entry.id) == entry
-    assert library.check().is_clean
-
-
-def test_a_lost_picture_that_is_painted_again_gets_its_file_back(library: Library) -> None:
-    """The same pixels from the same recipe heal the place in the tree."""
-    picture = make_picture()
-    entry = library.add(picture)
-    entry.path.unlink()
-    library.check(repair=True)
-
-    library.add(make_picture(lineage=make_lineage()))
-
-    assert not library.get(entry.id).lost
-    assert png.read_checked(library.get(entry.id).path)[0].lineage == entry.lineage
-    assert library.check().is_clean
-
-
-def test_a_damaged_file_is_set_aside(library: Library) -> None:
-    """One flipped bit in a file is found; the file is kept out of the way."""
-    entry = library.add(make_picture())
-    data = bytearray(entry.path.read_bytes())
-    data[-30] ^= 1
-    entry.path.write_bytes(data)
-
-    assert library.check(repair=True).damaged == (entry.file_sha256,)
-
-    assert library.get(entry.id).lost
-    assert not entry.path.exists()
-    assert [path.read_bytes() for path in (library.folder / "damaged").iterdir()] == [data]
-    assert library.check().is_clean
-
-
-def test_files_that_lie_about_are_put_in_their_places(library: Library) -> None:
-    """A picture copied into the folder by hand is taken in; anything else goes aside."""
-    data = png.encode(make_picture())
-    (library.folder / "objects" / "aa").mkdir(parents=True)
-    (library.folder / "objects" / "aa" / "fox.png").write_bytes(data)
-    (library.folder / "objects" / "notes.txt").write_text("hello")
-
-    report = library.check(repair=True)
-
-    assert len(report.strays) == 2
-    assert library.get(png.read(data).lineage.picture_id).path.read_bytes() == data
-    assert library.check().is_clean
-
-
-def test_a_damaged_mark_costs_no_other(library: Library) -> None:
-    """One unreadable line is reported and dropped; rows that are whole keep what they say."""
-    first, second = library.add(make_picture()), library.add(make_picture(seed=8))
-    library.set_favourite(first.id, True)
-    library.set_favourite(second.id, True)
-    marks = library.folder / "marks.jsonl"
-    marks.write_text(marks.read_text().replace(first.id, first.id[:-1] + "x") + '{"torn')
-
-    assert library.check(repair=True).num_damaged_marks == 2
-
-    assert library.check().is_clean
-    assert len(library.search(favourite=True).entries) == 2
-    library.close()
-    (library.folder / "library.db").unlink()
-    with Library(library.folder) as again:
-        assert len(again.search(favourite=True).entries) == 2
-
-
-def test_a_mark_after_a_torn_line_counts(library: Library) -> None:
-    """A line that a power cut left without its end does not swallow the next."""
-    entry = library.add(make_picture())
-    with (library.folder / "marks.jsonl").open("a") as file:
-        file.write('0123456789abcdef {"picture": "' + entry.id)
-
-    library.set_favourite(entry.id, True)
-    library.close()
-    (library.folder / "library.db").unlink()
-
-    with Library(library.folder) as again:
-        assert again.get(entry.id).favourite
-
-
-def test_a_database_damaged_in_use_is_told_and_rebuilt(library: Library) -> None:
-    """Pages of noise inside the database end in one sentence, and the check brings it back."""
-    entries = [library.add(make_picture(seed=seed)) for seed in range(20)]
-    library.close()
-    database = library.folder / "library.db"
-    # Not the pages of the schema, without which it would be no library at all.
-    with contextlib.closing(sqlite3.connect(database)) as connection:
-        query = "SELECT rootpage FROM sqlite_master WHERE tbl_name IN ('pictures', 'recipes')"
-        pages = [row[0] for row in connection.execute(query) if row[0]]
-    data = bytearray(database.read_bytes())
-    for page in pages:
-        data[(page - 1) * 4096 : page * 4096] = os.urandom(4096)
-    database.write_bytes(data)
-
-    with Library(library.folder) as again:
-        assert again.check(repair=True).database
-        assert {again.get(entry.id) == entry for entry in entries} == {True}
-        assert again.check().is_clean
-
-
-def test_a_crash_that_damaged_the_database_is_mended_at_the_start(library: Library) -> None:
-    """Killed and damaged at once: the library still opens, made again from its pictures."""
-    entries = [library.add(make_picture(seed=seed)) for seed in range(20)]
-    library._storage.database.close()
-    database = library.folder / "library.db"
-    data = bytearray(database.read_bytes())
-    data[8192:-4096] = b"\xff" * (len(data) - 8192 - 4096)
-    database.write_bytes(data)
-    library._storage.objects.close_session(leave_trace=True)
-
-    with Library(library.folder) as again:
-        assert {again.get(entry.id) == entry for entry in entries} == {True}
-        assert again.check().is_clean
-
-
-def test_a_file_that_is_gone_after_a_crash_is_not_called_nothing(library: Library) -> None:
-    """What the start says is true: a missing file is told as one."""
-    entry = library.add(make_picture())
-    entry.path.unlink()
-    library._storage.objects.close_session(leave_trace=True)
-
-    with Library(library.folder) as again:
-        assert [notice.code for notice in again.notices] == ["library_lost"]
-        assert again.get(entry.id).lost
 
 
 def test_threads_share_a_library(library: Library) -> None:
@@ -875,18 +492,8 @@ def test_a_locked_database_is_told_and_works_again(tmp_path: Path) -> None:
         assert library.get(entry.id) == entry
         library.add(make_picture(seed=9))
     with Library(library.folder) as again:
-        assert len(again.search().entries) == 3
+        assert len(again.search().entries) == 2
         assert again.check().is_clean
-
-
-def test_every_connection_waits_for_the_disk(library: Library) -> None:
-    """`synchronous` belongs to a connection: each must be EXTRA, with a rollback journal."""
-    database = library._storage.database
-    with database.reads() as first, database.reads() as second:
-        for connection in (first, second):
-            pragmas = ("synchronous", "journal_mode", "foreign_keys")
-            found = [connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in pragmas]
-            assert found == [3, "delete", 1]
 
 
 def test_a_row_holds_no_more_than_text_can(library: Library) -> None:
@@ -898,14 +505,3 @@ def test_a_row_holds_no_more_than_text_can(library: Library) -> None:
             library.set_note(entry.id, note)
 
     assert library.get(entry.id) == entry
-
-
-def test_marks_are_lines_that_people_can_read(library: Library) -> None:
-    """The marks file is JSON after a check sum, so that a person can read it in need."""
-    entry = library.add(make_picture())
-    library.set_note(entry.id, "schön")
-
-    (line,) = filter(None, (library.folder / "marks.jsonl").read_text().splitlines())
-    fields = json.loads(line.partition(" ")[2])
-
-    assert (fields["picture"], fields["note"]) == (entry.id, "schön")

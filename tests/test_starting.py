@@ -19,7 +19,7 @@ from seedgrid.diffusion.accel.spinning import SPIN_COUNT
 from seedgrid.web.server.gradio_import import quickly
 
 ROOT = Path(__file__).parent.parent
-LATE = ("torch", "diffusers", "transformers", "sqlalchemy", "alembic")
+LATE = ("torch", "diffusers", "transformers")
 
 
 @pytest.fixture

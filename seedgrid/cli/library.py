@@ -13,7 +13,7 @@ from seedgrid.cli import options
 from seedgrid.cli.output import complain, picture_row, say, say_json, say_table
 from seedgrid.core.fields import IN_LINKS
 from seedgrid.core.picture import Entry, check_tag
-from seedgrid.library.pages import Sort
+from seedgrid.library.search import Sort
 from seedgrid.studio import Studio
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,6 +107,12 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
+Origin = Literal["painted here", "verified here", "taken in", "not checked"]
+"""Where a picture's pixels come from; "not checked" after the library was rebuilt."""
+
+OURS: Final[tuple[Origin, ...]] = ("painted here", "verified here")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Entry:
     """A picture that is safe on disk, with what a screen may want to mark.
@@ -121,8 +127,7 @@ class Entry:
         tags: The artist's own words on it; see `check_tag`.
         lost: The file is gone or damaged; recipe and lineage are kept, it can be painted again,
             refined, and put into the trash.
-        checked: This library painted it, or verified it here bit for bit; what came from
-            elsewhere is what somebody says, and is never given back as a memory.
+        origin: Where its pixels come from, as far as this library knows.
     """
 
     path: Path
@@ -136,12 +141,20 @@ class Entry:
     trashed: bool = False
     tags: tuple[str, ...] = ()
     lost: bool = False
-    checked: bool = False
+    origin: Origin = "not checked"
 
     @property
     def id(self) -> str:
         """The picture's own id, 32 hexadecimal digits."""
         return self.lineage.picture_id
+
+    @property
+    def checked(self) -> bool:
+        """Whether this library painted it, or verified it here bit for bit.
+
+        What came from elsewhere is what somebody says, and is never given back as a memory.
+        """
+        return self.origin in OURS
 
     @property
     def seed(self) -> int:
@@ -222,16 +235,3 @@ def changed_tags(
     if len(kept) > MAX_TAGS:
         raise InputError("tags_many", field="tag", value=len(kept), limit=MAX_TAGS)
     return tuple(kept.values())
-
-
-def readable_tags(found: object) -> tuple[str, ...]:
-    """Return what can be a tag of what a file says; anything else is left out."""
-    tags: dict[str, str] = {}
-    for each in found if isinstance(found, list) else ():
-        try:
-            tag = check_tag(each) if isinstance(each, str) else ""
-        except InputError:
-            continue
-        if tag and len(tags) < MAX_TAGS:
-            tags.setdefault(tag.casefold(), tag)
-    return tuple(tags.values())

@@ -26,7 +26,6 @@ from seedgrid.formats.png_chunks import Chunk
 from seedgrid.storage.unpacking import as_rgb, unpacked
 
 CHUNK_KEY: Final = "seedgrid"
-SEAL_KEY: Final = "seedgrid-seal"
 MAX_RECORD_CHARACTERS: Final = 256 * 1024
 
 Source = Path | bytes
@@ -64,12 +63,11 @@ class _Record(Value):
     pixels_sha256: Digest
 
 
-def encode(picture: Picture, *, seal: str | None = None) -> bytes:
+def encode(picture: Picture) -> bytes:
     """Write a picture as a PNG file with its recipe, passport and lineage inside.
 
     Args:
         picture: Pixels of shape (height, width, 3), uint8.
-        seal: A library's seal; only that library can tell that it is true.
 
     Returns:
         The whole file; equal pictures give equal bytes with one release of Pillow.
@@ -88,8 +86,7 @@ def encode(picture: Picture, *, seal: str | None = None) -> bytes:
         lineage=picture.lineage,
         pixels_sha256=picture.pixels_sha256,
     )
-    seals = () if seal is None else (png_chunks.plain_text(SEAL_KEY, seal),)
-    return _with_record(png_chunks.split(buffer.getvalue()), record, *seals)
+    return _with_record(png_chunks.split(buffer.getvalue()), record)
 
 
 def read(source: Source) -> PngRecord:
@@ -176,11 +173,6 @@ def rewrite(png: bytes, *, lineage: Lineage) -> bytes:
     return _with_record(chunks, _record(chunks).model_copy(update={"lineage": lineage}))
 
 
-def read_seal(png: bytes) -> str | None:
-    """Return the seal in a picture, whoever made it."""
-    return png_chunks.texts(png_chunks.split(png)).get(SEAL_KEY)
-
-
 def read_bytes(source: Source) -> bytes:
     """Return the bytes of a file of at most 64 MB.
 
@@ -199,16 +191,14 @@ def read_bytes(source: Source) -> bytes:
     return data
 
 
-def _with_record(chunks: tuple[Chunk, ...], record: _Record, *texts: Chunk) -> bytes:
+def _with_record(chunks: tuple[Chunk, ...], record: _Record) -> bytes:
     text = json.dumps(
         record.model_dump(mode="json"), ensure_ascii=False, separators=(",", ":"), allow_nan=False
     )
     if len(text) > MAX_RECORD_CHARACTERS:
         raise PictureError("picture_text", value=CHUNK_KEY)
     parameters = png_chunks.plain_text(PARAMETERS_KEY, parameters_text(record.recipe))
-    return png_chunks.with_texts(
-        chunks, (png_chunks.utf8_text(CHUNK_KEY, text), parameters, *texts)
-    )
+    return png_chunks.with_texts(chunks, (png_chunks.utf8_text(CHUNK_KEY, text), parameters))
 
 
 def _record(chunks: tuple[Chunk, ...]) -> _Record:

@@ -19,7 +19,7 @@ from seedgrid.formats.exif import texts_of_block
 from seedgrid.formats.importers import a1111
 from seedgrid.formats.importers.foreign import names_settings
 from seedgrid.formats.parameters import PARAMETERS_KEY, parameters_text, without_version
-from seedgrid.formats.png import CHUNK_KEY, SEAL_KEY
+from seedgrid.formats.png import CHUNK_KEY
 from seedgrid.formats.png_chunks import Chunk
 
 _NAMED: Final = r"[\\\"']{0,4}\s{0,99}[:=>|\u2236\u2192]"
@@ -56,7 +56,6 @@ _OWN_TEXTS: Final = {
     b"iTXt": (f"{PARAMETERS_KEY}\0\0\0\0\0".encode(), f"{CHUNK_KEY}\0\0\0\0\0".encode()),
 }
 """How the texts begin that SeedGrid writes; what they say is asked to the letter."""
-_SEAL: Final = re.compile(rb"[0-9a-f]{64}")
 _KEY_LETTERS: Final = 40
 
 
@@ -94,8 +93,7 @@ def unchecked(data: bytes) -> tuple[str, ...]:
 
 
 def _is_ours(chunk: Chunk) -> bool:
-    seal = chunk.data.removeprefix(SEAL_KEY.encode() + b"\0")
-    if chunk.kind in _OWN_KINDS or (chunk.kind == b"tEXt" and _SEAL.fullmatch(seal)):
+    if chunk.kind in _OWN_KINDS:
         return True
     return chunk.data.startswith(_OWN_TEXTS.get(chunk.kind, ()))
 

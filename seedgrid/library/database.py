@@ -1,229 +1,251 @@
-"""The library's SQLite database: connections that lose nothing, transactions, migration.
+"""The library's SQLite database: its tables, its transactions and its daily backup.
 
-Rollback journal, `synchronous=EXTRA`, every writing transaction BEGIN IMMEDIATE: with these the
-crash tests lost nothing, and three writers never met "database is locked" (docs/log.md). What
-SQLite refuses becomes a `LibraryError` here and nowhere else. Knows nothing of pictures.
+A connection lives for one transaction, so nothing stays open or locked between two calls. With the
+rollback journal, `synchronous=EXTRA` and BEGIN IMMEDIATE before any writing, the crash tests lost
+nothing. What SQLite refuses becomes a `LibraryError` here and nowhere else. Knows no pictures.
 """
 
 import contextlib
+import logging
+import secrets
 import sqlite3
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-import sqlalchemy as sa
-from sqlalchemy import event
-from sqlalchemy.engine.interfaces import DBAPIConnection
-from sqlalchemy.pool import ConnectionPoolEntry
-
 from seedgrid.core.errors import LibraryError
+from seedgrid.storage.files import make_folder, refusals, sync_folder
 
-HEAD: Final = "m004"
-"""The newest version of the schema; `migrations/versions` leads to it."""
+VERSION: Final = 1
+"""Of the schema, in the database's `user_version`."""
 
-_MIGRATIONS: Final = Path(__file__).parent / "migrations"
+BACKUP_EVERY_S: Final = 24 * 3600.0
+
+_SCHEMA: Final = (
+    """
+    CREATE TABLE recipes (
+        recipe_id TEXT NOT NULL PRIMARY KEY,
+        json TEXT NOT NULL CHECK (json_valid(json))
+    ) STRICT
+    """,
+    """
+    CREATE TABLE passports (
+        passport_id TEXT NOT NULL PRIMARY KEY,
+        json TEXT NOT NULL CHECK (json_valid(json))
+    ) STRICT
+    """,
+    """
+    CREATE TABLE pictures (
+        number INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+        picture_id TEXT NOT NULL UNIQUE,
+        parent_id TEXT,
+        work_id TEXT NOT NULL,
+        round_id TEXT NOT NULL,
+        cell INTEGER NOT NULL,
+        change TEXT NOT NULL,
+        created_at TEXT NOT NULL,
+        recipe_id TEXT NOT NULL,
+        passport_id TEXT NOT NULL,
+        prompt TEXT NOT NULL,
+        model TEXT NOT NULL,
+        seed INTEGER NOT NULL,
+        pixels_sha256 TEXT NOT NULL,
+        file_sha256 TEXT NOT NULL UNIQUE,
+        favourite INTEGER NOT NULL CHECK (favourite IN (0, 1)),
+        note TEXT NOT NULL,
+        trashed INTEGER NOT NULL CHECK (trashed IN (0, 1)),
+        tags TEXT NOT NULL CHECK (json_valid(tags)),
+        origin TEXT NOT NULL,
+        likeness TEXT NOT NULL AS (substr(recipe_id, 1, 16) || substr(pixels_sha256, 1, 8)) STORED
+    ) STRICT
+    """,
+    "CREATE INDEX pictures_recipe ON pictures (recipe_id, passport_id)",
+    "CREATE INDEX pictures_work ON pictures (work_id, trashed, likeness, number, favourite)",
+    "CREATE INDEX pictures_round ON pictures (round_id)",
+    "CREATE INDEX pictures_pixels ON pictures (pixels_sha256)",
+    "CREATE INDEX pictures_model ON pictures (model, number)",
+    "CREATE INDEX pictures_seed ON pictures (seed, number)",
+    "CREATE INDEX pictures_created ON pictures (created_at)",
+    "CREATE INDEX pictures_favourite ON pictures (number) WHERE favourite = 1",
+    "CREATE INDEX pictures_trashed ON pictures (number) WHERE trashed = 1",
+    "CREATE INDEX pictures_tags ON pictures (tags, number) WHERE tags != '[]'",
+    # Pieces of three letters find parts of words, in any script.
+    """
+    CREATE VIRTUAL TABLE words
+    USING fts5 (prompt, content = 'pictures', content_rowid = 'number', tokenize = 'trigram')
+    """,
+    """
+    CREATE TRIGGER words_insert AFTER INSERT ON pictures BEGIN
+        INSERT INTO words (rowid, prompt) VALUES (new.number, new.prompt);
+    END
+    """,
+    """
+    CREATE TRIGGER words_delete AFTER DELETE ON pictures BEGIN
+        INSERT INTO words (words, rowid, prompt) VALUES ('delete', old.number, old.prompt);
+    END
+    """,
+    f"PRAGMA user_version = {VERSION}",
+)
 _DAMAGED: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
-_ANOTHERS: Final = ("no such table", "no such column")
-"""What SQLite says of a database that is none of ours."""
-_OURS: Final = "SELECT 1 FROM pictures, recipes, passports, seals LIMIT 0"
+_NOT_OURS: Final = ("no such table", "no such column")
+"""What SQLite says of a database with other tables than ours."""
 _LOCKED: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 _READ_ONLY: Final = frozenset({sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH})
 
-
-Mend = Callable[[bool], None]
-
-_File = tuple[int, int]
-"""Device and number of a file: another one under the same name has others."""
-
-_ALEMBIC: Final = threading.Lock()
-"""Alembic keeps what it works on in globals: two migrations at once took each other's."""
+_log = logging.getLogger(__name__)
 
 
 class Database:
-    """One SQLite file, shared by threads and by processes."""
+    """One SQLite file, shared by threads and by processes.
+
+    Args:
+        path: It is made by the first transaction that writes; until then it reads as empty. Beside
+            picture files a missing or empty one is damaged instead (`library_damaged`).
+        timeout_s: How long a transaction waits for others.
+    """
 
     def __init__(self, path: Path, *, timeout_s: float) -> None:
         self.path = path
-        url = sa.URL.create("sqlite", database=str(path))
-        self._writer = sa.create_engine(url, connect_args={"timeout": timeout_s}, max_overflow=40)
-        event.listen(self._writer, "connect", _prepare)
-        event.listen(self._writer, "begin", _begin)
-        self._reader = self._writer.execution_options(seedgrid_reads=True)
-        self._mend: Mend | None = None
-        self._guard: AbstractContextManager[bool] = threading.RLock()
-        self._mender = 0
-        self._file: _File | None = None
-        self._is_damaged = False
-
-    def mends_with(self, mend: Mend, guard: AbstractContextManager[bool]) -> None:
-        """Look before each transaction whether the file is still the one that was opened.
-
-        A file that was deleted or replaced lives on for those who have it open: they would read
-        ghosts, and what they write would be lost.
-        """
-        self._mend, self._guard, self._file = mend, guard, _file_at(self.path)
-
-    @property
-    def is_gone(self) -> bool:
-        """Whether the file that was opened has been deleted or replaced."""
-        return self._file is not None and self._file != _file_at(self.path)
+        self.backup = path.with_name("library.backup.db")
+        self._timeout_s = timeout_s
 
     @contextlib.contextmanager
-    def made_anew(self) -> Iterator[None]:
-        """Let this thread put another file in place of the database; the caller holds the guard."""
-        outer, self._mender = self._mender, threading.get_ident()
-        try:
-            self._writer.dispose()
-            yield
-            self._file, self._is_damaged = _file_at(self.path), False
-        finally:
-            self._mender = outer
-
-    @contextlib.contextmanager
-    def reads(self) -> Iterator[sa.Connection]:
+    def reads(self) -> Iterator[sqlite3.Connection]:
         """Open a transaction that only reads: it sees one state of the whole library."""
-        with self._transaction(self._reader) as connection:
+        with self._refusals(), contextlib.closing(self._begun("BEGIN")) as connection:
             yield connection
+            connection.execute("COMMIT")
 
     @contextlib.contextmanager
-    def writes(self) -> Iterator[sa.Connection]:
-        """Open a transaction that may write from its start, and is safe on disk at its end."""
-        with self._transaction(self._writer) as connection:
+    def writes(self) -> Iterator[sqlite3.Connection]:
+        """Open a transaction that may write from its start, and is safe on disk at its end.
+
+        Whatever the block raises undoes all of it.
+        """
+        with self._refusals(), contextlib.closing(self._begun("BEGIN IMMEDIATE")) as connection:
             yield connection
+            connection.execute("COMMIT")
 
-    def version(self) -> str | None:
-        """Return the version of the schema, or None for a database without any table."""
-        if not self.path.exists() or self.path.stat().st_size == 0:
-            return None
-        with self.reads() as connection:
-            names = set(connection.scalars(sa.text("SELECT name FROM sqlite_master")))
-            if not names:
-                return None
-            if "alembic_version" not in names:
-                raise LibraryError("library_damaged", value=str(self.path))
-            found = connection.scalar(sa.text("SELECT version_num FROM alembic_version"))
-        return str(found)
+    @contextlib.contextmanager
+    def made_anew(self) -> Iterator[sqlite3.Connection]:
+        """Make a new database and fill it, in one transaction; its path must be free."""
+        with self._refusals(), contextlib.closing(self._connected()) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            _create(connection)
+            yield connection
+            connection.execute("COMMIT")
 
-    def migrate(self, connection: sa.Connection, *, version: str = HEAD) -> None:
-        """Bring the schema to a version, inside the caller's writing transaction."""
-        from alembic import command, util
-        from alembic.config import Config
-
-        config = Config()
-        config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
-        config.set_main_option("path_separator", "os")
-        config.attributes["connection"] = connection
+    def back_up(self) -> None:
+        """Copy the database to `backup`, at most once a day; a failure is only logged."""
+        with contextlib.suppress(OSError):
+            if time.time() - self.backup.stat().st_mtime < BACKUP_EVERY_S:
+                return
         try:
-            with _ALEMBIC:
-                command.upgrade(config, version)
-        except util.CommandError as error:
-            raise LibraryError("library_newer", value=str(self.path)) from error
+            if self._is_there():
+                self._back_up()
+        except LibraryError as error:
+            _log.warning("the library's database was not backed up: %s", error)
 
-    def rest(self) -> None:
-        """Close every connection that is not in use; the next look opens one."""
-        self._writer.dispose()
-
-    def close(self) -> None:
-        """Close every connection that is not in use, and forget compiled statements: 0.4 MB."""
-        self.rest()
-        self._writer.clear_compiled_cache()
-
-    @contextlib.contextmanager
-    def _transaction(self, engine: sa.Engine) -> Iterator[sa.Connection]:
-        self._make_sure()
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(self._refusals())
+    def _back_up(self) -> None:
+        folder = self.path.parent / "tmp"
+        make_folder(folder)
+        part = folder / f"{secrets.token_hex(8)}.db"
+        with self._refusals(), refusals(part):
             try:
-                connection = self._begun(engine, stack)
-            except sa.exc.DatabaseError as error:
-                self._note(error)
-                if not (self._is_damaged and self._may_mend()):
-                    raise
-                self._make_sure()
-                connection = stack.enter_context(engine.begin())
-            yield connection
+                with (
+                    contextlib.closing(self._connected()) as source,
+                    contextlib.closing(sqlite3.connect(part)) as target,
+                ):
+                    if found := problems(source):
+                        raise LibraryError("library_damaged", value=f"{self.path} ({found})")
+                    source.backup(target)
+                part.replace(self.backup)
+                sync_folder(self.backup.parent)
+            finally:
+                part.unlink(missing_ok=True)
 
-    def _begun(self, engine: sa.Engine, stack: contextlib.ExitStack) -> sa.Connection:
-        """Begin, and make sure that it is our database: another may have been copied over it."""
-        with contextlib.ExitStack() as begun:
-            connection = begun.enter_context(engine.begin())
-            if self._may_mend():
-                connection.exec_driver_sql(_OURS)
-            stack.push(begun.pop_all())
+    def _begun(self, begin: str) -> sqlite3.Connection:
+        only_reads = begin == "BEGIN"
+        if not self._is_there():
+            self._check_is_new()
+            if only_reads:
+                return _empty()
+            make_folder(self.path.parent)
+        with contextlib.ExitStack() as stack:
+            connection = stack.enter_context(contextlib.closing(self._connected()))
+            connection.execute(begin)
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            if version > VERSION:
+                raise LibraryError("library_newer", value=str(self.path))
+            if version == 0:
+                self._check_is_new()
+                if only_reads:
+                    return _empty()
+                _create(connection)
+                connection.execute("COMMIT")
+                connection.execute(begin)
+            stack.pop_all()
         return connection
 
-    def _may_mend(self) -> bool:
-        return self._mend is not None and self._mender != threading.get_ident()
+    def _is_there(self) -> bool:
+        with refusals(self.path):
+            try:
+                self.path.stat()
+            except FileNotFoundError:
+                return False
+        return True
 
-    def _note(self, error: sa.exc.DBAPIError) -> LibraryError:
-        """Translate an error; after damage the next transaction begins with mending."""
-        translated = _translated(error, self.path)
-        if translated.code == "library_damaged":
-            self._is_damaged = True
-        return translated
+    def _check_is_new(self) -> None:
+        """Refuse to take a missing or empty database beside picture files for a new library."""
+        if next((self.path.parent / "objects").glob("??/*.png"), None) is not None:
+            raise LibraryError("library_damaged", value=str(self.path))
 
-    def _is_well(self) -> bool:
-        is_known = self._file is not None and self._file == _file_at(self.path)
-        return is_known and not self._is_damaged
-
-    def _make_sure(self) -> None:
-        """Have the database made again when its file is gone, replaced or damaged."""
-        if self._mend is None or self._is_well() or not self._may_mend():
-            return
-        with self._guard:
-            if not self._is_well():
-                with self.made_anew():
-                    self._mend(self._is_damaged)
+    def _connected(self) -> sqlite3.Connection:
+        # Python's own transactions would begin deferred: with two writers SQLite then answers
+        # "busy" at once, whatever the timeout. None leaves the transactions to us.
+        connection = sqlite3.connect(self.path, timeout=self._timeout_s, isolation_level=None)
+        connection.row_factory = sqlite3.Row
+        connection.execute("PRAGMA synchronous = EXTRA")
+        return connection
 
     @contextlib.contextmanager
     def _refusals(self) -> Iterator[None]:
         try:
             yield
-        except sa.exc.DBAPIError as error:
-            raise self._note(error) from error
-        except sa.exc.TimeoutError as error:
-            raise LibraryError("library_locked", value=str(self.path)) from error
+        except sqlite3.Error as error:
+            raise _translated(error, self.path) from error
 
 
-def _file_at(path: Path) -> _File | None:
-    # By its name only: to open and close a file here would end SQLite's own locks on it.
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return (found.st_dev, found.st_ino) if found.st_size else None
+def problems(connection: sqlite3.Connection) -> str:
+    """Return what SQLite says of a damaged database; nothing when it is sound."""
+    lines = [row[0] for row in connection.execute("PRAGMA integrity_check(5)")]
+    return "" if lines == ["ok"] else "; ".join(map(str, lines))
 
 
-def _prepare(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
-    # Python's own transactions would begin deferred: with two writers SQLite then answers "busy"
-    # at once, whatever the timeout. None leaves the transactions to `_begin`.
-    connection.isolation_level = None
-    cursor = connection.cursor()
-    for pragma in ("journal_mode = DELETE", "synchronous = EXTRA", "foreign_keys = ON"):
-        cursor.execute(f"PRAGMA {pragma}")
-    cursor.close()
+def _create(connection: sqlite3.Connection) -> None:
+    for statement in _SCHEMA:
+        connection.execute(statement)
 
 
-def _begin(connection: sa.Connection) -> None:
-    only_reads = connection.get_execution_options().get("seedgrid_reads", False)
-    connection.exec_driver_sql("BEGIN" if only_reads else "BEGIN IMMEDIATE")
-    if only_reads:
-        # A deferred BEGIN does not look at the file; what is no database should show here.
-        connection.exec_driver_sql("PRAGMA schema_version")
+def _empty() -> sqlite3.Connection:
+    """Return a database in memory that answers as an empty library, inside a transaction."""
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    connection.row_factory = sqlite3.Row
+    connection.execute("BEGIN")
+    _create(connection)
+    return connection
 
 
-def _translated(error: sa.exc.DBAPIError, path: Path) -> LibraryError:
-    cause = error.orig
+def _translated(error: sqlite3.Error, path: Path) -> LibraryError:
     # The low byte of an extended result code is the plain one.
-    code = getattr(cause, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
     if code == sqlite3.SQLITE_FULL:
         return LibraryError("disk_full", value=str(path.parent))
     if code in _LOCKED:
         return LibraryError("library_locked", value=str(path))
     if code in _READ_ONLY:
         return LibraryError("folder_read_only", value=str(path.parent))
-    if code in _DAMAGED or str(cause).startswith(_ANOTHERS):
+    if code in _DAMAGED or str(error).startswith(_NOT_OURS):
         return LibraryError("library_damaged", value=str(path))
-    return LibraryError("folder_refuses", value=str(path), reason=str(cause))
+    return LibraryError("folder_refuses", value=str(path), reason=str(error))

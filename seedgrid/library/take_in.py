@@ -10,9 +10,11 @@ lead nowhere. One bad file among many is told and the rest goes on.
 from __future__ import annotations
 
 import hashlib
+import lzma
 import os
 import re
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -27,7 +29,6 @@ from seedgrid.formats import exif, png
 from seedgrid.formats.importers.foreign import read_foreign
 from seedgrid.formats.importers.imported import Imported
 from seedgrid.formats.png_chunks import MAX_FILE_BYTES
-from seedgrid.library.zip_members import MemberError, Members
 from seedgrid.models.loras import find_lora
 from seedgrid.storage import starts
 
@@ -38,6 +39,16 @@ MAX_MEMBERS: Final = 10_000
 MAX_UNPACKED_BYTES: Final = 4 * 1024**3
 _MAX_RATIO: Final = 4
 """Pictures are packed already: a bundle of them is hardly smaller than they are."""
+_UNREADABLE: Final = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    RuntimeError,
+    OSError,
+    EOFError,
+    ValueError,
+)
+"""What `zipfile` raises for a damaged file or member: a password is a RuntimeError."""
 
 _START: Final = re.compile(r"(?:^|[/ ])starts/([0-9a-f]{64})\.png\Z")
 _MAX_NAMES: Final = 200
@@ -125,6 +136,8 @@ def _keep(library: Library, name: str, data: bytes, record: png.PngRecord) -> Ta
     same = (known.recipe.id, known.pixels_sha256) == (record.recipe.id, record.pixels_sha256)
     if same and not known.lost:
         return Taken(name=name, entry=known)
+    if hashlib.sha256(data).hexdigest() == known.file_sha256:
+        return Taken(name=name, entry=library.add_png(data))
     # Another picture under a known id: it is kept as well, under an id that follows from it.
     twin_id = hashlib.sha256(data).hexdigest()[:32]
     lineage = record.lineage.model_copy(update={"picture_id": twin_id})
@@ -159,39 +172,39 @@ def _keep_start(library: Library, name: str, data: bytes, sha256: str) -> Taken:
 
 def _take_bundle(library: Library, path: Path) -> Iterator[Taken]:
     try:
-        with Members(path) as members:
+        with zipfile.ZipFile(path) as bundle:
+            members = [each for each in bundle.infolist() if not each.is_dir()]
             if len(members) > MAX_MEMBERS:
                 raise InputError("bundle_large", field="picture", value=path.name)
-            yield from _take_members(library, path, members)
-    except (zipfile.BadZipFile, OSError) as error:
+            yield from _take_members(library, path, bundle, members)
+    except _UNREADABLE as error:
         raise PictureError("bundle_damaged", value=path.name, reason=str(error)) from error
 
 
-def _take_members(library: Library, path: Path, members: Members) -> Iterator[Taken]:
+def _take_members(
+    library: Library, path: Path, bundle: zipfile.ZipFile, members: list[zipfile.ZipInfo]
+) -> Iterator[Taken]:
     room = min(MAX_UNPACKED_BYTES, MAX_FILE_BYTES + _MAX_RATIO * path.stat().st_size)
-    for number, member in members.names():
-        if not member.lower().endswith(_SUFFIXES):
+    for member in members:
+        if not member.filename.lower().endswith(_SUFFIXES):
             continue
-        name = f"{path.name}: {member[:200]}"
-        found: bytes | InputError
+        name = f"{path.name}: {member.filename[:200]}"
         try:
-            found = _unpacked(members, number, path)
+            # `zipfile` never unpacks more than the size that a member claims.
+            if member.file_size > MAX_FILE_BYTES:
+                size = f"{member.file_size // 2**20} MB"
+                raise PictureError("picture_large", value=size, limit="64 MB")
+            room -= member.file_size
+            if room >= 0:
+                yield _take_one(library, name, _unpacked(bundle, member, path))
         except InputError as error:
-            found = error
-        if members.num_unpacked > room:  # What came to nothing was unpacked too.
+            yield Taken(name=name, error=error)
+        if room < 0:
             raise InputError("bundle_large", field="picture", value=path.name)
-        if isinstance(found, bytes):
-            yield _take_one(library, name, found)
-        else:
-            yield Taken(name=name, error=found)
 
 
-def _unpacked(members: Members, number: int, path: Path) -> bytes:
-    """Read a member whatever size it claims: never more than one picture may have."""
+def _unpacked(bundle: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path) -> bytes:
     try:
-        data = members.read(number, MAX_FILE_BYTES + 1)
-    except MemberError as error:
+        return bundle.read(member)
+    except _UNREADABLE as error:
         raise PictureError("bundle_damaged", value=path.name, reason=str(error)) from error
-    if len(data) > MAX_FILE_BYTES:
-        raise PictureError("picture_large", value=f"over {len(data) // 2**20} MB", limit="64 MB")
-    return data

@@ -9,7 +9,6 @@ started or a model loaded. `studio.grid` waits for its pictures, `studio.start_g
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import threading
 from collections.abc import Callable, Sequence
@@ -21,7 +20,7 @@ from seedgrid.core import request as requests
 from seedgrid.core.advice import Advice, advise
 from seedgrid.core.card import ModelCard, Vocabulary
 from seedgrid.core.checks import parse_start
-from seedgrid.core.errors import InputError, ModelError, Notice, SeedGridError
+from seedgrid.core.errors import InputError, ModelError, Notice
 from seedgrid.core.finals import (
     STRENGTHS,
     check_has_words,
@@ -188,12 +187,10 @@ class Studio:
         from seedgrid.library import Library
 
         opened = Library(folder)
+        opened.check_room(())
         with self._making:
-            before, self._library = self._library, opened
+            self._library = opened
             self.library_folder = opened.folder
-        if before is not None:
-            with contextlib.suppress(SeedGridError, OSError):  # Its folder may be gone.
-                before.close()
 
     def begin_to_close(self) -> None:
         """Stop what is running, and take nothing more; `close` waits for the end."""
@@ -202,7 +199,7 @@ class Studio:
 
     def close(self) -> None:
         """Stop what is running, save what is finished, let go of the model."""
-        for part in (self._manager, self._engine, self._library):
+        for part in (self._manager, self._engine):
             if part is not None:
                 part.close()
 

@@ -20,7 +20,8 @@ import numpy as np
 from seedgrid.core.picture import Lineage, Picture, new_id, now
 from seedgrid.core.recipe import Passport
 from seedgrid.core.request import Request, resolve
-from seedgrid.library import Library, tables
+from seedgrid.library import Library
+from seedgrid.library.rebuild import insert
 from seedgrid.testing.fake import FAKE_CARD
 
 WORDS = ("red", "fox", "castle", "river", "Labrador", "Vermeer", "artsy", "night", "狐狸", "서울")
@@ -52,7 +53,7 @@ def fill(library: Library, count: int) -> None:
     """Write rows with random words, four a round, twenty a work."""
     chance = random.Random(1)  # noqa: S311 - words, not secrets
     entry = library.search().entries[0]
-    with library._storage.database.writes() as connection:
+    with library._database.writes() as connection:
         for number in range(count):
             if number % 20 == 0:
                 work = new_id()
@@ -67,7 +68,7 @@ def fill(library: Library, count: int) -> None:
                 file_sha256=new_id() * 2,
                 favourite=chance.random() < 0.01,
             )
-            tables.insert(connection, row)
+            insert(connection, row)
 
 
 def measure(name: str, action: Callable[[], object], *, times: int = 9) -> None:

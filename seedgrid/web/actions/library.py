@@ -20,7 +20,7 @@ from seedgrid.core.recipe import MAX_SIZE_PX, Seed, Value
 from seedgrid.core.request import Request
 from seedgrid.formats import png
 from seedgrid.formats.importers.imported import Imported, fit
-from seedgrid.library.pages import Sort
+from seedgrid.library.search import Sort
 from seedgrid.library.take_in import Taken, take_in
 from seedgrid.studio import Studio
 from seedgrid.web.actions.hindered import says_what_hinders

@@ -25,7 +25,7 @@ from seedgrid.storage.unpacking import unpacked
 from seedgrid.web.serializers.changes import caption, is_noise, mix, shares
 
 if TYPE_CHECKING:
-    from seedgrid.library.pages import Work
+    from seedgrid.library.search import Work
 
 Json = dict[str, Any]
 

@@ -20,18 +20,16 @@ from weakref import WeakValueDictionary
 
 from seedgrid.core.errors import InputError, LibraryError
 from seedgrid.core.picture import Entry
-from seedgrid.storage.files import delete_aside
+from seedgrid.storage import starts
+from seedgrid.storage.files import delete_aside, size_of
 from seedgrid.studio import RunOptions, Studio
 
 if TYPE_CHECKING:
     from seedgrid.library import Library
-    from seedgrid.library.late import LateLibrary
 
 AWAY_S: Final = 6 * 3600.0
 _LEFT_ALONE_S: Final = 1800.0
 """Nobody's pictures are deleted for somebody else's before they were left alone so long."""
-_IDLE_S: Final = 30.0
-"""Longer than anything that is done with a library in one go."""
 
 
 class Libraries(Protocol):
@@ -75,12 +73,27 @@ class OneLibrary:
 
 @dataclass(eq=False)
 class _Visit:
-    library: LateLibrary
-    used_at_s: float
+    """What a visitor has; their library asks before it grows, and tells what it holds."""
+
+    name: str
+    folder: Path
+    owner: VisitorLibraries
+    address: str = ""
+    used_at_s: float = 0.0
     pictures: set[str] = field(default_factory=set)
     num_bytes: int = 0
-    is_resting: bool = False
-    is_closed: bool = False
+
+    def may_grow(self) -> None:
+        """Refuse where all libraries are full, or the visitor has their share."""
+        self.owner.admit(self)
+
+    def added(self, picture_ids: Sequence[str], num_bytes: int) -> None:
+        """Count pictures, or what others are begun from."""
+        self.owner.note(self, picture_ids, num_bytes)
+
+    def deleted(self, picture_ids: Sequence[str]) -> None:
+        """Count what is left."""
+        self.owner.note_deleted(self, picture_ids)
 
 
 class VisitorLibraries:
@@ -89,14 +102,13 @@ class VisitorLibraries:
     It is made with the visitor's first picture. Where all of them together are too many or too
     large, those go first that were left alone longest; without any, a new one is refused. Nobody
     has more than an equal share of the room and more than is left of it, all ids of an address
-    counted as one: whoever never rests leaves room for others.
+    counted as one.
 
     Args:
         folder: Holds the libraries.
         away_s: How long a visitor may be away.
         max_visitors: How many may have pictures at once; None is any number.
         max_bytes: How large all their pictures may be together; None is any size.
-        max_open: How many libraries keep their descriptors, those just written to apart.
         clock: Seconds; tests have their own.
     """
 
@@ -107,18 +119,16 @@ class VisitorLibraries:
         away_s: float = AWAY_S,
         max_visitors: int | None = None,
         max_bytes: float | None = None,
-        max_open: int = 100,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._folder = folder
         self._away_s = away_s
         self._max_visitors = max_visitors
         self._max_bytes = max_bytes
-        self._max_open = max_open
         self._clock = clock
         self._lock = threading.RLock()
-        self._empty: Library | None = None
-        self._held: WeakValueDictionary[str, LateLibrary] = WeakValueDictionary()
+        self._held: WeakValueDictionary[str, Library] = WeakValueDictionary()
+        self._looking: WeakValueDictionary[str, _Visit] = WeakValueDictionary()
         self._visits: OrderedDict[str, _Visit] = OrderedDict()  # the one used last at the end
         self._owners: dict[str, str] = {}  # of every picture, by its id
 
@@ -126,12 +136,7 @@ class VisitorLibraries:
         """Return the visitor's library; it costs nothing before their first picture."""
         with self._lock:
             self._forget_who_is_away()
-            visit = self._used(visitor)
-            library = visit.library if visit else self._held.get(visitor)
-            if library is None:
-                library = self._held[visitor] = self._late(visitor)
-            library.asked_from = address or library.asked_from
-            return library
+            return self._library_of(visitor, address)
 
     def of_programs(self, address: str) -> Library:
         """Return a library like a visitor's, bounded and deleted as those are."""
@@ -147,114 +152,97 @@ class VisitorLibraries:
         library = self._library_with(picture_id)
         return () if library is None else _family(library, picture_id, scope)
 
-    def _library_with(self, picture_id: str) -> Library | None:
+    def admit(self, visit: _Visit) -> None:
+        """Make room for a visitor's next pictures.
+
+        Raises:
+            LibraryError: `visitors_full` or `visitor_share`.
+        """
         with self._lock:
-            visit = self._used(self._owners.get(picture_id, ""))
-            return None if visit is None else visit.library
-
-    def _late(self, visitor: str) -> LateLibrary:
-        from seedgrid.library import Library
-        from seedgrid.library.late import LateLibrary
-
-        if self._empty is None:
-            self._empty = Library(self._folder / "nobody")
-        return LateLibrary(
-            self._folder / visitor,
-            empty=self._empty,
-            on_grow=lambda _: self._admit(visitor),
-            on_add=lambda library, entries, size: self._note(visitor, library, entries, size),
-            on_delete=lambda entries, size: self._note_deleted(visitor, entries, size),
-        )
-
-    def _admit(self, visitor: str) -> None:
-        with self._lock:
-            self._used(visitor)
-            self._check_share(visitor)
-            while self._is_full(visitor):
-                oldest, visit = next(iter(self._visits.items()))
-                wait_s = visit.used_at_s + _LEFT_ALONE_S - self._clock()
+            self._check_share(visit)
+            while self._is_full(visit):
+                oldest = next(iter(self._visits.values()))
+                wait_s = oldest.used_at_s + _LEFT_ALONE_S - self._clock()
                 if wait_s > 0:
                     raise LibraryError("visitors_full", minutes=math.ceil(wait_s / 60))
                 self._delete(oldest)
+            self._visits[visit.name] = visit
+            self._use(visit)
 
-    def _check_share(self, visitor: str) -> None:
+    def note(self, visit: _Visit, picture_ids: Sequence[str], num_bytes: int) -> None:
+        """Remember whose pictures these are; none is what others are begun from."""
+        with self._lock:
+            self._visits.setdefault(visit.name, visit)
+            visit.pictures.update(picture_ids)
+            visit.num_bytes += num_bytes
+            self._owners.update(dict.fromkeys(picture_ids, visit.name))
+
+    def note_deleted(self, visit: _Visit, picture_ids: Sequence[str]) -> None:
+        """Forget pictures that are no more, and count what is left."""
+        with self._lock:
+            folders = (visit.folder / "objects", visit.folder / "starts")
+            visit.num_bytes = sum(map(size_of, folders))
+            visit.pictures.difference_update(picture_ids)
+            for picture_id in picture_ids:
+                self._owners.pop(picture_id, None)
+
+    def _library_of(self, visitor: str, address: str = "") -> Library:
+        from seedgrid.library import Library
+
+        visit = self._visits.get(visitor) or self._looking.get(visitor)
+        if visit is None:
+            visit = self._looking[visitor] = _Visit(visitor, self._folder / visitor, self)
+        self._use(visit)
+        visit.address = address or visit.address
+        library = self._held.get(visitor)
+        if library is None:
+            library = self._held[visitor] = Library(visit.folder, watcher=visit)
+        return library
+
+    def _library_with(self, picture_id: str) -> Library | None:
+        with self._lock:
+            visitor = self._owners.get(picture_id)
+            return None if visitor is None else self._library_of(visitor)
+
+    def _check_share(self, visit: _Visit) -> None:
         if self._max_bytes is None:
             return
         sizes = Counter[str]()
-        for name, visit in self._visits.items():
-            sizes[visit.library.asked_from or name] += visit.num_bytes
-        library = self._held.get(visitor)
-        own = sizes[(library.asked_from if library else "") or visitor]
-        # One more than there are, so that whoever is alone leaves half of it to the next.
+        for each in self._visits.values():
+            sizes[each.address or each.name] += each.num_bytes
+        own = sizes[visit.address or visit.name]
+        # One more than there are, so that a visitor who is alone leaves half of it to the next.
         share = self._max_bytes / (len(sizes) + 1)
         if own > max(share, self._max_bytes - sizes.total()):
             raise LibraryError("visitor_share", value=math.ceil(own / 1e6))
 
-    def _is_full(self, visitor: str) -> bool:
-        num_bytes = sum(visit.num_bytes for visit in self._visits.values())
+    def _is_full(self, visit: _Visit) -> bool:
+        num_bytes = sum(each.num_bytes for each in self._visits.values())
         is_large = self._max_bytes is not None and num_bytes >= self._max_bytes
-        is_new = visitor not in self._visits
+        is_new = visit.name not in self._visits
         is_many = self._max_visitors is not None and len(self._visits) >= self._max_visitors
         return is_large or (is_new and is_many)
 
-    def _note(
-        self, visitor: str, library: LateLibrary, entries: Sequence[Entry], num_bytes: int
-    ) -> None:
-        """Remember whose pictures these are; none is what others are begun from."""
-        with self._lock:
-            visit = self._visits.get(visitor)
-            if visit is None:
-                visit = self._visits[visitor] = _Visit(library, self._clock())
-            new = {entry.id for entry in entries} - visit.pictures
-            visit.pictures |= new
-            visit.num_bytes += num_bytes if new or not entries else 0
-            self._owners.update(dict.fromkeys(new, visitor))
-            self._used(visitor)
-
-    def _note_deleted(self, visitor: str, entries: Sequence[Entry], num_bytes: int) -> None:
-        """Forget pictures that are no more, and count what is left."""
-        with self._lock:
-            visit = self._visits.get(visitor)
-            if visit is not None:
-                visit.num_bytes = num_bytes
-                for entry in entries:
-                    visit.pictures.discard(entry.id)
-                    self._owners.pop(entry.id, None)
-
-    def _used(self, visitor: str) -> _Visit | None:
-        visit = self._visits.get(visitor)
-        if visit is not None:
-            visit.used_at_s, visit.is_resting, visit.is_closed = self._clock(), False, False
-            self._visits.move_to_end(visitor)
-            self._close_idle()
-        return visit
-
-    def _close_idle(self) -> None:
-        """Let go of descriptors: of looks at once, of writing after a moment."""
-        is_open = [visit for visit in self._visits.values() if not visit.is_closed]
-        for visit in is_open[: max(0, len(is_open) - self._max_open)]:
-            if self._clock() - visit.used_at_s >= _IDLE_S:
-                visit.library.close()
-                visit.is_closed = True
-            elif not visit.is_resting:
-                visit.library.rest()
-                visit.is_resting = True
+    def _use(self, visit: _Visit) -> None:
+        visit.used_at_s = self._clock()
+        if visit.name in self._visits:
+            self._visits.move_to_end(visit.name)
 
     def _forget_who_is_away(self) -> None:
         limit_s = self._clock() - self._away_s
         while self._visits:
-            visitor, visit = next(iter(self._visits.items()))
+            visit = next(iter(self._visits.values()))
             if visit.used_at_s >= limit_s:
                 return
-            self._delete(visitor)
+            self._delete(visit)
 
-    def _delete(self, visitor: str) -> None:
-        visit = self._visits.pop(visitor)
-        self._held.pop(visitor, None)
+    def _delete(self, visit: _Visit) -> None:
+        del self._visits[visit.name]
         for picture_id in visit.pictures:
             self._owners.pop(picture_id, None)
-        visit.library.forget()
-        delete_aside(visit.library.folder)
+        visit.pictures, visit.num_bytes = set(), 0
+        starts.forget(visit.folder / "starts")
+        delete_aside(visit.folder)
 
 
 def for_program(libraries: Libraries, *, owner: str, address: str) -> RunOptions:

@@ -1,0 +1,327 @@
+"""Library: a folder in which everything made is kept and can be found again.
+
+    with Library(Path("art")) as library:
+        entry = library.add(picture)
+
+When `add` returns, the picture survives kill -9, a power cut and a full disk. Threads and
+processes share a library freely. Knows nothing of models or screens.
+"""
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Protocol, Self
+
+from seedgrid.core.checks import check_prompt
+from seedgrid.core.errors import InputError, LibraryError, Notice
+from seedgrid.core.picture import (
+    Entry,
+    Lineage,
+    Origin,
+    Picture,
+    Pixels,
+    changed_tags,
+    pixels_sha256,
+)
+from seedgrid.core.recipe import Recipe
+from seedgrid.formats import png
+from seedgrid.library import rebuild
+from seedgrid.library.database import Database
+from seedgrid.library.files import Files
+from seedgrid.library.rebuild import Report, insert, new_entry
+from seedgrid.library.search import Searches
+from seedgrid.storage import starts
+from seedgrid.storage.files import check_room, make_folder
+
+BUSY_TIMEOUT_S: Final = 30.0
+
+_BESIDE_PIXELS: Final = 16 * 1024
+"""Bytes of a picture's recipe and row; packed pixels are never more than unpacked ones."""
+
+_File = tuple[bytes, Entry]
+"""A PNG file, and what stands in it."""
+
+
+class Watcher(Protocol):
+    """Bounds a library and counts what is in it."""
+
+    def may_grow(self) -> None:
+        """Be asked before its folder is made, and before more is begun; it may refuse."""
+
+    def added(self, picture_ids: Sequence[str], num_bytes: int) -> None:
+        """Be told of pictures that were kept, and of the bytes that came in."""
+
+    def deleted(self, picture_ids: Sequence[str]) -> None:
+        """Be told of pictures that were deleted."""
+
+
+class Library(Searches):
+    """Every picture made, with its place in the tree of choices, its marks and its file.
+
+    The folder is made with the first picture. A change of marks is made to all of the pictures that
+    it names, or to none: an `InputError` (`picture_unknown`) or a `LibraryError` leaves everything
+    as it was.
+
+    Args:
+        folder: Where it is.
+        busy_timeout_s: How long another process's writing is waited for.
+        watcher: Bounds it and counts what is in it.
+
+    Attributes:
+        notices: What happened at the start that the artist should know.
+
+    Raises:
+        LibraryError: The folder or its database refuses; nothing is changed.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        busy_timeout_s: float = BUSY_TIMEOUT_S,
+        watcher: Watcher | None = None,
+    ) -> None:
+        self.folder = folder.expanduser().absolute()
+        database = Database(self.folder / "library.db", timeout_s=busy_timeout_s)
+        super().__init__(Files(self.folder), database)
+        self._watcher = watcher
+        self.notices: tuple[Notice, ...] = rebuild.prepare(self._files, database)
+        if self.starts.is_dir():
+            starts.know(self.starts)
+
+    @property
+    def starts(self) -> Path:
+        """The folder of what its pictures were begun from."""
+        return self.folder / "starts"
+
+    def __repr__(self) -> str:
+        return f"Library({str(self.folder)!r})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Do nothing: no file stays open between two calls."""
+
+    def check_room(self, recipes: Iterable[Recipe]) -> None:
+        """Make sure that pictures of these recipes will find room, before they are painted.
+
+        Raises:
+            LibraryError: `disk_low`, with what is wanted and what is free; or the folder refuses.
+        """
+        self._ask_to_grow()
+        make_folder(self.folder)
+        sizes = [3 * recipe.width * recipe.height + _BESIDE_PIXELS for recipe in recipes]
+        check_room(self.folder, sum(sizes))
+
+    def add(self, picture: Picture) -> Entry:
+        """Keep a picture that was painted here; when this returns it is safe on disk.
+
+        Raises:
+            LibraryError: Full, read-only or locked; what was kept before is untouched.
+        """
+        return self.add_together([picture])[0]
+
+    def add_together(self, pictures: Sequence[Picture]) -> tuple[Entry, ...]:
+        """Keep a few pictures, all or none; they are packed at the same time."""
+        with ThreadPoolExecutor(max_workers=8) as threads:
+            packed = list(threads.map(png.encode, pictures))
+        return self._keep(
+            [
+                self._file(data, picture, "painted here")
+                for data, picture in zip(packed, pictures, strict=True)
+            ]
+        )
+
+    def add_png(self, data: bytes) -> Entry:
+        """Keep a SeedGrid PNG file as it is, chunks and all; one that is there already stays.
+
+        Its origin is "taken in": anybody can write any pixels, and their digest, into a file.
+
+        Raises:
+            PictureError: It holds no recipe, is damaged, or its pixels are not those of its recipe.
+            InputError: `picture_twice`: another file has its id.
+            LibraryError: Full, read-only or locked.
+        """
+        record, _ = png.read_checked(data)
+        self._ask_to_grow()
+        return self._keep([self._file(data, record, "taken in")])[0]
+
+    def add_again(self, *copies: tuple[Entry, Lineage]) -> tuple[Entry, ...]:
+        """Keep the same pixels at other places in the tree; they are copied, not computed.
+
+        Raises:
+            LibraryError: `picture_lost` when a file is not what it was; or the folder refuses.
+        """
+        files = []
+        for entry, lineage in copies:
+            data = self._files.read(entry.file_sha256)
+            if data is None:
+                raise LibraryError("picture_lost", value=entry.id)
+            data = png.rewrite(data, lineage=lineage)
+            files.append(self._file(data, replace(entry, lineage=lineage), entry.origin))
+        return self._keep(files)
+
+    def keep_start(self, pixels: Pixels) -> str:
+        """Keep a picture to begin others from; return the SHA-256 of its pixels."""
+        file = self.starts / f"{pixels_sha256(pixels)}.png"
+        if file.is_file():
+            return starts.keep(self.starts, pixels)
+        self._ask_to_grow()
+        sha256 = starts.keep(self.starts, pixels)
+        if self._watcher is not None:
+            self._watcher.added((), file.stat().st_size)
+        return sha256
+
+    def confirm(self, picture_id: str) -> Entry:
+        """Note that a picture was painted again here and is the same, bit for bit.
+
+        Raises:
+            InputError: `picture_unknown`.
+            LibraryError: Nothing has changed.
+        """
+        return self._change(
+            [picture_id],
+            lambda entry: entry if entry.checked else replace(entry, origin="verified here"),
+        )[0]
+
+    def set_favourite(self, picture_id: str, favourite: bool) -> Entry:
+        """Mark or unmark a favourite."""
+        return self.set_favourites((picture_id,), favourite)[0]
+
+    def set_favourites(self, picture_ids: Sequence[str], favourite: bool) -> tuple[Entry, ...]:
+        """Mark or unmark favourites."""
+        return self._change(picture_ids, lambda entry: replace(entry, favourite=favourite))
+
+    def set_note(self, picture_id: str, note: str) -> Entry:
+        """Write a note to a picture, in place of the one before; too long a one is refused."""
+        text = check_prompt(note, field="note")
+        return self._change((picture_id,), lambda entry: replace(entry, note=text))[0]
+
+    def tag(
+        self, picture_ids: Sequence[str], *, add: Sequence[str] = (), remove: Sequence[str] = ()
+    ) -> tuple[Entry, ...]:
+        """Put tags on pictures and take others off; refused as by `core.picture.changed_tags`."""
+        return self._change(
+            picture_ids,
+            lambda entry: replace(entry, tags=changed_tags(entry.tags, add=add, remove=remove)),
+        )
+
+    def trash(self, *picture_ids: str) -> tuple[Entry, ...]:
+        """Put pictures into the trash; their files stay."""
+        return self._change(picture_ids, lambda entry: replace(entry, trashed=True))
+
+    def restore(self, *picture_ids: str) -> tuple[Entry, ...]:
+        """Take pictures out of the trash."""
+        return self._change(picture_ids, lambda entry: replace(entry, trashed=False))
+
+    def empty_trash(self) -> int:
+        """Delete what is in the trash for good, files and rows; return how many pictures.
+
+        Raises:
+            LibraryError: What is not yet deleted is still in the trash.
+        """
+        with self._database.writes() as connection:
+            statement = "SELECT picture_id, file_sha256 FROM pictures WHERE trashed = 1"
+            rows = connection.execute(statement).fetchall()
+            # Files first: a file without a row would come back when the library is rebuilt.
+            for row in rows:
+                self._files.remove(row["file_sha256"])
+            connection.execute("DELETE FROM pictures WHERE trashed = 1")
+            connection.execute(
+                "DELETE FROM recipes WHERE recipe_id NOT IN (SELECT recipe_id FROM pictures)"
+            )
+        if self._watcher is not None:
+            self._watcher.deleted([row["picture_id"] for row in rows])
+        return len(rows)
+
+    def check(self, *, repair: bool = False) -> Report:
+        """Read every file and every row and say what is wrong.
+
+        Args:
+            repair: Give files without a row their rows, set damaged files aside, and make a
+                damaged database again from the files.
+        """
+        report = rebuild.inspect(self._files, self._database)
+        if repair and not report.is_clean:
+            rebuild.repair(self._files, self._database, report)
+        return report
+
+    def file_of(self, picture_id: str) -> Path | None:
+        """Return where a picture's file is; None for an unknown picture."""
+        statement = "SELECT file_sha256 FROM pictures WHERE picture_id = ?"
+        with self._database.reads() as connection:
+            row = connection.execute(statement, (picture_id,)).fetchone()
+        return None if row is None else self._files.path(row["file_sha256"])
+
+    def _ask_to_grow(self) -> None:
+        if self._watcher is not None:
+            self._watcher.may_grow()
+
+    def _file(self, data: bytes, made: Picture | png.PngRecord | Entry, origin: Origin) -> _File:
+        file_sha256 = hashlib.sha256(data).hexdigest()
+        return data, new_entry(self._files, file_sha256, made, origin)
+
+    def _keep(self, files: Sequence[_File]) -> tuple[Entry, ...]:
+        """Keep PNG files, all rows or none: the files are on the disk before the rows."""
+        if not self.folder.exists():
+            self._ask_to_grow()
+        kept: list[Entry] = []
+        new: list[Entry] = []
+        with self._database.writes() as connection:
+            for _, entry in files:
+                known = self._known(connection, entry)
+                if known is None:
+                    insert(connection, entry)
+                    new.append(entry)
+                kept.append(known or entry)
+            with ThreadPoolExecutor(max_workers=8) as threads:
+                list(threads.map(self._files.put, [data for data, _ in files]))
+        if self._watcher is not None and new:
+            ids = {entry.id for entry in new}
+            num_bytes = sum(len(data) for data, entry in files if entry.id in ids)
+            self._watcher.added([*ids], num_bytes)
+        return tuple(kept)
+
+    def _known(self, connection: sqlite3.Connection, entry: Entry) -> Entry | None:
+        """Return the picture with an entry's id, which must have the same file."""
+        try:
+            known = self._one(connection, entry.id)
+        except InputError:
+            return None
+        if known.file_sha256 != entry.file_sha256:
+            raise InputError("picture_twice", field="picture", value=entry.id)
+        return replace(known, lost=False)
+
+    def _change(
+        self, picture_ids: Sequence[str], changed: Callable[[Entry], Entry]
+    ) -> tuple[Entry, ...]:
+        with self._database.writes() as connection:
+            entries = tuple(changed(self._one(connection, each)) for each in picture_ids)
+            connection.executemany(
+                """
+                UPDATE pictures SET favourite = ?, note = ?, trashed = ?, tags = ?, origin = ?
+                WHERE picture_id = ?
+                """,
+                [(*_marks(entry), entry.id) for entry in entries],
+            )
+        self._database.back_up()
+        return entries
+
+
+def _marks(entry: Entry) -> tuple[bool, str, bool, str, Origin]:
+    tags = json.dumps(entry.tags, ensure_ascii=False)
+    return entry.favourite, entry.note, entry.trashed, tags, entry.origin

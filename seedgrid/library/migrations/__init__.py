@@ -1,1 +1,0 @@
-"""The schema of the library's database, version by version; run by Alembic."""

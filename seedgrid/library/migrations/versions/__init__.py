@@ -1,1 +1,0 @@
-"""One file a version: m001, m002, …; each is tested from the one before."""

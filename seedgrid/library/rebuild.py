@@ -1,0 +1,242 @@
+"""Make the library's database from its PNG files, and find what is wrong with either.
+
+The files are the truth: whatever the database says of a picture but the artist's marks stands in
+its file. The marks come from the database itself where it can be read, else from its backup.
+"""
+
+import json
+import logging
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from filelock import FileLock, Timeout
+
+from seedgrid.core.errors import LibraryError, Notice, PictureError
+from seedgrid.core.picture import Entry, Lineage, Origin, Picture
+from seedgrid.core.recipe import canonical_json
+from seedgrid.formats import png
+from seedgrid.library.database import Database, problems
+from seedgrid.library.files import Files
+from seedgrid.library.search import ENTRIES, read_entry
+from seedgrid.storage.files import refusals
+
+_REBUILD_TIMEOUT_S: Final = 600.0
+_MARKS: Final = ("favourite", "note", "trashed", "tags")
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """What a look at the library found.
+
+    Attributes:
+        num_pictures: Rows that were looked at.
+        orphaned: Files without a row, by SHA-256.
+        damaged: Files that are not what their name says, or hold no picture of ours, by SHA-256.
+        missing: Pictures outside the trash whose file is gone or damaged, by id.
+        rows: Pictures whose row says something else than their file, by id.
+        database: What SQLite says of a damaged database, or nothing.
+    """
+
+    num_pictures: int = 0
+    orphaned: tuple[str, ...] = ()
+    damaged: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    rows: tuple[str, ...] = ()
+    database: str = ""
+
+    @property
+    def num_findings(self) -> int:
+        """How many things are wrong."""
+        lists = (self.orphaned, self.damaged, self.missing, self.rows)
+        return sum(len(found) for found in lists) + bool(self.database)
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether nothing is wrong."""
+        return self.num_findings == 0
+
+
+def prepare(files: Files, database: Database) -> tuple[Notice, ...]:
+    """Make sure that a library can be used; a damaged database is made again from the files.
+
+    Returns:
+        What the artist should know.
+
+    Raises:
+        LibraryError: The database is of a later SeedGrid, or the folder refuses.
+    """
+    files.sweep()
+    notices: tuple[Notice, ...] = ()
+    if not _is_usable(database):
+        lock = FileLock(database.path.with_name("library.lock"), timeout=_REBUILD_TIMEOUT_S)
+        try:
+            with refusals(database.path), lock:
+                if not _is_usable(database):  # Another process may have been faster.
+                    notices = (Notice("library_rebuilt", value=rebuild(files, database)),)
+                    _log.warning("%s", notices[0])
+        except Timeout as error:
+            raise LibraryError("library_locked", value=str(database.path)) from error
+    database.back_up()
+    return notices
+
+
+def _is_usable(database: Database) -> bool:
+    try:
+        with database.reads() as connection:
+            connection.execute(f"{ENTRIES} LIMIT 1").fetchall()
+    except LibraryError as error:
+        if error.code != "library_damaged":
+            raise
+        return False
+    return True
+
+
+def rebuild(files: Files, database: Database) -> int:
+    """Move the database aside and make it again from the files; return how many pictures it has."""
+    marks = _marks_of(database.backup) | _marks_of(database.path)
+    for suffix in ("", "-journal", "-wal", "-shm"):
+        files.set_aside(database.path.with_name(database.path.name + suffix))
+    entries = {entry.id: entry for entry in _entries_of(files, files.names())}
+    ordered = sorted(
+        entries.values(), key=lambda entry: (entry.lineage.created_at, entry.lineage.cell)
+    )
+    with database.made_anew() as connection:
+        for entry in ordered:
+            insert(connection, replace(entry, **marks.get(entry.id, {})))
+    return len(ordered)
+
+
+def inspect(files: Files, database: Database) -> Report:
+    """Read every file and every row; change nothing."""
+    # Files first: a picture that is added meanwhile has its file before its row.
+    names = frozenset(files.names())
+    read = {entry.file_sha256: entry for entry in _entries_of(files, names)}
+    try:
+        with database.reads() as connection:
+            problem = problems(connection)
+            rows = connection.execute(ENTRIES).fetchall()
+    except LibraryError as error:
+        if error.code != "library_damaged":
+            raise
+        return Report(database=str(error), damaged=tuple(sorted(names - read.keys())))
+    known = {row["file_sha256"]: row for row in rows}
+    gone = [row for name, row in known.items() if name not in read and name in names]
+    gone += [row for name, row in known.items() if not files.path(name).is_file()]
+    return Report(
+        num_pictures=len(rows),
+        orphaned=tuple(sorted(read.keys() - known.keys())),
+        damaged=tuple(sorted(names - read.keys())),
+        missing=tuple(row["picture_id"] for row in gone if not row["trashed"]),
+        rows=tuple(
+            str(row["picture_id"])
+            for name, row in known.items()
+            if name in read and not _fits(row, read[name], files)
+        ),
+        database=problem,
+    )
+
+
+def repair(files: Files, database: Database, report: Report) -> None:
+    """Put right what `inspect` found; what is missing stays so."""
+    for name in report.damaged:
+        files.set_aside(files.path(name))
+    if report.database or report.rows:
+        rebuild(files, database)
+        return
+    entries = tuple(_entries_of(files, report.orphaned))
+    with database.writes() as connection:
+        for entry in entries:
+            with suppress(sqlite3.IntegrityError):  # Another process may have kept it meanwhile.
+                insert(connection, entry)
+
+
+def new_entry(
+    files: Files, file_sha256: str, made: Picture | png.PngRecord | Entry, origin: Origin
+) -> Entry:
+    """Return the entry of a picture without marks."""
+    return Entry(
+        path=files.path(file_sha256),
+        recipe=made.recipe,
+        passport=made.passport,
+        lineage=made.lineage,
+        pixels_sha256=made.pixels_sha256,
+        file_sha256=file_sha256,
+        origin=origin,
+    )
+
+
+def insert(connection: sqlite3.Connection, entry: Entry) -> None:
+    """Write an entry as a new row, with its recipe and its passport, which others may share."""
+    row = _row_of(entry)
+    recipe, passport = canonical_json(entry.recipe), canonical_json(entry.passport)
+    connection.execute("INSERT OR IGNORE INTO recipes VALUES (?, ?)", (row["recipe_id"], recipe))
+    connection.execute(
+        "INSERT OR IGNORE INTO passports VALUES (?, ?)", (row["passport_id"], passport)
+    )
+    row |= {name: getattr(entry, name) for name in (*_MARKS, "origin")}
+    row["tags"] = json.dumps(entry.tags, ensure_ascii=False)
+    columns, places = ", ".join(row), ", ".join(f":{name}" for name in row)
+    connection.execute(f"INSERT INTO pictures ({columns}) VALUES ({places})", row)
+
+
+def _row_of(entry: Entry) -> dict[str, Any]:
+    """Return the columns that follow from a picture's file."""
+    recipe = entry.recipe
+    lineage = {name: getattr(entry.lineage, name) for name in Lineage.model_fields}
+    return lineage | {
+        "recipe_id": recipe.id,
+        "passport_id": entry.passport.digest,
+        # What is searched: the words that were typed, and those that were painted.
+        "prompt": "\n".join(filter(None, (recipe.typed_prompt, recipe.prompt))),
+        "model": recipe.model.id,
+        "seed": recipe.seed,
+        "pixels_sha256": entry.pixels_sha256,
+        "file_sha256": entry.file_sha256,
+    }
+
+
+def _fits(row: sqlite3.Row, entry: Entry, files: Files) -> bool:
+    """Tell whether a row says what the picture's file says."""
+    try:
+        read_entry(row, files)
+    except LibraryError:
+        return False
+    return all(row[name] == value for name, value in _row_of(entry).items())
+
+
+def _entries_of(files: Files, names: Iterable[str]) -> Iterator[Entry]:
+    """Read the entries of files that are whole; others are told in the log."""
+    for file_sha256 in names:
+        try:
+            record = png.read(files.read(file_sha256) or b"")
+        except PictureError as error:
+            _log.warning("%s: %s", files.path(file_sha256), error)
+            continue
+        yield new_entry(files, file_sha256, record, "not checked")
+
+
+def _marks_of(path: Path) -> dict[str, dict[str, Any]]:
+    """Read the artist's marks by picture from a database; none when it cannot be read."""
+    if not path.is_file():
+        return {}
+    try:
+        with closing(sqlite3.connect(path)) as connection:
+            rows = connection.execute(f"SELECT picture_id, {', '.join(_MARKS)} FROM pictures")
+            return {
+                picture_id: {
+                    "favourite": bool(favourite),
+                    "note": str(note),
+                    "trashed": bool(trashed),
+                    "tags": tuple(map(str, json.loads(tags))),
+                }
+                for picture_id, favourite, note, trashed, tags in rows
+            }
+    except (sqlite3.Error, ValueError, TypeError) as error:
+        _log.warning("the marks in %s cannot be read: %s", path, error)
+        return {}

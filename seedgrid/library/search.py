@@ -1,0 +1,422 @@
+"""Questions to a library: by id, by words, by tag, by round and work, page by page.
+
+One rule for what is in the trash and for what is lost: `get`, `find`, `round` and `work` give
+everything there is, since a tree keeps its branches; `search` and `works` leave the trash out. An
+entry says of itself whether it is `trashed`, and whether its file is `lost`.
+
+Answers of many come in pages that go on from a row's number, so the thousandth page costs what the
+first does.
+"""
+
+import hashlib
+import json
+import re
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, TypedDict, Unpack
+
+from pydantic import ValidationError
+
+from seedgrid.core.errors import InputError, LibraryError
+from seedgrid.core.picture import OURS, Collection, Entry, Lineage
+from seedgrid.core.recipe import Passport, Recipe
+from seedgrid.library.database import Database
+from seedgrid.library.files import Files
+
+Sort = Literal["newest", "oldest", "favourites", "words"]
+"""In which order many pictures or works come; favourites and words begin with the newest, too."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """Some pictures of an answer.
+
+    Attributes:
+        after: Where the next page goes on; None at the end.
+        times: Of pictures that stand for several equal ones, how many, by id.
+    """
+
+    entries: tuple[Entry, ...]
+    after: int | None = None
+    times: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """A tree of choices in one line.
+
+    Attributes:
+        id: The `work_id` of its pictures.
+        cover: Its newest picture whose file is there, if there is one.
+        num_pictures: How many there are, the trash left out.
+        times: How many works there are with just its recipes and pixels; it is the newest of them.
+    """
+
+    id: str
+    cover: Entry
+    num_pictures: int
+    times: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkPage:
+    """Some works.
+
+    Attributes:
+        after: Where the next page goes on; None at the end.
+    """
+
+    works: tuple[Work, ...]
+    after: int | None = None
+
+
+class Search(TypedDict, total=False):
+    """What else is looked for; what is absent, or None, does not matter.
+
+    Attributes:
+        model: The model's id.
+        seed: The seed.
+        favourite: Only favourites, or only the others.
+        since: The earliest time, ISO 8601, or the beginning of one: `"2026-11"`.
+        until: The time before which, ISO 8601, or the beginning of one.
+        trashed: Look in the trash instead.
+        tag: Only pictures with this tag.
+    """
+
+    model: str | None
+    seed: int | None
+    favourite: bool | None
+    since: str | None
+    until: str | None
+    trashed: bool
+    tag: str | None
+
+
+ENTRIES: Final = """
+    SELECT pictures.*, recipes.json AS recipe_json, passports.json AS passport_json
+    FROM pictures LEFT JOIN recipes USING (recipe_id) LEFT JOIN passports USING (passport_id)
+"""
+_ORDERS: Final[Mapping[Sort, tuple[str, str]]] = {
+    "newest": ("number DESC", "number < :after"),
+    "oldest": ("number", "number > :after"),
+    "favourites": (
+        "favourite DESC, number DESC",
+        "(favourite, number) < (SELECT favourite, number FROM {rows} WHERE number = :after)",
+    ),
+    "words": (
+        "prompt COLLATE NOCASE, number DESC",
+        "(prompt COLLATE NOCASE, -number) > "
+        "(SELECT prompt, -number FROM {rows} WHERE number = :after)",
+    ),
+}
+"""How rows are ordered, and what comes after the row with which the page before ended."""
+_FILTERS: Final = {
+    "model": "{row}.model = :model",
+    "seed": "{row}.seed = :seed",
+    "favourite": "{row}.favourite = :favourite",
+    "since": "{row}.created_at >= :since",
+    "until": "{row}.created_at < :until",
+    "tag": "{row}.tags != '[]' AND EXISTS (SELECT 1 FROM json_each({row}.tags) WHERE value = :tag)",
+}
+_SAME: Final = (
+    "other.recipe_id = {row}.recipe_id AND other.pixels_sha256 = {row}.pixels_sha256 "
+    "AND other.trashed = {row}.trashed"
+)
+_TREES: Final = """
+    SELECT work_id, max(number) AS newest, count(*) AS num_pictures, max(favourite) AS favourite,
+        group_concat(likeness) AS likeness
+    FROM pictures INDEXED BY pictures_work WHERE trashed = 0 {condition} GROUP BY work_id
+"""
+"""Works outside the trash; the index gives their pictures in the order of `likeness`."""
+_PIECE: Final = 3
+"""The index knows pieces of three letters; shorter words are looked for row by row."""
+
+
+class Searches:
+    """What is in a library."""
+
+    def __init__(self, files: Files, database: Database) -> None:
+        self._files = files
+        self._database = database
+
+    def get(self, picture_id: str) -> Entry:
+        """Return the picture with this id, also from the trash, also when its file is lost.
+
+        Raises:
+            InputError: `picture_unknown`.
+        """
+        with self._database.reads() as connection:
+            return self._one(connection, picture_id)
+
+    def find(self, text: str) -> Entry:
+        """Return the picture with this id, this recipe's id, or the beginning of one of them.
+
+        Args:
+            text: At least 4 hexadecimal digits; of several pictures of one recipe the newest.
+
+        Raises:
+            InputError: `picture_unknown` or `picture_ambiguous`.
+        """
+        digits = text.strip().lower()
+        found: tuple[Entry, ...] = ()
+        if re.fullmatch(r"[0-9a-f]{4,64}", digits):
+            found = self._where(
+                "picture_id GLOB :start OR recipe_id GLOB :start", {"start": f"{digits}*"}
+            )
+        exact = [entry for entry in found if entry.id == digits]
+        if exact:
+            return exact[0]
+        if not found:
+            raise InputError("picture_unknown", field="picture", value=text[:80])
+        if len({entry.recipe.id for entry in found}) > 1:
+            raise InputError("picture_ambiguous", field="picture", value=text[:80])
+        return found[-1]
+
+    def remembered(self, recipe_ids: Sequence[str], passport_digest: str) -> dict[str, Entry]:
+        """Return the newest picture of each recipe under a passport, its file proved whole.
+
+        Only what this library painted, or verified here: a file from elsewhere may claim any
+        pixels for a recipe.
+        """
+        condition = (
+            "passport_id = :passport AND trashed = 0 "
+            "AND origin IN (SELECT value FROM json_each(:ours)) "
+            "AND recipe_id IN (SELECT value FROM json_each(:recipes))"
+        )
+        values = {
+            "passport": passport_digest,
+            "ours": json.dumps(OURS),
+            "recipes": json.dumps([*recipe_ids]),
+        }
+        with self._database.reads() as connection:
+            rows = connection.execute(
+                f"{ENTRIES} WHERE {condition} ORDER BY number DESC", values
+            ).fetchall()
+        found: dict[str, Entry] = {}
+        for row in rows:
+            if row["recipe_id"] not in found and self._files.read(row["file_sha256"]) is not None:
+                found[row["recipe_id"]] = self._entry(row)
+        return found
+
+    def with_pixels(self, pixels_sha256: str) -> Entry | None:
+        """Return the newest picture of just these pixels; None when there is none."""
+        found = self._where("pixels_sha256 = :pixels", {"pixels": pixels_sha256})
+        return found[-1] if found else None
+
+    def round(self, round_id: str) -> tuple[Entry, ...]:
+        """Return all pictures of one click on Generate or Refine, by cell."""
+        entries = self._where("round_id = :round", {"round": round_id})
+        return tuple(sorted(entries, key=lambda entry: entry.lineage.cell))
+
+    def work(self, work_id: str) -> tuple[Entry, ...]:
+        """Return the whole tree of choices that began with one round, oldest first."""
+        return self._where("work_id = :work", {"work": work_id})
+
+    def works(
+        self, *, limit: int = 50, after: int | None = None, sort: Sort = "newest"
+    ) -> WorkPage:
+        """Return the trees of choices, the one with the newest picture first; alike ones as one.
+
+        Args:
+            limit: The most works of one page.
+            after: `WorkPage.after` of the page before.
+            sort: Another order; by favourites and words of the newest picture.
+        """
+        order, beyond = _ORDERS[sort]
+        statement = f"""
+            WITH trees AS ({_TREES.format(condition="")}),
+            merged AS (
+                SELECT max(newest) AS number, max(num_pictures) AS num_pictures,
+                    max(favourite) AS favourite, count(*) AS times
+                FROM trees GROUP BY likeness
+            ),
+            listed AS (
+                SELECT merged.*, pictures.work_id, pictures.prompt
+                FROM merged JOIN pictures USING (number)
+            )
+            SELECT * FROM listed WHERE :after IS NULL OR {beyond.format(rows="listed")}
+            ORDER BY {order} LIMIT :limit
+        """
+        with self._database.reads() as connection:
+            rows = connection.execute(statement, {"after": after, "limit": limit}).fetchall()
+            numbers = [row["number"] for row in rows]
+            covers = {entry.lineage.work_id: entry for entry in self._numbered(connection, numbers)}
+        works = tuple(
+            Work(
+                id=row["work_id"],
+                cover=self._with_a_file(covers[row["work_id"]]),
+                num_pictures=row["num_pictures"],
+                times=row["times"],
+            )
+            for row in rows
+        )
+        return WorkPage(works=works, after=numbers[-1] if len(rows) == limit else None)
+
+    def alike(self, work_id: str) -> tuple[str, ...]:
+        """Return the works that `works` shows as one with this work, by their ids; it is first."""
+        near = """
+            AND work_id IN (SELECT work_id FROM pictures WHERE trashed = 0 AND recipe_id = (
+                SELECT recipe_id FROM pictures WHERE work_id = :work AND trashed = 0))
+        """
+        with self._database.reads() as connection:
+            rows = connection.execute(_TREES.format(condition=near), {"work": work_id}).fetchall()
+        likeness = {row["work_id"]: row["likeness"] for row in rows}
+        own = likeness.pop(work_id, None)
+        return (work_id, *(other for other, each in likeness.items() if each == own))
+
+    def collections(self) -> tuple[Collection, ...]:
+        """Return every tag that a picture outside the trash has, the most used first."""
+        statement = """
+            SELECT value AS tag, count(*) AS num_pictures FROM pictures, json_each(tags)
+            WHERE tags != '[]' AND trashed = 0 GROUP BY value
+        """
+        with self._database.reads() as connection:
+            found = [Collection(**row) for row in connection.execute(statement)]
+        return tuple(sorted(found, key=lambda c: (-c.num_pictures, c.tag.casefold(), c.tag)))
+
+    def search(
+        self,
+        text: str = "",
+        *,
+        limit: int = 50,
+        after: int | None = None,
+        sort: Sort = "newest",
+        merged: bool = False,
+        **wanted: Unpack[Search],
+    ) -> Page:
+        """Return the pictures that fit, newest first; what is left open does not matter.
+
+        Args:
+            text: Words or parts of words that the prompt must hold, all of them, in any case.
+            limit: The most pictures of one page.
+            after: `Page.after` of the page before.
+            sort: Another order.
+            merged: One picture stands for all with its recipe and pixels; `Page.times` counts them.
+            **wanted: See `Search`.
+        """
+        order, beyond = _ORDERS[sort]
+        filters = [each for name, each in _FILTERS.items() if wanted.get(name) not in (None, "")]
+        conditions = ["trashed = :trashed", *(each.format(row="pictures") for each in filters)]
+        values: dict[str, Any] = {**wanted, **_words(text), "after": after, "limit": limit}
+        values["trashed"] = bool(wanted.get("trashed", False))
+        same = " AND ".join([_SAME, *(each.format(row="other") for each in filters)])
+        if values["pieces"]:
+            conditions.append("number IN (SELECT rowid FROM words WHERE words MATCH :pieces)")
+        if values["short"]:
+            # As one condition: a thousand, one a word, are more than SQLite can nest.
+            conditions.append(
+                "NOT EXISTS (SELECT 1 FROM json_each(:short) "
+                "WHERE instr(lower(prompt), lower(value)) = 0)"
+            )
+        if merged:
+            conditions.append(
+                f"NOT EXISTS (SELECT 1 FROM pictures other WHERE {same.format(row='pictures')} "
+                "AND (other.favourite, other.number) > (pictures.favourite, pictures.number))"
+            )
+        if after is not None:
+            conditions.append(beyond.format(rows="pictures"))
+        condition = " AND ".join(conditions)
+        statement = f"SELECT number FROM pictures WHERE {condition} ORDER BY {order} LIMIT :limit"
+        with self._database.reads() as connection:
+            numbers = [row["number"] for row in connection.execute(statement, values)]
+            entries = self._numbered(connection, numbers)
+            times = _times(connection, entries, same, values) if merged else {}
+        last = numbers[-1] if len(numbers) == limit else None
+        return Page(entries=entries, after=last, times=times)
+
+    def equals(self, picture_id: str) -> tuple[Entry, ...]:
+        """Return a picture and all with its recipe and pixels; those in the trash only if it is."""
+        same = _SAME.format(row="pictures")
+        condition = f"EXISTS (SELECT 1 FROM pictures other WHERE other.picture_id = :id AND {same})"
+        found = self._where(condition, {"id": picture_id})
+        if not found:
+            raise InputError("picture_unknown", field="picture", value=picture_id[:80])
+        return found
+
+    def _one(self, connection: sqlite3.Connection, picture_id: str) -> Entry:
+        row = connection.execute(f"{ENTRIES} WHERE picture_id = ?", (picture_id,)).fetchone()
+        if row is None:
+            raise InputError("picture_unknown", field="picture", value=picture_id[:80])
+        return self._entry(row)
+
+    def _where(self, condition: str, values: Mapping[str, Any]) -> tuple[Entry, ...]:
+        """Return the entries of rows that fit, oldest first."""
+        with self._database.reads() as connection:
+            rows = connection.execute(f"{ENTRIES} WHERE {condition} ORDER BY number", values)
+            return tuple(map(self._entry, rows))
+
+    def _numbered(
+        self, connection: sqlite3.Connection, numbers: Sequence[int]
+    ) -> tuple[Entry, ...]:
+        """Return the entries of these rows, in this order."""
+        statement = f"{ENTRIES} WHERE number IN (SELECT value FROM json_each(?))"
+        rows = connection.execute(statement, (json.dumps(numbers),))
+        found = {row["number"]: self._entry(row) for row in rows}
+        return tuple(found[number] for number in numbers)
+
+    def _with_a_file(self, cover: Entry) -> Entry:
+        """Return a work's newest picture that can be shown, or `cover` when none can."""
+        if not cover.lost:
+            return cover
+        work = self.work(cover.lineage.work_id)
+        shown = [entry for entry in work if not (entry.lost or entry.trashed)]
+        return shown[-1] if shown else cover
+
+    def _entry(self, row: sqlite3.Row) -> Entry:
+        return read_entry(row, self._files)
+
+
+def read_entry(row: sqlite3.Row, files: Files) -> Entry:
+    """Turn a row of pictures, with `recipe_json` and `passport_json`, into an entry.
+
+    Raises:
+        LibraryError: `library_damaged`: the row cannot be what was written.
+    """
+    recipe, passport = str(row["recipe_json"]), str(row["passport_json"])
+    if (_sha256(recipe), _sha256(passport)) != (row["recipe_id"], row["passport_id"]):
+        raise LibraryError("library_damaged", value=row["picture_id"])
+    path = files.path(row["file_sha256"])
+    try:
+        return Entry(
+            path=path,
+            recipe=Recipe.model_validate_json(recipe),
+            passport=Passport.model_validate_json(passport),
+            lineage=Lineage(**{name: row[name] for name in Lineage.model_fields}),
+            pixels_sha256=row["pixels_sha256"],
+            file_sha256=row["file_sha256"],
+            favourite=bool(row["favourite"]),
+            note=row["note"],
+            trashed=bool(row["trashed"]),
+            tags=tuple(json.loads(row["tags"])),
+            lost=not path.is_file(),
+            origin=row["origin"],
+        )
+    except (ValidationError, ValueError) as error:
+        raise LibraryError("library_damaged", value=row["picture_id"]) from error
+
+
+def _words(text: str) -> dict[str, str]:
+    """Sort words into those that the index finds and those that are too short for it."""
+    words = dict.fromkeys(text.split())
+    pieces = ['"' + word.replace('"', '""') + '"' for word in words if len(word) >= _PIECE]
+    short = [word for word in words if len(word) < _PIECE]
+    return {"pieces": " ".join(pieces), "short": json.dumps(short) if short else ""}
+
+
+def _times(
+    connection: sqlite3.Connection, entries: Sequence[Entry], same: str, values: Mapping[str, Any]
+) -> dict[str, int]:
+    """Return for how many found pictures each of these stands, itself among them, by id."""
+    statement = f"""
+        SELECT one.picture_id, count(*) AS times
+        FROM pictures one JOIN pictures other ON {same.format(row="one")}
+        WHERE one.picture_id IN (SELECT value FROM json_each(:ids)) GROUP BY one.picture_id
+    """
+    ids = json.dumps([entry.id for entry in entries])
+    rows = connection.execute(statement, {**values, "ids": ids})
+    return {row["picture_id"]: row["times"] for row in rows}
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,108 @@
+"""What a library painted itself is a memory; what came from outside is only what somebody says."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from pictures import make_lineage, make_picture
+from PIL import Image
+
+from seedgrid.core.picture import Entry, Picture, pixels_sha256
+from seedgrid.formats import png
+from seedgrid.library import Library
+from seedgrid.studio import Studio
+from seedgrid.testing.fake import FakeBackend
+
+
+def forged(picture: Picture) -> bytes:
+    """Another's pixels under this recipe and passport, with everything in the file in step."""
+    pixels = 255 - picture.pixels
+    return png.encode(replace(picture, pixels=pixels, lineage=make_lineage()))
+
+
+def remembered(library: Library, picture: Picture) -> Entry | None:
+    recipe_id = picture.recipe.id
+    return library.remembered([recipe_id], picture.passport.digest).get(recipe_id)
+
+
+def test_what_was_painted_here_is_a_memory(tmp_path: Path) -> None:
+    """And says so, at once and after a restart."""
+    picture = make_picture()
+    with Library(tmp_path) as library:
+        assert library.add(picture).checked
+        assert remembered(library, picture) is not None
+    with Library(tmp_path) as library:
+        assert library.search().entries[0].checked
+        assert remembered(library, picture) is not None
+
+
+def test_forged_pixels_are_kept_and_never_remembered(tmp_path: Path) -> None:
+    """A file whose pixels and their digest were rewritten was painted from then on as known."""
+    picture = make_picture()
+    with Library(tmp_path) as library:
+        entry = library.add_png(forged(picture))
+        assert not entry.checked
+        assert not library.get(entry.id).checked
+        assert remembered(library, picture) is None
+        mine = library.add(picture)
+        for _ in range(6):
+            library.add_png(forged(picture))
+        found = remembered(library, picture)
+        assert found is not None
+        assert found.id == mine.id
+
+
+def test_what_was_verified_here_is_a_memory_until_the_library_is_rebuilt(tmp_path: Path) -> None:
+    """After a rebuild nobody knows which pixels were painted here: none of them is a memory."""
+    mine, verified = (make_picture(seed=seed) for seed in range(2))
+    library = Library(tmp_path)
+    library.add(mine)
+    taken = library.add_png(png.encode(verified))
+    assert (taken.origin, remembered(library, verified)) == ("taken in", None)
+    assert library.confirm(taken.id).origin == "verified here"
+    assert remembered(library, verified) is not None
+    (tmp_path / "library.db").unlink()
+
+    rebuilt = Library(tmp_path)
+
+    assert {entry.origin for entry in rebuilt.search().entries} == {"not checked"}
+    assert [remembered(rebuilt, each) for each in (mine, verified)] == [None, None]
+
+
+def test_a_copy_of_a_memory_is_one_too(tmp_path: Path) -> None:
+    """Shown again at another place of the tree, it is still what this library painted."""
+    with Library(tmp_path) as library:
+        entry = library.add(make_picture())
+        (copy,) = library.add_again((entry, make_lineage()))
+        assert copy.checked
+        assert library.get(copy.id).checked
+
+
+def test_refining_a_forgery_does_not_make_it_true(tmp_path: Path) -> None:
+    """The whole attack: edit a picture, rewrite its digest, refine it, and ask for its recipe."""
+    with Studio(library=tmp_path / "library", backend=FakeBackend()) as studio:
+        grid = studio.grid("misty mountains", seeds=[0], width=64, height=64)
+        data = grid[0].path.read_bytes()
+        true_pixels = np.asarray(grid[0].image)
+    path = tmp_path / "forged.png"
+    path.write_bytes(with_pixels(data, 255 - true_pixels))
+    with Studio(library=tmp_path / "other", backend=FakeBackend()) as studio:
+        studio.refine(path, [", artsy"])
+        again = studio.grid("misty mountains", seeds=[0], width=64, height=64)
+        np.testing.assert_array_equal(np.asarray(again[0].image), true_pixels)
+
+
+def with_pixels(data: bytes, pixels: np.ndarray) -> bytes:
+    """Edit a picture as a forger would: other pixels, and their digest in the record."""
+    record = json.loads(png.read_texts(data)[png.CHUNK_KEY])
+    record["pixels_sha256"] = pixels_sha256(pixels)
+    buffer = io.BytesIO()
+    Image.fromarray(pixels).save(buffer, "PNG")
+    chunks = png.png_chunks.split(buffer.getvalue())
+    return png.png_chunks.with_texts(
+        chunks, [png.png_chunks.utf8_text(png.CHUNK_KEY, json.dumps(record))]
+    )
