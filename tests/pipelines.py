@@ -17,7 +17,7 @@ import diffusers
 import torch
 import transformers
 
-from seedgrid.diffusion.portable.noise import normal
+from seedgrid.portable.noise import normal
 
 VOCABULARY = string.ascii_lowercase + string.digits + ",.!'- "
 

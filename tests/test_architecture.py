@@ -20,6 +20,7 @@ ORDER = (
     "storage",
     "formats",
     "models",
+    "portable",
     "diffusion",
     "testing",
     "engine",
@@ -35,8 +36,8 @@ ORDER = (
 
 FOREIGN_ROOMS = {
     "gradio": ("seedgrid/web/", "app.py"),
-    "torch": ("seedgrid/diffusion/", "seedgrid/models/schedulers.py"),
-    "diffusers": ("seedgrid/diffusion/", "seedgrid/models/schedulers.py"),
+    "torch": ("seedgrid/portable/", "seedgrid/diffusion/", "seedgrid/models/schedulers.py"),
+    "diffusers": ("seedgrid/portable/", "seedgrid/diffusion/", "seedgrid/models/schedulers.py"),
     "transformers": ("seedgrid/diffusion/",),
 }
 
@@ -106,7 +107,7 @@ def test_no_imports_run_in_a_circle(files: list[Path]) -> None:
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_foreign_libraries_stay_in_their_rooms(path: Path) -> None:
-    """Only web/ and app.py know gradio; only diffusion/ knows torch and diffusers."""
+    """Only web/ and app.py know gradio; only portable/ and diffusion/ know torch and diffusers."""
     place = str(path.relative_to(ROOT))
     for module in _imports(path):
         rooms = FOREIGN_ROOMS.get(module.split(".")[0])

@@ -15,8 +15,8 @@ from PIL.PngImagePlugin import PngInfo
 
 from seedgrid.cli import main
 from seedgrid.cli.machine import _portable_self_test
-from seedgrid.diffusion.portable import selftest
 from seedgrid.formats import png
+from seedgrid.portable import selftest
 from seedgrid.testing.fake import FakeBackend
 
 pytestmark = pytest.mark.usefixtures("library_folder")

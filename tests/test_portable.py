@@ -17,12 +17,12 @@ import pytest
 import torch
 
 from seedgrid.core.errors import RunError
-from seedgrid.diffusion.portable import functions, portable
-from seedgrid.diffusion.portable.cases import CASES, numbers
-from seedgrid.diffusion.portable.golden import GOLDEN, GRID
-from seedgrid.diffusion.portable.noise import normal
-from seedgrid.diffusion.portable.rules import EXACT, RULES
-from seedgrid.diffusion.portable.selftest import check, digest, grid_digest, run
+from seedgrid.portable import functions, portable
+from seedgrid.portable.cases import CASES, numbers
+from seedgrid.portable.golden import GOLDEN, GRID
+from seedgrid.portable.noise import normal
+from seedgrid.portable.rules import EXACT, RULES
+from seedgrid.portable.selftest import check, digest, grid_digest, run
 from tests.portable.child import arguments, bundled, expected, paint, psnr_db, walk
 from tests.portable.golden import SCHEDULERS
 

@@ -24,11 +24,11 @@ from seedgrid.core.picture import Picture, pixels_sha256
 from seedgrid.core.recipe import NoiseShare, Passport, Recipe, canonical_json
 from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
-from seedgrid.diffusion.portable import selftest
-from seedgrid.diffusion.portable.golden import GOLDEN
-from seedgrid.diffusion.portable.rules import RULES
 from seedgrid.export import script as export
 from seedgrid.formats.links import link_query, read_link
+from seedgrid.portable import selftest
+from seedgrid.portable.golden import GOLDEN
+from seedgrid.portable.rules import RULES
 from seedgrid.testing.fake import FakeBackend
 from seedgrid.verify import Claim, verify
 from tests.portable.child import pipeline_of, psnr_db

@@ -8,12 +8,12 @@ from collections.abc import Hashable, Iterator, Sequence
 import pytest
 import torch
 
-from seedgrid.diffusion.portable import contraction, portable, threads, windows, winograd
-from seedgrid.diffusion.portable.cases import numbers
-from seedgrid.diffusion.portable.grids import anchor, largest
-from seedgrid.diffusion.portable.trials import TRIES, Trials
-from seedgrid.diffusion.portable.weights import WeightCache, compact, make_ready
-from seedgrid.diffusion.portable.windows import Maps, Windows
+from seedgrid.portable import contraction, portable, threads, windows, winograd
+from seedgrid.portable.cases import numbers
+from seedgrid.portable.grids import anchor, largest
+from seedgrid.portable.trials import TRIES, Trials
+from seedgrid.portable.weights import WeightCache, compact, make_ready
+from seedgrid.portable.windows import Maps, Windows
 
 
 @pytest.fixture(autouse=True)

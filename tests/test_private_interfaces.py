@@ -20,15 +20,13 @@ import diffusers
 import gradio as gr
 import pytest
 import torch
-from pictures import make_recipe
 
 from seedgrid.core import process
 from seedgrid.core.errors import RunError
 from seedgrid.diffusion.accel import linears
-from seedgrid.diffusion.arithmetic import arithmetic_of
-from seedgrid.diffusion.portable import portable
 from seedgrid.diffusion.previews import _unpacker
 from seedgrid.models.families import FAMILIES
+from seedgrid.portable import portable
 from seedgrid.web import page, wiring
 from seedgrid.web.server import page_head
 
@@ -137,12 +135,10 @@ def test_portable_arithmetic_meets_torchs_operations() -> None:
 def test_without_its_parts_only_portable_pictures_are_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A torch that has them no more paints everything else as ever."""
-    monkeypatch.setitem(sys.modules, "seedgrid.diffusion.portable", None)
-    with arithmetic_of(make_recipe()):
-        pass
+    """A torch without them is named in the error."""
+    monkeypatch.setitem(sys.modules, "seedgrid.portable.mode", None)
     with pytest.raises(RunError, match=re.escape(torch.__version__)):
-        arithmetic_of(make_recipe(arithmetic="portable-1"))
+        portable()
 
 
 def test_a_schedulers_configuration_is_its_public_one() -> None:

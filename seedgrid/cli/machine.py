@@ -103,8 +103,8 @@ def _version(name: str) -> str:
 
 def _portable_self_test() -> str:
     """Compare this machine's portable arithmetic with the hashes that never change."""
-    from seedgrid.diffusion.portable.selftest import check, check_grid
     from seedgrid.models.own import bundled_folder
+    from seedgrid.portable.selftest import check, check_grid
 
     folder = bundled_folder()
     wrong = (*check(), *(check_grid(folder) if folder.is_dir() else ()))

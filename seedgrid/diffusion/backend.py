@@ -13,8 +13,8 @@ from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import RunError
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Passport, Recipe
-from seedgrid.diffusion.portable_trial import PortableTrial
 from seedgrid.diffusion.probe_results import ProbeReport
+from seedgrid.portable import PortableTrial
 
 Offload = Literal["none", "model", "group", "sequential"]
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from seedgrid.core.card import ModelCard
 from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.diffusion.backend import LoadWatch, Outcome, Placement, Watch
-from seedgrid.diffusion.portable_trial import PortableTrial
 from seedgrid.diffusion.probe_results import ProbeReport
 from seedgrid.diffusion.process import large_import
 from seedgrid.models import registry
+from seedgrid.portable import PortableTrial
 
 if TYPE_CHECKING:
     from seedgrid.diffusion.diffusers_backend import DiffusersBackend

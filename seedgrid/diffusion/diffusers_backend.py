@@ -28,7 +28,6 @@ from seedgrid.diffusion.environment import current_passport
 from seedgrid.diffusion.memory import Result, within_memory
 from seedgrid.diffusion.pipeline_cache import Loaded, PipelineCache
 from seedgrid.diffusion.pipeline_call import CallContext, call_pipeline, paint_batch
-from seedgrid.diffusion.portable_trial import PortableTrial, check_portable, try_portable
 from seedgrid.diffusion.probe import run_probe
 from seedgrid.diffusion.probe_results import (
     ProbeReport,
@@ -40,6 +39,7 @@ from seedgrid.diffusion.scope import computing
 from seedgrid.diffusion.watched_parts import Watching
 from seedgrid.diffusion.witnesses import Witnesses
 from seedgrid.models import registry
+from seedgrid.portable import PortableTrial, check_portable, try_portable
 
 
 class DiffusersBackend:

@@ -6,7 +6,7 @@ bit. What diffusers and torch raise is translated here; what we raise stays ours
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,6 @@ from PIL import Image, ImageOps
 
 from seedgrid.core.errors import RunCancelled, RunError
 from seedgrid.core.recipe import Recipe
-from seedgrid.diffusion.arithmetic import arithmetic_of
 from seedgrid.diffusion.backend import Outcome, Watch
 from seedgrid.diffusion.foreign_errors import foreign_errors
 from seedgrid.diffusion.generators import fresh_generators
@@ -29,6 +28,7 @@ from seedgrid.diffusion.step_callbacks import follow
 from seedgrid.diffusion.tiles import reported_tiles
 from seedgrid.diffusion.word_weights import weighted_words
 from seedgrid.models.schedulers import make_scheduler
+from seedgrid.portable import portable
 from seedgrid.storage import starts
 
 CallContext = Callable[[Any], AbstractContextManager[Any]]
@@ -79,7 +79,8 @@ def call_pipeline(
     start = _start(cells)
     # Whatever a script around us has chosen since: the passport tells how the process was started.
     attention = attention_backend(DIFFUSERS_ATTN_BACKEND)
-    with foreign_errors(_refusal), quiet_diffusers(), attention, arithmetic_of(first):
+    arithmetic = portable() if first.is_portable else nullcontext()
+    with foreign_errors(_refusal), quiet_diffusers(), attention, arithmetic:
         scheduler = make_scheduler(first.scheduler, loaded.scheduler_config)
         last_step = follow(scheduler, first, loaded, watch, num_pictures=len(recipes))
         pipeline = loaded.pipeline_for(first)

@@ -34,7 +34,7 @@ _ENLARGING_MARK: Final = "# <enlarging>\n"
 # definition; its versions never change, so any later SeedGrid will do.
 _PORTABLE_IMPORT: Final = """\
 try:
-    from seedgrid.diffusion.portable import portable
+    from seedgrid.portable import portable
 except ImportError:
     sys.exit("These pictures are portable: making them again needs SeedGrid.")
 ARITHMETIC["portable-1"] = portable

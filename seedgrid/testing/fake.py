@@ -27,7 +27,7 @@ from seedgrid.core.errors import ModelError, RunCancelled, RunError
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import ModelRef, Passport, Recipe
 from seedgrid.diffusion.backend import LoadWatch, Outcome, Placement, Watch
-from seedgrid.diffusion.portable_trial import PortableTrial
+from seedgrid.portable import PortableTrial
 from seedgrid.storage import starts
 
 Noise = NDArray[np.float64]

@@ -21,11 +21,11 @@ import diffusers
 import pipelines
 import torch
 
-from seedgrid.diffusion.portable import portable
-from seedgrid.diffusion.portable.cases import numbers
-from seedgrid.diffusion.portable.golden import GRID
-from seedgrid.diffusion.portable.selftest import check, digest, grid_digest
 from seedgrid.models.schedulers import TABLE, make_scheduler, min_steps
+from seedgrid.portable import portable
+from seedgrid.portable.cases import numbers
+from seedgrid.portable.golden import GRID
+from seedgrid.portable.selftest import check, digest, grid_digest
 from tests.portable.golden import FAMILIES, SCHEDULERS
 
 BUNDLED = Path(__file__).parent.parent.parent / "assets" / "model"

@@ -12,11 +12,11 @@ import sys
 from contextlib import ExitStack
 from unittest import mock
 
-from seedgrid.diffusion.portable import mode
-from seedgrid.diffusion.portable.cases import CASES
-from seedgrid.diffusion.portable.golden import GOLDEN
-from seedgrid.diffusion.portable.rules import RULES
-from seedgrid.diffusion.portable.selftest import run
+from seedgrid.portable import mode
+from seedgrid.portable.cases import CASES
+from seedgrid.portable.golden import GOLDEN
+from seedgrid.portable.rules import RULES
+from seedgrid.portable.selftest import run
 
 
 def is_found(name: str) -> bool:

@@ -25,9 +25,9 @@ from typing import Any
 import torch
 
 from seedgrid.core.errors import RunError
-from seedgrid.diffusion.portable import portable
-from seedgrid.diffusion.portable.selftest import digest
 from seedgrid.models.schedulers import TABLE, make_scheduler, min_steps
+from seedgrid.portable import portable
+from seedgrid.portable.selftest import digest
 from tests.portable.child import pipeline_of, psnr_db
 
 ROOT = Path(__file__).parent.parent.parent

@@ -12,8 +12,8 @@ from typing import Final
 import numpy as np
 import torch
 
-from seedgrid.diffusion.portable import functions
-from seedgrid.diffusion.portable.functions import Doubles
+from seedgrid.portable import functions
+from seedgrid.portable.functions import Doubles
 
 BLOCK: Final = 16
 """From this many numbers on, torch draws all of them at once, in blocks of this size."""

@@ -16,12 +16,12 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from seedgrid.diffusion.portable import winograd
-from seedgrid.diffusion.portable.grids import MAX_TERMS, anchor, fine_anchor, largest, rounded
-from seedgrid.diffusion.portable.threads import cuts, spread
-from seedgrid.diffusion.portable.trials import TRIALS
-from seedgrid.diffusion.portable.weights import CACHE, Ready, compact, make_ready
-from seedgrid.diffusion.portable.windows import Maps, Windows, convolve
+from seedgrid.portable import winograd
+from seedgrid.portable.grids import MAX_TERMS, anchor, fine_anchor, largest, rounded
+from seedgrid.portable.threads import cuts, spread
+from seedgrid.portable.trials import TRIALS
+from seedgrid.portable.weights import CACHE, Ready, compact, make_ready
+from seedgrid.portable.windows import Maps, Windows, convolve
 
 _ROWS_BYTES = 1 << 21
 _MIN_ROWS = 64

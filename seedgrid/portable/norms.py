@@ -7,8 +7,8 @@ from typing import Final
 import numpy as np
 import torch
 
-from seedgrid.diffusion.portable.sums import moments
-from seedgrid.diffusion.portable.threads import cuts, spread
+from seedgrid.portable.sums import moments
+from seedgrid.portable.threads import cuts, spread
 
 Moments = tuple[torch.Tensor, torch.Tensor]
 

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from seedgrid.diffusion.portable import activations, functions
-from seedgrid.diffusion.portable.rule_table import RULES, Rule, TensorRule, refusal, rule
+from seedgrid.portable import activations, functions
+from seedgrid.portable.rule_table import RULES, Rule, TensorRule, refusal, rule
 
 
 def _is_float(value: Any) -> bool:

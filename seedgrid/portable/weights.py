@@ -14,7 +14,7 @@ from typing import Final, Protocol, TypeVar, cast
 
 import torch
 
-from seedgrid.diffusion.portable.grids import STEP, anchor, largest, power_below, rounded
+from seedgrid.portable.grids import STEP, anchor, largest, power_below, rounded
 
 MAX_KEPT_BYTES: Final = 384 * 1024**2
 _LARGE: Final = 1 << 19

@@ -4,12 +4,12 @@ from typing import Any
 
 import torch
 
-from seedgrid.diffusion.portable import norms
-from seedgrid.diffusion.portable.attention import attention, softmax
-from seedgrid.diffusion.portable.contraction import convolution, linear, product
-from seedgrid.diffusion.portable.noise import normal
-from seedgrid.diffusion.portable.rule_table import refusal, rule
-from seedgrid.diffusion.portable.sums import folded
+from seedgrid.portable import norms
+from seedgrid.portable.attention import attention, softmax
+from seedgrid.portable.contraction import convolution, linear, product
+from seedgrid.portable.noise import normal
+from seedgrid.portable.rule_table import refusal, rule
+from seedgrid.portable.sums import folded
 
 
 @rule("_softmax")

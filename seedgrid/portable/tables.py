@@ -18,9 +18,8 @@ from typing import Any, Final
 import numpy as np
 import torch
 
-from seedgrid.diffusion.patch import replaced
-from seedgrid.diffusion.portable import functions
-from seedgrid.diffusion.portable.rule_table import refusal
+from seedgrid.portable import functions
+from seedgrid.portable.rule_table import refusal
 
 _OF_BOTH: Final[dict[str, Callable[..., Any]]] = {
     "exp": functions.exp,
@@ -196,5 +195,6 @@ def portable_tables() -> Iterator[None]:
             if name.startswith("diffusers.schedulers.scheduling_"):
                 for alias, real, own in (("np", np, _NUMPY), ("math", math, _MATH)):
                     if getattr(module, alias, None) is real:
-                        stack.enter_context(replaced(module, alias, own))
+                        stack.callback(setattr, module, alias, real)
+                        setattr(module, alias, own)
         yield

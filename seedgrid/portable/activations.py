@@ -9,7 +9,7 @@ from typing import Final
 
 import torch
 
-from seedgrid.diffusion.portable.threads import cuts, spread
+from seedgrid.portable.threads import cuts, spread
 
 PIECE: Final = 1 << 17
 """Numbers worked on at a time: what is in the making stays in the processor's cache."""

@@ -10,10 +10,10 @@ from typing import Final
 
 import torch
 
-from seedgrid.diffusion.portable import activations
-from seedgrid.diffusion.portable.contraction import exact_product, on_grid
-from seedgrid.diffusion.portable.grids import rounded
-from seedgrid.diffusion.portable.threads import cuts, spread
+from seedgrid.portable import activations
+from seedgrid.portable.contraction import exact_product, on_grid
+from seedgrid.portable.grids import rounded
+from seedgrid.portable.threads import cuts, spread
 
 _SHARE_ANCHOR: Final = 24.0  # steps of 2**-19 for shares of attention, which are at most 1
 _SOFTMAX_ANCHOR: Final = 2.0  # steps of 2**-22

@@ -4,8 +4,8 @@ Each is made of IEEE operations in a fixed order, or of sums that are exact in a
 """
 
 # The three files write their rules into the table when they are imported.
-from seedgrid.diffusion.portable import elementwise_rules, layer_rules, reduction_rules
-from seedgrid.diffusion.portable.rule_table import EXACT, RULES, Rule, in_place
+from seedgrid.portable import elementwise_rules, layer_rules, reduction_rules
+from seedgrid.portable.rule_table import EXACT, RULES, Rule, in_place
 
 __all__ = [
     "EXACT",

@@ -1,4 +1,4 @@
-"""`portable`: a block in which torch computes by portable arithmetic, whatever runs in it.
+"""`portable_block`: a block in which torch computes by portable arithmetic, whatever runs in it.
 
 It sits below any pipeline: each operation that reaches torch's dispatcher is exact and goes
 through, has a rule (rules.py), or is refused by its name. Linear layers and attention are met one
@@ -14,10 +14,10 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
-from seedgrid.diffusion.portable.rule_table import refusal
-from seedgrid.diffusion.portable.rules import EXACT, RULES, Rule, in_place
-from seedgrid.diffusion.portable.tables import portable_tables
-from seedgrid.diffusion.portable.threads import taken_from_torch
+from seedgrid.portable.rule_table import refusal
+from seedgrid.portable.rules import EXACT, RULES, Rule, in_place
+from seedgrid.portable.tables import portable_tables
+from seedgrid.portable.threads import taken_from_torch
 
 Seen = Callable[[str, Any], None]
 """Is told each operation's name and result, to find the first that differs."""
@@ -88,14 +88,14 @@ def rule_for(name: str) -> Rule | None:
 
 
 @contextmanager
-def native() -> Iterator[None]:
-    """Let torch compute as it does in a block within `portable`; changes nothing outside one."""
+def native_block() -> Iterator[None]:
+    """Let torch compute as it does, in a block within `portable_block`; no change outside one."""
     with torch._C.DisableTorchFunction(), _disable_current_modes():
         yield
 
 
 @contextmanager
-def portable(seen: Seen | None = None) -> Iterator[None]:
+def portable_block(seen: Seen | None = None) -> Iterator[None]:
     """Compute by portable arithmetic in the block; make schedulers inside it, too.
 
     Args:

@@ -12,9 +12,9 @@ from typing import Final
 
 import torch
 
-from seedgrid.diffusion.portable.threads import cuts, spread
-from seedgrid.diffusion.portable.weights import Ready
-from seedgrid.diffusion.portable.windows import Maps, Tile, Windows, shifts, tiles
+from seedgrid.portable.threads import cuts, spread
+from seedgrid.portable.weights import Ready
+from seedgrid.portable.windows import Maps, Tile, Windows, shifts, tiles
 
 _MIN_SQUARES: Final = 128
 """In a tile: the weights, which are larger than the cache, are read once for all of them."""

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from seedgrid.diffusion.portable import norms
-from seedgrid.diffusion.portable.rule_table import RULES, Rule, refusal, rule
-from seedgrid.diffusion.portable.sums import folded, moved_last
+from seedgrid.portable import norms
+from seedgrid.portable.rule_table import RULES, Rule, refusal, rule
+from seedgrid.portable.sums import folded, moved_last
 
 
 def _dims(x: torch.Tensor, dim: Any) -> list[int]:

@@ -16,9 +16,9 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - torch's own convention
 from diffusers import DiffusionPipeline
 
-from seedgrid.diffusion.portable.cases import CASES, numbers
-from seedgrid.diffusion.portable.golden import GOLDEN, GRID
-from seedgrid.diffusion.portable.mode import native, portable
+from seedgrid.portable.cases import CASES, numbers
+from seedgrid.portable.golden import GOLDEN, GRID
+from seedgrid.portable.mode import native_block, portable_block
 
 _TURNS: Final = 10
 
@@ -34,7 +34,7 @@ def digest(value: Any) -> str:
 
 def run(name: str, device: torch.device | None = None) -> str:
     """Compute one case by portable arithmetic and return its hash; on the CPU by default."""
-    with device or torch.device("cpu"), portable():
+    with device or torch.device("cpu"), portable_block():
         return digest(CASES[name]())
 
 
@@ -71,7 +71,7 @@ def cost(device: torch.device) -> float:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        turns = [(seconds(portable()), seconds(native())) for _ in range(_TURNS)]
+        turns = [(seconds(portable_block()), seconds(native_block())) for _ in range(_TURNS)]
     finally:
         torch.set_num_threads(threads)
     return min(own for own, _ in turns) / min(plain for _, plain in turns)
@@ -79,7 +79,7 @@ def cost(device: torch.device) -> float:
 
 def grid_digest(pipeline: Any) -> str:
     """Paint four tiny pictures with the bundled model's pipeline and return their hash."""
-    with portable():
+    with portable_block():
         pipeline.scheduler = type(pipeline.scheduler).from_config(pipeline.scheduler.config)
         pictures = pipeline(
             ["a red sailboat at sunset"] * 4,

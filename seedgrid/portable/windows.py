@@ -13,8 +13,8 @@ from typing import Final
 
 import torch
 
-from seedgrid.diffusion.portable.grids import MAX_TERMS
-from seedgrid.diffusion.portable.threads import cuts, spread
+from seedgrid.portable.grids import MAX_TERMS
+from seedgrid.portable.threads import cuts, spread
 
 TILE_BYTES: Final = 1 << 21
 """Of a tile's windows: it should stay in the processor's cache until it is multiplied."""

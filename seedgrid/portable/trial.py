@@ -1,7 +1,7 @@
 """Is portable arithmetic right on this machine, and what does it cost? Tried once a passport.
 
 What was found is kept in the cache folder, like what a probe found. Importing this needs no torch;
-`portable/selftest.py` does the work.
+`selftest.py` does the work.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class PortableTrial(Value):
 
 def try_portable(device: torch.device, passport: Passport) -> PortableTrial:
     """Return what a trial found; it takes some seconds and is remembered by passport."""
-    from seedgrid.diffusion.portable import selftest  # see arithmetic.py
+    from seedgrid.portable import selftest
 
     trial = recall_value(_CACHE, passport.digest, PortableTrial)
     if trial is None:
