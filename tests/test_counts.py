@@ -14,7 +14,7 @@ import torch
 from painting import PLACEMENT, SilentWatch, paint, recipes_for
 from sweeping import rest_swept
 
-from seedgrid.diffusion.accel import text_cache
+from seedgrid.diffusion import text_cache
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.deferred import DeferredBackend
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
@@ -135,7 +135,7 @@ def test_the_memory_forgets_the_oldest(
     folder = model_folder("sd")
     recipes = recipes_for(backend, folder)
     paint(backend, recipes)
-    (texts,) = (each for each in backend._accelerators if isinstance(each, text_cache.Accelerator))
+    texts = backend._text_cache
     one_row = max(row.num_bytes for row in texts._rows.values())
     texts._rows.clear()
     texts._num_bytes = 0

@@ -13,7 +13,7 @@ import torch
 from painting import paint, plain_call, recipes_for
 from sweeping import rest_swept
 
-from seedgrid.diffusion.accel.decoding import Accelerator
+from seedgrid.diffusion.decoding import PairedDecoding
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 
 
@@ -40,7 +40,7 @@ class Vae:
         return SimpleNamespace(sample=pictures) if return_dict else (pictures,)
 
 
-def decode(decoder: Accelerator, vae: Vae, latents: torch.Tensor, context: str = "here") -> Any:
+def decode(decoder: PairedDecoding, vae: Vae, latents: torch.Tensor, context: str = "here") -> Any:
     with decoder.used_by(SimpleNamespace(vae=vae), context):
         (pictures,) = vae.decode(latents, return_dict=False)
     return pictures
@@ -52,30 +52,30 @@ def latents_of(num_rows: int) -> torch.Tensor:
 
 def test_what_was_proven_is_decoded_two_by_two() -> None:
     """The first batch of a kind both ways, all later ones in pairs; in other processes, too."""
-    decoder, vae = Accelerator(), Vae()
+    decoder, vae = PairedDecoding(), Vae()
     for _ in range(2):
         assert torch.equal(decode(decoder, vae, latents_of(4)), 2 * latents_of(4))
     assert vae.calls == [4, 2, 2, 2, 2]
     vae = Vae()
-    assert torch.equal(decode(Accelerator(), vae, latents_of(4)), 2 * latents_of(4))
+    assert torch.equal(decode(PairedDecoding(), vae, latents_of(4)), 2 * latents_of(4))
     assert vae.calls == [2, 2]
 
 
 def test_where_a_bit_differs_all_are_decoded_at_once() -> None:
     """A number of rows that can be seen in the bits, however faintly, is never changed."""
-    decoder, vae = Accelerator(), Vae(mixes=True)
+    decoder, vae = PairedDecoding(), Vae(mixes=True)
     whole = Vae(mixes=True).decode(latents_of(4), return_dict=False)[0]
     for _ in range(3):
         assert torch.equal(decode(decoder, vae, latents_of(4)), whole)
     assert vae.calls == [4, 2, 2, 4, 4]
     vae = Vae(mixes=True)
-    decode(Accelerator(), vae, latents_of(4))
+    decode(PairedDecoding(), vae, latents_of(4))
     assert vae.calls == [4]
 
 
 def test_each_kind_is_proven_by_itself() -> None:
     """Another passport, size, width or number format is another kind."""
-    decoder, vae = Accelerator(), Vae()
+    decoder, vae = PairedDecoding(), Vae()
     decode(decoder, vae, latents_of(4))
     for latents, context in [
         (latents_of(4), "there"),
@@ -92,14 +92,16 @@ def test_each_kind_is_proven_by_itself() -> None:
 def test_what_has_no_pairs_is_decoded_as_ever(num_rows: int) -> None:
     """One call, and nothing is kept."""
     vae = Vae()
-    assert torch.equal(decode(Accelerator(), vae, latents_of(num_rows)), 2 * latents_of(num_rows))
+    assert torch.equal(
+        decode(PairedDecoding(), vae, latents_of(num_rows)), 2 * latents_of(num_rows)
+    )
     assert vae.calls == [num_rows]
 
 
 def test_the_vae_is_as_before_afterwards() -> None:
     """Whatever happens in the block."""
     vae = Vae()
-    with pytest.raises(TypeError), Accelerator().used_by(SimpleNamespace(vae=vae), "here"):
+    with pytest.raises(TypeError), PairedDecoding().used_by(SimpleNamespace(vae=vae), "here"):
         vae.decode()  # type: ignore[call-arg]
     assert "decode" not in vars(vae)
     assert vae.decode(latents_of(4)).sample.shape == (4, 3, 4, 4)

@@ -19,7 +19,6 @@ import zipfile
 from pathlib import Path
 from typing import Any, get_args
 
-import psutil
 import pytest
 from huggingface_hub.utils import HFValidationError, validate_repo_id
 from hypothesis import given, settings
@@ -30,7 +29,7 @@ from PIL import Image, PdfParser
 
 from seedgrid.cli import output
 from seedgrid.cli.program import main
-from seedgrid.core.errors import InputError, ModelError, RunCancelled, RunError
+from seedgrid.core.errors import InputError, ModelError
 from seedgrid.core.picture import Entry, Picture
 from seedgrid.core.process import PlainFormatter
 from seedgrid.core.recipe import ModelRef, Passport, Recipe
@@ -43,9 +42,8 @@ from seedgrid.core.text import (
     one_line,
 )
 from seedgrid.diffusion import instruction_limits
-from seedgrid.diffusion.backend import ATTENTION_NAMES, DEVICE_KINDS, Offload, Placement, Unwatched
+from seedgrid.diffusion.backend import ATTENTION_NAMES, DEVICE_KINDS, Offload
 from seedgrid.diffusion.placement import MAX_THREADS, placement_of
-from seedgrid.diffusion.worker import spawn
 from seedgrid.export import bundle, script
 from seedgrid.export.contact_sheets import write_sheet
 from seedgrid.formats import png
@@ -338,46 +336,6 @@ def test_the_limits_of_the_libraries_manuals_are_limits(name: str, value: str) -
     assert instruction_limits.accepted({name: value}) == {name: value}
 
 
-def test_the_worker_gets_no_variable_from_a_passport(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A program in Python's place writes down the environment that a real child process has."""
-    program = tmp_path / "python"
-    program.write_text(f"#!/bin/sh\nenv > {tmp_path}/said\nexit 1\n")
-    program.chmod(0o700)
-    monkeypatch.setattr(spawn.sys, "executable", str(program))
-    limits = {"LD_PRELOAD": "", "HF_ENDPOINT": "https://evil.example", "MKL_CBWR": "AVX2"}
-
-    with pytest.raises(RunError):
-        spawn.paint_in_child([make_recipe()], Placement(), limits, Unwatched())
-
-    said = (tmp_path / "said").read_text()
-    assert "MKL_CBWR=AVX2" in said
-    assert "evil" not in said
-    assert "LD_PRELOAD" not in said
-
-
-def test_a_worker_is_stopped_like_any_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A passport of another processor had the engine wait for a child, whatever Stop said."""
-    program, begun = tmp_path / "python", tmp_path / "begun"
-    program.write_text(f"#!/bin/sh\ntouch {begun}\nexec sleep 600\n")
-    program.chmod(0o700)
-    monkeypatch.setattr(spawn.sys, "executable", str(program))
-
-    class Stopped(Unwatched):
-        @property
-        def cancelled(self) -> bool:  # type: ignore[override]
-            return begun.exists()
-
-    with pytest.raises(RunCancelled):
-        spawn.paint_in_child([make_recipe()], Placement(), {}, Stopped())
-    monkeypatch.setattr(spawn, "_MAX_S", 0.0)
-    with pytest.raises(RunError) as caught:
-        spawn.paint_in_child([make_recipe()], Placement(), {}, Unwatched())
-    assert caught.value.code == "child_failed"
-    assert "sleep" not in [each.name() for each in psutil.Process().children()]
-
-
 @given(WORDS, st.integers(-10, 10_000))
 def test_a_placement_is_made_of_known_words(text: str, threads: int) -> None:
     """What a passport says of devices, memory and attention is chosen from, not copied."""
@@ -390,7 +348,7 @@ def test_a_placement_is_made_of_known_words(text: str, threads: int) -> None:
 
 WRITES = {
     "seedgrid/cli/program.py": {"os.environ['SEEDGRID_WORKERS'] = str(workers)"},  # a number
-    "seedgrid/diffusion/accel/spinning.py": {"os.environ['GOMP_SPINCOUNT'] = SPIN_COUNT"},
+    "seedgrid/diffusion/process.py": {"os.environ['GOMP_SPINCOUNT'] = SPIN_COUNT"},
     "seedgrid/diffusion/away/ray_cluster.py": {"os.environ.pop('OMP_NUM_THREADS', None)"},
     "seedgrid/diffusion/away/ray_node.py": {"os.environ.setdefault(name, value)"},  # of SETTINGS
     "seedgrid/diffusion/determinism.py": {"os.environ[CUBLAS_VARIABLE] = CUBLAS_VALUE"},
@@ -402,7 +360,6 @@ WRITES = {
 }
 PROCESSES = {
     "seedgrid/diffusion/away/ray_node.py": "os.execv",  # Python again, with its own words
-    "seedgrid/diffusion/worker/spawn.py": "subprocess.Popen",
     "seedgrid/models/memory.py": "subprocess.run",  # the driver's own tool, with constant words
 }
 

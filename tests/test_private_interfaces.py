@@ -8,11 +8,9 @@ from __future__ import annotations
 import asyncio
 import atexit
 import inspect
-import logging
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -23,50 +21,11 @@ import torch
 
 from seedgrid.core import process
 from seedgrid.core.errors import RunError
-from seedgrid.diffusion.accel import linears
 from seedgrid.diffusion.previews import _unpacker
 from seedgrid.models.families import FAMILIES
 from seedgrid.portable import portable
 from seedgrid.web import page, wiring
 from seedgrid.web.server import page_head
-
-
-@pytest.fixture
-def fresh_look() -> Iterator[None]:
-    """What was found about torch's operator is asked anew, before and after."""
-    linears.fits.cache_clear()
-    yield
-    linears.fits.cache_clear()
-
-
-@pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="torch without oneDNN")
-@pytest.mark.usefixtures("fresh_look")
-def test_torchs_linear_operator_fits() -> None:
-    """`torch.ops.mkldnn._linear_pointwise`, with and without a sum to add to."""
-    assert linears.fits(), f"torch {torch.__version__}: mkldnn._linear_pointwise is another"
-
-
-@pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="torch without oneDNN")
-@pytest.mark.parametrize("error", [AttributeError, RuntimeError, TypeError])
-@pytest.mark.usefixtures("fresh_look")
-def test_without_the_operator_layers_take_torchs_way(
-    error: type[Exception], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """A torch that has it no more, or takes other arguments: said once, and painted on."""
-
-    def gone(*_: object) -> None:
-        raise error("no such operator")
-
-    monkeypatch.setattr(linears, "_product", gone)
-    layer = torch.nn.Linear(96, 96)
-    pipeline = SimpleNamespace(components={"unet": layer})
-    rows = torch.ones(128, 96)
-    for _ in range(2):
-        with torch.no_grad(), linears.Accelerator().used_by(pipeline, "here"):
-            assert torch.equal(layer(rows), torch.nn.functional.linear(rows, *layer.parameters()))
-    said = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
-    assert len(said) == 1
-    assert torch.__version__ in said[0]
 
 
 @pytest.mark.parametrize("name", sorted(FAMILIES))

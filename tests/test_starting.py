@@ -15,7 +15,7 @@ import pytest
 from gradio.component_meta import create_or_modify_pyi
 
 from seedgrid.diffusion import process
-from seedgrid.diffusion.accel.spinning import SPIN_COUNT
+from seedgrid.diffusion.process import SPIN_COUNT
 from seedgrid.web.server.gradio_import import quickly
 
 ROOT = Path(__file__).parent.parent
@@ -69,7 +69,7 @@ from seedgrid import Studio
 import seedgrid.web.page
 from seedgrid.diffusion.deferred import DeferredBackend
 from seedgrid.diffusion import process
-from seedgrid.diffusion.accel.spinning import SPIN_COUNT
+from seedgrid.diffusion.process import SPIN_COUNT
 from seedgrid.web.server.gradio_import import quickly
 
 with quickly():

@@ -21,8 +21,8 @@ import torch
 from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import ModelError
 from seedgrid.core.recipe import Passport, Recipe
-from seedgrid.diffusion.accel import Accelerator, accelerated, make_accelerators
 from seedgrid.diffusion.backend import LoadWatch, Outcome, Placement, Unwatched, Watch
+from seedgrid.diffusion.decoding import PairedDecoding
 from seedgrid.diffusion.devices import empty_cache, pick_device
 from seedgrid.diffusion.environment import current_passport
 from seedgrid.diffusion.memory import Result, within_memory
@@ -36,8 +36,7 @@ from seedgrid.diffusion.probe_results import (
     recall_report,
 )
 from seedgrid.diffusion.scope import computing
-from seedgrid.diffusion.watched_parts import Watching
-from seedgrid.diffusion.witnesses import Witnesses
+from seedgrid.diffusion.text_cache import TextCache
 from seedgrid.models import registry
 from seedgrid.portable import PortableTrial, check_portable, try_portable
 
@@ -51,8 +50,8 @@ class DiffusersBackend:
 
     def __init__(self, free_memory: Callable[[], None] | None = None) -> None:
         self._pipelines = PipelineCache()
-        self._accelerators = make_accelerators()
-        self._witnesses = Witnesses()
+        self._text_cache = TextCache()
+        self._decoding = PairedDecoding()
         self._free_memory = free_memory or self.close
 
     def card(self, model: str | None) -> ModelCard:
@@ -115,9 +114,8 @@ class DiffusersBackend:
 
     def close(self) -> None:
         """Let go of models and memory."""
-        self._witnesses.clear()
         self._pipelines.clear()
-        self._accelerators = make_accelerators()
+        self._text_cache = TextCache()
         gc.collect()
         empty_cache()
 
@@ -136,15 +134,10 @@ class DiffusersBackend:
         first = recipes[0]
         with computing(first, placement):
             loaded = self._pipelines.get(first, placement)
-            # Shortcuts were compared bit for bit with torch's own arithmetic only.
-            shortcuts = () if first.is_portable else self._accelerators
             passport = current_passport(loaded.device, placement, bool(first.loras))
-            accelerated_call = _acceleration(shortcuts, first, passport)
             watch.noise(lambda: loaded.preview.of_noise(recipes))
-            untouched = self._untouched(loaded, first)
-            # Of what raises in the inner block, the outer one keeps nothing.
-            with self._witnesses.of_batch(recipes, loaded, passport) as watching, untouched:
-                return paint_batch(recipes, loaded, watch, [accelerated_call, *watching])
+            with self._untouched(loaded, first):
+                return paint_batch(recipes, loaded, watch, self._shortcuts(first, passport))
 
     def _within_memory(
         self, work: Callable[[], Result], recipe: Recipe, placement: Placement, watch: Watch
@@ -155,20 +148,14 @@ class DiffusersBackend:
     def _run_probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport:
         with computing(recipe, placement):
             loaded = self._pipelines.get(recipe, placement)
-            probed = [each for each in self._accelerators if each.is_probed]
-            passport = current_passport(loaded.device, placement, bool(recipe.loras))
-            witness = self._witnesses.take(recipe, passport)
-            accelerated_call = _acceleration(probed, recipe, passport)
 
-            def compute(recipes: Sequence[Recipe], watching: Watching) -> list[torch.Tensor]:
-                # What is watched is seen from outside of what accelerates it.
-                contexts = [accelerated_call, watching.watching]
-                output = call_pipeline(recipes, loaded, watch, contexts)
+            # Without shortcuts: the probe wants every row computed.
+            def compute(recipes: Sequence[Recipe], watching: CallContext) -> list[torch.Tensor]:
+                output = call_pipeline(recipes, loaded, watch, [watching])
                 return [output.images, output.latents, torch.tensor(output.withheld)]
 
             with self._untouched(loaded, recipe):
-                family = loaded.files.family
-                return run_probe(recipe, compute, watch, family=family, witness=witness)
+                return run_probe(recipe, compute, watch, family=loaded.files.family)
 
     @contextmanager
     def _untouched(self, loaded: Loaded, recipe: Recipe) -> Iterator[None]:
@@ -178,15 +165,15 @@ class DiffusersBackend:
         finally:
             has_changed = loaded.has_changed
             if has_changed:  # Nobody knows of whose weights is what was remembered.
-                self._accelerators = make_accelerators()
+                self._text_cache = TextCache()
         if has_changed:
             raise ModelError("model_touched", value=recipe.model.id)
 
-
-def _acceleration(
-    accelerators: Sequence[Accelerator], recipe: Recipe, passport: Passport
-) -> CallContext:
-    """Return what lets a call take quicker ways, which are told all that may change their bits."""
-    loras = [(lora.weights_sha256, lora.scale) for lora in recipe.loras]
-    context = f"{recipe.model.weights_sha256}|{recipe.dtype}|{loras}|{passport.digest}"
-    return partial(accelerated, accelerators=accelerators, context=context)
+    def _shortcuts(self, recipe: Recipe, passport: Passport) -> list[CallContext]:
+        """Return quicker ways to the same bits, with all that may change those bits named."""
+        if recipe.is_portable:  # They were compared bit for bit with torch's own arithmetic only.
+            return []
+        loras = [(lora.weights_sha256, lora.scale) for lora in recipe.loras]
+        context = f"{recipe.model.weights_sha256}|{recipe.dtype}|{loras}|{passport.digest}"
+        ways = (self._text_cache.used_by, self._decoding.used_by)
+        return [partial(way, context=context) for way in ways]

@@ -1,97 +1,101 @@
-"""Test the lock: paint one batch, all steps and the decoding, beside poisoned neighbours.
+"""Test the lock: paint one picture in two short grids, beside mild and beside wild neighbours.
 
-First the pipeline is called with every part of it watched (`poisoned_call.py`): what enters text
-encoders, denoiser, scheduler and decoder has neighbours that are as bad as can be, in a slot that
-changes. NaN in the own picture is a leak at once; where a grid was watched while it was painted
-(`witness.py`), the own rows are compared with its own. Then the pipeline is called once more for
-the batch turned round: the own picture in all slots but the one that it had, and there a neighbour.
-Denoiser and decoder are not run but give back what they gave (`replayed_call.py`): whatever lies
-between the parts, the words, the noise, guidance, the scheduler and what is made of the decoded
-pictures, must come to the very same rows. Without a witness every third step and the decoding are
-run there, too, and compared, bit by bit: a third more denoising than a grid, a second decoding.
+In both grids the neighbours' rows are replaced where a text encoder, the denoiser and the decoder
+are entered, and where denoiser and decoder are left. In the first grid neighbours are mild (near
+the own picture, or ordinary) and the own picture sits in the last slot; in the second they are wild
+(NaN or huge), their words are of other lengths, and it sits in the first. The own rows that enter
+and leave each part, and the final picture before it is rounded, must be equal bit for bit.
 
-It is a test and no proof: code that branches on a neighbour's value, and only on values that were
-not tried, is not found (docs/lock.md).
+At most four steps are run, spread over the schedule: neither code nor shapes change with their
+number. It is a test and no proof: code that branches on a neighbour's value, and only on values
+that were not tried, is not found (docs/lock.md).
 """
 
+from __future__ import annotations
+
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
-from typing import Final, Protocol
+from functools import partial
+from typing import Any, Final, NoReturn, Protocol
 
 import torch
 
-from seedgrid.core.errors import RunError
+from seedgrid.core.errors import RunCancelled, RunError
 from seedgrid.core.recipe import NoiseShare, Recipe
 from seedgrid.diffusion.backend import Watch
-from seedgrid.diffusion.poison import Batch, is_finite
-from seedgrid.diffusion.poisoned_call import PoisonedCall
-from seedgrid.diffusion.probe_findings import Findings, LeakFound
+from seedgrid.diffusion.patch import replaced
+from seedgrid.diffusion.pipeline_call import CallContext
+from seedgrid.diffusion.poison import MILD, WILD, Batch, mapped, tensors_in
 from seedgrid.diffusion.probe_results import Check, ProbeReport
-from seedgrid.diffusion.replayed_call import Beginning, BeginningSeen, ReplayedCall
-from seedgrid.diffusion.watched_parts import Watching
-from seedgrid.diffusion.witness import Witness
 from seedgrid.models.families import Family
 
+MAX_STEPS: Final = 4
+_BETWEEN: Final = "between the parts"
+_DECODER: Final = "decoder"
 _LONG_PROMPT: Final = " ".join(
     ["(misty:4) mountains above a (quiet:-4) lake at dawn, painted"] * 34
 )
 """Where words are weighed, its brackets weigh one as much as can be, and one as little."""
-_LONG_WEIGHED: Final = _LONG_PROMPT.replace(":4", ":3")
-"""As long, and weighed otherwise."""
+
+_NOT_ROWS: Final = ("_ids", "_mask")
+"""Ends of the names of a denoiser's arguments that hold positions, or say which words count."""
 
 
 class Compute(Protocol):
-    """Run one locked batch with a pipeline's parts watched, decoding and all."""
+    """Run one locked batch, decoding and all."""
 
-    def __call__(self, recipes: Sequence[Recipe], watching: Watching) -> list[torch.Tensor]:
-        """Compute a full batch inside `watching.watching(pipeline)`.
+    def __call__(self, recipes: Sequence[Recipe], watching: CallContext) -> list[torch.Tensor]:
+        """Compute a full batch inside `watching(pipeline)`.
 
         Args:
             recipes: Exactly `lock_width` of them.
-            watching: Watches the pipeline that is called.
+            watching: A block around the pipeline that is called.
 
         Returns:
             All that came out, each with one row a cell.
         """
 
 
-def run_probe(
-    recipe: Recipe,
-    compute: Compute,
-    watch: Watch,
-    *,
-    family: Family,
-    witness: Witness | None = None,
-) -> ProbeReport:
+class _LeakFound(Exception):  # noqa: N818 (it ends a test; nothing went wrong)
+    """A neighbour, or the slot, was seen to reach the own picture."""
+
+
+def run_probe(recipe: Recipe, compute: Compute, watch: Watch, *, family: Family) -> ProbeReport:
     """Find the greatest width at which no leak is found.
 
     Args:
         recipe: Of the kind that is to be painted; its words and seed do not matter.
         compute: Runs a batch.
-        watch: Asked before everything that takes long whether to give way.
+        watch: Asked before each call of a part whether to give way.
         family: What may differ between the cells of a batch, and what is run at every step.
-        witness: Watched a batch of such recipes that was painted here; without one, what is
-            compared is run for the comparison.
 
     Raises:
         RunCancelled: `watch.cancelled` became true.
-        RunError: A batch could not be computed, or its picture is none.
+        RunError: A batch could not be computed, or its picture is none (`picture_nan`).
     """
     started = time.monotonic()
     checks: list[Check] = []
     tested_width = 0
-    for width in _widths(recipe.lock_width):
-        found = Findings(width)
-        seen = witness if width == recipe.lock_width else None
+    steps = min(recipe.num_inference_steps, MAX_STEPS)
+    # A start with little strength would leave no step of so few.
+    short = recipe.model_copy(update={"num_inference_steps": steps, "strength": 1.0})
+    for width in [recipe.lock_width, *(w for w in (8, 4, 2, 1) if w < recipe.lock_width)]:
+        comparison = _Comparison(width)
+        holds = False
         try:
-            holds = _is_tight(_of_width(recipe, width), compute, watch, family, found, seen)
+            _paint_twice(
+                short.model_copy(update={"lock_width": width}), compute, watch, family, comparison
+            )
+            holds = True
+        except _LeakFound:
+            pass
         except RunError as error:
+            # What leaked at a greater width, NaN, may have stayed in the model.
             if not checks or error.code != "picture_nan":
                 raise
-            holds = False  # What leaked at a greater width, NaN, may have stayed in the model.
-        checks += found.checks()
+        checks += comparison.checks()
         if holds:
             tested_width = width
             break
@@ -101,7 +105,7 @@ def run_probe(
         dtype=recipe.dtype,
         size=f"{recipe.width}x{recipe.height}",
         scheduler=recipe.scheduler,
-        num_inference_steps=recipe.num_inference_steps,
+        num_inference_steps=steps,
         asked_width=recipe.lock_width,
         tested_width=tested_width,
         checks=tuple(checks),
@@ -110,112 +114,228 @@ def run_probe(
     )
 
 
-def _widths(asked: int) -> list[int]:
-    return [asked, *(width for width in (8, 4, 2, 1) if width < asked)]
+def _paint_twice(
+    recipe: Recipe, compute: Compute, watch: Watch, family: Family, comparison: _Comparison
+) -> None:
+    """Paint the own picture beside mild neighbours, then beside wild ones, and compare.
 
-
-def _of_width(recipe: Recipe, width: int) -> Recipe:
-    return recipe.model_copy(update={"lock_width": width})
-
-
-def _is_tight(
-    recipe: Recipe,
-    compute: Compute,
-    watch: Watch,
-    family: Family,
-    found: Findings,
-    witness: Witness | None,
-) -> bool:
-    width = recipe.lock_width
-    batch = Batch(width=width, own=min(1, width - 1))
-    if witness is not None:
-        recipe = witness.recipe
-        # Pictures may be decoded in pairs: whose own row was a second one is a first one here.
-        batch = Batch(width=width, own=min(1 - witness.slot % 2, width - 1))
-    try:
-        _compare_words(recipe, compute, watch, found)
-        poisoned = PoisonedCall(batch, watch, found, witness)
-        painted = compute(_placed([recipe], _company(recipe, family), batch), poisoned)
-        own = [batch.own_rows(rows) for rows in painted]
-        again = ReplayedCall(batch, watch, found, poisoned.record, compares=witness is None)
-        turned = _placed([_stranger(recipe)], [recipe] * (width - 1), batch)
-        found.note("picture", batch, own, compute(turned if width > 1 else [recipe], again))
-        again.check_number_of_calls()
-        found.require(f"denoiser ({family.denoiser})")
-        if not is_finite(own):
-            raise RunError("picture_nan")  # It is NaN by itself: leaks into it cannot be seen.
-    except LeakFound:
-        return False
-    return True
-
-
-def _compare_words(recipe: Recipe, compute: Compute, watch: Watch, found: Findings) -> None:
-    """Read long words beside short ones and none, and beside a weighed one: up to the denoiser.
-
-    The other way round, the recipe's own words are read beside long ones in the poisoned call.
+    Mild ones come first: whatever NaN leaves behind in a model is then seen as a difference.
     """
     width = recipe.lock_width
-    if width == 1 or not recipe.prompt:
-        return
-    batch = Batch(width=width, own=0)
-    own = _neighbour(recipe, 0, _LONG_PROMPT, _LONG_PROMPT)
-    weighed = _neighbour(recipe, 1, _LONG_WEIGHED, _LONG_WEIGHED)
-    short = [_neighbour(recipe, place, ("fox", "")[place % 2], "dull") for place in range(1, width)]
-    read = []
-    for cells in ([own, *short], [weighed] + [own] * (width - 1)):
-        beginning = Beginning(batch, watch)
-        with suppress(BeginningSeen):
-            compute(cells, beginning)
-        read.append(beginning.entered)
-    beside, alike = read
-    found.note("words", batch, [batch.own_rows(rows) for rows in beside], alike)
+    mild = Batch(width=width, own=width - 1, kinds=MILD)
+    wild = Batch(width=width, own=0, kinds=WILD)
+    others = [_neighbour(recipe, place) for place in range(1, width)]
+    grid = _PoisonedGrid(mild, watch, comparison.keep)
+    own = [mild.own_rows(rows) for rows in compute([*others, recipe], grid.watching)]
+    if not all(bool(torch.isfinite(rows).all()) for rows in own):
+        raise RunError("picture_nan")  # It is NaN by itself: leaks into it cannot be seen.
+    comparison.keep("picture", own)
+    strangers = [_stranger(recipe, place, family) for place in range(1, width)]
+    grid = _PoisonedGrid(wild, watch, comparison.compare)
+    painted = compute([recipe, *strangers], grid.watching)
+    comparison.compare("picture", [wild.own_rows(rows) for rows in painted])
+    comparison.end(f"denoiser ({family.denoiser})")
 
 
-def _placed(own: list[Recipe], others: list[Recipe], batch: Batch) -> list[Recipe]:
-    """Put the first into the own slot and the others around it."""
-    return others[: batch.own] + own + others[batch.own :]
+def _neighbour(recipe: Recipe, place: int) -> Recipe:
+    """Return a recipe with the same words and another seed."""
+    return recipe.model_copy(update={"seed": (recipe.seed + place) % 2**32})
 
 
-def _company(recipe: Recipe, family: Family) -> list[Recipe]:
-    """Return the neighbours of a full batch.
+def _stranger(recipe: Recipe, place: int, family: Family) -> Recipe:
+    """Return a recipe with another seed and with longer words, shorter ones or none.
 
-    Every other one has words, and has negative ones and a mix of noises just where the recipe has
-    none: cells of one batch may differ in all of them.
+    Every other one has a mix of noises, and negative words, just where the recipe has none.
     """
-    words = (_LONG_PROMPT, "fox", _reversed(recipe.prompt))
-    negatives = (_LONG_PROMPT, "dull", "blurry")
-    mix = () if recipe.noise_mix else (NoiseShare(seed=1, weight=0.5),)
-    lacking = {"noise_mix": mix, "negative_prompt": "" if recipe.negative_prompt else "(dull:4)"}
-    if family.zeroes_empty_negative:
-        del lacking["negative_prompt"]
-    found = []
-    for place in range(recipe.lock_width - 1):
-        each = _neighbour(recipe, place + 1, words[place % 3], negatives[place % 3])
-        if family.has_prompt and place % 2 == 0:
-            each = each.model_copy(update={"prompt": words[place % 3], **lacking})
-        found.append(each)
-    return found
+    changes: dict[str, Any] = {"prompt": "", "negative_prompt": ""}
+    if family.has_prompt:
+        changes["prompt"] = (_LONG_PROMPT, "fox", "")[(place - 1) % 3]
+    if recipe.negative_prompt:
+        changes["negative_prompt"] = (_LONG_PROMPT, "dull", "blurry")[(place - 1) % 3]
+    if place % 2:
+        changes["noise_mix"] = () if recipe.noise_mix else (NoiseShare(seed=1, weight=0.5),)
+        if family.has_negative_prompt and not family.zeroes_empty_negative:
+            changes["negative_prompt"] = "" if recipe.negative_prompt else "(dull:4)"
+    return _neighbour(recipe, place + recipe.lock_width).model_copy(update=changes)
 
 
-def _stranger(recipe: Recipe) -> Recipe:
-    """Return who sits in the own slot while the own picture is in all others."""
-    return _neighbour(recipe, recipe.lock_width, _reversed(recipe.prompt), "grey")
+class _PoisonedGrid:
+    """Poisons the neighbours of one call of a pipeline, and shows the own rows to somebody.
 
-
-def _reversed(words: str) -> str:
-    """Return other words of that length; none of them weighs what no word may."""
-    return words[::-1].replace("(", " ")
-
-
-def _neighbour(recipe: Recipe, further: int, words: str, negative: str) -> Recipe:
-    """Return a recipe with another seed and other words: none where the recipe has none.
-
-    Whether there are negative ones may decide how many rows there are.
+    Args:
+        batch: Which rows are the own ones, and how the others are poisoned.
+        watch: Asked before each call of a part whether to give way.
+        see: Is given the own rows of what enters and leaves a part, in order.
     """
-    return recipe.model_copy(
-        update={
-            "seed": (recipe.seed + further) % 2**32,
-            "prompt": recipe.prompt and words,
-            "negative_prompt": recipe.negative_prompt and negative,
+
+    def __init__(
+        self, batch: Batch, watch: Watch, see: Callable[[str, list[torch.Tensor]], None]
+    ) -> None:
+        self._batch = batch
+        self._watch = watch
+        self._see = see
+        self._turns: dict[str, int] = {}
+
+    @contextmanager
+    def watching(self, pipeline: Any) -> Iterator[None]:
+        """Watch a pipeline's parts in the block; afterwards it is as it was."""
+        with ExitStack() as stack:
+            for name, part in pipeline.components.items():
+                if isinstance(part, torch.nn.Module):
+                    self._watch_part(name, part, stack)
+            yield
+
+    def _watch_part(self, name: str, part: Any, stack: ExitStack) -> None:
+        if name == "vae":
+            stack.enter_context(replaced(part, "decode", self._decoding(part.decode)))
+        elif "text_encoder" in name:
+            embeddings = part.get_input_embeddings()
+            stack.callback(embeddings.register_forward_hook(partial(self._read, name)).remove)
+        elif "image" not in name and "safety" not in name:
+            enter, leave = partial(self._enter, name), partial(self._leave, name)
+            hook = part.register_forward_pre_hook(enter, prepend=True, with_kwargs=True)
+            stack.callback(hook.remove)
+            stack.callback(part.register_forward_hook(leave, with_kwargs=True).remove)
+
+    def _read(self, name: str, _module: Any, _given: Any, embeddings: Any) -> Any:
+        """Poison what a text encoder makes of its neighbours' tokens, in its first layer."""
+        turn = self._turn(name)
+        is_batch = isinstance(embeddings, torch.Tensor) and self._batch.is_of(embeddings)
+        return self._batch.poisoned(embeddings, turn) if is_batch else embeddings
+
+    def _enter(self, name: str, _module: Any, args: Any, kwargs: Any) -> Any:
+        """Poison what a denoiser is given; positions and masks stay as they are."""
+        rows = tensors_in((args, kwargs))[0]
+        if not self._batch.is_of(rows):
+            return None
+        turn = self._turn(name)
+        sizes = {rows.shape[0], self._batch.width}
+        self._see(_BETWEEN, self._own((args, kwargs), sizes))
+
+        def poison(tensor: torch.Tensor) -> torch.Tensor:
+            is_rows = tensor.ndim > 0 and tensor.shape[0] in sizes and self._batch.is_of(tensor)
+            return self._batch.poisoned(tensor, turn) if is_rows else tensor
+
+        named = {
+            key: value if key.endswith(_NOT_ROWS) else mapped(value, poison)
+            for key, value in kwargs.items()
         }
-    )
+        return mapped(args, poison), named
+
+    def _leave(self, name: str, _module: Any, args: Any, kwargs: Any, output: Any) -> Any:
+        """Look at what a denoiser made, and at what it may have written into its inputs."""
+        rows = tensors_in((args, kwargs))[0]
+        if not self._batch.is_of(rows):
+            return None
+        sizes = {rows.shape[0], self._batch.width}
+        self._see(f"denoiser ({name})", self._own((output, args, kwargs), sizes))
+        return self._after(name, output)
+
+    def _decoding(self, decode: Callable[..., Any]) -> Callable[..., Any]:
+        def watched(latents: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+            if not self._batch.is_of(latents):
+                return decode(latents, *args, **kwargs)
+            turn = self._turn("vae")
+            self._see(_BETWEEN, [self._batch.own_rows(latents)])
+            output = decode(self._batch.poisoned(latents, turn), *args, **kwargs)
+            self._see(_DECODER, self._own(output, {len(latents)}))
+            return self._after("vae", output)
+
+        return watched
+
+    def _own(self, value: Any, sizes: set[int]) -> list[torch.Tensor]:
+        """Return the own rows of all numbers of the batch."""
+        return [
+            self._batch.own_rows(tensor)
+            for tensor in tensors_in(value)
+            if tensor.ndim > 0
+            and tensor.is_floating_point()
+            and tensor.shape[0] in sizes
+            and self._batch.is_of(tensor)
+        ]
+
+    def _after(self, name: str, output: Any) -> Any:
+        """Poison what a part made; of decoded NaN no safety checker can make bytes."""
+        turn = self._turns[name]
+        kinds = tuple(kind for kind in self._batch.kinds if kind != "nan" or name != "vae")
+
+        def poison(tensor: torch.Tensor) -> torch.Tensor:
+            is_rows = self._batch.is_of(tensor)
+            return self._batch.poisoned(tensor, turn, kinds) if is_rows else tensor
+
+        return mapped(output, poison)
+
+    def _turn(self, name: str) -> int:
+        """Count the calls of a part, and give way to whoever wants to paint."""
+        if self._watch.cancelled:
+            raise RunCancelled("run_cancelled")
+        turn = self._turns.get(name, -1) + 1
+        self._turns[name] = turn
+        return turn
+
+
+class _Comparison:
+    """Keeps the own rows of the first grid and compares those of the second, in order."""
+
+    def __init__(self, width: int) -> None:
+        self._width = width
+        self._kept: list[tuple[str, list[torch.Tensor]]] = []
+        self._next = 0
+        self._checks: dict[str, Check] = {}
+
+    def keep(self, part: str, rows: list[torch.Tensor]) -> None:
+        """Keep what the first grid showed of a part."""
+        self._kept.append((part, rows))
+
+    def compare(self, part: str, rows: list[torch.Tensor]) -> None:
+        """Compare what the second grid shows of a part.
+
+        Raises:
+            _LeakFound: A bit differs, or other shapes or another part were seen than before.
+        """
+        kept_part, kept = self._kept[self._next] if self._next < len(self._kept) else ("", [])
+        self._next += 1
+        if kept_part != part or [t.shape for t in kept] != [t.shape for t in rows]:
+            self._differs(part)
+        before = self._checks.get(part)
+        compared = (before.compared if before else 0) + sum(tensor.numel() for tensor in rows)
+        unequal = [(a, b) for a, b in zip(rows, kept, strict=True) if not torch.equal(a, b)]
+        differing = sum(int((a != b).sum()) for a, b in unequal)
+        self._note(
+            part, compared, differing, max((_distance(*pair) for pair in unequal), default=0)
+        )
+
+    def end(self, part: str) -> None:
+        """Make sure that all was seen again, and that this part was compared at all.
+
+        Raises:
+            _LeakFound: It was not.
+        """
+        if self._next != len(self._kept):
+            self._differs(_BETWEEN)
+        if part not in self._checks:
+            self._differs(part)
+
+    def checks(self) -> list[Check]:
+        """Return what was compared, part by part."""
+        return list(self._checks.values())
+
+    def _differs(self, part: str) -> NoReturn:
+        self._note(part, 1, 1, torch.inf)
+        raise _LeakFound(part)
+
+    def _note(self, part: str, compared: int, differing: int, largest: float) -> None:
+        self._checks[part] = Check(
+            name=part,
+            lock_width=self._width,
+            holds=not differing,
+            differing=differing,
+            compared=compared,
+            max_difference=largest if largest < torch.inf else None,
+        )
+        if differing:
+            raise _LeakFound(part)
+
+
+def _distance(one: torch.Tensor, other: torch.Tensor) -> float:
+    return float((one.double() - other.double()).abs().nan_to_num(nan=torch.inf).max())

@@ -1,7 +1,7 @@
 """What a probe found, and the memory of it: was the lock tested for this model and setting, here?
 
-A report is kept in the cache folder under everything that changes the shapes that kernels see, the
-code that runs, or the steps that are run. Needs no torch; `probe.py` does the work.
+A report is kept in the cache folder under everything that changes the code that runs, or the
+shapes that kernels see. Needs no torch; `probe.py` does the work.
 """
 
 import hashlib
@@ -16,14 +16,14 @@ from seedgrid.storage.cache import recall, recall_value, recall_values, remember
 _CACHE: Final = "probes"
 _WIDTHS: Final = "widths"
 # Another way of probing must not trust what the one before it found.
-_METHOD: Final = "6"
+_METHOD: Final = "7"
 
 
 class Check(Value):
-    """One arrangement of a batch, compared with another bit by bit.
+    """A part of the pipeline whose own rows were compared beside two kinds of neighbours.
 
     Attributes:
-        name: What was different, in words.
+        name: The part, in words.
         lock_width: The width it was tried at.
         holds: Whether every bit was equal.
         differing: How many values differed, of `compared`.
@@ -43,7 +43,7 @@ class ProbeReport(Value):
 
     Attributes:
         weights_sha256: Of the model's files; other ones may have its name since.
-        num_inference_steps: Of the recipe; all of them were run.
+        num_inference_steps: How many were run.
         asked_width: The width of the recipe.
         tested_width: The greatest width, at most `asked_width`, at which no check found a leak; 0
             when not even a batch of one repeats.
@@ -63,7 +63,7 @@ class ProbeReport(Value):
     checks: tuple[Check, ...]
     elapsed_s: Annotated[float, Field(ge=0)]
     tested_at: str
-    method: str = "poisoned neighbours, all steps and the decoding"
+    method: str = "poisoned neighbours in two grids of at most four steps"
     remembered: bool = False
 
     @property
@@ -74,12 +74,7 @@ class ProbeReport(Value):
 
 def recall_report(recipe: Recipe, passport: Passport) -> ProbeReport | None:
     """Return what an earlier probe found for recipes like this under this passport, if any did."""
-    return recall_by_key(report_key(recipe, passport))
-
-
-def recall_by_key(key: str) -> ProbeReport | None:
-    """Return what an earlier probe found for recipes of this `report_key`, if any did."""
-    found = recall_value(_CACHE, key, ProbeReport)
+    found = recall_value(_CACHE, report_key(recipe, passport), ProbeReport)
     return found and found.model_copy(update={"remembered": True})
 
 
@@ -107,14 +102,8 @@ def lock_notice(recipe: Recipe, passport: Passport) -> Notice | None:
         return None
     report = recall_report(recipe, passport)
     if report is None:
-        size, steps = f"{recipe.width}x{recipe.height}", recipe.num_inference_steps
-        return Notice(
-            "lock_untested",
-            width=recipe.lock_width,
-            size=size,
-            scheduler=recipe.scheduler,
-            steps=steps,
-        )
+        size, scheduler = f"{recipe.width}x{recipe.height}", recipe.scheduler
+        return Notice("lock_untested", width=recipe.lock_width, size=size, scheduler=scheduler)
     if not report.tested_width:
         return Notice("lock_never")
     if not report.holds:
@@ -143,24 +132,23 @@ def advised_width(weights_sha256: str, dtype: str, width: int) -> int:
 
 
 def report_key(recipe: Recipe, passport: Passport) -> str:
-    """Return under what a probe is remembered: whatever changes shapes, code or steps."""
+    """Return under what a probe is remembered: whatever changes shapes or code.
+
+    Words, seeds, steps, strengths, mixes of noise and the scales of LoRAs and guidance do not.
+    """
     parts = (
         _METHOD,
         recipe.model.weights_sha256,
         recipe.dtype,
         f"{recipe.width}x{recipe.height}",
         recipe.scheduler,
-        f"{recipe.num_inference_steps} steps",
         f"width {recipe.lock_width}",
         recipe.determinism,
         # At 1 and below pipelines leave out the rows without words: half the batch.
-        "guided" if recipe.guidance_scale > 1 else f"guidance {recipe.guidance_scale!r}",
-        "negative" if recipe.negative_prompt else "",
-        "mixed" if recipe.noise_mix else "",
-        *(["weighed"] if recipe.weights else []),
-        *([] if recipe.prompt else ["no words"]),
-        *([f"from a picture at {recipe.strength!r}"] if recipe.start else []),
-        *(f"{lora.weights_sha256}*{lora.scale}" for lora in recipe.loras),
+        "guided" if recipe.guidance_scale > 1 else "",
+        "weighed" if recipe.weights else "",
+        "from a picture" if recipe.start else "",
+        *(lora.weights_sha256 for lora in recipe.loras),
         passport.digest,
     )
     return hashlib.sha256("|".join(parts).encode()).hexdigest()

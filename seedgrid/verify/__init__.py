@@ -5,7 +5,6 @@
 
 claim.py       what a picture says of itself
 comparison.py  two pictures, pixel by pixel
-restoring.py   a passport made true again here, as far as it can be
 judging.py     the verdict on one picture
 rounding.py    what a difference of the passports can explain, and how much of it
 reasons.py     what there is to say, in words

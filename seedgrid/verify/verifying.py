@@ -23,11 +23,9 @@ from seedgrid.core.errors import (
 from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.diffusion.backend import Backend, Placement, Unwatched, Watch
 from seedgrid.diffusion.placement import placement_of
-from seedgrid.diffusion.worker.spawn import paint_in_child
 from seedgrid.verify.claim import Claim, read_claim
 from seedgrid.verify.judging import Painted, Verdict, impossible, judge
 from seedgrid.verify.reasons import Reason, passport_changes
-from seedgrid.verify.restoring import limits_of
 
 _THREADS_A_CORE: Final = 16
 """Chosen, not measured: more threads would only wait for each other."""
@@ -118,23 +116,16 @@ def _as_ours(error: Exception) -> SeedGridError:
 
 
 def _paint(batch: Sequence[Claim], backend: Backend, placement: Placement, watch: Watch) -> Painted:
-    """Compute a batch under the passport of its claims, in a child process if need be."""
+    """Compute a batch under the passport of its claims, as far as this process can."""
     recipes: list[Recipe] = [claim.recipe for claim in batch]
-    then = batch[0].passport
     passport = backend.prepare(recipes[0], placement)
     if recipes[0].is_portable:  # One answer everywhere: there is nothing to restore.
         pictures = backend.paint(recipes, placement, watch)
         return Painted(pictures=pictures, passport=passport, reasons=(), is_fragile=False)
-    limits = limits_of(then, passport)
-    else_than_usual = _restored(backend, recipes[0], placement, passport)
-    if limits.environment is None:
-        pictures = backend.paint(recipes, placement, watch)
-    else:
-        pictures, passport = paint_in_child(recipes, placement, limits.environment, watch)
     return Painted(
-        pictures=pictures,
+        pictures=backend.paint(recipes, placement, watch),
         passport=passport,
-        reasons=(*limits.reasons, *else_than_usual),
+        reasons=tuple(_restored(backend, recipes[0], placement, passport)),
         is_fragile=_is_fragile(backend, recipes[0]),
     )
 

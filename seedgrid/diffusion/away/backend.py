@@ -21,8 +21,8 @@ from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.core.speeds import Speeds
 from seedgrid.diffusion.away.computing import News
+from seedgrid.diffusion.away.job import job_text
 from seedgrid.diffusion.backend import Backend, LoadWatch, Outcome, Placement, Watch
-from seedgrid.diffusion.worker.job import job_text
 
 NUM_PASSPORTS: Final = 256
 """Of so many settings the place's passport is known; of another it is asked again."""

@@ -19,9 +19,9 @@ from time import monotonic
 from typing import Any, Final
 
 from seedgrid.core.errors import RunError, SeedGridError, told_of
+from seedgrid.diffusion.away.job import read_job_text
 from seedgrid.diffusion.backend import Backend, Outcome, PreviewMaker
 from seedgrid.diffusion.deferred import DeferredBackend
-from seedgrid.diffusion.worker.job import read_job_text
 
 logger = logging.getLogger(__name__)
 

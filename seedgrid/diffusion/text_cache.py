@@ -5,7 +5,7 @@ the probe tests), so rows may be kept one by one and put together anew: bit for 
 gives. A batch with one unknown row is encoded whole. Knows no pipelines, only modules that turn
 token ids into tensors.
 
-    with memory.used_by(pipeline, context=passport.digest):
+    with TextCache().used_by(pipeline, context=passport.digest):
         pipeline(["a red fox"] * 4)
 """
 
@@ -28,10 +28,8 @@ _ENCODERS: Final = ("text_encoder", "text_encoder_2", "text_encoder_3")
 Forward = Callable[..., Any]
 
 
-class Accelerator:
+class TextCache:
     """Rows of text encoders' outputs, the least recently used forgotten first."""
-
-    is_probed = False  # The probe wants every row computed.
 
     def __init__(self) -> None:
         self._rows: OrderedDict[str, _Row] = OrderedDict()

@@ -6,7 +6,7 @@ another order of sums for another number of pictures (one at a time is 1/255 apa
 promises that two will do. So the first batch of each kind is decoded both ways and every bit is
 compared; what was found is kept in the cache folder under all that it depends on.
 
-    with decoder.used_by(pipeline, context=passport.digest):
+    with PairedDecoding().used_by(pipeline, context=passport.digest):
         pipeline(["a red fox"] * 4)
 """
 
@@ -27,10 +27,8 @@ _CACHE: Final = "pairs"
 _PAIR: Final = 2
 
 
-class Accelerator:
+class PairedDecoding:
     """What was found about decoding two by two, for each kind of batch."""
-
-    is_probed = False  # The probe decodes few batches: trying pairs for them is not worth it.
 
     @cached_property
     def _found(self) -> dict[str, bool]:

@@ -1,1 +1,0 @@
-"""The one child process: a batch painted under other instruction limits."""
