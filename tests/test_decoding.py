@@ -92,9 +92,8 @@ def test_each_kind_is_proven_by_itself() -> None:
 def test_what_has_no_pairs_is_decoded_as_ever(num_rows: int) -> None:
     """One call, and nothing is kept."""
     vae = Vae()
-    assert torch.equal(
-        decode(PairedDecoding(), vae, latents_of(num_rows)), 2 * latents_of(num_rows)
-    )
+    latents = latents_of(num_rows)
+    assert torch.equal(decode(PairedDecoding(), vae, latents), 2 * latents)
     assert vae.calls == [num_rows]
 
 

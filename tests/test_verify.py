@@ -201,7 +201,7 @@ def leak(pipeline: Any, patch: pytest.MonkeyPatch) -> None:
 def test_other_instructions_are_a_named_difference(
     backend: DiffusersBackend, model_folder: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    """Libraries read their limits once, so another process's pictures are close, with the reason."""
+    """Libraries read their limits once: pictures made under others are close, and say why."""
     folder = model_folder("sd")
     program = (
         "import sys; sys.path[:0] = sys.argv[1:3]\n"

@@ -15,9 +15,9 @@ from seedgrid.core.picture import Entry
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.backend import Placement, Unwatched, Watch
-from seedgrid.portable import PortableTrial
 from seedgrid.diffusion.probe_results import ProbeReport
 from seedgrid.engine import Engine
+from seedgrid.portable import PortableTrial
 from seedgrid.studio.resolving import check_offered
 
 if TYPE_CHECKING:
