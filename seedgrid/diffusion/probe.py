@@ -147,16 +147,17 @@ def _stranger(recipe: Recipe, place: int, family: Family) -> Recipe:
 
     Every other one has a mix of noises, and negative words, just where the recipe has none.
     """
-    changes: dict[str, Any] = {"prompt": "", "negative_prompt": ""}
-    if family.has_prompt:
-        changes["prompt"] = (_LONG_PROMPT, "fox", "")[(place - 1) % 3]
+    stranger = _neighbour(recipe, place + recipe.lock_width)
+    if not family.has_prompt:
+        return stranger
+    changes: dict[str, Any] = {"prompt": (_LONG_PROMPT, "fox", "")[(place - 1) % 3]}
     if recipe.negative_prompt:
         changes["negative_prompt"] = (_LONG_PROMPT, "dull", "blurry")[(place - 1) % 3]
     if place % 2:
         changes["noise_mix"] = () if recipe.noise_mix else (NoiseShare(seed=1, weight=0.5),)
         if family.has_negative_prompt and not family.zeroes_empty_negative:
             changes["negative_prompt"] = "" if recipe.negative_prompt else "(dull:4)"
-    return _neighbour(recipe, place + recipe.lock_width).model_copy(update=changes)
+    return stranger.model_copy(update=changes)
 
 
 class _PoisonedGrid:
