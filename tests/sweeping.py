@@ -16,11 +16,3 @@ def rest_swept(cases: Iterable[str], kept: Iterable[str]) -> list[Any]:
         case if case in kept_cases else pytest.param(case, marks=pytest.mark.sweep)
         for case in all_cases
     ]
-
-
-def first_of_each_place(cases: Iterable[str], count: int) -> list[str]:
-    """Return so many of the cases that begin with the same words before a colon."""
-    places: dict[str, list[str]] = {}
-    for case in cases:
-        places.setdefault(case.partition(":")[0], []).append(case)
-    return [case for found in places.values() for case in found[:count]]

@@ -216,7 +216,7 @@ VARIABLES: Final = (
     ),
     Variable(
         "ATEN_CPU_CAPABILITY",
-        "Limits the processor's instructions in torch; verify sets it to repeat a picture.",
+        "Limits the processor's instructions in torch; it changes bits, so the passport names it.",
     ),
     Variable("ONEDNN_MAX_CPU_ISA", "The same in oneDNN."),
     Variable("DNNL_MAX_CPU_ISA", "The same, by its older name."),

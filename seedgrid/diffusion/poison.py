@@ -29,11 +29,13 @@ class Batch:
         width: W, the number of cells.
         own: The cell of the own picture, from 0.
         kinds: Of the neighbours, in turn.
+        pace: After how many calls of a part each neighbour becomes of the next kind.
     """
 
     width: int
     own: int
     kinds: tuple[Kind, ...]
+    pace: int = 1
 
     def is_of(self, tensor: torch.Tensor) -> bool:
         """Tell whether a tensor has rows for all cells."""
@@ -48,7 +50,7 @@ class Batch:
 
         Args:
             tensor: One that is no floating-point matrix or more is only copied.
-            turn: The number of the call: each neighbour is of another kind at the next one.
+            turn: The number of the call, from 0.
             kinds: In place of the batch's own.
         """
         result = tensor.clone()
@@ -57,7 +59,7 @@ class Batch:
         kinds, own = kinds or self.kinds, self.own_rows(tensor)
         for distance in range(1, self.width):
             neighbour = (self.own - distance) % self.width
-            kind = kinds[(distance - 1 + turn) % len(kinds)]
+            kind = kinds[(distance - 1 + turn // self.pace) % len(kinds)]
             result[neighbour :: self.width] = _bad(own, kind)
         return result
 
