@@ -230,8 +230,8 @@ def test_the_bundled_model_has_a_network_of_its_own(
     assert large.recipe.upscaler
     assert large.recipe.upscaler.id == "bundled-4x"
     assert refused(painter.final, picked, 2, strengths=[0.3]) == "final_model"
-    assert painter.upscalers(painter.card())[0] == "bundled-4x"
-    assert "bundled-4x" not in painter.upscalers()
+    assert painter.model_manager.upscalers(painter.card())[0] == "bundled-4x"
+    assert "bundled-4x" not in painter.model_manager.upscalers()
     monkeypatch.setenv("SEEDGRID_PUBLIC", "1")
     monkeypatch.setenv("SEEDGRID_ALLOWED_MODELS", "bundled")
     assert painter.final(picked, 2)[0].image.size == (128, 128)

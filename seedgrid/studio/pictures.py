@@ -9,16 +9,20 @@ from __future__ import annotations
 import hashlib
 import io
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypedDict, overload
 
-from seedgrid.core.errors import Notice
+from seedgrid.core.checks import parse_start
+from seedgrid.core.errors import InputError, Notice
 from seedgrid.core.picture import Entry
+from seedgrid.core.request import Request
 from seedgrid.core.seeds import check_seed, parse_seeds
 from seedgrid.diffusion.backend import Placement
 from seedgrid.formats import png
+from seedgrid.storage import starts
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -107,22 +111,64 @@ AnyPicture = Entry | str | Path
 """One of the studio's, a PNG file, or an id in the library or the beginning of one."""
 
 
-def read_entry(path: Path) -> Entry:
-    """Read a SeedGrid picture that need not be in a library.
+def find_picture(picture: AnyPicture, library: Callable[[], Library]) -> Entry:
+    """Return what is known of a picture; the library is opened for an id only.
 
     Raises:
         PictureError: The file is missing, damaged, or holds no recipe.
+        InputError: `picture_unknown` or `picture_ambiguous` for an id.
     """
-    data = png.read_bytes(path.expanduser())
+    if isinstance(picture, Entry):
+        return picture
+    if is_id(picture):
+        return library().find(str(picture))
+    path = Path(picture).expanduser()
+    data = png.read_bytes(path)
     record = png.read(data)
     return Entry(
-        path=path.expanduser().absolute(),
+        path=path.absolute(),
         recipe=record.recipe,
         passport=record.passport,
         lineage=record.lineage,
         pixels_sha256=record.pixels_sha256,
         file_sha256=hashlib.sha256(data).hexdigest(),
     )
+
+
+def keep_start(picture: AnyPicture, library: Callable[[], Library]) -> str:
+    """Keep a picture, of ours or any other, to begin others from; return its digest.
+
+    Raises:
+        PictureError: It is missing, or no picture.
+        LibraryError: It cannot be kept.
+    """
+    if isinstance(picture, str) and starts.place_of(picture) is not None:
+        return picture
+    if isinstance(picture, str | Path) and not is_id(picture):
+        pixels = starts.read_picture(png.read_bytes(Path(picture).expanduser()))
+    else:
+        pixels = png.read_pixels(find_picture(picture, library).path)
+    return library().keep_start(pixels)
+
+
+def with_start(request: Request, library: Callable[[], Library]) -> Request:
+    """Return the request with the digest of its start: no path is followed here.
+
+    Raises:
+        InputError: `start_unknown`, by the field `start`: it is not here any more.
+    """
+    if not request.start:
+        return request
+    start = parse_start(request.start)
+    if starts.place_of(start) is None:
+        try:
+            entry = library().find(start)
+        except InputError as error:
+            if error.code != "picture_unknown":
+                raise
+            raise InputError("start_unknown", field="start", value=start[:12]) from error
+        start = keep_start(entry, library)
+    return replace(request, start=start)
 
 
 def is_id(picture: str | Path) -> bool:

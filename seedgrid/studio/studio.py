@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, Unpack
 from seedgrid.core import request as requests
 from seedgrid.core.advice import Advice, advise
 from seedgrid.core.card import ModelCard, Vocabulary
-from seedgrid.core.checks import parse_start
-from seedgrid.core.errors import InputError, ModelError, Notice
+from seedgrid.core.errors import ModelError, Notice
 from seedgrid.core.finals import (
     STRENGTHS,
     check_has_words,
@@ -44,9 +43,11 @@ from seedgrid.studio.pictures import (
     Pictures,
     RunOptions,
     Seeds,
+    find_picture,
     is_id,
-    read_entry,
+    keep_start,
     read_seeds,
+    with_start,
 )
 from seedgrid.studio.resolving import (
     card_for,
@@ -324,7 +325,7 @@ class Studio:
             LibraryError: The pictures cannot be kept.
         """
         placement = options.get("placement") or self.placement
-        request = self._with_start(request, options.get("library"))
+        request = with_start(request, lambda: options.get("library") or self.library)
         card = card_for(request, self.card(request.model), placement, turbo=turbo)
         recipes = resolve_prompts(request, prompts, card)
         notices = () if request.lock_width else width_notices(recipes, card.lock_width)
@@ -436,11 +437,7 @@ class Studio:
             PictureError: The file is missing, damaged, or holds no recipe.
             InputError: `picture_unknown` or `picture_ambiguous` for an id.
         """
-        if isinstance(picture, Entry):
-            return picture
-        if is_id(picture):
-            return (library or self.library).find(str(picture))
-        return read_entry(Path(picture))
+        return find_picture(picture, lambda: library or self.library)
 
     def take_start(self, picture: AnyPicture, library: Library | None = None) -> str:
         """Keep a picture, of ours or any other, to begin others from.
@@ -456,13 +453,7 @@ class Studio:
             PictureError: It is missing, or no picture.
             LibraryError: It cannot be kept.
         """
-        if isinstance(picture, str) and starts.place_of(picture) is not None:
-            return picture
-        if isinstance(picture, str | Path) and not is_id(picture):
-            pixels = starts.read_picture(png.read_bytes(Path(picture).expanduser()))
-        else:
-            pixels = png.read_pixels(self.find(picture, library).path)
-        return (library or self.library).keep_start(pixels)
+        return keep_start(picture, lambda: library or self.library)
 
     def resolve(self, request: Request, *, turbo: bool = False) -> tuple[Recipe, ...]:
         """Turn a request into recipes; with turbo what it leaves open is answered for speed.
@@ -473,7 +464,7 @@ class Studio:
             InputError: What was asked for cannot be, by field.
             ModelError: As `card`.
         """
-        request = self._with_start(request, None)
+        request = with_start(request, lambda: self.library)
         card = card_for(request, self.card(request.model), self.placement, turbo=turbo)
         return resolve_prompts(request, None, card)
 
@@ -507,25 +498,6 @@ class Studio:
     def run(self, run_id: str) -> Run | None:
         """Return a run that goes on or that ended not long ago."""
         return self.engine.run(run_id)
-
-    def _with_start(self, request: Request, library: Library | None) -> Request:
-        """Return the request with the digest of its start: no path is followed here.
-
-        Raises:
-            InputError: `start_unknown`, by the field `start`: it is not here any more.
-        """
-        if not request.start:
-            return request
-        start = parse_start(request.start)
-        if starts.place_of(start) is None:
-            try:
-                entry = (library or self.library).find(start)
-            except InputError as error:
-                if error.code != "picture_unknown":
-                    raise
-                raise InputError("start_unknown", field="start", value=start[:12]) from error
-            start = self.take_start(entry, library)
-        return replace(request, start=start)
 
     def _vocabulary(self, recipe: Recipe) -> Vocabulary | None:
         """The words that a recipe's model declares; None where it is not here, or says nothing."""
