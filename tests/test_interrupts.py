@@ -69,23 +69,6 @@ from seedgrid.core.process import leave
 leave(main(sys.argv[1:]))
 """
 
-LEFT_IMPORTING = """
-import sys, threading
-sys.path.insert(0, sys.argv[1])
-__import__("late")
-from seedgrid.engine.engine import Engine
-from seedgrid.engine.watchdog import Patience
-from seedgrid.testing.fake import FakeBackend
-class Importing(FakeBackend):
-    def prepare(self, recipe, placement, watch=None):
-        import slow
-begun = threading.Event()
-engine = Engine(Importing(), patience=Patience(close_s=0.0, check_s=0.01))
-engine.warm()
-begun.wait()
-"""
-"""Ends while an engine imports `slow`; what Python takes apart then, `late`, asks for it."""
-
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize(
@@ -128,28 +111,6 @@ def test_a_command_waits_for_no_model_that_is_being_loaded(tmp_path: Path) -> No
         _, said = grid.communicate(timeout=60)
     assert grid.returncode == 143
     assert said == "seedgrid: Stopped: 0 of 4 pictures are kept.\n"
-
-
-def test_a_script_ends_while_the_engine_imports(tmp_path: Path) -> None:
-    """Python's end once waited for ever for a module whose thread it had stopped."""
-    (tmp_path / "slow.py").write_text(
-        "import sys, time\nsys.modules['__main__'].begun.set()\ntime.sleep(0.5)\nprint('whole')"
-    )
-    (tmp_path / "late.py").write_text(
-        "class Late:\n"
-        "    def __del__(self, load=__import__):\n"
-        "        load('slow')\n"
-        "late = Late()\n"
-        "del Late\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", LEFT_IMPORTING, str(tmp_path)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert (done.returncode, done.stdout) == (0, "whole\n")
 
 
 def start(kind: str, library: Path) -> subprocess.Popen[str]:

@@ -16,7 +16,6 @@ import os
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -27,8 +26,6 @@ from seedgrid.core.text import many_lines, one_line
 logger = logging.getLogger(__name__)
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
-_IMPORT_S: Final = 60.0
-_LOOK_S: Final = 0.02
 
 
 class Interrupts:
@@ -72,8 +69,8 @@ def first_stops(stop: Callable[[], None]) -> Iterator[Interrupts]:
 
     interrupts = _nested[-1] if _nested else Interrupts()
 
-    def handle(number: int, frame: FrameType | None) -> None:
-        if interrupts.number or (stop is interrupt and _is_importing(frame)):
+    def handle(number: int, _frame: FrameType | None) -> None:
+        if interrupts.number:
             os._exit(128 + number)
         interrupts.number = number
         stop()
@@ -89,10 +86,7 @@ def first_stops(stop: Callable[[], None]) -> Iterator[Interrupts]:
 
 
 def interrupt() -> None:
-    """Leave the main thread's work as Python does at Ctrl+C; in an import, end the process.
-
-    There nothing is begun yet, and what is half imported answers with errors of its own.
-    """
+    """Leave the main thread's work as Python does at Ctrl+C."""
     raise KeyboardInterrupt
 
 
@@ -106,30 +100,10 @@ def leave(code: int) -> NoReturn:
     if run_all is None:
         logger.warning("Python %s has no atexit._run_exitfuncs", sys.version)
         sys.exit(code)
-    atexit.unregister(wait_for_imports)
     run_all()
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
-
-
-def wait_for_imports() -> None:
-    """Wait until no thread is in the middle of an import, a minute at most; for `atexit`.
-
-    Python's own end stops daemon threads wherever they are. One that it stops in an import never
-    gives the module's lock back, and what is taken apart then may wait for that for ever.
-    """
-    end_s = time.monotonic() + _IMPORT_S
-    while any(map(_is_importing, sys._current_frames().values())) and time.monotonic() < end_s:
-        time.sleep(_LOOK_S)
-
-
-def _is_importing(frame: FrameType | None) -> bool:
-    while frame is not None:
-        if frame.f_globals.get("__name__") == "importlib._bootstrap":
-            return True
-        frame = frame.f_back
-    return False
 
 
 class PlainFormatter(logging.Formatter):

@@ -12,7 +12,6 @@ from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import Notice, RunError
 from seedgrid.core.events import Failed
 from seedgrid.core.plan import Job
-from seedgrid.core.process import wait_for_imports
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request, resolve
 from seedgrid.core.speeds import Speeds
@@ -37,8 +36,6 @@ _LONG: Final = 10
 """An errand may take so many times as long as its pictures were estimated to."""
 
 Result = TypeVar("Result")
-
-atexit.register(wait_for_imports)  # Registered first, called last: after each engine's `close`.
 
 
 class Engine:
