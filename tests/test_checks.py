@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +12,13 @@ import pytest
 from gates import HeldBackend
 from reports import report_for
 
-from seedgrid.cli.paint import _lock_of
 from seedgrid.core.errors import RunCancelled
 from seedgrid.core.events import Started
 from seedgrid.core.picture import Entry, Picture
-from seedgrid.core.recipe import Recipe, Upscaler
+from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request
 from seedgrid.diffusion.backend import Placement, Watch
-from seedgrid.diffusion.probe_results import ProbeReport, keep_report, newest_report
+from seedgrid.diffusion.probe_results import ProbeReport, keep_report
 from seedgrid.formats import png
 from seedgrid.studio import Studio
 from seedgrid.web.actions.checks import Checks
@@ -109,17 +107,6 @@ def test_an_altered_recipe_is_found_out_with_a_picture_of_the_difference(
     assert verdict["reasons"][0]["key"] == "reason_same_passport"
 
 
-def test_verifying_nothing_is_explained(studio: Studio) -> None:
-    """Without a picture there is one message."""
-    (news,) = verdicts(studio, None, ME)
-    assert news["error"]["key"] == "error_picture_unknown"
-
-
-def test_before_it_is_tested_that_is_said(studio: Studio, entry: Entry) -> None:
-    """Nothing is claimed without a probe."""
-    assert LockBadge(studio).of(entry) == {"key": "lock_untested", "data": {"asked": 4}}
-
-
 def test_a_portable_picture_needs_no_lock(
     studio: Studio, backend: ProbingBackend, entry: Entry
 ) -> None:
@@ -135,17 +122,6 @@ def test_a_portable_picture_needs_no_lock(
     assert badge.of(entry)["key"] == "lock_untested"
 
 
-def test_an_enlarged_picture_has_no_lock_to_test(studio: Studio, entry: Entry) -> None:
-    """A network makes it alone: neither page nor command line says that its lock was tested."""
-    upscaler = Upscaler(id="up", weights_sha256="a" * 64)
-    recipe = entry.recipe.replace(upscaler=upscaler, start="b" * 64)
-    large = replace(entry, recipe=recipe)
-    keep_report(recipe, entry.passport, report_for(recipe, tested=4))
-    assert LockBadge(studio).of(large)["key"] == "lock_alone"
-    assert _lock_of(large) == "made alone"
-    assert _lock_of(entry) == "not tested here"
-
-
 @pytest.mark.parametrize(
     ("tested", "key"), [(4, "lock_tested"), (1, "lock_fails"), (0, "lock_never")]
 )
@@ -157,16 +133,6 @@ def test_the_badge_says_what_was_measured(
     badge = LockBadge(studio).of(entry)
     assert badge["key"] == key
     assert badge["data"] == {"width": tested, "asked": 4, "steps": 4, "date": "2026-11-21"}
-
-
-def test_what_was_computed_alone_had_no_neighbours(studio: Studio, entry: Entry) -> None:
-    """It was said to have been tested beside poisoned neighbours, in a batch of one."""
-    recipe = entry.recipe.replace(lock_width=1)
-    keep_report(recipe, entry.passport, report_for(recipe, tested=1))
-    assert LockBadge(studio).of(replace(entry, recipe=recipe))["key"] == "lock_repeats"
-    assert newest_report(recipe.model.weights_sha256) is None
-    keep_report(recipe, entry.passport, report_for(recipe, tested=0))
-    assert _lock_of(replace(entry, recipe=recipe)) == "does not repeat here"
 
 
 def test_the_lock_is_probed_once_by_itself(

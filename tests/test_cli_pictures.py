@@ -14,9 +14,7 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from seedgrid.cli import main
-from seedgrid.cli.machine import _portable_self_test
 from seedgrid.formats import png
-from seedgrid.portable import selftest
 from seedgrid.testing.fake import FakeBackend
 
 pytestmark = pytest.mark.usefixtures("library_folder")
@@ -120,42 +118,6 @@ def test_verify_says_what_became_of_pictures(
     assert (words[0], "identical" in words) == ("altered", True)
 
 
-@pytest.mark.usefixtures("fake")
-def test_no_file_of_a_list_escapes_its_verdict(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    """One path that led nowhere stopped the others; a folder's FOX.PNG was passed over."""
-    main(["grid", "a fox", "--out", str(tmp_path / "out"), "--json", *SMALL])
-    one, other, *_ = (Path(row["path"]) for row in rows(capsys.readouterr().out))
-    other = other.rename(other.with_suffix(".PNG"))
-    other.write_bytes(_with_one_pixel_changed(other))
-    nowhere = str(tmp_path / "nowhere.png")
-    assert main(["verify", str(one.parent), "--json"]) == 1
-    verdicts = {row["path"]: row["verdict"] for row in rows(capsys.readouterr().out)}
-    assert verdicts[str(other)] == "altered"
-    assert main(["verify", nowhere, str(one), "--json"]) == 1
-    verdicts = {row["path"]: row["verdict"] for row in rows(capsys.readouterr().out)}
-    assert verdicts == {nowhere: "impossible", str(one): "identical"}
-    assert main(["verify", nowhere]) == 2
-
-
-def test_what_asks_for_most_is_verified_last(
-    fake: FakeBackend, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    """One recipe of a great size kept a folder's other verdicts for five minutes."""
-    folder = tmp_path / "out"
-    for sizes in ("96x96", "64x64"):
-        command = ["grid", "a fox", "--seeds", "1", "--size", sizes, "--steps", "2"]
-        main([*command, "--out", str(folder / sizes.replace("96", "a")), "--json"])
-    (folder / "none.png").write_bytes(b"no picture")
-    capsys.readouterr()
-    fake.calls.clear()
-    assert main(["verify", str(folder), "--json"]) == 1
-    names = [Path(row["path"]).parent.name for row in rows(capsys.readouterr().out)]
-    assert names == ["out", "64x64", "axa"]
-    assert [call.recipes[0].width for call in fake.calls] == [64, 96]
-
-
 def _with_one_pixel_changed(path: Path) -> bytes:
     record, pixels = png.read(path), png.read_pixels(path)
     pixels[0, 0, 0] ^= 1
@@ -205,46 +167,6 @@ def test_import_takes_pictures_in(capsys: pytest.CaptureFixture[str], tmp_path: 
     assert capsys.readouterr().err.count("\n") == 2
 
 
-def test_import_says_what_another_tool_asked_for(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    """As lines for people and as JSON, with the noise that was mixed in."""
-    info = PngInfo()
-    settings = "Steps: 20, Sampler: Euler, CFG scale: 7, Seed: 1, Size: 64x64"
-    mix = "Variation seed: 99, Variation seed strength: 0.15"
-    info.add_text("parameters", f"a fox\n{settings}, {mix}, Version: v1.10.1")
-    Image.new("RGB", (8, 8)).save(tmp_path / "theirs.png", pnginfo=info)
-
-    assert main(["import", str(tmp_path / "theirs.png")]) == 0
-    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert ["mix", "99:0.15"] in lines
-    assert ["prompt", "a", "fox"] in lines
-    assert main(["import", str(tmp_path / "theirs.png"), "--json"]) == 0
-    (row,) = rows(capsys.readouterr().out)
-    assert row["request"]["noise_mix"] == [{"seed": 99, "weight": 0.15}]
-
-
-@pytest.mark.usefixtures("fake")
-def test_a_lost_picture_is_listed_and_left_out_of_a_bundle(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    """What is lost is said; the rest of its round goes out."""
-    main(["grid", "a fox", "--seeds", "0-2", "--json", *SMALL])
-    first, second, _ = rows(capsys.readouterr().out)
-    Path(second["path"]).unlink()
-
-    assert main(["library"]) == 0
-    assert capsys.readouterr().out.count("(its file is lost)") == 1
-    assert main(["show", second["picture_id"], "--json"]) == 0
-    assert rows(capsys.readouterr().out)[0]["marks"]["lost"] is True
-    bundle = str(tmp_path / "art.zip")
-    assert main(["export", first["picture_id"], "--round", "--bundle", bundle]) == 0
-    assert second["picture_id"] in capsys.readouterr().err
-    with zipfile.ZipFile(bundle) as file:
-        assert len([name for name in file.namelist() if name.endswith(".png")]) == 2
-    assert main(["export", second["picture_id"], "--bundle", bundle]) == 1
-
-
 def test_probe_proves_the_lock(
     capsys: pytest.CaptureFixture[str], model_folder: Callable[[str], Path]
 ) -> None:
@@ -267,13 +189,6 @@ def test_doctor_paints_a_picture_twice(
     assert report["reproduces"] is True
     assert report["versions"]["pillow"]
     assert not library_folder.exists()
-
-
-def test_doctor_compares_the_tiny_grid(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pipeline that calls other operations is found, where each operation is right."""
-    monkeypatch.setattr(selftest, "check", tuple)
-    monkeypatch.setattr(selftest, "GRID", "0" * 64)
-    assert _portable_self_test() == "DIFFERENT: grid"
 
 
 def test_doctor_says_no(fake: FakeBackend, capsys: pytest.CaptureFixture[str]) -> None:

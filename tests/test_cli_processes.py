@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from command import rows
 
 from seedgrid.library import Library
 
@@ -50,35 +49,6 @@ def held_grid(library_folder: Path) -> Iterator[subprocess.Popen[str]]:
     yield process
     process.kill()
     process.communicate()
-
-
-def test_lines_come_as_pictures_are_safe(held_grid: subprocess.Popen[str]) -> None:
-    """The first four lines are there while the second batch is still being painted."""
-    assert held_grid.stdout is not None
-    first = [json.loads(held_grid.stdout.readline()) for _ in range(4)]
-    assert held_grid.poll() is None
-    assert all(Path(row["path"]).is_file() for row in first)
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals on Windows")
-def test_progress_on_a_terminal_leaves_standard_output_alone(library_folder: Path) -> None:
-    """With standard error on a terminal there is a bar on it, and all lines go to the pipe."""
-    import pty
-
-    screen, terminal = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-c", HELD_FAKE, "grid", "fox", "--json", "--size", "64", "--steps", "9"],
-        cwd=ROOT,
-        env={**os.environ, "SEEDGRID_LIBRARY": str(library_folder), "TERM": "xterm"},
-        stdout=subprocess.PIPE,
-        stderr=terminal,
-        text=True,
-    )
-    os.close(terminal)
-    output, _ = process.communicate(timeout=60)
-    assert [row["seed"] for row in rows(output)] == [0, 1, 2, 3]
-    assert b"pictures, steps" in os.read(screen, 100_000)
-    os.close(screen)
 
 
 def test_ctrl_c_keeps_what_is_finished(

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from painting import PLACEMENT, SilentWatch, paint, recipes_for
+from painting import PLACEMENT, paint, recipes_for
 from sweeping import rest_swept
 
-from seedgrid.diffusion import text_cache
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.deferred import DeferredBackend
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
@@ -82,19 +81,6 @@ def test_known_words_are_not_encoded_again(model_folder: Callable[[str], Path], 
     np.testing.assert_array_equal(paint(DiffusersBackend(), recipes[::-1])[::-1], first)
 
 
-def test_a_refinement_encodes_new_words_only(model_folder: Callable[[str], Path]) -> None:
-    """Four new prompts are one call of the encoder; the negative prompt is known."""
-    backend = DiffusersBackend()
-    folder = model_folder("sd")
-    paint(backend, recipes_for(backend, folder))
-    prompts = ("a red fox, artsy", "a red fox, trending", "a red fox", "a red fox, colorful")
-    refined = recipes_for(backend, folder, prompts)
-    with counted(backend) as counts:
-        pictures = paint(backend, refined)
-    assert (encodings(counts), counts["unet"], counts["decoded"]) == (1, 3, 4)
-    np.testing.assert_array_equal(pictures, paint(DiffusersBackend(), refined))
-
-
 @pytest.mark.parametrize("num_pictures", [1, 3, 4])
 def test_a_batch_costs_the_same_whatever_is_wanted(
     model_folder: Callable[[str], Path], num_pictures: int
@@ -107,44 +93,6 @@ def test_a_batch_costs_the_same_whatever_is_wanted(
     with counted(backend) as counts:
         paint(backend, recipes)
     assert counts == {"text_encoder": 2, "unet": 3, "decoded": 4}
-
-
-def test_other_threads_are_other_words(model_folder: Callable[[str], Path]) -> None:
-    """What was encoded under another passport is not used: its last bits may differ."""
-    backend = DiffusersBackend()
-    recipes = recipes_for(backend, model_folder("sd"))
-    paint(backend, recipes)
-    with counted(backend) as counts:
-        backend.paint(recipes, PLACEMENT.__class__(threads=2), SilentWatch())
-    assert encodings(counts) == 2
-
-
-def test_the_encoder_is_given_back_as_it_was(model_folder: Callable[[str], Path]) -> None:
-    """After a batch the pipeline's encoder has no trace of the memory."""
-    backend = DiffusersBackend()
-    paint(backend, recipes_for(backend, model_folder("sd")))
-    (loaded,) = backend._pipelines._loaded.values()
-    assert "forward" not in loaded.pipeline.text_encoder.__dict__
-
-
-def test_the_memory_forgets_the_oldest(
-    model_folder: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It holds no more than its bytes; a forgotten text is encoded again."""
-    backend = DiffusersBackend()
-    folder = model_folder("sd")
-    recipes = recipes_for(backend, folder)
-    paint(backend, recipes)
-    texts = backend._text_cache
-    one_row = max(row.num_bytes for row in texts._rows.values())
-    texts._rows.clear()
-    texts._num_bytes = 0
-    monkeypatch.setattr(text_cache, "MAX_KEPT_BYTES", 4 * one_row)
-    paint(backend, recipes)
-    assert len(texts._rows) == 4
-    with counted(backend) as counts:
-        paint(backend, recipes)
-    assert encodings(counts) > 0
 
 
 @pytest.mark.parametrize("wanted", [False, True])

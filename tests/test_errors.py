@@ -18,7 +18,6 @@ from seedgrid.core.errors import (
     PictureError,
     RunCancelled,
     RunError,
-    SeedGridError,
 )
 from seedgrid.locales import locales
 
@@ -65,12 +64,6 @@ def test_a_librarys_own_sentence_ends_once(language: str) -> None:
             assert ".." not in filled
             assert ".。" not in filled
             assert filled[-1] in ".。)）”"
-
-
-@pytest.mark.parametrize(("kind", "exit_code"), EXIT_CODES.items())
-def test_exit_codes(kind: type[SeedGridError], exit_code: int) -> None:
-    """Bad input exits 2, everything else that fails exits 1."""
-    assert kind.exit_code == exit_code
 
 
 def _raised() -> list[tuple[str, str, set[str]]]:

@@ -18,12 +18,10 @@ from typer.main import get_command
 import seedgrid
 from seedgrid.cli.program import app as program
 from seedgrid.core.field import Field
-from seedgrid.core.fields import FIELDS, IN_LINKS, ON_PAGE, OPTIONS, field
+from seedgrid.core.fields import FIELDS, ON_PAGE, OPTIONS
 from seedgrid.core.recipe import NoiseShare
 from seedgrid.core.request import Request, ask_again, resolve
 from seedgrid.diffusion.backend import Placement
-from seedgrid.formats.importers.imported import Found
-from seedgrid.formats.links import link_query
 from seedgrid.locales import english
 from seedgrid.testing.fake import FAKE_CARD
 from seedgrid.web.actions.form import FormPayload, read_request
@@ -72,13 +70,6 @@ def test_the_command_line_has_an_option_for_each_field(command: str) -> None:
         assert options[row.name].default == row.default
 
 
-def test_numbers_that_other_tools_write_have_a_range() -> None:
-    """What is too large is brought into it, and said."""
-    rows = [row for row in FIELDS if row.imported]
-    assert {row.name for row in rows} <= names_of(Found)
-    assert all(row.value_type in (int, float) and row.low < row.high < 1e9 for row in rows)
-
-
 @settings(deadline=None)
 @given(
     guidance=st.floats(0, 30).map(lambda value: value + 0.0),
@@ -104,18 +95,6 @@ def test_what_a_field_shows_is_read_again(
     )
     again = read_request(FormPayload(**write_fields(ask_again(recipe))))
     assert resolve(again, FAKE_CARD) == (recipe,)
-
-
-def test_a_link_has_only_names_of_the_table() -> None:
-    """And those of settings that are open are left out."""
-    names = {part.split("=")[0] for part in link_query(make_recipe()).split("&")}
-    assert names < {row.name for row in IN_LINKS}
-
-
-def test_an_unknown_field_is_a_mistake() -> None:
-    """Of ours: a name is written into the source, not typed."""
-    with pytest.raises(StopIteration):
-        field("flavour")
 
 
 # One row, and the words of its label. Its use is there: backends read `Placement.threads`.

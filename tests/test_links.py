@@ -69,27 +69,11 @@ def test_a_mix_can_be_typed(mix: list[NoiseShare]) -> None:
     assert read_mix(f" {write_mix(mix)} ".replace(",", " , ")) == tuple(mix)
 
 
-def test_variations_of_variations_fit_into_a_link() -> None:
-    """Two hundred neighbours of neighbours come back in their order."""
-    mix = tuple(NoiseShare(seed=seed, weight=0.1) for seed in range(200))
-
-    request = read_link(link_query(make_recipe(noise_mix=mix)))
-
-    assert request is not None
-    assert request.noise_mix == mix
-
-
 def test_a_link_may_say_little() -> None:
     """What is not said is left to the model's card; other people's parameters are left alone."""
     request = read_link("__theme=dark&prompt=a+red+fox&seeds=7,11&logs=container")
 
     assert request == Request(prompt="a red fox", seeds=(7, 11))
-
-
-@pytest.mark.parametrize("query", ["", "__theme=dark", "utm_source=x&lang=ko"])
-def test_a_link_without_a_recipe_is_none(query: str) -> None:
-    """An ordinary address fills in nothing."""
-    assert read_link(query) is None
 
 
 @pytest.mark.parametrize(
@@ -156,8 +140,3 @@ def test_a_hub_model_goes_with_its_revision() -> None:
 
     assert request is not None
     assert request.model == "org/name@abc123"
-
-
-def test_a_link_can_be_read_by_people() -> None:
-    """The names are those of the command line."""
-    assert link_query(make_recipe()).startswith("prompt=a+red+fox&seeds=7&steps=8&guidance=")

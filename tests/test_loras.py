@@ -111,14 +111,6 @@ def test_pictures_with_loras_equal_the_plain_call(
         assert not np.array_equal(np.asarray(ours.image), np.asarray(bare.image))
 
 
-def test_nothing_is_said_of_parts_that_a_lora_leaves_alone(
-    studio: Studio, lora: Callable[[str, int], Path], caplog: pytest.LogCaptureFixture
-) -> None:
-    """The library asks to report it as a fault, twice a picture, of a LoRA as most are."""
-    studio.grid("a fox", "0", loras=[str(lora("sd", 0))], **SMALL)
-    assert "No LoRA keys" not in caplog.text
-
-
 def test_scales_vary_on_one_seed_and_are_verified(
     studio: Studio, lora: Callable[[str, int], Path], model_folder: Callable[[str], Path]
 ) -> None:

@@ -9,7 +9,6 @@ from seedgrid.core.card import ModelCard
 from seedgrid.core.picture import Entry
 from seedgrid.core.plan import describe_change, plan_grid, plan_refine
 from seedgrid.core.recipe import ModelRef, NoiseShare, Upscaler
-from seedgrid.core.request import noise_variations
 from seedgrid.core.variations import refine
 from seedgrid.engine import Engine
 from seedgrid.testing.fake import FAKE_CARD, FakeBackend
@@ -35,15 +34,6 @@ def test_a_refinement_belongs_to_the_work_of_its_parent(parent: Entry) -> None:
     assert {place.work_id for place in places} == {parent.lineage.work_id}
     assert len({place.round_id for place in places} | {parent.lineage.round_id}) == 2
     assert [place.change for place in places] == [", artsy", "at night"]
-
-
-def test_planning_changes_no_recipe(parent: Entry) -> None:
-    """What is to be computed is what was resolved, for words and for noise."""
-    for recipes in (
-        refine(parent.recipe, [", artsy"], card),
-        noise_variations(parent.recipe, [7], weight=0.1),
-    ):
-        assert tuple(job.recipe for job in plan_refine(parent, recipes)) == recipes
 
 
 def test_a_change_is_told_in_the_words_that_were_typed(make_recipes: MakeRecipes) -> None:
@@ -79,13 +69,3 @@ def test_a_final_is_told_by_its_size_and_what_is_varied_of_it_by_its_words(
     network = Upscaler(id="2x-foxes", weights_sha256="0" * 64)
     assert describe_change(recipe, final.replace(upscaler=network)) == "512x768, 2x-foxes"
     assert describe_change(final, final.replace(prompt="a fox, artsy")) == ", artsy"
-
-
-def test_a_grid_says_of_no_picture_that_it_was_changed(make_recipes: MakeRecipes) -> None:
-    """There is nothing before it; what a mix is made of is told share by share."""
-    assert {job.lineage.change for job in plan_grid(make_recipes())} == {""}
-    before = make_recipes()[0]
-    shares = (NoiseShare(seed=5, weight=0.1), NoiseShare(seed=7, weight=0.25))
-    assert (
-        describe_change(before, before.replace(noise_mix=shares)) == "10% of seed 5 + 25% of seed 7"
-    )

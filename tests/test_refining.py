@@ -10,7 +10,7 @@ from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import InputError, ModelError
 from seedgrid.core.recipe import Lora, ModelRef, Recipe
 from seedgrid.core.request import Request, resolve
-from seedgrid.core.variations import fours, read_variation, refine
+from seedgrid.core.variations import read_variation, refine
 from seedgrid.testing.fake import FAKE_CARD
 
 OTHER = replace(
@@ -88,15 +88,6 @@ def test_another_model_paints_the_same_seed(parent: Recipe) -> None:
     assert child == parent.replace(model=OTHER.ref, scheduler="UniPC")
 
 
-def test_four_models_are_offered_as_lines_that_name_them(parent: Recipe) -> None:
-    """Whatever a model is called; one other is offered too, and where there is none, nothing."""
-    names = ("someone/foxes", "ink fox.safetensors", "a", "b", "c")
-    lines = fours(parent, (), names)["model"]
-    assert [read_variation(line).settings["model"] for line in lines] == list(names[:4])
-    assert fours(parent, (), names[:1])["model"] == ["model someone/foxes"]
-    assert "model" not in fours(parent, ())
-
-
 @pytest.mark.parametrize(
     ("line", "code"),
     [
@@ -117,14 +108,6 @@ def test_what_cannot_vary_is_refused_at_the_variation(parent: Recipe, line: str,
     with pytest.raises(InputError) as caught:
         refine(parent, [", artsy", line], card_of)
     assert (caught.value.code, caught.value.field) == (code, "vary")
-
-
-def test_portable_pictures_stay_portable(parent: Recipe) -> None:
-    """A number format or scheduler that is not the same everywhere is refused."""
-    portable = parent.replace(arithmetic="portable-1")
-    assert refine(portable, ["guidance 3"], card_of)[0].is_portable
-    with pytest.raises(InputError):
-        refine(portable, ["dtype bfloat16"], card_of)
 
 
 def test_a_lora_of_the_parent_gets_another_scale(parent: Recipe) -> None:

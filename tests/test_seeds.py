@@ -11,7 +11,6 @@ from seedgrid.core.seeds import (
     MAX_SEED,
     MAX_SEEDS_AT_ONCE,
     check_seed,
-    draw_seed,
     format_seeds,
     parse_seeds,
 )
@@ -108,9 +107,3 @@ def test_any_text_is_seeds_or_one_clear_error(text: str) -> None:
         return
     assert seeds
     assert all(0 <= seed <= MAX_SEED for seed in seeds)
-
-
-def test_drawn_seeds_are_seeds_and_differ() -> None:
-    """Twenty drawn seeds are not all one, and all are in the range."""
-    drawn = {check_seed(draw_seed()) for _ in range(20)}
-    assert len(drawn) > 1

@@ -23,8 +23,7 @@ from sweeping import rest_swept
 from seedgrid.core.errors import InputError, PictureError
 from seedgrid.core.events import Step
 from seedgrid.core.picture import Pixels, pixels_sha256
-from seedgrid.core.recipe import Recipe, read_recipe
-from seedgrid.core.request import Request
+from seedgrid.core.recipe import Recipe
 from seedgrid.export.bundle import write_bundle
 from seedgrid.export.script import script
 from seedgrid.formats import png
@@ -174,23 +173,6 @@ def test_a_picture_of_the_library_is_a_start(studio: Studio) -> None:
     assert again.recipe.start == child.recipe.start
 
 
-def test_steps_that_are_open_are_run_as_without_a_start(studio: Studio, photo: Path) -> None:
-    """Diffusers runs the last part of the steps; eight stay eight."""
-    recipe = studio.grid("a fox", "0", start=photo, strength=0.5, width=64, height=64)[0].recipe
-    assert recipe.num_inference_steps == 16
-
-
-def test_a_recipe_without_a_start_keeps_its_id(studio: Studio, photo: Path) -> None:
-    """Both fields are left out of its JSON; with a start they come back as they were."""
-    plain, begun = (
-        studio.grid("a fox", "0", width=64, height=64, **more)[0].recipe
-        for more in ({}, {"start": str(photo)})
-    )
-    assert not {"start", "strength"} & set(plain.model_dump())
-    assert read_recipe(begun.model_dump_json()) == begun
-    assert begun.batch_key != plain.batch_key
-
-
 @pytest.mark.parametrize(
     ("settings", "code"),
     [
@@ -220,14 +202,6 @@ def test_a_start_that_is_gone_is_missed_by_name(studio: Studio, photo: Path) -> 
     with pytest.raises(PictureError) as caught:
         starts.pixels(grid[0].recipe.start)
     assert caught.value.code == "start_missing"
-
-
-def test_a_start_that_went_with_its_library_is_missed_at_its_field(studio: Studio) -> None:
-    """The page may hold a picture whose folder is gone: no talk of ids that nobody typed."""
-    request = Request(prompt="a fox", start="d1" * 32, width=64, height=64)
-    with pytest.raises(InputError) as caught:
-        studio.start_grid(request)
-    assert (caught.value.code, caught.value.field) == ("start_unknown", "start")
 
 
 def _encoded(image: Image.Image, kind: str, **options: Any) -> bytes:
@@ -275,15 +249,6 @@ def test_a_model_that_runs_all_steps_from_a_start_is_asked_for_no_more(
     assert {each.recipe.num_inference_steps for each in studio.final(picked)} == {4}
     begun = studio.grid("a fox", "3", start=picked, strength=0.4, width=64, height=64)[0]
     assert begun.recipe.num_inference_steps == FAKE_CARD.num_inference_steps
-
-
-@pytest.mark.parametrize(("scale", "code"), [(3, "final_scale"), (4, "size_range")])
-def test_a_final_that_is_too_large_is_refused(studio: Studio, scale: int, code: str) -> None:
-    """With the sizes that there are."""
-    picked = studio.grid("a fox", "3", width=640, height=640, num_inference_steps=1)[0]
-    with pytest.raises(InputError) as caught:
-        studio.final(picked, scale)
-    assert caught.value.code == code
 
 
 def test_a_final_that_needs_much_memory_is_decoded_in_tiles(

@@ -17,7 +17,6 @@ from seedgrid.core.errors import (
     InputError,
     LibraryError,
     Notice,
-    PictureError,
     RunCancelled,
     RunError,
 )
@@ -100,23 +99,6 @@ def test_a_picture_whose_file_is_lost_can_be_gone_on_from(studio: Studio) -> Non
     assert caught.value.code == "picture_lost"
 
 
-def test_a_refinement_of_a_refinement(studio: Studio) -> None:
-    """Depth has no limit: the words grow, the seed stays, the tree is one."""
-    picture = studio.grid("a fox", seeds=7, **SMALL)[0]
-    work_id = picture.lineage.work_id
-    for suffix in (", artsy", ", colorful", ", trending"):
-        (picture,) = studio.refine(picture, [suffix])
-    assert picture.prompt == "a fox, artsy, colorful, trending"
-    assert picture.seed == 7
-    assert picture.lineage.work_id == work_id
-
-
-@pytest.mark.parametrize("seeds", ["5, 9", [5, 9], (5, 9)], ids=str)
-def test_seeds_as_python_has_them(studio: Studio, seeds: str | list[int]) -> None:
-    """A text or a sequence of numbers, in the order given."""
-    assert [picture.seed for picture in studio.grid("a fox", seeds, **SMALL)] == [5, 9]
-
-
 def test_a_matrix_is_prompts_by_seeds(studio: Studio) -> None:
     """One row a prompt, one column a seed, all in one work."""
     cells = studio.matrix(["a fox", "a cat"], "3, 5", **SMALL)
@@ -152,13 +134,6 @@ def test_a_picture_that_is_not_there(studio: Studio, name: str) -> None:
     """A missing file or id is an input error with its name."""
     with pytest.raises(InputError, match=name):
         studio.find(name)
-
-
-def test_a_file_that_is_no_picture(studio: Studio, tmp_path: Path) -> None:
-    """A text file is refused in one sentence."""
-    (tmp_path / "a.png").write_text("hello")
-    with pytest.raises(PictureError):
-        studio.refine(tmp_path / "a.png")
 
 
 def test_bad_input_starts_nothing(tmp_path: Path, backend: FakeBackend) -> None:
@@ -208,18 +183,6 @@ def test_a_narrower_batch_than_the_parent_had_is_told(
     told = Notice("width_lowered", width=1, usual=4)
     assert [run.notices for run in runs] == [(), (told,), (told,), (), ()]
     assert str(told).startswith("Computed in batches of 1, not 4")
-
-
-@pytest.mark.parametrize("found", [(2, 1, 3), (1,), (3, 1), (1, 3)])
-def test_the_narrowest_width_that_was_found_counts(
-    studio: Studio, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, found: tuple[int, ...]
-) -> None:
-    """A later test at another size does not make the batches of a model wider again."""
-    monkeypatch.setenv("SEEDGRID_CACHE", str(tmp_path))
-    parent = studio.grid("a fox", seeds=[1], **SMALL)[0]
-    for width in found:
-        advise(parent.recipe, report_for(parent.recipe, tested=width))
-    assert studio.start_refine(parent, [", artsy"]).jobs[0].recipe.lock_width == 1
 
 
 def test_a_width_that_was_asked_for_is_no_news(
@@ -275,14 +238,6 @@ def test_a_sheet_is_two_by_two(studio: Studio) -> None:
     sheet = np.asarray(grid.sheet())
     assert sheet.shape == (128, 128, 3)
     assert (sheet[64:, :64] == np.asarray(grid[2].image)).all()
-
-
-def test_slices_are_pictures_too(studio: Studio) -> None:
-    """A part of a round can be sliced, iterated and shown like the whole."""
-    grid = studio.grid("a fox", **SMALL)
-    assert [picture.seed for picture in grid[1:3]] == [1, 2]
-    assert "seed 1: 'a fox'" in repr(grid[1:3])
-    assert grid[0]._repr_png_().startswith(b"\x89PNG")
 
 
 def test_defaults_come_from_the_environment(

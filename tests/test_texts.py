@@ -9,20 +9,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import gradio as gr
 import pytest
 
 import app as program
 from seedgrid import locales as words
-from seedgrid.core.errors import MESSAGES
 from seedgrid.core.fields import ON_PAGE
-from seedgrid.locales import ENGLISH, english, locales, read_locale
-from seedgrid.verify.reasons import REASONS
+from seedgrid.locales import ENGLISH, english, locales
 from seedgrid.web.page import make_i18n
 from seedgrid.web.server import app
 from seedgrid.web.server.first import first_script
 from seedgrid.web.server.later import SCRIPTS as LATER
-from seedgrid.web.texts import choose_language, labels, later_texts, page_texts, say
+from seedgrid.web.texts import choose_language, labels, later_texts, page_texts
 
 WEB = Path(app.__file__).parent.parent
 SCRIPTS = sorted(app.ASSETS.glob("*.js"))
@@ -68,14 +65,6 @@ def test_a_language_says_all_that_english_says(path: Path, section: str) -> None
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_a_file_is_named_by_its_language_and_has_the_known_sections(path: Path) -> None:
-    """`zh.json`, not `zh-CN.json`: any Chinese wish is met by it; the tag says which it is."""
-    assert re.fullmatch(r"[a-z]{2,3}", path.stem)
-    assert set(content(path)) == {"language", *SECTIONS}
-    assert read_locale(path).tag.split("-")[0] == path.stem
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_what_is_filled_in_is_a_name_and_nothing_more(path: Path) -> None:
     """A format such as `{limit:g}` is Python's alone: the page's scripts showed it as it is."""
     sections = content(path)
@@ -83,20 +72,6 @@ def test_what_is_filled_in_is_a_name_and_nothing_more(path: Path) -> None:
         name for part in SECTIONS for said in sections[part].values() for name in placeholders(said)
     }
     assert {name for name in filled if not name.isidentifier()} == set()
-
-
-def test_no_key_of_the_page_stands_in_two_sections() -> None:
-    """What the page says is looked up by key alone."""
-    keys = [key for name in words.PAGE_SECTIONS for key in content(words.FOLDER / "en.json")[name]]
-    assert len(keys) == len(set(keys)) == len(english().words)
-    assert not set(keys) & set(english().later)
-
-
-def test_the_command_line_and_the_page_say_the_same() -> None:
-    """The English sentence of an error or a reason has one home."""
-    shown = page_texts()
-    assert all(shown[f"error_{code}"][ENGLISH] == text for code, text in MESSAGES.items())
-    assert all(shown[f"reason_{code}"][ENGLISH] == text for code, text in REASONS.items())
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
@@ -171,12 +146,6 @@ def test_a_page_begins_with_the_words_of_one_language() -> None:
     for foreign in set(sentence.values()) - {sentence[ENGLISH]}:  # One may not be translated yet.
         assert foreign.encode() not in first_script(ENGLISH)
         assert foreign not in app.page_head(None)
-
-
-def test_what_is_not_translated_yet_is_said_in_english(german: str) -> None:
-    """A word that a language lacks leaves no hole on the page."""
-    assert labels()[german]["stop"] == say("stop", german) == "Stop"
-    assert isinstance(make_i18n()("stop"), gr.i18n.I18nData)
 
 
 @pytest.mark.parametrize(

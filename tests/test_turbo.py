@@ -46,14 +46,6 @@ def test_sixteen_bits_where_they_are_fast(
     assert processor_name() == "Some: Thing"
 
 
-def test_an_unknown_processor_keeps_its_format(processor: Path) -> None:
-    """Without the system's word nothing is assumed."""
-    assert not processor.exists()
-    assert has_fast_bfloat16("auto") is False
-    slow = turbo_card(CARD, Request(prompt="a fox"), has_fast_bfloat16=False)
-    assert slow.dtype == CARD.dtype
-
-
 def quickly(request: Request) -> Recipe:
     return resolve(request, turbo_card(CARD, request, has_fast_bfloat16=True))[0]
 
@@ -73,21 +65,6 @@ def test_what_was_said_stays() -> None:
     assert quickly(steps).num_inference_steps == 9
     scheduler = dataclasses.replace(said, num_inference_steps=None)
     assert quickly(scheduler).num_inference_steps == 25
-
-
-def test_a_model_without_the_scheduler_keeps_its_own() -> None:
-    """Where DPM++ 2M does not fit, scheduler and steps are the model's."""
-    quick = turbo_card(FAKE_CARD, Request(prompt="a fox"), has_fast_bfloat16=False)
-    assert quick.scheduler == FAKE_CARD.scheduler
-    assert quick.num_inference_steps == FAKE_CARD.num_inference_steps
-
-
-@pytest.mark.parametrize("changes", [{}, {"fewest_steps": {"DPM++ 2M": 2}}])
-def test_a_model_of_one_step_keeps_its_scheduler(changes: dict[str, dict[str, int]]) -> None:
-    """There is no step to save, and DPM++ 2M may need two."""
-    card = dataclasses.replace(CARD, num_inference_steps=1, **changes)
-    quick = turbo_card(card, Request(prompt="a fox"), has_fast_bfloat16=False)
-    assert (quick.scheduler, quick.num_inference_steps) == (card.scheduler, 1)
 
 
 def test_a_refinement_of_a_turbo_picture_is_turbo(tmp_path: Path) -> None:

@@ -24,22 +24,18 @@ from lora_files import lora_bytes
 from painting import PLACEMENT, one_thread
 from PIL import Image
 from safetensors.numpy import save_file
-from safetensors.torch import load_file
-from safetensors.torch import save_file as save_torch_file
 from upscaler_files import plain_pixels, save_upscaler
 
 from seedgrid.cli import main
-from seedgrid.core.errors import ModelError, RunCancelled, SeedGridError
+from seedgrid.core.errors import RunCancelled, SeedGridError
 from seedgrid.core.finals import cut
 from seedgrid.core.picture import Entry
 from seedgrid.core.recipe import Upscaler, read_recipe
-from seedgrid.diffusion import allocations, upscaling
+from seedgrid.diffusion import upscaling
 from seedgrid.diffusion.allocations import FittingIntoMemory
 from seedgrid.diffusion.backend import PreviewMaker, Unwatched
 from seedgrid.diffusion.deferred import DeferredBackend
 from seedgrid.export.bundle import write_bundle
-from seedgrid.models.compact import compact_scale
-from seedgrid.models.files import read_header
 from seedgrid.models.upscalers import known_upscalers, take_upscaler
 from seedgrid.models.upscalers import needs_spandrel as needs_spandrel_for
 from seedgrid.studio import Studio
@@ -137,17 +133,6 @@ def test_an_enlarged_picture_can_be_painted_over(
     assert int(over.recipe.num_inference_steps * 0.5) == 4
 
 
-def test_without_spandrel_one_sentence_says_what_to_install(
-    network: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """And nothing that would bring another torchvision along."""
-    monkeypatch.setattr(upscaling, "find_spec", lambda _: None)
-    with pytest.raises(ModelError) as caught:
-        upscaling.Enlarger().load(take_upscaler(network), torch.device("cpu"))
-    assert caught.value.code == "upscaler_library"
-    assert "pip install --no-deps spandrel einops" in str(caught.value)
-
-
 def test_tiles_cover_a_picture_once() -> None:
     """With a margin all around, but beyond the edges."""
     covered = np.zeros((300, 130), int)
@@ -239,34 +224,6 @@ def test_the_bundled_model_has_a_network_of_its_own(
     assert refused(painter.final, picked, 4, upscaler="bundled-4x") == "upscaler_not_offered"
 
 
-@pytest.mark.parametrize(
-    ("name", "shape"),
-    [
-        ("body.0.weight", (8, 3, 5, 5)),
-        ("body.1.weight", (7,)),
-        ("body.2.bias", (13,)),
-        ("body.900000000.weight", (1,)),
-        ("tail.weight", (1,)),
-    ],
-)
-def test_what_only_looks_like_a_compact_network_is_none(
-    tmp_path: Path, name: str, shape: tuple[int, ...]
-) -> None:
-    """Every tensor has the shape that it must have, and there is no other."""
-    tensors = {
-        "body.0.weight": np.zeros((8, 3, 3, 3), np.float32),
-        "body.0.bias": np.zeros(8, np.float32),
-        "body.1.weight": np.zeros(8, np.float32),
-        "body.2.weight": np.zeros((12, 8, 3, 3), np.float32),
-        "body.2.bias": np.zeros(12, np.float32),
-    }
-    path = tmp_path / "net.safetensors"
-    save_file(tensors, path)
-    assert compact_scale(read_header(path, path.name)) == 2
-    save_file({**tensors, name: np.zeros(shape, np.float32)}, path)
-    assert compact_scale(read_header(path, path.name)) is None
-
-
 @needs_spandrel
 def test_tiles_are_told_and_stop_is_heard_between_two(painter: Studio, tmp_path: Path) -> None:
     """Each is a step, of both times that a network of two goes over a picture for four."""
@@ -356,39 +313,3 @@ def test_a_result_that_does_not_fit_is_refused_before_it_is_computed(
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=1000))
     with FittingIntoMemory(), pytest.raises(MemoryError):
         torch.cat([image, image])
-
-
-@needs_spandrel
-@pytest.mark.parametrize(
-    ("scale", "available", "code"), [(64, 10**10, "upscaler_unknown"), (4, 10**5, "memory_full")]
-)
-def test_a_network_takes_no_more_memory_than_there_is(
-    painter: Studio,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    scale: int,
-    available: int,
-    code: str,
-) -> None:
-    """Half a megabyte that enlarges 64 times once took gigabytes; both end in a sentence."""
-    path = save_upscaler(tmp_path / "foxes.safetensors", scale=scale, kind="Compact")
-    picked = painter.grid("a fox", "3", width=64, height=64, num_inference_steps=1)[0]
-    monkeypatch.setattr(
-        allocations.psutil, "virtual_memory", lambda: SimpleNamespace(available=available)
-    )
-    run = painter.start_final(picked, 4, upscaler=str(path))
-    assert refused(run.result) == code
-    # No rung of the ladder for pipelines is climbed in its name.
-    assert {notice.code for notice in run.notices} <= {"upscaler_tiles", "memory_freed"}
-
-
-@needs_spandrel
-def test_a_network_of_no_numbers_gives_no_picture(painter: Studio, tmp_path: Path) -> None:
-    """The second time that it went over nothing, of the four times it was asked for, was a bug."""
-    path = save_upscaler(tmp_path / "2x-foxes.safetensors", kind="Compact")
-    nothing = {name: value * torch.nan for name, value in load_file(path).items()}
-    save_torch_file(nothing, path)
-    picked = painter.grid("a fox", "3", width=64, height=64, num_inference_steps=1)[0]
-    for scale in (2, 4):
-        run = painter.start_final(picked, scale, upscaler=str(path))
-        assert refused(run.result) == "picture_nan"

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from seedgrid.core.prompts import GUIDE_PROMPT, GUIDE_SUFFIXES, Piece, append, compare_words
+from seedgrid.core.prompts import GUIDE_PROMPT, GUIDE_SUFFIXES, append, compare_words
 
 
 def test_the_guides_example() -> None:
@@ -52,15 +50,3 @@ def test_suffixes_are_glued_as_one_writes(suffix: str, prompt: str) -> None:
 def test_differences_by_words(before: str, after: str, pieces: list[tuple[str, str]]) -> None:
     """Whole words are marked; scripts without spaces are compared by character."""
     assert [(piece.kind, piece.text) for piece in compare_words(before, after)] == pieces
-
-
-@given(st.text(max_size=80), st.text(max_size=80))
-def test_the_pieces_make_both_prompts(before: str, after: str) -> None:
-    """Without the added pieces it reads as before, without the removed ones as after."""
-    pieces = compare_words(before, after)
-    assert _joined(pieces, without="added") == before
-    assert _joined(pieces, without="removed") == after
-
-
-def _joined(pieces: tuple[Piece, ...], without: str) -> str:
-    return "".join(piece.text for piece in pieces if piece.kind != without)

@@ -130,16 +130,6 @@ def test_weighed_pictures_are_those_of_a_plain_call(
     assert not np.array_equal(unweighed[0], painted[0])
 
 
-def test_a_neighbours_weights_do_not_reach_a_picture(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path]
-) -> None:
-    """Elsewhere the mean is that of the batch, and every picture changes with it."""
-    plain = recipes_for(backend, model_folder("sd"))
-    recipes = [each.model_copy(update={"weights": True, "prompt": PROMPTS[0]}) for each in plain]
-    others = [recipes[0], *(each.model_copy(update={"prompt": "(z:4)"}) for each in recipes[1:])]
-    assert np.array_equal(paint(backend, recipes)[0], paint(backend, others)[0])
-
-
 def test_the_bundles_script_weighs_words_too(
     model_folder: Callable[[str], Path], tmp_path: Path
 ) -> None:
@@ -166,18 +156,6 @@ def test_a_model_that_reads_words_otherwise_refuses(
         card = backend.card(str(model_folder(name)))
         with pytest.raises(InputError, match="cannot weigh words"):
             resolve(Request(prompt="a (red:1.3) fox", weights=True), card)
-
-
-def test_a_portable_picture_weighs_words_too(
-    backend: DiffusersBackend, model_folder: Callable[[str], Path]
-) -> None:
-    """Its batch does not show there either."""
-    recipes = recipes_for(backend, model_folder("sd"), portable=True, num_inference_steps=1)
-    recipes = tuple(
-        each.model_copy(update={"weights": True, "prompt": prompt})
-        for each, prompt in zip(recipes, PROMPTS, strict=True)
-    )
-    assert np.array_equal(paint(backend, recipes)[1], paint(backend, recipes[1:2])[0])
 
 
 def test_brackets_without_the_switch_are_told(backend: DiffusersBackend) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +11,6 @@ import pytest
 from seedgrid.core.advice import advise
 from seedgrid.core.card import ModelCard, Vocabulary
 from seedgrid.core.errors import InputError
-from seedgrid.core.recipe import canonical_json
 from seedgrid.core.request import Request, ask_again, resolve
 from seedgrid.core.variations import refine
 from seedgrid.formats.links import link_query, read_link
@@ -87,13 +85,6 @@ def test_unknown_words_are_named_as_they_were_written(
     assert words.unknown(text) == unknown
 
 
-def test_settings_among_the_variations_are_no_words(card: ModelCard) -> None:
-    """`lora 0.5` and `model sd` were once called words that the model does not know."""
-    lines = ["lora 0.5", "model sd", "steps 8, at night", "size 64", "guidance 3, on Mars"]
-    told = advise(Request(prompt="a cat"), card, suffixes=lines)
-    assert [each.notice.data["words"] for each in told] == ["Mars"]
-
-
 def test_every_word_that_is_offered_is_known_and_has_names(bundled: ModelCard) -> None:
     """In Chinese and Korean too; each name is understood as its word."""
     words = bundled.vocabulary
@@ -104,23 +95,6 @@ def test_every_word_that_is_offered_is_known_and_has_names(bundled: ModelCard) -
         for language in ("zh", "ko"):
             name = words.called(word, language)
             assert (name != word, words.painted(name)) == (True, word)
-
-
-def test_a_long_text_takes_as_many_looks_as_it_has_letters(words: Vocabulary) -> None:
-    """A stranger's prompt of one word with thousands of letters is no work."""
-    looks = 0
-
-    class Counted(str):
-        __slots__ = ()
-
-        def startswith(self, *asked: object) -> bool:
-            nonlocal looks
-            looks += 1
-            return super().startswith(*asked)  # type: ignore[arg-type]
-
-    counted = replace(words, names={Counted(name): own for name, own in words.names.items()})
-    counted._translated(Counted("东京上空的飞船" * 700))
-    assert looks < 20 * 4900
 
 
 def test_the_recipe_keeps_what_was_typed_and_what_was_painted(card: ModelCard) -> None:
@@ -136,12 +110,6 @@ def test_the_recipe_keeps_what_was_typed_and_what_was_painted(card: ModelCard) -
     link = read_link(link_query(recipe))
     assert link is not None
     assert resolve(link, forgetful) == (recipe,)
-
-
-def test_a_recipe_of_plain_words_is_written_as_before(card: ModelCard) -> None:
-    """Older recipes keep their id."""
-    (recipe,) = resolve(Request(prompt="a cat, watercolor", seeds=(7,)), card)
-    assert "typed_prompt" not in json.loads(canonical_json(recipe))
 
 
 def test_what_is_too_long_when_it_is_translated_is_refused(card: ModelCard) -> None:
@@ -204,15 +172,3 @@ def test_a_run_says_which_words_it_did_not_know(studio: Studio) -> None:
 def test_advice_stands_at_its_field(card: ModelCard, request_: Request, codes: list[str]) -> None:
     """Words, what has no effect, and sizes far from the model's own."""
     assert [f"{each.field} {each.notice.code}" for each in advise(request_, card)] == codes
-
-
-def test_advice_names_the_things_in_the_pages_language(card: ModelCard) -> None:
-    """On the Chinese page they are Chinese."""
-    (said,) = advise(Request(prompt="飞船"), card, language="zh")
-    assert "猫" in said.notice.data["things"]
-    assert advise(Request(prompt="a cat"), card, suffixes=[", qwxz"])[0].field == "vary"
-
-
-def test_a_model_that_says_nothing_of_words_knows_all() -> None:
-    """Nobody is told what nobody declared."""
-    assert advise(Request(prompt=SPACESHIP), FAKE_CARD) == ()
