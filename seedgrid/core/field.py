@@ -8,6 +8,7 @@ from typing import Any, Final, Literal
 
 from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import InputError
+from seedgrid.core.text import write_decimal
 
 Effect = Literal["other", "last", "same"]
 Widget = Literal["bar", "words", "lines", "text", "number", "choice", "switch"]
@@ -42,7 +43,7 @@ class Field:
         low: The least that a number may be.
         high: The most.
         read: Makes a value of what was typed; by default by its type.
-        write: Makes a text of a value that `read` reads again.
+        write: Makes a text of a value that `read` reads again; by default by its type.
         reads_blank: Whether a blank text has a meaning too; it leaves a setting open otherwise.
         check: Makes of a request's value, which may be open, what a recipe holds.
         choices: What a list offers with a model; None where the machine decides (model, device).
@@ -54,7 +55,7 @@ class Field:
             `effect`.
         help: What `--help` says; empty when it is no option.
         metavar: What `--help` shows for its value.
-        in_link: Whether a link holds it, and a dropped picture or a link fills it in.
+        in_link: Whether a link holds it, and a dropped picture or a link fills it in; of recipes only.
         varies: How its value looks in one variation of a refinement, as in `steps 8`; None where
             a variation cannot set it.
         keeps_noise: Whether a variation must leave it alone: it decides the noise itself.
@@ -70,7 +71,7 @@ class Field:
     low: float = 0
     high: float = math.inf
     read: Callable[[str], Any] | None = None
-    write: Callable[[Any], str] = str
+    write: Callable[[Any], str] | None = None
     reads_blank: bool = False
     check: Callable[[Any, ModelCard], Any] | None = None
     choices: Callable[[ModelCard], Sequence[str]] | None = None
@@ -81,7 +82,7 @@ class Field:
     bits: Effect | None = None
     help: str = ""
     metavar: str | None = None
-    in_link: bool = False
+    in_link: bool = True
     imported: bool = False
     varies: re.Pattern[str] | None = None
     keeps_noise: bool = False
@@ -132,7 +133,13 @@ class Field:
         """Write its value in a request as it may be typed; empty when it is open."""
         value = self.of(request)
         is_open = None in value if isinstance(value, tuple) else value is None
-        return "" if is_open else self.write(value)
+        if is_open or value is False:
+            return ""
+        if self.write is not None:
+            return self.write(value)
+        if value is True:
+            return "yes"
+        return write_decimal(value) if isinstance(value, float) else str(value)
 
     def filled(self, value: Any) -> dict[str, Any]:  # noqa: ANN401 (same)
         """Return the attributes that it sets; none when the value is open."""

@@ -31,7 +31,6 @@ from seedgrid.core.recipe import (
     Upscaler,
 )
 from seedgrid.core.seeds import format_seeds, parse_seeds
-from seedgrid.core.text import write_decimal
 
 AUTO: Final = "auto"
 """What a list offers first: as the model's card says."""
@@ -39,10 +38,6 @@ AUTO: Final = "auto"
 
 def _auto_is_open(text: str) -> str | None:
     return None if text == AUTO else text
-
-
-def _yes(value: bool) -> str:
-    return "yes" if value else ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +64,6 @@ class Request:
             reads_blank=True,
             check=checks.check_words,
             widget="bar",
-            in_link=True,
         ),
     ]
     typed_prompt: Annotated[
@@ -78,7 +72,6 @@ class Request:
             "typed",
             read=partial(checks.check_prompt, field="prompt"),
             check=lambda text, _: checks.check_prompt(text, field="prompt"),
-            in_link=True,
         ),
     ] = ""
     seeds: Annotated[
@@ -90,7 +83,6 @@ class Request:
             write=format_seeds,
             reads_blank=True,
             widget="bar",
-            in_link=True,
             varies=SEEDS,
             keeps_noise=True,
         ),
@@ -105,7 +97,6 @@ class Request:
             check=checks.check_negative,
             widget="words",
             help="What the picture should not show.",
-            in_link=True,
             varies=TEXT,
         ),
     ] = ""
@@ -113,13 +104,10 @@ class Request:
         bool,
         Field(
             "weights",
-            default=False,
-            write=_yes,
             check=checks.check_weights,
             widget="switch",
             is_expert=True,
             help="Let brackets weigh words, as in (red:1.3).",
-            in_link=True,
         ),
     ] = False
     noise_mix: Annotated[
@@ -132,7 +120,6 @@ class Request:
             check=lambda mix, _: mix,
             widget="text",
             is_expert=True,
-            in_link=True,
         ),
     ] = ()
     num_inference_steps: Annotated[
@@ -146,7 +133,6 @@ class Request:
             row="numbers",
             help="Steps of the denoiser.",
             imported=True,
-            in_link=True,
             varies=NUMBER,
         ),
     ] = None
@@ -155,13 +141,11 @@ class Request:
         Field(
             "guidance",
             high=MAX_GUIDANCE,
-            write=write_decimal,
             check=checks.check_guidance,
             widget="number",
             row="numbers",
             help=f"How closely to follow the words; 0 to {MAX_GUIDANCE:g}.",
             imported=True,
-            in_link=True,
             varies=NUMBER,
         ),
     ] = None
@@ -178,7 +162,6 @@ class Request:
             widget="number",
             help="For example 512x768.",
             metavar="WxH",
-            in_link=True,
             varies=SIZE,
             keeps_noise=True,
         ),
@@ -195,7 +178,6 @@ class Request:
             widget="choice",
             is_expert=True,
             help="For example DDIM, or DPM++ 2M Karras.",
-            in_link=True,
             varies=LINE,
         ),
     ] = None
@@ -209,7 +191,6 @@ class Request:
             is_expert=True,
             bits="last",
             help="off, seeded or strict.",
-            in_link=True,
         ),
     ] = None
     start: Annotated[
@@ -222,7 +203,6 @@ class Request:
             row="start",
             help="A picture to begin from: a PNG, JPEG or WebP file, or an id in the library.",
             metavar="PICTURE",
-            in_link=True,
         ),
     ] = None
     strength: Annotated[
@@ -230,21 +210,21 @@ class Request:
         Field(
             "strength",
             high=1,
-            write=write_decimal,
             check=checks.check_strength,
             widget="text",
             row="start",
             help=f"How much of it the noise takes away, 0 to 1; {DEFAULT_STRENGTH} by default.",
-            in_link=True,
             varies=NUMBER,
         ),
     ] = None
     loras: Annotated[
         tuple[Lora, ...],
-        Field("lora", write=lambda loras: write_tags("", loras).strip(), varies=LORA),
+        Field(
+            "lora", in_link=False, write=lambda loras: write_tags("", loras).strip(), varies=LORA
+        ),
     ] = ()
     upscaler: Annotated[
-        Upscaler | None, Field("upscaler", write=lambda upscaler: str(upscaler.id))
+        Upscaler | None, Field("upscaler", in_link=False, write=lambda upscaler: str(upscaler.id))
     ] = None
     model: Annotated[
         str | None,
@@ -253,7 +233,6 @@ class Request:
             read=str.strip,
             widget="choice",
             help="bundled, a folder, a hub id, or a .safetensors file.",
-            in_link=True,
             varies=NAME,
         ),
     ] = None
@@ -268,7 +247,6 @@ class Request:
             widget="choice",
             is_expert=True,
             help="float32, bfloat16 or float16.",
-            in_link=True,
             varies=NAME,
         ),
     ] = None
@@ -276,13 +254,10 @@ class Request:
         bool,
         Field(
             "portable",
-            default=False,
-            write=_yes,
             widget="switch",
             is_expert=True,
             bits="last",
             help="The same picture, to the last bit, on every machine (slower).",
-            in_link=True,
         ),
     ] = False
     lock_width: Annotated[
@@ -293,7 +268,6 @@ class Request:
             high=max(LOCK_WIDTHS),
             check=checks.check_lock_width,
             help="Lock width, the cells of a batch: 1, 2, 4, 8 or 16.",
-            in_link=True,
         ),
     ] = None
 
@@ -327,7 +301,12 @@ def _declared() -> Iterable[Field]:
     """Yield the fields in the order of the page, each with its attribute and type."""
     for attribute, hint in get_type_hints(Request, include_extras=True).items():
         for own in getattr(hint, "__metadata__", ()):
-            yield own if own.fills else replace(own, fills=(attribute,), value_type=_type(hint))
+            kind = _type(hint)
+            default = False if kind is bool else own.default
+            if own.fills:  # A size is one text for two attributes.
+                yield own
+            else:
+                yield replace(own, fills=(attribute,), value_type=kind, default=default)
             if own.name in _NO_PART_OF_A_REQUEST:
                 yield _NO_PART_OF_A_REQUEST[own.name]
 
@@ -344,7 +323,7 @@ FIELDS: Final = tuple(_declared())
 
 ON_PAGE: Final = tuple(row for row in FIELDS if row.widget)
 OPTIONS: Final = tuple(row for row in FIELDS if row.help)
-IN_LINKS: Final = tuple(row for row in FIELDS if row.in_link)
+IN_LINKS: Final = tuple(row for row in FIELDS if row.in_link and row.belongs == "recipe")
 
 
 def read_fields(rows: Iterable[Field], typed: Mapping[str, Any]) -> dict[str, Any]:

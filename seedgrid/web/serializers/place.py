@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from seedgrid.core.card import ModelCard
-from seedgrid.core.fields import AUTO, ON_PAGE, field
+from seedgrid.core.fields import AUTO, IN_LINKS, ON_PAGE, field
 from seedgrid.core.prompts import write_tags
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request, ask_again
@@ -68,7 +68,7 @@ def write_fields(request: Request, answers: Request | None = None) -> dict[str, 
         request: What was asked for.
         answers: What a model gives for what is left open: such a setting is left open again.
     """
-    shown = {row.name: _shown(row.name, request, answers) for row in ON_PAGE if row.in_link}
+    shown = {row.name: _shown(row.name, request, answers) for row in ON_PAGE if row in IN_LINKS}
     typed = request.typed_prompt or request.prompt
     return shown | {"prompt": write_tags(typed, request.loras)}
 
