@@ -55,7 +55,8 @@ class Field:
             `effect`.
         help: What `--help` says; empty when it is no option.
         metavar: What `--help` shows for its value.
-        in_link: Whether a link holds it, and a dropped picture or a link fills it in; of recipes only.
+        in_link: Whether a link holds it, where it belongs to a recipe, and a dropped picture or a
+            link fills it in.
         varies: How its value looks in one variation of a refinement, as in `steps 8`; None where
             a variation cannot set it.
         keeps_noise: Whether a variation must leave it alone: it decides the noise itself.
