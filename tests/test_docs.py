@@ -46,13 +46,6 @@ def test_every_command_of_the_readme_exists() -> None:
         assert main([command, "--help"]) == 0, command
 
 
-@pytest.mark.parametrize("line", [line.split() for line in _blocks("")[-1].splitlines()], ids=str)
-def test_every_file_in_the_readme_is_there(line: list[str]) -> None:
-    """The annotated tree names files and folders that exist."""
-    name = line[0]
-    assert (ROOT / name).exists() or (ROOT / "seedgrid" / name).exists(), name
-
-
 def test_every_picture_and_link_to_a_file_is_there() -> None:
     """No picture or relative link of the README is broken."""
     targets = re.findall(r"\]\(([^)#]+)\)", BODY)

@@ -43,8 +43,8 @@ _NEEDED: Final = "nothing of SeedGrid"
 _NEEDED_IF_PORTABLE: Final = "and SeedGrid, for these pictures are portable"
 # With the oldest releases that SeedGrid computes with: a picture that claims an older one was not
 # made by it, and old ones have known holes.
-_REQUIRED: Final = {"torch": "2.8", "diffusers": "0.42", "transformers": "4.51"}
-_OPTIONAL: Final = {"peft": "0.17", "spandrel": "0.4"}
+_REQUIRED: Final = {"torch": "2.8", "diffusers": "0.42", "transformers": "5.0"}
+_OPTIONAL: Final = {"peft": "0.18", "spandrel": "0.4"}
 
 
 def script(entries: Sequence[Entry], *, has_starts: bool = True) -> str:
