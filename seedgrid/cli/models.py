@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from seedgrid.cli import options
-from seedgrid.cli.output import BytesLine, complain, say, say_json
+from seedgrid.cli.output import ProgressLine, complain, say, say_json
 from seedgrid.core.errors import ModelError
 from seedgrid.models import registry
 from seedgrid.models.lora_shelf import LoraItem
@@ -66,11 +66,11 @@ def models(
 def _download(manager: ModelManager, hub_id: str) -> None:
     """Fetch a model, saying how far it is; Ctrl+C stops, and what has come is kept."""
     manager.download(hub_id)
-    with BytesLine(hub_id) as line:
+    with ProgressLine(hub_id, in_bytes=True) as line:
         try:
             while True:
                 now = manager.wait(hub_id, timeout_s=0.2)
-                line.show(now.num_bytes, now.total)
+                line.show(now.num_bytes, total=now.total or None)
                 if not now.goes_on:
                     break
         finally:

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from rich.console import Console
 from rich.progress import (
@@ -77,22 +77,30 @@ def _write(text: str) -> None:
     sys.stdout.flush()
 
 
-class TerminalLine:
-    """One line on a terminal that says how far something is; silent when nobody watches."""
+class ProgressLine:
+    """One line on a terminal that says how far something is; silent when nobody watches.
 
-    columns: ClassVar[tuple[ProgressColumn, ...]] = (MofNCompleteColumn(), TimeElapsedColumn())
+    Args:
+        what: What goes on.
+        total: How much it is in all; None where that is not known yet.
+        in_bytes: Whether it is bytes that come.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, what: str, total: int | None = None, *, in_bytes: bool = False) -> None:
+        columns: tuple[ProgressColumn, ...] = (MofNCompleteColumn(), TimeElapsedColumn())
+        if in_bytes:
+            columns = (DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
         self._progress = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(),
-            *self.columns,
+            *columns,
             console=Console(stderr=True),
             disable=not sys.stderr.isatty(),
             transient=True,
             # Rich would send our standard output to its console, which is standard error.
             redirect_stdout=False,
         )
+        self._task = self._progress.add_task(one_line(what), total=total)
 
     def __enter__(self) -> Self:
         self._progress.start()
@@ -100,6 +108,11 @@ class TerminalLine:
 
     def __exit__(self, *_: object) -> None:
         self._progress.stop()
+
+    def show(self, done: int, *, total: int | None = None, what: str | None = None) -> None:
+        """Say how far it is; what is left out stays as it was."""
+        description = None if what is None else one_line(what)
+        self._progress.update(self._task, completed=done, total=total, description=description)
 
     @contextmanager
     def aside(self) -> Iterator[None]:
@@ -112,69 +125,30 @@ class TerminalLine:
         self._progress.start()
 
 
-class CountLine(TerminalLine):
-    """So many of so many are done."""
-
-    def __init__(self, what: str, total: int) -> None:
-        super().__init__()
-        self._task = self._progress.add_task(what, total=total)
-
-    @contextmanager
-    def advanced(self) -> Iterator[None]:
-        """Count one, and take the line away while the block prints."""
-        self._progress.advance(self._task)
-        with self.aside():
-            yield
-
-
-class BytesLine(TerminalLine):
-    """So much of a download is there, and how long it still takes."""
-
-    columns = (DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
-
-    def __init__(self, what: str) -> None:
-        super().__init__()
-        self._task = self._progress.add_task(one_line(what), total=None)
-
-    def show(self, num_bytes: int, total: int) -> None:
-        """Say how far it is; a total of 0 is not known yet."""
-        self._progress.update(self._task, completed=num_bytes, total=total or None)
-
-
-class RunLine(TerminalLine):
-    """How far a run is."""
+class RunProgress:
+    """How far a run is, by its events."""
 
     def __init__(self, run: Run) -> None:
-        super().__init__()
-        self._num_pictures = len(run.jobs)
-        self._num_finished = 0
-        total = sum(job.recipe.num_inference_steps for job in run.jobs)
         self._steps_of = [job.recipe.num_inference_steps for job in run.jobs]
-        self._steps_done = [0] * self._num_pictures
-        self._task = self._progress.add_task("waiting", total=total)
+        self._steps_done = [0] * len(run.jobs)
+        self._num_finished = 0
+        self.total = sum(self._steps_of)
+        self.what = "waiting"
 
-    def show(self, event: Event) -> None:
-        """Move on by one event."""
+    def follow(self, event: Event) -> int:
+        """Take in an event, and return how many steps are done; `what` says what goes on."""
         match event:
             case Queued(position=position) if position:
-                self._describe(f"waiting, {position} before")
-            case Loading(model=model, num_bytes=num_bytes, total=total) if total:
-                self._describe(f"loading {model}, {num_bytes / 1e9:.1f} of {total / 1e9:.1f} GB")
-            case Loading(model=model):
-                self._describe(f"loading {model}")
-            case Started():
-                self._describe_pictures()
+                self.what = f"waiting, {position} before"
+            case Loading(model=model, num_bytes=num_bytes, total=total):
+                known = f", {num_bytes / 1e9:.1f} of {total / 1e9:.1f} GB" if total else ""
+                self.what = f"loading {model}{known}"
+            case Started() | Finished():
+                if isinstance(event, Finished):
+                    self._num_finished += 1
+                    self._steps_done[event.cell] = self._steps_of[event.cell]
+                self.what = f"{self._num_finished} of {len(self._steps_of)} pictures, steps"
             case Step(cells=cells, number=number):
                 for cell in cells:
                     self._steps_done[cell] = number
-            case Finished(cell=cell):
-                self._num_finished += 1
-                self._steps_done[cell] = self._steps_of[cell]
-                self._describe_pictures()
-        self._progress.update(self._task, completed=sum(self._steps_done))
-
-    def _describe_pictures(self) -> None:
-        self._describe(f"{self._num_finished} of {self._num_pictures} pictures, steps")
-
-    def _describe(self, text: str) -> None:
-        self._progress.update(self._task, description=one_line(text))
+        return sum(self._steps_done)

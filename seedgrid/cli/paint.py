@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from seedgrid.cli import options
-from seedgrid.cli.output import RunLine, complain, picture_row, say, say_json
+from seedgrid.cli.output import ProgressLine, RunProgress, complain, picture_row, say, say_json
 from seedgrid.core.errors import InputError, Notice
 from seedgrid.core.events import Cancelled, Failed, Finished, Missed
 from seedgrid.core.finals import STRENGTHS
@@ -162,11 +162,13 @@ def _finish(
 
 def _follow(studio: Studio, run: Run, out: Path | None, *, as_json: bool) -> None:
     """Print each picture as it is safe, until the run ends."""
-    with first_stops(studio.begin_to_close) as interrupts, RunLine(run) as progress:
+    progress = RunProgress(run)
+    line = ProgressLine(progress.what, progress.total)
+    with first_stops(studio.begin_to_close) as interrupts, line:
         for event in run.events():
-            progress.show(event)
+            line.show(progress.follow(event), what=progress.what)
             if isinstance(event, Finished):
-                with progress.aside():
+                with line.aside():
                     _print_picture(event, out, as_json=as_json)
             if isinstance(event, Missed):
                 complain(f"Seed {run.jobs[event.cell].recipe.seed}: {event.error}")

@@ -10,7 +10,7 @@ import typer
 from pydantic import BaseModel
 
 from seedgrid.cli import options
-from seedgrid.cli.output import CountLine, complain, picture_row, say, say_json, say_table
+from seedgrid.cli.output import ProgressLine, complain, picture_row, say, say_json, say_table
 from seedgrid.core.errors import PictureError
 from seedgrid.core.picture import Entry
 from seedgrid.core.prompts import compare_words
@@ -138,13 +138,14 @@ def verify(
         ours = {str(path): entry for path, entry in found if entry is not None}
         paths = [path for path, _ in found]
         counts, all_hold = dict.fromkeys(WORDS, 0), True
-        with CountLine("verifying", len(paths)) as line:
+        with ProgressLine("verifying", len(paths)) as line:
             for verdict in studio.verifier.verify_files(paths, device=device):
                 counts[verdict.verdict] += 1
                 all_hold &= verdict.holds
                 if verdict.confirms and verdict.name in ours:
                     studio.library.confirm(ours[verdict.name].id)
-                with line.advanced():
+                line.show(sum(counts.values()))
+                with line.aside():
                     _tell(verdict, as_json=json)
     if len(paths) > 1 and not json:
         say(", ".join(f"{count} {word}" for word, count in counts.items() if count))

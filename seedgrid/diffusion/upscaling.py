@@ -1,7 +1,7 @@
 """Enlarge a picture with an upscaler network, tile by tile: the only file that knows spandrel.
 
 The network is read from safetensors and computes in float32; a Compact one needs nothing but torch.
-A picture is what plain spandrel gives for each of its tiles (core/tiles.py), bit for bit; it needs
+A picture is what plain spandrel gives for each of its tiles (core/finals.py), bit for bit; it needs
 neither the model nor its words.
 
     enlarger = Enlarger()
