@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -69,20 +69,28 @@ class DyingBackend(FakeBackend):
 
 
 class Several:
-    """Painters in this process, as a cluster has them in others.
+    """Painters in this process, as a cluster has them in others."""
 
-    Attributes:
-        there: By name; tests add and take away.
-    """
+    def __init__(self, **first: Backend) -> None:
+        self._first = first
+        self._on_join: Any = None
+        self._on_leave: Any = None
+        self.is_closed = False
 
-    def __init__(self, **there: Backend) -> None:
-        self.there = dict(there)
+    def begin(self, on_join: Any, on_leave: Any) -> None:
+        self._on_join, self._on_leave = on_join, on_leave
+        self.join(**self._first)
 
-    def painters(self) -> Mapping[str, Backend]:
-        return dict(self.there)
+    def join(self, **painters: Backend) -> None:
+        for name, painter in painters.items():
+            self._on_join(name, painter)
+
+    def leave(self, *names: str) -> None:
+        for name in names:
+            self._on_leave(name)
 
     def card(self, model: str | None) -> Any:
         return FakeBackend().card(model)
 
     def close(self) -> None:
-        self.there.clear()
+        self.is_closed = True

@@ -116,7 +116,7 @@ def test_a_portable_picture_needs_no_lock(
     run = studio.start_grid(asked)
     (first, *_) = run.result(SOON_S)
     badge.consider(run)
-    studio.engine.borrow(lambda _: None).result(SOON_S)
+    studio.engine.submit_task(lambda _: None).result(SOON_S)
     assert backend.num_probes == 0
     assert badge.of(first)["key"] == "lock_portable"
     assert badge.of(entry)["key"] == "lock_untested"
@@ -146,7 +146,7 @@ def test_the_lock_is_probed_once_by_itself(
         )
         run.result(SOON_S)
         badge.consider(run)
-        studio.engine.borrow(lambda _: None).result(SOON_S)
+        studio.engine.submit_task(lambda _: None).result(SOON_S)
     assert backend.num_probes == 1
     said = badge.of(entry)
     assert said["key"] == "lock_tested"
@@ -166,8 +166,8 @@ def test_a_probe_makes_way(studio: Studio, backend: ProbingBackend) -> None:
     studio.start_grid(Request(prompt="me too", seeds=(2,), width=64, height=64), owner="api")
     backend.may_paint.set()
     blocker.result(SOON_S)
-    studio.engine.borrow(lambda _: None).result(SOON_S)
+    studio.engine.submit_task(lambda _: None).result(SOON_S)
     assert backend.num_probes == 0
     badge.consider(first)
-    studio.engine.borrow(lambda _: None).result(SOON_S)
+    studio.engine.submit_task(lambda _: None).result(SOON_S)
     assert backend.num_probes == 1

@@ -110,7 +110,7 @@ def test_previews_are_made_where_they_are_wanted(
         studio.grid("a red fox", **small)  # The first of its kind is decoded twice, to compare.
     with Studio(str(model_folder("sd")), tmp_path, placement=placement) as studio:
         studio.warm()
-        studio.engine.borrow(lambda _: None).result()
+        studio.engine.submit_task(lambda _: None).result()
         assert isinstance(studio.backend, DeferredBackend)
         backend = studio.backend._painter()
         with pytest.MonkeyPatch.context() as patch:

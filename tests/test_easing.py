@@ -198,7 +198,7 @@ def test_memory_that_is_spent_is_a_sentence_at_every_border(
         run.result()
     assert caught.value.code == "memory_spent"
     with pytest.raises(RunError) as caught:
-        engine.borrow(spent, owner="me").result()
+        engine.submit_task(spent, owner="me").result()
     assert caught.value.code == "memory_spent"
     monkeypatch.setattr(take_in, "take_in", spent)
     monkeypatch.setenv("SEEDGRID_LIBRARY", str(tmp_path))

@@ -13,11 +13,9 @@ from stores import MakeRecipes, MemoryStore
 
 from seedgrid.core.errors import LibraryError, RunCancelled, RunError
 from seedgrid.core.events import Started
-from seedgrid.core.picture import Entry, Lineage
 from seedgrid.core.plan import plan_grid
 from seedgrid.core.recipe import Recipe
-from seedgrid.engine import Engine
-from seedgrid.engine.watchdog import Patience
+from seedgrid.engine import Engine, Patience
 from seedgrid.testing.fake import FakeBackend, Fault
 
 SOON_S = 60.0
@@ -72,7 +70,7 @@ def test_a_run_is_painted_by_all_and_is_the_same(make_recipes: MakeRecipes) -> N
     assert [entry.passport for entry in entries] == [entry.passport for entry in alone]
     assert [len(painter.calls) for painter in painters.values()] == [1, 1, 1, 1]
     assert all(painter.closed for painter in painters.values())
-    assert cluster.painters() == {}  # It was closed as well.
+    assert cluster.is_closed
 
 
 def test_visitors_share_batch_by_batch(make_recipes: MakeRecipes) -> None:
@@ -96,7 +94,7 @@ def test_only_equals_paint_one_run(make_recipes: MakeRecipes) -> None:
     with Engine(cluster, MemoryStore()) as engine:
         run = engine.submit(plan_grid(make_recipes("first", SIXTEEN)), owner="me")
         gate.wait_for(1)
-        cluster.there["other"] = other = OtherBackend()
+        cluster.join(other=(other := OtherBackend()))
         alone = engine.submit(plan_grid(make_recipes("second")), owner="me").result(SOON_S)
         gate.is_open.set()
         entries = run.result(SOON_S)
@@ -115,7 +113,7 @@ def test_others_are_mixed_in_when_asked(
     with Engine(cluster, MemoryStore()) as engine:
         run = engine.submit(plan_grid(make_recipes(seeds=SIXTEEN)), owner="me")
         gate.wait_for(1)
-        cluster.there["other"] = OtherBackend()
+        cluster.join(other=OtherBackend())
         for _ in run.events(SOON_S):
             if len(run.finished) == 12:
                 break
@@ -131,7 +129,8 @@ def test_a_lost_painters_batch_is_painted_elsewhere(make_recipes: MakeRecipes) -
     with Engine(cluster, MemoryStore()) as engine:
         run = engine.submit(plan_grid(make_recipes(seeds=SIXTEEN)), owner="me")
         run.wait_for(Started, timeout_s=SOON_S)
-        cluster.there = {"b": FakeBackend()}
+        cluster.leave("a")
+        cluster.join(b=FakeBackend())
         assert len(run.result(SOON_S)) == 16
 
 
@@ -142,7 +141,7 @@ def test_a_batch_that_lost_two_workers_is_tried_once_more(make_recipes: MakeReci
     with Engine(cluster, MemoryStore()) as engine:
         run = engine.submit(plan_grid(make_recipes()), owner="me")
         _wait_until(lambda: all(each.has_died for each in dying.values()))
-        cluster.there = {"c": FakeBackend()}
+        cluster.join(c=FakeBackend())
         assert len(run.result(SOON_S)) == 4
 
 
@@ -154,7 +153,7 @@ def test_a_batch_that_kills_workers_ends_its_run(make_recipes: MakeRecipes) -> N
         with pytest.raises(RunError) as caught:
             run.result(SOON_S)
         assert caught.value.code == "worker_lost"
-        cluster.there = {"d": FakeBackend()}
+        cluster.join(d=FakeBackend())
         assert len(engine.submit(plan_grid(make_recipes()), owner="me").result(SOON_S)) == 4
 
 
@@ -182,13 +181,6 @@ def test_a_painter_is_busy_before_its_first_batch_is_done(make_recipes: MakeReci
         (state,) = engine.painters
         assert (state.is_busy, state.num_batches) == (True, 0)
         assert 0 < state.busy_s <= state.seen_s
-
-
-def test_a_painter_without_work_is_not_busy(make_recipes: MakeRecipes) -> None:
-    """What it did last is over; else its watchdog would count waiting as silence."""
-    with Engine(Several(a=FakeBackend()), MemoryStore()) as engine:
-        engine.submit(plan_grid(make_recipes()), owner="me").result(SOON_S)
-        _wait_until(lambda: not engine.painters[0].is_busy)
 
 
 def test_closing_ends_every_run(make_recipes: MakeRecipes) -> None:
@@ -229,46 +221,6 @@ def test_what_the_library_remembers_is_not_painted(make_recipes: MakeRecipes) ->
     assert len(painter.calls) == 4
 
 
-class SlowMemory(MemoryStore):
-    """Thinks about what it remembers until it may go on, and is slow to keep it again."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.is_asked, self.may_answer = threading.Event(), threading.Event()
-
-    def remembered(self, recipe_ids: Sequence[str], passport_digest: str) -> dict[str, Entry]:
-        found = super().remembered(recipe_ids, passport_digest)
-        if found:
-            self.is_asked.set()
-            assert self.may_answer.wait(SOON_S)
-        return found
-
-    def add_again(self, *copies: tuple[Entry, Lineage]) -> tuple[Entry, ...]:
-        time.sleep(0.3)
-        return super().add_again(*copies)
-
-
-def test_what_is_remembered_while_another_saves_is_waited_for(make_recipes: MakeRecipes) -> None:
-    """It was forgotten that it was being kept, and the run ended as stopped without it."""
-    store, begun = SlowMemory(), threading.Event()
-    known = make_recipes("known")
-    with Engine(FakeBackend(), store) as engine:
-        engine.submit(plan_grid(known), owner="me").result(SOON_S)
-
-    def is_let_go(_recipes: Sequence[Recipe], _number: int) -> bool:
-        begun.set()
-        return store.is_asked.is_set()
-
-    painters = {"a": HeldBackend(is_let_go), "b": HeldBackend(lambda *_: begun.is_set())}
-    new = make_recipes("new", tuple(range(8)), steps=4)
-    with Engine(Several(**painters), store) as engine:
-        run = engine.submit(plan_grid([*new, *known]), owner="me")
-        assert store.is_asked.wait(SOON_S)
-        _wait_until(lambda: [state.num_batches for state in engine.painters] == [1, 1])
-        store.may_answer.set()
-        assert len(run.result(SOON_S)) == 12
-
-
 def test_memory_that_is_full_makes_the_rest_easier(make_recipes: MakeRecipes) -> None:
     """As with one painter: the batch is painted again in a way that needs less."""
     painter = FakeBackend()
@@ -291,15 +243,15 @@ def test_what_waits_of_the_same_setting_is_narrowed_with_it(make_recipes: MakeRe
     assert [len(call.recipes) for call in painter.calls] == [4] * 3 + [2] * 8
 
 
-def test_errands_are_done_by_a_painter() -> None:
+def test_tasks_are_done_by_a_painter() -> None:
     """Verifying, for example: whoever is free does it, with its own backend."""
     painter = FakeBackend()
     with Engine(Several(a=painter), MemoryStore()) as engine:
-        assert engine.borrow(lambda backend: backend).result(SOON_S) is painter
+        assert engine.submit_task(lambda backend: backend).result(SOON_S) is painter
 
 
-def test_a_painter_that_hangs_in_an_errand_is_closed() -> None:
-    """That ends its process, and so the errand; nobody has to ask it to stop."""
+def test_a_painter_that_hangs_in_a_task_is_closed() -> None:
+    """That ends its process, and so the task; nobody has to ask it to stop."""
 
     class Hanging(FakeBackend):
         def __init__(self) -> None:
@@ -311,4 +263,4 @@ def test_a_painter_that_hangs_in_an_errand_is_closed() -> None:
 
     painter, silent = Hanging(), Patience(silence_s=0.1, check_s=0.02)
     with Engine(Several(a=painter), MemoryStore(), patience=silent) as engine:
-        assert engine.borrow(lambda _: painter.ends.wait(SOON_S)).result(SOON_S)
+        assert engine.submit_task(lambda _: painter.ends.wait(SOON_S)).result(SOON_S)

@@ -9,14 +9,13 @@ from cluster_painters import Several
 from stores import MakeRecipes, MemoryStore
 
 from seedgrid.core.errors import LibraryError
-from seedgrid.core.picture import Entry, Picture, new_id
+from seedgrid.core.picture import Entry, Picture
 from seedgrid.core.plan import plan_grid
 from seedgrid.core.recipe import Passport
 from seedgrid.diffusion.backend import Placement, Unwatched
 from seedgrid.engine import Engine
-from seedgrid.engine.fair_queue import FairQueue
 from seedgrid.engine.run import Run
-from seedgrid.engine.saving import Saver
+from seedgrid.engine.saver import Saver
 from seedgrid.testing.fake import FakeBackend
 
 SOON_S = 60.0
@@ -117,52 +116,3 @@ def test_a_painter_paints_while_its_pictures_are_saved(make_recipes: MakeRecipes
         assert not run.finished
         store.may_save.set()
         assert len(run.result(SOON_S)) == 8
-
-
-def test_a_batch_wakes_one_painter_and_not_all(make_recipes: MakeRecipes) -> None:
-    """A hundred threads once ran at every batch to find that another one had it."""
-    queue, woken = FairQueue(), []
-    names = [new_id() for _ in range(20)]
-    looked = threading.Semaphore(0)
-
-    def wait(name: str) -> None:
-        def is_over() -> bool:
-            woken.append(name)
-            looked.release()
-            return False
-
-        queue.take(lambda _: True, is_over)
-
-    threads = [threading.Thread(target=wait, args=(name,)) for name in names]
-    for thread in threads:
-        thread.start()
-    for _ in threads:
-        assert looked.acquire(timeout=SOON_S)
-    for run in _runs(make_recipes, *[MemoryStore()] * 3):
-        queue.put(run)
-        assert looked.acquire(timeout=SOON_S)
-    queue.close()
-    for thread in threads:
-        thread.join(SOON_S)
-    assert len(woken) == len(names) + 3
-
-
-def test_who_does_not_fit_lets_another_take_it(make_recipes: MakeRecipes) -> None:
-    """Only the last of those who wait may have it, and it is woken."""
-    (run,) = _runs(make_recipes, MemoryStore())
-    queue, taken = FairQueue(), []
-    is_waiting = threading.Semaphore(0)
-
-    def wait(fits: bool) -> None:
-        taken.append(queue.take(lambda _: fits, lambda: is_waiting.release() or False))
-
-    threads = [threading.Thread(target=wait, args=(fits,)) for fits in (False, False, True)]
-    for thread in threads:
-        thread.start()
-        assert is_waiting.acquire(timeout=SOON_S)
-    queue.put(run)
-    threads[-1].join(SOON_S)
-    assert taken == [run]
-    queue.close()
-    for thread in threads:
-        thread.join(SOON_S)

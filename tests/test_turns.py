@@ -58,7 +58,7 @@ def test_an_errand_comes_between_two_batches_of_a_long_run(make_recipes: MakeRec
     with Engine(backend, MemoryStore()) as engine:
         engine.submit(plan_grid(make_recipes(seeds=tuple(range(8)), steps=1)), owner="a")
         assert backend.begun.acquire(timeout=SOON_S)
-        painted = engine.borrow(lambda _: len(backend.batches), owner="b")
+        painted = engine.submit_task(lambda _: len(backend.batches), owner="b")
         backend.may_paint.release(9)
         assert painted.result(SOON_S) == 1
 
@@ -141,7 +141,7 @@ def test_the_whole_queue_is_bounded_in_seconds(make_recipes: MakeRecipes) -> Non
     """Whoever they are and wherever from; the refusal says how long to wait."""
     backend = Gated()
     with bounded(backend, queue_s=10.0) as engine:
-        engine._speeds.note(make_recipes()[0], 4.0)  # what one batch took
+        engine._shared.speeds.note(make_recipes()[0], 4.0)  # what one batch took
         for owner in "ab":
             engine.submit(plan_grid(make_recipes()), owner=owner, address=owner)
         error = refusal(engine, make_recipes(), owner="c", address="c")
@@ -157,7 +157,7 @@ def test_one_request_is_bounded(make_recipes: MakeRecipes) -> None:
         assert isinstance(error, InputError)
         assert error.code == "run_large"
         few = make_recipes(seeds=(1,), steps=1)
-        engine._speeds.note(few[0], 6.0)
+        engine._shared.speeds.note(few[0], 6.0)
         assert refusal(engine, few, owner="a").data == {
             "field": "seeds",
             "value": "6",
@@ -170,13 +170,13 @@ def test_verify_is_counted_like_a_run(make_recipes: MakeRecipes) -> None:
     backend = Gated()
     with bounded(backend) as engine:
         engine.submit(plan_grid(make_recipes()), owner="a")
-        check = engine.borrow(lambda _: None, owner="a")
+        check = engine.submit_task(lambda _: None, owner="a")
         with pytest.raises(RunError) as caught:
-            engine.borrow(lambda _: None, owner="a")
+            engine.submit_task(lambda _: None, owner="a")
         assert caught.value.code == "too_many_runs"
-        engine.borrow(lambda _: None)
+        engine.submit_task(lambda _: None)
         check.cancel()
-        engine.borrow(lambda _: None, owner="a")
+        engine.submit_task(lambda _: None, owner="a")
         backend.may_paint.release(99)
 
 
@@ -275,7 +275,7 @@ def test_the_engine_tells_what_it_loaded_and_how_long_a_step_took(
     """The bounds know only what the painter tells."""
     with Engine(FakeBackend(), MemoryStore()) as engine:
         engine.submit(plan_grid(make_recipes(steps=4)), owner="a").result(SOON_S)
-        known = list(engine._speeds._known.values())
+        known = list(engine._shared.speeds._known.values())
         assert len(known) == 1
         assert known[0][0] > 0, "what is done once is told apart from a step"
-        assert list(engine._speeds._loading) == [make_recipes()[0].model.id]
+        assert list(engine._shared.speeds._loading) == [make_recipes()[0].model.id]

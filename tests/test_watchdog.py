@@ -1,4 +1,4 @@
-"""A thread that dies or does not come back is noticed, told, replaced, and at last given up."""
+"""A painter that hangs is noticed and told; an error ends a run and never the painter."""
 
 from __future__ import annotations
 
@@ -12,42 +12,34 @@ import numpy as np
 import pytest
 from stores import MakeRecipes, MemoryStore
 
-from seedgrid.core.errors import RunCancelled, RunError, told_of
+from seedgrid.core.errors import RunError, told_of
 from seedgrid.core.plan import plan_grid
 from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.diffusion.backend import Backend, Outcome, Placement, Watch
 from seedgrid.engine import Engine, Patience
-from seedgrid.engine.saving import Saver
-from seedgrid.engine.watchdog import Pulse, Watchdog
+from seedgrid.engine.saver import Saver
 from seedgrid.testing.fake import FakeBackend, Fault
 
 SOON_S = 20.0
-SHORT = Patience(stop_s=0.1, load_s=0.1, close_s=0.1, silence_s=60.0, check_s=0.02)
-SILENT = Patience(stop_s=60.0, silence_s=0.1, check_s=0.02)
+SHORT = Patience(stop_s=0.1, close_s=0.1, check_s=0.02)
+SILENT = Patience(silence_s=0.1, check_s=0.02)
 ENDS = (SystemExit(1), KeyboardInterrupt(), GeneratorExit(), MemoryError())
 
 
 class Hanging(FakeBackend):
-    """Does not come back from its first `num_hangs` batches until it is let."""
+    """Does not come back from its batch after `num_steps` steps, until it may."""
 
-    def __init__(self, num_hangs: int = 1) -> None:
+    def __init__(self, num_steps: int = 0) -> None:
         super().__init__()
-        self.hangs = threading.Semaphore(num_hangs)
-        self.is_hanging = threading.Semaphore(0)
+        self.num_steps = num_steps
+        self.is_hanging = threading.Event()
         self.may_return = threading.Event()
-        self.returned = threading.Semaphore(0)
 
-    def paint(
-        self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
-    ) -> tuple[Outcome, ...]:
-        if not self.hangs.acquire(blocking=False):
-            return super().paint(recipes, placement, watch)
-        self.is_hanging.release()
-        self.may_return.wait()
-        try:
-            return super().paint(recipes, placement, watch)
-        finally:
-            self.returned.release()
+    def pause(self, recipes: Sequence[Recipe], number: int, watch: Watch) -> None:
+        super().pause(recipes, number, watch)
+        if number > self.num_steps:
+            self.is_hanging.set()
+            self.may_return.wait()
 
 
 @pytest.mark.parametrize("error", ENDS, ids=lambda error: type(error).__name__)
@@ -66,7 +58,7 @@ def test_what_ends_a_thread_ends_only_the_run(
 
 
 @pytest.mark.parametrize("error", ENDS, ids=lambda error: type(error).__name__)
-def test_what_ends_a_thread_ends_only_the_errand(
+def test_what_ends_a_thread_ends_only_the_task(
     make_recipes: MakeRecipes, error: BaseException
 ) -> None:
     def fail(_: Backend) -> None:
@@ -74,7 +66,7 @@ def test_what_ends_a_thread_ends_only_the_errand(
 
     with Engine(FakeBackend(), MemoryStore()) as engine:
         with pytest.raises((type(error), RunError)):
-            engine.borrow(fail).result(SOON_S)
+            engine.submit_task(fail).result(SOON_S)
         run = engine.submit(plan_grid(make_recipes(seeds=(2,))), owner="a")
         assert len(run.result(SOON_S)) == 1
 
@@ -109,162 +101,57 @@ def test_what_ends_a_thread_while_it_saves_several_batches_is_told_to_each(
     saver.close()
 
 
-def test_a_backend_that_ignores_stop_is_left_behind(make_recipes: MakeRecipes) -> None:
-    """Stop ends the run, and the next one is painted by another thread."""
-    backend = Hanging()
-    with Engine(backend, MemoryStore(), patience=SHORT) as engine:
-        run = engine.submit(plan_grid(make_recipes(seeds=(1,))), owner="a")
-        waiting = engine.submit(plan_grid(make_recipes(seeds=(2,))), owner="b")
-        assert backend.is_hanging.acquire(timeout=SOON_S)
-        run.cancel()
-        with pytest.raises(RunCancelled):
-            run.result(SOON_S)
-        assert len(waiting.result(SOON_S)) == 1
-    backend.may_return.set()
-
-
-def test_a_silent_backend_is_left_behind(make_recipes: MakeRecipes) -> None:
-    """Nobody needs to press Stop: whoever waits is told what happened."""
-    backend = Hanging()
-    with Engine(backend, MemoryStore(), patience=SILENT) as engine:
-        run = engine.submit(plan_grid(make_recipes(seeds=(1,))), owner="a")
-        with pytest.raises(RunError) as caught:
-            run.result(SOON_S)
-        assert caught.value.code == "engine_hung"
-        after = engine.submit(plan_grid(make_recipes(seeds=(1,))), owner="a")
-        assert len(after.result(SOON_S)) == 1
+@pytest.mark.parametrize(("num_steps", "patience"), [(2, SHORT), (0, SILENT)])
+def test_a_painter_that_hangs_is_told_to_all_who_wait(
+    make_recipes: MakeRecipes, num_steps: int, patience: Patience
+) -> None:
+    """After Stop, or when it is silent for too long; who can end the process is told last."""
+    backend, lost = Hanging(num_steps), threading.Event()
+    with Engine(backend, MemoryStore(), patience=patience, on_lost=lost.set) as engine:
+        done = engine.submit_task(lambda _: "done")
+        assert done.result(SOON_S) == "done"
+        run, other = (
+            engine.submit(plan_grid(make_recipes(seeds=(1,), steps=9)), owner=owner)
+            for owner in "ab"
+        )
+        task = engine.submit_task(lambda _: None)
+        assert backend.is_hanging.wait(SOON_S)
+        if num_steps:
+            run.cancel()
+        assert lost.wait(SOON_S)
+        for result in (other.result, task.result):
+            with pytest.raises(RunError) as caught:
+                result(SOON_S)
+            assert caught.value.code == "engine_lost"
+        assert run.state == ("cancelled" if num_steps else "failed")
+        assert engine.load.is_lost
+        with pytest.raises(RunError, match="start SeedGrid again"):
+            engine.submit(plan_grid(make_recipes(seeds=(1,))), owner="a")
         backend.may_return.set()
 
 
-def test_a_hanging_errand_is_left_behind(make_recipes: MakeRecipes) -> None:
+def test_a_task_that_hangs_is_told() -> None:
+    """Whoever waits for it hears of it; a task that was done before is not touched."""
     may_return = threading.Event()
     with Engine(FakeBackend(), MemoryStore(), patience=SILENT) as engine:
-        future = engine.borrow(lambda _: may_return.wait())
-        with pytest.raises(RunError) as caught:
+        future = engine.submit_task(lambda _: may_return.wait())
+        with pytest.raises(RunError):
             future.result(SOON_S)
-        assert caught.value.code == "engine_hung"
-        run = engine.submit(plan_grid(make_recipes(seeds=(1,))), owner="a")
-        assert len(run.result(SOON_S)) == 1
         may_return.set()
 
 
-def test_closing_does_not_wait_for_a_backend_that_hangs(make_recipes: MakeRecipes) -> None:
-    """It once hung with it, and only `kill -9` helped."""
+def test_closing_does_not_wait_for_a_painter_that_hangs(make_recipes: MakeRecipes) -> None:
+    """It is left behind after the patience for closing."""
     backend = Hanging()
     engine = Engine(backend, MemoryStore(), patience=SHORT)
     run = engine.submit(plan_grid(make_recipes(seeds=(1,))), owner="a")
-    assert backend.is_hanging.acquire(timeout=SOON_S)
+    assert backend.is_hanging.wait(SOON_S)
     closing = threading.Thread(target=engine.close)
     closing.start()
     closing.join(SOON_S)
     assert not closing.is_alive()
-    assert run.has_ended
+    assert run.state == "cancelled"
     backend.may_return.set()
-
-
-class Watched:
-    """A thread as its watchdog sees it."""
-
-    def __init__(self) -> None:
-        self.pulse = Pulse()
-        self.gone = threading.Event()
-        self.stopping = self.is_closing = False
-
-    def is_alive(self) -> bool:
-        return True
-
-    def is_stopping(self) -> bool:
-        return self.stopping
-
-
-@pytest.mark.parametrize(("is_loading", "loss"), [(True, "engine_hung"), (False, None)])
-def test_only_painting_says_how_slow_a_backend_is(is_loading: bool, loss: str | None) -> None:
-    """After a step of 50 seconds a Stop may take three times as long; after a load it may not."""
-    watched = Watched()
-    patience = Patience(stop_s=10, silence_s=1000, check_s=3600)  # Its own thread never looks.
-    watchdog = Watchdog(watched, patience, lambda _: None)
-    watched.pulse.begin("a run")
-    watched.pulse.beat(is_loading=is_loading)
-    for passed_s in (1, 50):
-        watchdog._look(passed_s)
-    watched.pulse.beat()
-    watchdog._look(1)
-    watched.stopping = True
-    assert watchdog._look(9) is None
-    assert watchdog._look(9) == loss
-    watched.gone.set()
-
-
-@pytest.mark.parametrize("is_loading", [True, False])
-def test_who_closes_waits_for_no_step_and_no_load(is_loading: bool) -> None:
-    """A supervisor ends what it has stopped after ten seconds; a busy step took twenty."""
-    watched = Watched()
-    patience = Patience(stop_s=100, load_s=100, close_s=3, silence_s=1000, check_s=3600)
-    watchdog = Watchdog(watched, patience, lambda _: None)
-    watched.pulse.begin("a run")
-    watched.pulse.beat(is_loading=is_loading)
-    watchdog._look(50)
-    watched.stopping = watched.is_closing = True
-    assert watchdog._look(2) is None
-    assert watchdog._look(2) == "engine_hung"
-    watched.gone.set()
-
-
-def test_an_engine_that_is_lost_says_so(make_recipes: MakeRecipes) -> None:
-    """Three threads that hang are enough: all are told, and so is who can end the process.
-
-    An errand that was done by then once kept everybody from being told.
-    """
-    backend = Hanging(num_hangs=9)
-    lost = threading.Event()
-    with Engine(backend, MemoryStore(), patience=SILENT, on_lost=lost.set) as engine:
-        done = engine.borrow(lambda _: "done")
-        assert done.result(SOON_S) == "done"
-        runs = [
-            engine.submit(plan_grid(make_recipes(seeds=(seed,))), owner=str(seed))
-            for seed in range(5)
-        ]
-        codes = []
-        for run in runs:
-            with pytest.raises(RunError) as caught:
-                run.result(SOON_S)
-            codes.append(caught.value.code)
-        assert codes == ["engine_hung"] * 3 + ["engine_lost"] * 2
-        assert lost.wait(SOON_S)
-        with pytest.raises(RunError) as caught:
-            engine.submit(plan_grid(make_recipes(seeds=(1,))), owner="a")
-        assert caught.value.code == "engine_lost"
-    assert done.result() == "done"
-    backend.may_return.set()
-
-
-class Disturbed(Hanging):
-    """Lets the hanging thread come back in the middle of the next one's first batch."""
-
-    def paint(
-        self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
-    ) -> tuple[Outcome, ...]:
-        pictures = super().paint(recipes, placement, watch)
-        if not self.may_return.is_set():
-            self.may_return.set()
-            for thread in threading.enumerate():
-                if thread.name == "seedgrid-worker" and thread is not threading.current_thread():
-                    thread.join(SOON_S)
-        return pictures
-
-
-def test_a_batch_beside_which_a_lost_thread_came_back_is_painted_again(
-    make_recipes: MakeRecipes,
-) -> None:
-    """The returning thread sets torch's process-wide switches: the batch cannot be trusted."""
-    backend = Disturbed()
-    with Engine(backend, MemoryStore(), patience=SILENT) as engine:
-        with pytest.raises(RunError):
-            engine.submit(plan_grid(make_recipes(seeds=(1,))), owner="a").result(SOON_S)
-        run = engine.submit(plan_grid(make_recipes(seeds=(2,))), owner="a")
-        assert len(run.result(SOON_S)) == 1
-    painted = [call.recipes[0].seed for call in backend.calls]
-    assert painted.count(2) == 2
 
 
 class Mistaken(FakeBackend):

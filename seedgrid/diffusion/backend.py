@@ -5,7 +5,7 @@ Importing this needs no torch. `fake.FakeBackend` and `diffusion.DiffusersBacken
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol, runtime_checkable
 
@@ -190,22 +190,21 @@ class Backend(Protocol):
     def close(self) -> None:
         """Let go of models and memory."""
 
-    def renewed(self) -> Backend:
-        """Return another one like this that shares nothing with it, when this does not come back.
-
-        The one call beside `card` that comes from another thread.
-        """
-
 
 @runtime_checkable
 class ManyPainters(Protocol):
     """A backend that knows several, which paint at the same time: a cluster's workers.
 
-    A painter raises `RunError("worker_lost")` when it is gone, and is closed by whoever used it.
+    A painter raises `RunError("worker_lost")` when it is gone; who was given it closes it.
     """
 
-    def painters(self) -> Mapping[str, Backend]:
-        """Return who can paint now, by names that are never used again; asked again and again."""
+    def card(self, model: str | None) -> ModelCard:
+        """As `Backend.card`."""
+
+    def begin(
+        self, on_join: Callable[[str, Backend], None], on_leave: Callable[[str], None]
+    ) -> None:
+        """Tell from now on who joins, by a name that is never used again, and who leaves."""
 
     def close(self) -> None:
         """Let go of everything."""

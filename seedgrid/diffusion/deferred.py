@@ -76,10 +76,6 @@ class DeferredBackend:
             if backend is not None:
                 backend.close()
 
-    def renewed(self) -> DeferredBackend:
-        """Return another one with a model of its own."""
-        return DeferredBackend()
-
     def _painter(self) -> DiffusersBackend:
         if self._diffusers is None:
             with large_import():

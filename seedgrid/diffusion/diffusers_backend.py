@@ -119,10 +119,6 @@ class DiffusersBackend:
         gc.collect()
         empty_cache()
 
-    def renewed(self) -> DiffusersBackend:
-        """Return another one with a model of its own."""
-        return DiffusersBackend()
-
     def load(self, recipe: Recipe, placement: Placement) -> Any:
         """Return the diffusers pipeline that paints a recipe; who changes it changes pictures."""
         with computing(recipe, placement):

@@ -31,7 +31,3 @@ class InstalledBackend(DeferredBackend):
             choices = ", ".join(sorted(offered) or [self._own])
             raise ModelError("model_not_offered", value=model[:80], choices=choices)
         return super().card(model)
-
-    def renewed(self) -> InstalledBackend:
-        """Return another one that offers the same."""
-        return InstalledBackend(self._own)

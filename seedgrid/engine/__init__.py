@@ -1,4 +1,4 @@
-"""The engine: jobs in, events out, one thread that owns the backend.
+"""The engine: jobs in, events out, one thread that touches torch.
 
     with Engine(backend, library) as engine:
         run = engine.submit(plan_grid(recipes), owner="me")
@@ -6,18 +6,14 @@
             ...
 
 Knows nothing of screens, prompts or files. `engine.py` is the door, `run.py` what watchers hold,
-`event_log.py` what they hear, `fair_queue.py` who is next, `worker.py` the thread that paints,
-`painter_pool.py` several, `painting.py` how one run is painted, `saving.py` what the thread beside
-it does, `watchdog.py` who notices when one does not come back.
+`queue.py` says who is next, `batches.py` what of a run is left, `worker.py` is the thread that
+paints, `saver.py` the one that saves beside it.
 """
 
 from seedgrid.engine.admission import UNBOUNDED, Bounds, Load
-from seedgrid.engine.engine import Engine
-from seedgrid.engine.painter_pool import PainterState
-from seedgrid.engine.run import Run, State
-from seedgrid.engine.store import Store
-from seedgrid.engine.warming import Warmth
-from seedgrid.engine.watchdog import Patience
+from seedgrid.engine.engine import Engine, Warmth
+from seedgrid.engine.run import Run, State, Store
+from seedgrid.engine.worker import PainterState, Patience
 
 __all__ = [
     "UNBOUNDED",

@@ -52,10 +52,12 @@ class Waiting:
 
     Attributes:
         left_s: What is left of it, in estimated seconds.
+        needs_painter: False where the library knows all of it.
     """
 
     asker: Asker
     left_s: float
+    needs_painter: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,9 +65,9 @@ class Load:
     """What an engine has to do.
 
     Attributes:
-        num_waiting: Runs and errands that wait or go on.
+        num_waiting: Runs and tasks that wait or go on.
         left_s: What is left of them, in estimated seconds.
-        is_lost: No thread of it can be trusted to come back any more.
+        is_lost: Its painter hung or died: the process should be started anew.
     """
 
     num_waiting: int

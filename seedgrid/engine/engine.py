@@ -1,59 +1,72 @@
-"""Engine: the door to the one thread that paints. See the package for an example."""
+"""Engine: the door to what paints. See the package for an example."""
 
 import atexit
 import logging
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import replace
-from typing import Final, Self, TypeVar
+from dataclasses import dataclass, replace
+from typing import Final, Literal, Self, TypeVar
 
 from seedgrid.core.card import ModelCard
-from seedgrid.core.errors import Notice, RunError
-from seedgrid.core.events import Failed
+from seedgrid.core.errors import Notice, RunError, SeedGridError, told_of
+from seedgrid.core.events import Cancelled, Failed
 from seedgrid.core.plan import Job
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request, resolve
-from seedgrid.core.speeds import Speeds
 from seedgrid.diffusion.backend import Backend, ManyPainters, Placement, even_threads
 from seedgrid.engine.admission import UNBOUNDED, Asker, Bounds, Load, Waiting, admit
-from seedgrid.engine.fair_queue import Errand, FairQueue
-from seedgrid.engine.loan import Loan
-from seedgrid.engine.painter_pool import PainterPool, PainterState
-from seedgrid.engine.painting import LostThreads
-from seedgrid.engine.run import Run
-from seedgrid.engine.store import Store
-from seedgrid.engine.warming import Warming, Warmth
-from seedgrid.engine.watchdog import Loss, Patience, Watchdog
-from seedgrid.engine.worker import Worker
+from seedgrid.engine.batches import Batches
+from seedgrid.engine.queue import Task
+from seedgrid.engine.run import Run, Store
+from seedgrid.engine.worker import PainterState, Patience, Shared, Worker
 
 logger = logging.getLogger(__name__)
 
 _NUM_KEPT: Final = 64
-_MAX_LOST: Final = 2
-"""Each holds a model; when one more does not come back, the engine is lost."""
 _LONG: Final = 10
-"""An errand may take so many times as long as its pictures were estimated to."""
+"""A task may be silent for so many times as long as its pictures were estimated to take."""
+_SAVING_S: Final = 10.0
+"""How long closing waits for the disk."""
 
 Result = TypeVar("Result")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Warmth:
+    """How far loading a model ahead of need has come.
+
+    Attributes:
+        model: Which one; empty when cold.
+        num_bytes: Of a large model: how much of it is in memory, of `total`.
+        error: Why it failed; the next run tries again and fails with the same words.
+    """
+
+    state: Literal["cold", "loading", "ready", "failed"] = "cold"
+    model: str = ""
+    num_bytes: int = 0
+    total: int = 0
+    error: SeedGridError | None = None
+
+
 class Engine:
-    """Makes pictures, one run at a time, in turns between owners. Safe to use from any thread.
+    """Makes pictures, batch by batch, in turns between owners. Safe to use from any thread.
 
     Args:
-        backend: What paints; from now on only the engine's own thread calls it, but for `card`.
+        backend: What paints; from now on only a worker's thread calls it, but for `card`.
         library: Where pictures go unless a run names another place, as it must without this one.
         placement: Where to compute.
         runs_per_owner: How many runs one owner may have waiting or running.
         bounds: What strangers may ask for beside.
-        patience: How long the engine's thread may stay away.
-        on_lost: Called when no thread can be trusted to come back any more: end the process.
+        patience: How long a painter may give no sign of life.
+        on_lost: Called when the one painter hung or died, after everybody was told: end the
+            process, so that a supervisor starts it anew.
     """
 
     def __init__(
         self,
-        backend: Backend,
+        backend: Backend | ManyPainters,
         library: Store | None = None,
         *,
         placement: Placement | None = None,
@@ -63,21 +76,22 @@ class Engine:
         on_lost: Callable[[], None] | None = None,
     ) -> None:
         self.library = library
-        self._backend = backend
         self.placement = _locked(placement or Placement())
+        self.warmth = Warmth()
+        self._backend = backend
         self._runs_per_owner = runs_per_owner
-        self._runs: dict[str, Run] = {}
-        self._lock = threading.Lock()
-        self._warming = Warming()
         self._bounds = bounds
-        self._speeds = Speeds()
-        self._loans: list[Loan] = []
-        self._queue = FairQueue()
-        self._patience = patience
         self._on_lost = on_lost
-        self._why_closed = "engine_closed"
-        self._lost = LostThreads()
-        self._worker: Worker | PainterPool = self._new_worker()
+        self._runs: dict[str, Batches] = {}
+        self._tasks: list[Task] = []
+        self._is_lost = False
+        self._lock = threading.Lock()
+        self._shared = Shared(patience=patience)
+        self._workers: dict[str, Worker] = {}
+        if isinstance(backend, ManyPainters):
+            backend.begin(self._join, self._leave)
+        else:
+            self._workers["worker"] = Worker(backend, self._shared, self._lose)
         atexit.register(self.close)
 
     def __enter__(self) -> Self:
@@ -109,7 +123,8 @@ class Engine:
             owner: Who asks: a browser session, for example. Owners take turns.
             address: Where from; empty for one's own machine.
             fresh: Compute even what the library remembers.
-            library: Where the pictures go; the engine's own by default.
+            library: Where the pictures go; the engine's own by default. One that keeps them in
+                memory makes a run that is not saved.
             placement: Where to compute; the engine's own by default.
             expected: By job, the digest of the pixels that it is compared with.
             notices: What whoever asked should know of the jobs.
@@ -123,7 +138,6 @@ class Engine:
         if not jobs or library is None:
             raise ValueError("a run needs at least one job, and a library")
         library.check_room(job.recipe for job in jobs)
-        recipes = [job.recipe for job in jobs]
         run = Run(
             jobs,
             owner=owner,
@@ -135,69 +149,81 @@ class Engine:
             notices=notices,
             on_cancel=self._on_cancel,
         )
+        batches = Batches(run)
+        known = batches.recall(self._shared.passports)
+        left = [job.recipe for cell, job in enumerate(jobs) if cell not in known]
         with self._lock:
-            self._admit(Asker(owner=owner, address=address), recipes)
-            if not self._queue.put(run):
-                raise RunError(self._why_closed)
-            self._runs[run.id] = run
+            self._check_open()
+            self._admit(run.asker, left)
             self._forget_old_runs()
+            self._runs[run.id] = batches
+            for saved in self._shared.saver.save_again(run, known):
+                batches.watch(saved)
+            if left:
+                self._shared.queue.put(batches)
+            else:
+                self._shared.settle(batches)
         return run
 
     def run(self, run_id: str) -> Run | None:
         """Return a run that goes on or that ended not long ago."""
         with self._lock:
-            return self._runs.get(run_id)
+            batches = self._runs.get(run_id)
+        return None if batches is None else batches.run
 
-    def borrow(
+    def submit_task(
         self,
-        task: Callable[[Backend], Result],
+        function: Callable[[Backend], Result],
         *,
         owner: str = "",
         address: str = "",
         recipes: Sequence[Recipe] = (),
     ) -> Future[Result]:
-        """Have the engine's own thread do something with the backend, between two runs.
+        """Have a painter's thread call a function with its backend, between two batches.
 
-        Nobody is counted as its `owner` where the program itself asks; `recipes` will be painted.
+        Args:
+            function: On one machine it is called on the one thread that touches torch.
+            owner: Whose share it fills; empty for nobody's, where the program itself asks.
+            address: Where from, as in `submit`.
+            recipes: What it will paint.
 
         Returns:
-            What the task returns or raises; it is cancelled when the engine closes before.
+            What the function returns or raises; it is cancelled when the engine closes before.
+
+        Raises:
+            RunError: As `submit`.
         """
-        asker = Asker(owner=owner, address=address)
-        loan = Loan(task=task, asker=asker, recipes=tuple(recipes))
+        task = Task(
+            function=function,
+            asker=Asker(owner=owner, address=address),
+            recipes=tuple(recipes),
+            silence_s=_LONG * self._shared.speeds.estimate_s(recipes),
+        )
         with self._lock:
-            self._loans = [other for other in self._loans if not other.future.done()]
+            self._check_open()
             if owner:
-                self._admit(asker, recipes)
-            errand = Errand(
-                do=loan.do,
-                fail=loan.fail,
-                owner=owner,
-                extra_s=_LONG * self._speeds.estimate_s(recipes),
-            )
-            if not self._queue.put_errand(errand):
-                raise RunError(self._why_closed)
-            self._loans.append(loan)
-        return loan.future
+                self._admit(task.asker, recipes, is_task=True)
+            self._tasks = [*(each for each in self._tasks if not each.future.done()), task]
+            self._shared.queue.put(task)
+        return task.future
 
     def warm(self, model: str | None = None) -> None:
-        """Load a model in the background, when no run waits; `warmth` tells how far it is."""
+        """Load a model ahead of need; `warmth` tells how far it is."""
         recipe = resolve(Request(prompt="a picture", seeds=(0,)), self._backend.card(model))[0]
-        self._queue.put_errand(
-            self._warming.errand(
-                recipe.model.id,
-                lambda backend, watch: backend.prepare(recipe, self.placement, watch),
-            )
-        )
+        self.warmth = Warmth(state="loading", model=recipe.model.id)
 
-    @property
-    def warmth(self) -> Warmth:
-        """How far `warm` has come."""
-        return self._warming.warmth
+        def watch(num_bytes: int, total: int) -> None:
+            self.warmth = replace(self.warmth, num_bytes=num_bytes, total=total)
+
+        def load(backend: Backend) -> None:
+            passport = backend.prepare(recipe, self.placement, watch)
+            self._shared.passports.note(recipe, self.placement, passport)
+
+        self.submit_task(load).add_done_callback(self._note_warmth)
 
     def known_s(self, recipes: Sequence[Recipe]) -> float | None:
         """Say how long pictures of these recipes take; None where nothing alike was painted yet."""
-        return self._speeds.known_s(recipes)
+        return self._shared.speeds.known_s(recipes)
 
     @property
     def load(self) -> Load:
@@ -207,87 +233,131 @@ class Engine:
         return Load(
             num_waiting=len(active),
             left_s=sum(each.left_s for each in active),
-            is_lost=self._why_closed == "engine_lost",
+            is_lost=self._is_lost,
         )
-
-    def begin_to_close(self) -> None:
-        """Stop all runs, and take nothing more; waits for nothing."""
-        self._worker.abandon_waiting(self._queue.close())
-        with self._lock:
-            runs = tuple(self._runs.values())
-            self._worker.is_closing = True
-        for run in runs:
-            run.cancel()
-
-    def close(self) -> None:
-        """Stop all runs, save what is finished, let go of the models.
-
-        A backend that is still busy then is left behind, after the engine's patience: its thread
-        lets go of the models when it comes back.
-        """
-        self.begin_to_close()
-        self._worker.gone.wait()
-        for loan in self._loans:
-            loan.future.cancel()
-        atexit.unregister(self.close)
 
     @property
     def painters(self) -> tuple[PainterState, ...]:
         """Who paints, where several do."""
-        return self._worker.painters if isinstance(self._worker, PainterPool) else ()
+        if not isinstance(self._backend, ManyPainters):
+            return ()
+        return tuple(worker.state for worker in tuple(self._workers.values()))
 
-    def _new_worker(self) -> Worker | PainterPool:
-        if isinstance(self._backend, ManyPainters):
-            return PainterPool(self._backend, self._queue, self._speeds, self._patience)
-        worker = Worker(self._backend, self._queue, self._speeds, self._lost)
-        Watchdog(worker, self._patience, lambda loss: self._go_on_without(worker, loss))
-        return worker
-
-    def _go_on_without(self, worker: Worker, loss: Loss) -> None:
-        """Give up a thread, and start another one with a backend of its own."""
-        if not worker.is_closing:
-            logger.error("the engine's thread is lost (%s)", loss)
-        worker.give_up(RunError(loss))
+    def begin_to_close(self) -> None:
+        """Stop all runs, and take nothing more; waits for nothing."""
         with self._lock:
-            if worker.is_closing:
-                return
-            if self._lost.num_missing <= _MAX_LOST:
-                self._backend = self._backend.renewed()
-                self._worker = self._new_worker()
-                return
-        self._end(RunError("engine_lost"))
+            waiting = self._shared.queue.close()
+            runs = [batches.run for batches in self._runs.values()]
+        for run in runs:
+            run.cancel()
+        for work in waiting:
+            if isinstance(work, Batches):
+                work.abandon()
+                self._shared.settle(work)
 
-    def _end(self, error: RunError) -> None:
-        """Tell everybody that nothing more will be painted."""
-        self._why_closed = error.code
-        for run in self._queue.close():
-            run.conclude(Failed(error=error))
-        for loan in self._loans:
-            loan.fail(error)
+    def close(self) -> None:
+        """Stop all runs, save what is finished, let go of the models.
+
+        A painter that is still busy after the engine's patience is left behind: its thread lets go
+        of the models when it comes back.
+        """
+        self.begin_to_close()
+        end_s = time.monotonic() + self._shared.patience.close_s
+        for worker in tuple(self._workers.values()):
+            worker.gone.wait(max(0.0, end_s - time.monotonic()))
+        self._shared.saver.flush(_SAVING_S)
+        self._shared.saver.close()
+        for batches in tuple(self._runs.values()):
+            batches.run.conclude(Cancelled())
+        for task in self._tasks:
+            task.future.cancel()
+        if isinstance(self._backend, ManyPainters):
+            self._backend.close()
+        atexit.unregister(self.close)
+
+    def _join(self, name: str, backend: Backend) -> None:
+        """Let one more painter of a cluster paint."""
+        with self._lock:
+            if self._shared.queue.is_closed:
+                backend.close()
+            else:  # Closing one that hung ends its process, and with it what it does.
+                self._workers[name] = Worker(backend, self._shared, backend.close, name)
+
+    def _leave(self, name: str) -> None:
+        """Hand nothing more to a painter of a cluster."""
+        worker = self._workers.pop(name, None)
+        if worker is not None:
+            worker.is_over = True
+
+    def _lose(self) -> None:
+        """Tell everybody that nothing more will be painted: the one painter hung or died."""
+        with self._lock:
+            if self._shared.queue.is_closed:
+                return
+            self._is_lost = True
+            self._shared.queue.close()
+        error = RunError("engine_lost")
+        self._shared.saver.flush(_SAVING_S)  # What was painted is kept.
+        for batches in tuple(self._runs.values()):
+            run = batches.run
+            run.conclude(Cancelled() if run.cancelled else Failed(error=error))
+        for task in self._tasks:
+            task.fail(error)
         if self._on_lost is not None:
             self._on_lost()
 
     def _on_cancel(self, run: Run) -> None:
-        if self._queue.remove(run):
-            self._worker.abandon(run)
+        batches = self._runs.get(run.id)
+        if batches is not None and self._shared.queue.remove(batches):
+            batches.abandon()
+            self._shared.settle(batches)
 
-    def _admit(self, asker: Asker, recipes: Sequence[Recipe]) -> None:
+    def _note_warmth(self, loaded: Future[None]) -> None:
+        model = self.warmth.model
+        if loaded.cancelled():
+            self.warmth = Warmth()
+        elif (error := loaded.exception()) is None:
+            self.warmth = Warmth(state="ready", model=model)
+        else:
+            if not isinstance(error, SeedGridError):
+                logger.error("a model could not be loaded ahead", exc_info=error)
+                error = told_of(error)
+            self.warmth = Warmth(state="failed", model=model, error=error)
+
+    def _check_open(self) -> None:
+        if self._shared.queue.is_closed:
+            raise RunError("engine_lost" if self._is_lost else "engine_closed")
+
+    def _admit(self, asker: Asker, recipes: Sequence[Recipe], *, is_task: bool = False) -> None:
+        """Let a request in; what the library knows all of waits for no painter, nor for others."""
+        needs_painter = bool(recipes) or is_task
         admit(
             asker,
             recipes,
-            self._active(),
-            wanted_s=self._speeds.estimate_s(recipes),
+            [each for each in self._active() if each.needs_painter == needs_painter],
+            wanted_s=self._shared.speeds.estimate_s(recipes),
             runs_per_owner=self._runs_per_owner,
             bounds=self._bounds,
         )
 
     def _active(self) -> list[Waiting]:
-        going = [(run.asker, run.left) for run in self._runs.values() if run.is_active]
-        going += [(loan.asker, loan.recipes) for loan in self._loans if loan.is_active]
-        return [Waiting(asker=asker, left_s=self._speeds.estimate_s(left)) for asker, left in going]
+        active = [
+            Waiting(
+                asker=batches.run.asker,
+                left_s=self._shared.speeds.estimate_s(batches.run.left),
+                needs_painter=batches.needs_painter,
+            )
+            for batches in self._runs.values()
+            if batches.run.is_active
+        ]
+        tasks = [task for task in self._tasks if task.is_active]
+        return active + [
+            Waiting(asker=task.asker, left_s=self._shared.speeds.estimate_s(task.recipes))
+            for task in tasks
+        ]
 
     def _forget_old_runs(self) -> None:
-        ended = [run_id for run_id, run in self._runs.items() if run.has_ended]
+        ended = [run_id for run_id, batches in self._runs.items() if batches.run.has_ended]
         for run_id in ended[:-_NUM_KEPT]:
             del self._runs[run_id]
 

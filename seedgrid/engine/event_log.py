@@ -1,25 +1,12 @@
-"""EventLog: what happened to a run so far, in order, without what nobody needs any more.
+"""EventLog: what happened to a run so far, in order, without what a later event has replaced.
 
-Previews are large and soon replaced: of some cells only the newest is kept, of what waits only the
-last position, and of what is loaded only how far it is. Guarded by whoever holds it.
+Previews are large: of some cells only the newest is kept, of what waits only the last position,
+and of what is loaded only how far it is. Guarded by its run.
 """
 
-from collections.abc import Callable
-from itertools import takewhile
+from bisect import bisect_left
 
-from seedgrid.core.events import (
-    Cancelled,
-    Done,
-    Event,
-    Failed,
-    Loading,
-    Noise,
-    Queued,
-    Started,
-    Step,
-)
-
-Cells = tuple[int, ...]
+from seedgrid.core.events import Event, Loading, Noise, Queued, Started, Step, Terminal
 
 
 class EventLog:
@@ -27,61 +14,53 @@ class EventLog:
 
     def __init__(self) -> None:
         self.next_number = 0
-        self._events: dict[int, Event] = {}
-        self._fleeting: dict[Cells, int] = {}  # the newest preview of these cells; (): Queued
-        self._loading: int | None = None
+        self._lasting: list[tuple[int, Event]] = []
+        self._fleeting: list[tuple[int, Event]] = []  # a few, the oldest first
 
     def note(self, event: Event) -> None:
         """Add an event, and forget what it replaces."""
-        self._forget_what_is_replaced_by(event)
-        self._events[self.next_number] = event
+        self._fleeting = [each for each in self._fleeting if not _replaces(event, each[1])]
+        log = self._fleeting if _is_fleeting(event) else self._lasting
+        log.append((self.next_number, event))
         self.next_number += 1
 
     @property
     def events(self) -> tuple[Event, ...]:
         """All that there are, the oldest first."""
-        return tuple(self._events.values())
+        return self.since(0)
 
     @property
     def last(self) -> Event:
-        """The newest one; there is one."""
-        return self._events[self.next_number - 1]
+        """The newest one that no other replaces; there is one."""
+        return self._lasting[-1][1]
 
     def since(self, number: int) -> tuple[Event, ...]:
         """Return those from a number on, the oldest first."""
-        newest_first = takewhile(lambda at: at >= number, reversed(self._events))
-        return tuple(reversed([self._events[at] for at in newest_first]))
-
-    def _forget_what_is_replaced_by(self, event: Event) -> None:
-        match event:
-            case Queued():
-                self._forget(lambda other, _: not other)
-                self._fleeting[()] = self.next_number
-            case Loading():
-                self._forget_loading()
-                self._loading = self.next_number if event.total else None
-            case Noise(cells=cells) | Step(cells=cells):
-                self._forget(lambda other, _: other == cells)
-                self._fleeting[cells] = self.next_number
-            case Started(cells=cells):
-                self._forget_loading()
-                self._forget(
-                    lambda other, last: _is_last_step(last) or not set(cells).isdisjoint(other)
-                )
-            case Done() | Cancelled() | Failed():
-                self._forget_loading()
-                self._forget(lambda other, _: bool(other))
-
-    def _forget_loading(self) -> None:
-        if self._loading is not None:
-            del self._events[self._loading]
-            self._loading = None
-
-    def _forget(self, is_old: Callable[[Cells, Event], bool]) -> None:
-        old = [cells for cells, at in self._fleeting.items() if is_old(cells, self._events[at])]
-        for cells in old:
-            del self._events[self._fleeting.pop(cells)]
+        lasting = self._lasting[bisect_left(self._lasting, number, key=_number) :]
+        fleeting = [each for each in self._fleeting if each[0] >= number]
+        return tuple(event for _, event in sorted([*lasting, *fleeting], key=_number))
 
 
-def _is_last_step(event: Event) -> bool:
-    return isinstance(event, Step) and event.number == event.total
+def _number(numbered: tuple[int, Event]) -> int:
+    return numbered[0]
+
+
+def _is_fleeting(event: Event) -> bool:
+    is_part = isinstance(event, Loading) and event.total > 0
+    return is_part or isinstance(event, Queued | Noise | Step)
+
+
+def _replaces(new: Event, old: Event) -> bool:
+    """Tell whether nobody needs an event any more after another one."""
+    if isinstance(old, Queued):
+        return isinstance(new, Queued)
+    if isinstance(old, Loading):
+        return isinstance(new, Loading | Started | Terminal)
+    if not isinstance(old, Noise | Step):
+        return False
+    if isinstance(new, Noise | Step):
+        return new.cells == old.cells
+    if isinstance(new, Started):
+        is_done = isinstance(old, Step) and old.number == old.total
+        return is_done or not set(new.cells).isdisjoint(old.cells)
+    return isinstance(new, Terminal)

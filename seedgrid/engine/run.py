@@ -8,22 +8,52 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import copy_context
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, Protocol
 
 from seedgrid.core.errors import Notice, RunCancelled, SeedGridError
-from seedgrid.core.events import Cancelled, Done, Eased, Event, Failed, Finished, Missed, Queued
-from seedgrid.core.picture import Entry, Lineage, new_id
+from seedgrid.core.events import (
+    Cancelled,
+    Done,
+    Eased,
+    Event,
+    Failed,
+    Finished,
+    Loading,
+    Missed,
+    Queued,
+    Started,
+    Terminal,
+)
+from seedgrid.core.picture import Entry, Lineage, Picture, new_id
 from seedgrid.core.plan import Job
 from seedgrid.core.recipe import Recipe
 from seedgrid.diffusion.backend import Placement
 from seedgrid.engine.admission import Asker
 from seedgrid.engine.event_log import EventLog
-from seedgrid.engine.store import Store
 
 State = Literal["queued", "running", "done", "cancelled", "failed"]
+
+
+class Store(Protocol):
+    """What the engine needs of a library; called from several threads.
+
+    `library.Library` fulfils it. A run that is not saved has a store that keeps pictures in memory.
+    """
+
+    def check_room(self, recipes: Iterable[Recipe]) -> None:
+        """Make sure that pictures of these recipes will find room."""
+
+    def add_together(self, pictures: Sequence[Picture]) -> tuple[Entry, ...]:
+        """Save a few pictures, all or none; when this returns, they survive a power cut."""
+
+    def add_again(self, *copies: tuple[Entry, Lineage]) -> tuple[Entry, ...]:
+        """Save the same pixels at other places of the lineage, all or none."""
+
+    def remembered(self, recipe_ids: Sequence[str], passport_digest: str) -> Mapping[str, Entry]:
+        """Return pictures of these recipes that were computed under this passport, by recipe id."""
 
 
 class Run:
@@ -39,8 +69,8 @@ class Run:
         fresh: Compute even what the library remembers.
         expected: By cell, the digest of the pixels that it is compared with; empty for none.
         notices: What whoever asked should know of the jobs, beside the pictures.
-        context: That of whoever asked, in which it is painted: a place that lends out its
-            processors asks there whose time it is.
+        context: The context variables of whoever asked, in which it is painted: ZeroGPU reads
+            there whose quota it is.
     """
 
     def __init__(
@@ -181,7 +211,7 @@ class Run:
             if not events:
                 raise TimeoutError(f"nothing happened in {timeout_s} s: {self}")
             yield from events
-            if isinstance(events[-1], Done | Cancelled | Failed):
+            if isinstance(events[-1], Terminal):
                 return
 
     def next_events(
@@ -283,7 +313,7 @@ class Run:
         if self.has_ended:
             raise RuntimeError(f"{event} after the end of {self}")
         self._log.note(event)
-        self._state = _state_after(event)
+        self._state = _state_after(event, self._state)
         if isinstance(event, Finished):
             self._finished[event.cell] = event.entry
         if isinstance(event, Eased):
@@ -294,10 +324,12 @@ class Run:
             return self._log.events
 
 
-def _state_after(event: Event) -> State:
+def _state_after(event: Event, before: State) -> State:
     match event:
         case Queued():
             return "queued"
+        case Loading() | Started():
+            return "running"
         case Done():
             return "done"
         case Cancelled():
@@ -305,4 +337,4 @@ def _state_after(event: Event) -> State:
         case Failed():
             return "failed"
         case _:
-            return "running"
+            return before

@@ -1,214 +1,348 @@
-"""The worker: the one thread that owns the backend. It takes runs one at a time and paints them.
+"""Worker: the thread of one painter. It takes batches and tasks from the queue, one at a time.
 
-A long run gives way between two batches when others wait. Whatever goes wrong ends the run, never
-the worker; a thread that does not come back from the backend is given up.
+On one machine there is one worker, and its thread alone touches torch; in a cluster each remote
+worker has one. Whatever goes wrong ends a run and never the thread. Knows nothing of files.
 """
 
-import contextlib
 import logging
 import threading
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, wait
+from dataclasses import dataclass, field, replace
 from typing import Final
 
-from seedgrid.core.errors import RunCancelled, RunError, SeedGridError, told_of
-from seedgrid.core.events import Cancelled, Done, Event, Failed
+import numpy as np
+
+from seedgrid.core.errors import Notice, RunCancelled, RunError, SeedGridError
+from seedgrid.core.events import Eased, Loading, Missed, Noise, Started, Step
+from seedgrid.core.picture import Pixels
+from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.core.speeds import Speeds
-from seedgrid.diffusion.backend import Backend
-from seedgrid.engine.fair_queue import Errand, FairQueue
-from seedgrid.engine.painting import Batches, LostThreads, Painter
+from seedgrid.diffusion.backend import Backend, Outcome, PreviewMaker
+from seedgrid.engine.batches import Batches, Cells, KnownPassports, remembered
+from seedgrid.engine.queue import FairQueue, Task, Work
 from seedgrid.engine.run import Run
-from seedgrid.engine.saving import Saver
-from seedgrid.engine.watchdog import Pulse
+from seedgrid.engine.saver import Saver
 
 logger = logging.getLogger(__name__)
 
-_SAVING_S: Final = 10.0
-"""How long what was painted may take to be saved before a run is told that its thread is lost."""
+_SLOW: Final = 3
+"""After Stop a step may take so many times as long as the longest one before."""
 
 
-@dataclass
-class _Turn:
-    """A run that was begun."""
+@dataclass(frozen=True, kw_only=True)
+class Patience:
+    """How long a painter may give no sign of life: no step, no tile, nothing loaded.
 
-    run: Run
-    batches: Batches
-    worked_s: float = 0.0
+    Attributes:
+        stop_s: After Stop, while it paints; at least three times its longest step.
+        silence_s: At any time; a task adds ten times its estimate.
+        close_s: How long closing waits for it.
+        check_s: Between two looks.
+    """
 
-    def abandon(self) -> None:
-        """Let go of it; on the saver's thread, behind what it had to save."""
-        try:
-            self.batches.close()
-        finally:
-            self.run.conclude(Cancelled())
+    stop_s: float = 60.0
+    silence_s: float = 1800.0
+    close_s: float = 2.0
+    check_s: float = 0.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shared:
+    """What all workers of an engine share."""
+
+    patience: Patience
+    queue: FairQueue = field(default_factory=FairQueue)
+    saver: Saver = field(default_factory=Saver)
+    speeds: Speeds = field(default_factory=Speeds)
+    passports: KnownPassports = field(default_factory=KnownPassports)
+
+    def settle(self, batches: Batches) -> None:
+        """Let others paint at a run that has more, or let it end behind what it has to save."""
+        if batches.has_more and not self.queue.put_back(batches):
+            batches.abandon()  # The queue is closed.
+        if batches.may_end():
+            self.queue.remove(batches)
+            self.saver.submit(batches.end)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PainterState:
+    """One painter, as the owner's page and the metrics show it.
+
+    Attributes:
+        busy_s: How long it was given work, this one too, of `seen_s` since it joined.
+    """
+
+    name: str
+    is_busy: bool
+    num_batches: int
+    num_pictures: int
+    busy_s: float
+    seen_s: float
 
 
 class Worker:
-    """Works on what a queue gives until the queue is closed; only it touches the backend.
+    """One painter and its thread.
+
+    Args:
+        backend: What paints; only this thread calls it, and closes it at the end.
+        shared: What it shares with other workers.
+        on_lost: Called when it gave no sign of life for too long, or its thread died.
+        name: Its name among several.
 
     Attributes:
-        pulse: Its signs of life.
-        gone: Set when the thread has ended, or was given up.
-        is_closing: Whether the queue was closed: it should end.
+        gone: Set when the thread has ended.
+        is_over: Set it to let the thread end after what it does now.
+        work: What it does now.
     """
 
     def __init__(
-        self, backend: Backend, queue: FairQueue, speeds: Speeds, lost: LostThreads | None = None
+        self, backend: Backend, shared: Shared, on_lost: Callable[[], object], name: str = "worker"
     ) -> None:
-        self.pulse = Pulse()
+        self.name = name
         self.gone = threading.Event()
-        self.is_closing = False
+        self.is_over = False
+        self.work: Work | None = None
         self._backend = backend
-        self._queue = queue
-        self._lost = lost or LostThreads()
-        self._is_given_up = False
-        self._guard = threading.Lock()
-        self._has_ended = False
-        self._begun: dict[str, _Turn] = {}  # runs that wait between two batches, by id
-        self._saver = Saver()
-        self._painter = Painter(backend, self._saver, self.pulse, speeds, self._lost)
-        self._thread = threading.Thread(target=self._work, name="seedgrid-worker", daemon=True)
-        self._thread.start()
+        self._shared = shared
+        self._on_lost = on_lost
+        self._prepared: tuple[object, Passport] | None = None
+        self._saving: Future[None] | None = None
+        self._num_signs = self._num_batches = self._num_pictures = 0
+        self._is_stepping = False
+        self._busy_s, self._begun_s, self._start_s = 0.0, 0.0, time.monotonic()
+        for target in (self._live, self._watch):
+            threading.Thread(target=target, name=f"seedgrid-{name}", daemon=True).start()
 
-    def is_alive(self) -> bool:
-        """Tell whether the thread is there."""
-        return self._thread.is_alive()
+    @property
+    def state(self) -> PainterState:
+        """How it has done so far."""
+        now_s, is_busy = time.monotonic(), self.work is not None
+        return PainterState(
+            name=self.name,
+            is_busy=is_busy,
+            num_batches=self._num_batches,
+            num_pictures=self._num_pictures,
+            busy_s=self._busy_s + (now_s - self._begun_s if is_busy else 0.0),
+            seen_s=now_s - self._start_s,
+        )
 
-    def is_stopping(self) -> bool:
-        """Tell whether the thread was asked to come back from what it does."""
-        task = self.pulse.task
-        return self.is_closing or (isinstance(task, Run) and task.cancelled)
+    def sign(self, *, is_stepping: bool = False) -> None:
+        """Give a sign of life."""
+        self._is_stepping = is_stepping
+        self._num_signs += 1
 
-    def abandon(self, run: Run) -> None:
-        """End a run that was cancelled while it waited; what it had painted is saved before."""
-        with self._guard:
-            turn = self._begun.pop(run.id, None)
-            if turn is not None and not self._has_ended:
-                self._saver.submit(turn.abandon)
-                return
-        if turn is None:
-            run.conclude(Cancelled())
-        else:
-            self._saver.close()  # What it had painted is saved by now.
-            turn.abandon()
-
-    def abandon_waiting(self, runs: Sequence[Run]) -> None:
-        """End runs that waited when the queue was closed; those that were begun end with us."""
-        with self._guard:
-            unbegun = [run for run in runs if run.id not in self._begun]
-        for run in unbegun:
-            run.conclude(Cancelled())
-
-    def give_up(self, error: RunError) -> None:
-        """Go on without a thread that is dead or does not come back; whoever waits for it is told.
-
-        When it comes back after all, it lets go of its backend and ends.
-        """
-        task = self.pulse.task
-        self._is_given_up = True
-        if self.is_alive():
-            self._lost.num_missing += 1
-        # Behind what is still being saved, unless it is the disk that does not come back.
-        with contextlib.suppress(TimeoutError):
-            self._saver.submit(lambda: None).result(_SAVING_S)
-        if isinstance(task, Run):
-            stopped = Cancelled()
-            task.conclude(stopped if task.cancelled else Failed(error=error))
-            task.cancel()
-        elif isinstance(task, Errand):
-            task.fail(error)
-        if self.is_closing:
-            for turn in tuple(self._begun.values()):
-                turn.run.conclude(Cancelled())
-        self.gone.set()
-
-    def _work(self) -> None:
-        while not self._is_given_up:
-            try:
-                if not self._do_next():
-                    break
-            except BaseException as error:
-                # SystemExit and the like mean nothing here: who waits must hear of the end.
-                if not self._is_given_up:
-                    logger.exception("the engine's thread goes on after an error")
-                    self._tell_failure(error)
-        self._let_go()
-
-    def _do_next(self) -> bool:
-        self.pulse.begin(None)
-        item = self._queue.take()
-        if item is None:
-            return False
-        if isinstance(item, Run):
-            self.pulse.begin(item)
-            item.context.run(self._take_turn, item)
-        else:
-            self.pulse.begin(item, extra_s=item.extra_s)
-            item.do(self._backend)
-        return True
-
-    def _tell_failure(self, error: BaseException) -> None:
-        task = self.pulse.task
-        reason = told_of(error)
-        if isinstance(task, Run):
-            task.conclude(Failed(error=reason))
-        elif isinstance(task, Errand):
-            task.fail(reason)
-
-    def _let_go(self) -> None:
-        if self._is_given_up:
-            self._lost.num_missing -= 1
-            self._lost.num_returned += 1
-            if not self.is_closing:
-                logger.warning("a thread that was given up has come back")
+    def _live(self) -> None:
+        queue = self._shared.queue
         try:
-            with self._guard:
-                self._has_ended = True
-                for turn in self._begun.values():
-                    if not self._is_given_up:
-                        self._saver.submit(turn.abandon)
-            self._saver.close()
-            self._backend.close()
-        except BaseException:  # The thread's edge; `gone` is set whatever happens.
-            logger.exception("the backend could not be closed")
+            while (work := queue.take(self._fits, lambda: self.is_over)) is not None:
+                self._begun_s = time.monotonic()
+                self.work = work
+                self.sign()
+                self._do(work)
+                self.work = None
+                self._busy_s += time.monotonic() - self._begun_s
+        except BaseException:
+            logger.exception("the thread of %s has ended", self.name)
+            self._on_lost()
         finally:
+            self.work = None
+            try:
+                self._backend.close()
+            except Exception:  # A backend that cannot be closed keeps nobody waiting.
+                logger.exception("%s could not be closed", self.name)
             self.gone.set()
 
-    def _take_turn(self, run: Run) -> None:
-        """Paint until the run has come to its one end, or somebody else waits."""
-        begun = self._begun.pop(run.id, None)
-        turn = begun or _Turn(run=run, batches=self._painter.paint(run))
-        start_s = time.monotonic()
-        event: Event
-        try:
-            is_done = self._paint_on(run, turn, is_new=begun is None)
-        except RunCancelled:
-            event = Cancelled()
-        except SeedGridError as error:
-            event = Failed(error=error)
-        except BaseException as error:  # Whatever ends a run, who watches it hears of it.
-            if not self._is_given_up:
-                logger.exception("a run failed unexpectedly")
-            event = Failed(error=told_of(error))
-        else:
-            turn.worked_s += time.monotonic() - start_s
-            if not is_done:
+    def _watch(self) -> None:
+        """Look for signs of life; looks are counted, so a machine that slept has not hung."""
+        patience = self._shared.patience
+        quiet_s = longest_s = 0.0
+        seen: object = None
+        while not self.gone.wait(patience.check_s):
+            work = self.work
+            if work is None or seen != (work, self._num_signs):
+                seen, quiet_s = (work, self._num_signs), 0.0
+                continue
+            quiet_s += patience.check_s
+            limit_s = patience.silence_s + (work.silence_s if isinstance(work, Task) else 0.0)
+            if isinstance(work, Batches) and self._is_stepping:
+                if work.run.cancelled:
+                    limit_s = min(limit_s, max(patience.stop_s, _SLOW * longest_s))
+                else:
+                    longest_s = max(longest_s, quiet_s)
+            if quiet_s > limit_s:
+                logger.error("%s does not come back from what it does", self.name)
+                self._on_lost()
                 return
-            event = Done(elapsed_s=turn.worked_s)
-        run.conclude(event)
 
-    def _paint_on(self, run: Run, turn: _Turn, *, is_new: bool) -> bool:
-        """Paint batch after batch; False when the run waits for its next turn."""
-        was_away: bool | None = None if is_new else True
-        while True:
+    def _fits(self, work: Work) -> bool:
+        return isinstance(work, Task) or self.name not in work.misfits
+
+    def _do(self, work: Work) -> None:
+        if isinstance(work, Task):
+            self._prepared = None
+            work.run(self._backend)
+        elif work.enter():
             try:
-                turn.batches.send(was_away)
-            except StopIteration:
-                return True
-            was_away = False
-            if self._queue.others_wait(run):
-                self._begun[run.id] = turn
-                if self._queue.put_back(run):
-                    return False
-                self._begun.pop(run.id, None)
+                work.run.context.copy().run(self._paint_next, work)
+            except BaseException as error:  # Whoever follows the run waits for its end.
+                logger.exception("a run failed unexpectedly")
+                work.fail(error)
+            finally:
+                work.leave()
+                self._shared.settle(work)
+
+    def _paint_next(self, batches: Batches) -> None:
+        cells = batches.take()
+        if batches.has_more:
+            self._shared.queue.put_back(batches)
+        if not cells:
+            return
+        try:
+            self._paint(batches, cells)
+        except RunCancelled:
+            batches.abandon()
+        except SeedGridError as error:
+            self._prepared = None
+            self.is_over = error.code == "worker_lost"
+            batches.bear(cells, error)
+
+    def _paint(self, batches: Batches, cells: Cells) -> None:
+        run, shared = batches.run, self._shared
+        passport = self._prepare(run, cells)
+        if not batches.is_equal(cells, passport):
+            batches.give_back(cells, misfit=self.name)
+            return
+        known = remembered(run, cells, passport)
+        for saved in shared.saver.save_again(run, known):
+            batches.watch(saved)
+        cells = tuple(cell for cell in cells if cell not in known)
+        if not cells:
+            return
+        pictures = _pictures_of(run, cells, self._paint_batch(run, cells))
+        if self._saving is not None:
+            wait([self._saving])  # Memory holds two batches at most.
+        self._saving = shared.saver.save(run, pictures, passport)
+        batches.watch(self._saving)
+        self._num_batches += 1
+        self._num_pictures += len(pictures)
+
+    def _prepare(self, run: Run, cells: Cells) -> Passport:
+        """Load what a batch needs; nothing is asked again while a run's setting stays."""
+        _raise_if_cancelled(run)
+        recipe, placement = run.jobs[cells[0]].recipe, run.placement
+        setting = run.id, recipe.batch_key, placement
+        if self._prepared is not None and self._prepared[0] == setting:
+            return self._prepared[1]
+        is_ready, start_s = self._backend.is_ready(recipe, placement), time.monotonic()
+        if not is_ready:
+            run.announce(Loading(model=recipe.model.id))
+
+        def watch(num_bytes: int, total: int) -> None:
+            self.sign()
+            _raise_if_cancelled(run)
+            run.announce(Loading(model=recipe.model.id, num_bytes=num_bytes, total=total))
+
+        passport = self._backend.prepare(recipe, placement, watch)
+        self.sign()
+        if not is_ready:
+            self._shared.speeds.note_loading(recipe, time.monotonic() - start_s)
+        self._shared.passports.note(recipe, placement, passport)
+        self._prepared = setting, passport
+        return passport
+
+    def _paint_batch(self, run: Run, cells: Cells) -> tuple[Outcome, ...]:
+        _raise_if_cancelled(run)
+        run.announce(Started(cells=cells))
+        recipes = [run.jobs[cell].recipe for cell in cells]
+        watch, start_s = BatchWatch(run, cells, self.sign), time.monotonic()
+        outcomes = self._backend.paint(recipes, run.placement, watch)
+        self.sign()
+        self._shared.speeds.note(recipes[0], time.monotonic() - start_s, watch.step_s)
+        return outcomes
+
+
+class BatchWatch:
+    """Tells a run how one of its batches goes; see `Watch`."""
+
+    def __init__(self, run: Run, cells: Cells, sign: Callable[..., None]) -> None:
+        self._run = run
+        self._cells = cells
+        self._sign = sign
+        self._last = Step(cells=cells, number=0, total=0)
+        self._first_seen: tuple[int, float] | None = None
+        self._last_seen_s = 0.0
+
+    @property
+    def step_s(self) -> float | None:
+        """How long a step took, in seconds; None before two of them are done."""
+        if self._first_seen is None or self._last.number <= self._first_seen[0]:
+            return None
+        number, seen_s = self._first_seen
+        return (self._last_seen_s - seen_s) / (self._last.number - number)
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the run was asked to stop."""
+        return self._run.cancelled
+
+    def noise(self, previews: PreviewMaker) -> None:
+        """Announce the beginning."""
+        self._live()
+        if self._run.placement.previews:
+            self._run.announce(Noise(cells=self._cells, previews=previews()))
+
+    def step(self, number: int, total: int, previews: PreviewMaker) -> None:
+        """Announce a step."""
+        self._live(is_stepping=True)
+        shown = previews() if self._run.placement.previews else ()
+        self._last = Step(cells=self._cells, number=number, total=total, previews=shown)
+        self._last_seen_s = time.monotonic()
+        self._first_seen = self._first_seen or (number, self._last_seen_s)
+        self._run.announce(self._last)
+
+    def tile(self, number: int, total: int) -> None:
+        """Announce the last step once more, with the tile that is decoded now."""
+        self._live(is_stepping=True)
+        if self._last.number:
+            self._run.announce(replace(self._last, tile=number, num_tiles=total))
+
+    def freed(self) -> None:
+        """Announce that the batch begins anew, with all memory that can be had."""
+        self._live()
+        self._first_seen = None
+        self._run.announce(Eased(notice=Notice("memory_freed")))
+
+    def _live(self, *, is_stepping: bool = False) -> None:
+        self._sign(is_stepping=is_stepping)
+        if self._run.has_ended:  # It was closed meanwhile and waits for nobody.
+            raise RunCancelled("run_cancelled")
+
+
+def _raise_if_cancelled(run: Run) -> None:
+    if run.cancelled:
+        raise RunCancelled("run_cancelled")
+
+
+def _pictures_of(run: Run, cells: Cells, outcomes: Sequence[Outcome]) -> list[tuple[int, Pixels]]:
+    """Return the pictures that came out, by cell; tell at once of those that did not."""
+    pairs = [
+        (cell, _checked(outcome, run.jobs[cell].recipe))
+        for cell, outcome in zip(cells, outcomes, strict=True)
+    ]
+    missed = [(cell, error) for cell, error in pairs if isinstance(error, RunError)]
+    run.announce(*(Missed(cell=cell, error=error) for cell, error in missed))
+    return [(cell, pixels) for cell, pixels in pairs if not isinstance(pixels, RunError)]
+
+
+def _checked(outcome: Outcome, recipe: Recipe) -> Outcome:
+    """Return what came out, or an error for what is no picture of this recipe."""
+    if isinstance(outcome, RunError):
+        return outcome
+    shape = (recipe.height, recipe.width, 3)
+    if outcome.shape == shape and outcome.dtype == np.uint8:
+        return outcome
+    found = f"{outcome.dtype} {'x'.join(map(str, outcome.shape))}"
+    return RunError("picture_shape", value=found, wanted=f"uint8 {'x'.join(map(str, shape))}")

@@ -34,7 +34,7 @@ from seedgrid.core.request import Request
 from seedgrid.core.seeds import draw_seed
 from seedgrid.core.variables import default_library, default_model
 from seedgrid.core.variations import refine
-from seedgrid.diffusion.backend import Backend, Placement
+from seedgrid.diffusion.backend import Backend, ManyPainters, Placement
 from seedgrid.engine import UNBOUNDED, Bounds, Engine, Load, PainterState, Run, Warmth
 from seedgrid.formats import png
 from seedgrid.storage import starts
@@ -99,7 +99,7 @@ class Studio:
         library: str | Path | None = None,
         device: str = "auto",
         *,
-        backend: Backend | None = None,
+        backend: Backend | ManyPainters | None = None,
         placement: Placement | None = None,
         runs_per_owner: int = _RUNS,
         bounds: Bounds = UNBOUNDED,
@@ -128,7 +128,7 @@ class Studio:
     # What it is made of.
 
     @property
-    def backend(self) -> Backend:
+    def backend(self) -> Backend | ManyPainters:
         """What paints."""
         with self._making:
             if self._backend is None:

@@ -72,7 +72,7 @@ class Verifier:
 
         recipes = [claim.recipe for claim in claims]
         check_offered(recipes, self._card)
-        return self._engine.borrow(
+        return self._engine.submit_task(
             lambda backend: verify(claims, backend, watch=watch, device=device),
             owner=owner,
             address=address,
@@ -123,7 +123,7 @@ class Verifier:
         from seedgrid.export.film import paint_film
 
         placement = replace(self._engine.placement, previews=True)
-        return self._engine.borrow(
+        return self._engine.submit_task(
             lambda backend: paint_film(entry, backend, placement, watch or Unwatched()),
             owner=owner,
             address=address,
@@ -146,7 +146,7 @@ class Verifier:
             RunError: `engine_closed`.
         """
         watch = self._probe_watch = Unwatched()
-        return self._engine.borrow(lambda backend: backend.probe(recipe, placement, watch))
+        return self._engine.submit_task(lambda backend: backend.probe(recipe, placement, watch))
 
     def probe_request(self, request: Request, placement: Placement) -> ProbeReport:
         """Test whether the lock holds for what a request would give, and wait for the answer.
@@ -181,7 +181,7 @@ class Verifier:
         with self._trying:
             trial = self._trials.get(recipe.model.id)
             if trial is None or trial.done():  # Others who ask meanwhile wait for the same one.
-                trial = self._trials[recipe.model.id] = self._engine.borrow(
+                trial = self._trials[recipe.model.id] = self._engine.submit_task(
                     lambda backend: backend.try_portable(recipe, self._placement)
                 )
             return trial

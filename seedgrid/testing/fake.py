@@ -8,7 +8,6 @@ records its calls, can be slow, and can fail on request.
     engine = Engine(FakeBackend(step_delay_s=0.05), library)
 """
 
-import copy
 import hashlib
 import threading
 import time
@@ -16,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, Self
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -193,12 +192,6 @@ class FakeBackend:
     def close(self) -> None:
         """Remember that it was called."""
         self.closed = True
-
-    def renewed(self) -> Self:
-        """Return another one that has loaded nothing; its calls and faults are the same lists."""
-        other = copy.copy(self)
-        other._loaded = False
-        return other
 
 
 class _Canvas:

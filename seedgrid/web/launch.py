@@ -30,7 +30,7 @@ with quickly():
     from seedgrid.core.errors import InputError, RunError, SeedGridError
     from seedgrid.core.process import first_stops
     from seedgrid.core.text import one_line
-    from seedgrid.diffusion.backend import Backend, Placement
+    from seedgrid.diffusion.backend import Backend, ManyPainters, Placement
     from seedgrid.diffusion.deferred import DeferredBackend
     from seedgrid.locales import locales
     from seedgrid.studio import Studio, default_model
@@ -225,8 +225,8 @@ def _public_answers(model: str | None, backend: Backend | None, cluster: str | N
 
     folder = Path(tempfile.mkdtemp(prefix="seedgrid-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    painter = backend or InstalledBackend(model or default_model())
-    painter = _spread(painter, cluster) if cluster else _lent(painter)
+    installed = backend or InstalledBackend(model or default_model())
+    painter = _spread(installed, cluster) if cluster else _lent(installed)
     studio = _make_studio(model, folder / "api", painter)
     libraries = VisitorLibraries(
         folder / "visitors",
@@ -246,7 +246,7 @@ def _lent(installed: Backend) -> Backend:
     return AwayBackend(ZeroGpu(), installed)
 
 
-def _spread(installed: Backend, cluster: str) -> Backend:
+def _spread(installed: Backend, cluster: str) -> ManyPainters:
     """Return what paints on a cluster, after connecting to it."""
     from seedgrid.diffusion.away import ray_node
 
@@ -257,7 +257,9 @@ def _spread(installed: Backend, cluster: str) -> Backend:
 
 
 def _make_studio(
-    model: str | None, library: str | Path | None, backend: Backend | None = None
+    model: str | None,
+    library: str | Path | None,
+    backend: Backend | ManyPainters | None = None,
 ) -> Studio:
     return Studio(
         model,

@@ -90,7 +90,7 @@ class Kinds:
             except SeedGridError as error:
                 return error
 
-        painted = self._studio.engine.borrow(paint).result()
+        painted = self._studio.engine.submit_task(paint).result()
         if isinstance(painted, RunError | SeedGridError):
             return frozenset({"impossible"})
         if painted.shape != it.pixels.shape:

@@ -15,9 +15,10 @@ import resource
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,6 +34,7 @@ from seedgrid.library import Library
 from seedgrid.testing.fake import FakeBackend
 
 if TYPE_CHECKING:
+    from seedgrid.diffusion.away.backend import AwayBackend
     from seedgrid.diffusion.away.ray_cluster import RayCluster
 
 EXAMPLES = Path(__file__).parents[2] / "assets" / "opening"
@@ -121,12 +123,9 @@ def _cost_of_ray(rounds: int) -> list[float]:
 
 
 def _shares(cluster: RayCluster, recipes: Sequence[Recipe], rounds: int) -> Iterator[float]:
-    end_s = time.monotonic() + _START_S
-    while not (there := cluster.painters()):
-        if time.monotonic() > end_s:
-            raise TimeoutError(f"no worker of Ray's was there after {_START_S:.0f} s")
-        time.sleep(0.1)
-    (painter,) = there.values()
+    joined: SimpleQueue[AwayBackend] = SimpleQueue()
+    cluster.begin(lambda _, painter: joined.put(painter), lambda _: None)
+    painter = joined.get(timeout=_START_S)
     painter.paint(recipes, Placement(), Unwatched())  # It loads the model.
     end_s = time.monotonic() + _RAY_S
     for _ in range(rounds):
@@ -162,10 +161,15 @@ def _noise(recipe: Recipe) -> Pixels:
 class _Crowd(FakeBackend):
     def __init__(self, count: int) -> None:
         super().__init__()
-        self._there = {f"worker-{number}": _Sleeper() for number in range(count)}
+        self._count = count
 
-    def painters(self) -> Mapping[str, Backend]:
-        return self._there
+    def begin(
+        self,
+        on_join: Callable[[str, Backend], None],
+        on_leave: Callable[[str], None],  # noqa: ARG002 (protocol)
+    ) -> None:
+        for number in range(self._count):
+            on_join(f"worker-{number}", _Sleeper())
 
 
 def measure_crowd(num_workers: int, num_cells: int, most_s: float = _CROWD_S) -> Crowd:

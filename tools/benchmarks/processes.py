@@ -44,7 +44,7 @@ with Studio(sys.argv[1], sys.argv[2]) as studio:
                     portable="portable" in sys.argv)
     else:
         studio.warm()
-        studio.engine.borrow(lambda backend: None).result()
+        studio.engine.submit_task(lambda backend: None).result()
         assert studio.warmth.state == "ready"
 """
 

@@ -1,53 +1,39 @@
-"""AwayBackend: the Backend protocol over a place that is another process or another machine.
+"""AwayBackend: the Backend protocol over another process or another machine. Needs no torch here.
 
-Recipes go out as a text, plain news come back; errors cross as a code and its data. The passport is
-that of the place. Needs no torch here.
+Recipes go out as a text, plain messages come back; errors cross as a code and its data. The
+passport is that of whoever computes.
 
     AwayBackend(ZeroGpu(), InstalledBackend())
 """
 
-from __future__ import annotations
-
 import contextlib
-from collections import OrderedDict
 from collections.abc import Generator, Sequence
-from functools import partial
-from typing import Final, NoReturn, Protocol
+from typing import Any, Final, NoReturn, Protocol
 
 from seedgrid.core import errors
 from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import InputError, RunCancelled, RunError, SeedGridError
-from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.core.speeds import Speeds
-from seedgrid.diffusion.away.computing import News
+from seedgrid.diffusion.away.computing import Message
 from seedgrid.diffusion.away.job import job_text
 from seedgrid.diffusion.backend import Backend, LoadWatch, Outcome, Placement, Watch
 
-NUM_PASSPORTS: Final = 256
-"""Of so many settings the place's passport is known; of another it is asked again."""
-_ERRORS: Final = {
-    kind.__name__: kind
-    for kind in (
-        errors.RunError,
-        errors.RunCancelled,
-        errors.ModelError,
-        errors.DeviceError,
-        errors.PictureError,
-    )
-}
+_MAX_PASSPORTS: Final = 256
+_ERRORS: Final = ("RunError", "RunCancelled", "ModelError", "DeviceError", "PictureError")
+"""Classes of errors that cross as they are; others become a `RunError`."""
 
 
-class Place(Protocol):
+class RemoteWorker(Protocol):
     """Where `computing.compute` runs."""
 
-    def compute(self, text: str, paint: bool, expected_s: float) -> Generator[News]:
-        """Run it there and give its news; closing the generator stops it within a step.
+    def compute(self, text: str, paint: bool, expected_s: float) -> Generator[Message]:
+        """Run it there and yield its messages; closing the generator stops it within a step.
 
         `("quiet",)` among them tells nothing; whoever listens may close the generator then.
 
         Raises:
-            RunError: `place_failed`: the place did not do its part. `worker_lost`: it is gone.
+            RunError: `place_failed`: it did not do its part. `worker_lost`: it is gone.
         """
 
     def close(self) -> None:
@@ -55,14 +41,14 @@ class Place(Protocol):
 
 
 class AwayBackend:
-    """Paints at a place; see `Backend` for what each method promises."""
+    """Paints with a remote worker; see `Backend` for what each method promises."""
 
-    def __init__(self, place: Place, cards: Backend) -> None:
-        self._place = place
-        self._cards = cards
+    def __init__(self, worker: RemoteWorker, cards: Backend) -> None:
         self.painted_s = 0.0
+        self._worker = worker
+        self._cards = cards
         self._speeds = Speeds()
-        self._passports: OrderedDict[tuple[str, Placement], Passport] = OrderedDict()
+        self._passports: dict[tuple[str, Placement], Passport] = {}
 
     def card(self, model: str | None) -> ModelCard:
         """Find a model and say what it can do, without loading it."""
@@ -74,14 +60,14 @@ class AwayBackend:
         placement: Placement,
         watch: LoadWatch | None = None,  # noqa: ARG002 (what is loaded elsewhere is not told)
     ) -> Passport:
-        """Say under which passport the place computes; it is asked once."""
+        """Say under which passport the worker computes; it is asked once."""
         key = (recipe.batch_key, placement)
         if key not in self._passports:
-            self._ask([recipe], placement, paint=False)
+            self._ask([recipe], placement, None)
         return self._passports[key]
 
     def is_ready(self, recipe: Recipe, placement: Placement) -> bool:
-        """Tell whether the place has said so before."""
+        """Tell whether the worker has said so before."""
         return (recipe.batch_key, placement) in self._passports
 
     def paint(
@@ -91,16 +77,16 @@ class AwayBackend:
 
         Raises:
             RunCancelled: `watch.cancelled` became true.
-            RunError: `place_changed`: the place computes under another passport than it said.
+            RunError: `place_changed`: the worker computes under another passport than it said.
         """
         promised = self.prepare(recipes[0], placement)
-        outcomes = self._ask(recipes, placement, paint=True, watch=watch)
+        outcomes = self._ask(recipes, placement, watch)
         if self._passports[recipes[0].batch_key, placement] != promised:
             raise RunError("place_changed")
         return outcomes
 
     def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> None:
-        """Tell nothing: a place that is lent is not kept busy with questions."""
+        """Tell nothing: a machine that is lent is not kept busy with questions."""
 
     def try_portable(self, recipe: Recipe, placement: Placement) -> NoReturn:  # noqa: ARG002 (protocol)
         """Raise `place_failed`: nobody has asked for a picture, whose time would it be?"""
@@ -111,84 +97,68 @@ class AwayBackend:
         self._cards.rehash(recipe)
 
     def close(self) -> None:
-        """Let go of the place."""
-        self._place.close()
-
-    def renewed(self) -> AwayBackend:
-        """Return another one that has asked nothing yet."""
-        return AwayBackend(self._place, self._cards.renewed())
+        """Let go of the worker."""
+        self._worker.close()
 
     def _ask(
-        self,
-        recipes: Sequence[Recipe],
-        placement: Placement,
-        *,
-        paint: bool,
-        watch: Watch | None = None,
+        self, recipes: Sequence[Recipe], placement: Placement, watch: Watch | None
     ) -> tuple[Outcome, ...]:
+        """Have recipes painted, or without a watch only prepared."""
+        paint = watch is not None
         expected_s = self._speeds.estimate_s(recipes) if paint else 0.0
-        news = self._place.compute(job_text(recipes, placement), paint, expected_s)
-        with contextlib.closing(news):
-            for kind, *said in news:
+        messages = self._worker.compute(job_text(recipes, placement), paint, expected_s)
+        with contextlib.closing(messages):
+            for kind, *data in messages:
                 if watch is not None and watch.cancelled:
                     raise RunCancelled("run_cancelled")
                 match kind:
                     case "passport":
-                        passport = Passport.model_validate_json(said[0])
-                        self._know((recipes[0].batch_key, placement), passport)
+                        self._note(recipes[0], placement, data[0])
+                        if not paint:
+                            return ()
                     case "failed":
-                        raise _raised(*said)
+                        raise _raised(*data)
                     case "pictures":
-                        self.painted_s = said[1]
-                        self._speeds.note(recipes[0], said[1])
-                        return tuple(map(_outcome, said[0]))
+                        self.painted_s = data[1]
+                        self._speeds.note(recipes[0], data[1])
+                        return tuple(map(_outcome, data[0]))
                     case _:
-                        _tell(watch, kind, said)
-        if paint or not self.is_ready(recipes[0], placement):
-            raise RunError("place_failed", reason="it ended without an answer")
-        return ()
+                        _tell(watch, kind, data)
+        raise RunError("place_failed", reason="it ended without an answer")
 
-    def _know(self, key: tuple[str, Placement], passport: Passport) -> None:
-        """Remember what the place said last; of settings that were not told so long, nothing."""
-        self._passports[key] = passport
-        self._passports.move_to_end(key)
-        while len(self._passports) > NUM_PASSPORTS:
-            self._passports.popitem(last=False)
+    def _note(self, recipe: Recipe, placement: Placement, text: str) -> None:
+        if len(self._passports) >= _MAX_PASSPORTS:
+            self._passports.clear()
+        passport = Passport.model_validate_json(text)
+        self._passports[recipe.batch_key, placement] = passport
 
 
-def _tell(watch: Watch | None, kind: str, said: Sequence[object]) -> None:
-    if watch is None or kind == "quiet":
+def _tell(watch: Watch | None, kind: str, data: Sequence[Any]) -> None:
+    """Hand a message to a watch."""
+    if watch is None:
         return
-    if kind == "freed":
-        watch.freed()
-        return
-    if kind == "tile":
-        number, total = map(int, map(str, said))
-        watch.tile(number, total)
-        return
-    *numbers, shown = said
-    previews = partial(_as_pixels, shown)
-    if kind == "noise":
-        watch.noise(previews)
-    else:
-        number, total = map(int, map(str, numbers))
-        watch.step(number, total, previews)
+    match kind:
+        case "freed":
+            watch.freed()
+        case "tile":
+            watch.tile(data[0], data[1])
+        case "noise":
+            watch.noise(lambda: tuple(data[0]))
+        case "step":
+            watch.step(data[0], data[1], lambda: tuple(data[2]))
 
 
-def _as_pixels(shown: object) -> tuple[Pixels, ...]:
-    return tuple(shown) if isinstance(shown, tuple | list) else ()
-
-
-def _outcome(plain: object) -> Outcome:
+def _outcome(plain: Any) -> Outcome:
     if isinstance(plain, tuple):
         code, data = plain
         return RunError(code, **data)
-    return plain  # type: ignore[return-value] # an array, as `_plain` left it
+    pixels: Outcome = plain
+    return pixels
 
 
 def _raised(kind: str, code: str, data: dict[str, object]) -> SeedGridError:
-    """Make the error again that was raised there; a kind that is unknown is an error of a run."""
-    found = _ERRORS.get(kind)
-    if found is not None and issubclass(found, InputError):
+    """Make the error again that was raised there."""
+    found: type[SeedGridError] = getattr(errors, kind) if kind in _ERRORS else RunError
+    if issubclass(found, InputError):  # Its class says which field is to blame.
         data = {name: value for name, value in data.items() if name != "field"}
-    return (found or RunError)(code, **data)
+    return found(code, **data)

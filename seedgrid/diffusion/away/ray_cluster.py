@@ -1,7 +1,7 @@
 """RayCluster: many painters, each a process of Ray's on one of a cluster's machines.
 
-Only texts and plain news cross (`computing.py`). A worker is one actor: it loads a model once and
-keeps it, and its passport is its own. A machine offers as many as its resource `seedgrid` says.
+Ray queues, places and starts the workers: one more than there are is always asked for, and Ray
+starts it as soon as a machine has room. Only texts and plain messages cross (`computing.py`).
 
     RayCluster(DeferredBackend(), DeferredBackend)      # after `ray_node.connect`
 """
@@ -11,20 +11,21 @@ import logging
 import os
 import socket
 import threading
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator
+from functools import partial
 from itertools import count
 from time import monotonic
 from typing import Any, Final
 
 import ray
 from ray.exceptions import RayError
-from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import RunError
 from seedgrid.diffusion.away import computing
 from seedgrid.diffusion.away.backend import AwayBackend
-from seedgrid.diffusion.away.computing import ENDS, News
-from seedgrid.diffusion.away.ray_node import RESOURCE
+from seedgrid.diffusion.away.computing import ENDS, Message
+from seedgrid.diffusion.away.ray_node import CPU_SLOT, GPU_SLOT
 from seedgrid.diffusion.backend import Backend
 
 logger = logging.getLogger(__name__)
@@ -32,11 +33,13 @@ logger = logging.getLogger(__name__)
 _LISTEN_S: Final = 0.5
 """How long a worker may say nothing until whoever listens is asked whether to go on."""
 _AGAIN_S: Final = 30.0
-"""After a worker could not be started, nothing is tried on its machine for so long."""
+"""After a worker could not be started, so long none is asked for."""
 _THREADS: Final = 3
 """Of a worker's process: one paints, one is told to stop, one tells by its end that all is over."""
 
 MakeBackend = Callable[[], Backend]
+OnJoin = Callable[[str, AwayBackend], None]
+OnLeave = Callable[[str], None]
 
 
 class RayWorker:
@@ -57,7 +60,7 @@ class RayWorker:
         """Never return: that it fails tells that the worker is gone."""
         threading.Event().wait()
 
-    def compute(self, number: int, text: str, paint: bool) -> Iterator[News]:
+    def compute(self, number: int, text: str, paint: bool) -> Iterator[Message]:
         """Run `computing.compute` here, under a number by which it is stopped."""
         stopped = self._stops.setdefault(number, threading.Event())
         try:
@@ -70,28 +73,27 @@ class RayWorker:
         self._stops.setdefault(number, threading.Event()).set()
 
 
-class RayPlace:
-    """One worker, as seen from here; see `Place`."""
+class RayRemote:
+    """One worker, as seen from here; see `RemoteWorker`."""
 
     def __init__(self, actor: Any) -> None:
         self._actor = actor
         self._numbers = count()
 
-    def compute(self, text: str, paint: bool, expected_s: float) -> Generator[News]:  # noqa: ARG002 (protocol)
+    def compute(self, text: str, paint: bool, expected_s: float) -> Generator[Message]:  # noqa: ARG002 (protocol)
         """Run `computing.compute` in the worker."""
         number = next(self._numbers)
         has_ended = False
         try:
-            stream = self._actor.compute.options(num_returns="streaming").remote(
-                number, text, paint
-            )
+            call = self._actor.compute.options(num_returns="streaming")
+            stream = call.remote(number, text, paint)
             while not has_ended:
                 if not ray.wait([stream], timeout=_LISTEN_S)[0]:
                     yield ("quiet",)
                     continue
-                each = ray.get(next(stream))
-                has_ended = each[0] in ENDS or (each[0] == "passport" and not paint)
-                yield each
+                message = ray.get(next(stream))
+                has_ended = message[0] in ENDS or (message[0] == "passport" and not paint)
+                yield message
         except (RayError, StopIteration) as error:
             has_ended = True  # A stream that just stops is a machine that is gone.
             reason = str(error).strip().partition("\n")[0] or "it stopped answering"
@@ -107,87 +109,71 @@ class RayPlace:
             ray.kill(self._actor)
 
 
-class RayCluster(AwayBackend):
-    """See `ManyPainters`; as a `Backend` it answers `card` and `rehash` alone."""
+class RayCluster:
+    """See `ManyPainters`."""
 
     def __init__(self, cards: Backend, make_backend: MakeBackend) -> None:
-        super().__init__(_Nowhere(), cards)
-        self._workers = ray.remote(RayWorker)
+        self._cards = cards
         self._make_backend = make_backend
+        self._actors = ray.remote(RayWorker)
         self._numbers = count(1)
-        self._joining: dict[Any, Any] = {}  # the answer that is waited for: the actor
-        self._node_of: dict[Any, str] = {}  # by actor
-        self._there: dict[str, tuple[AwayBackend, Any, Any]] = {}  # painter, actor, `stay`
-        self._not_before: dict[str, float] = {}  # by node, after a worker could not be started
-        self._is_closed = False
+        self._answers: dict[Any, Callable[[], None]] = {}  # what is waited for: what to do then
+        self._asked: dict[str, Any] = {}  # by kind of slot, the worker that Ray is to start
+        self._not_before = 0.0
+        self._closing = threading.Event()
+        self._thread: threading.Thread | None = None
 
-    def painters(self) -> Mapping[str, AwayBackend]:
-        """Return who can paint now; workers are started where a machine has room for them."""
-        if not self._is_closed:
-            self._start_missing()
-            self._meet_new()
-            self._forget_lost()
-        return {name: painter for name, (painter, _, _) in self._there.items()}
+    def card(self, model: str | None) -> ModelCard:
+        """Find a model on this machine and say what it can do."""
+        return self._cards.card(model)
+
+    def begin(self, on_join: OnJoin, on_leave: OnLeave) -> None:
+        """Tell from now on which workers join and leave."""
+        self._thread = threading.Thread(target=self._follow, args=(on_join, on_leave), daemon=True)
+        self._thread.start()
 
     def close(self) -> None:
         """Leave the cluster; the workers that were started for us end."""
-        self._is_closed = True
+        self._closing.set()
+        if self._thread is not None:
+            self._thread.join()
         ray.shutdown()
 
-    def _start_missing(self) -> None:
-        for node in ray.nodes():
-            if not node["Alive"] or monotonic() < self._not_before.get(node["NodeID"], 0.0):
-                continue
-            here = [actor for actor, place in self._node_of.items() if place == node["NodeID"]]
-            offered = int(node["Resources"].get(RESOURCE, 0))
-            for _ in range(offered - len(here)):
-                self._start(node["NodeID"], num_gpus=1 if node["Resources"].get("GPU") else 0)
-
-    def _start(self, node: str, *, num_gpus: int) -> None:
-        actor = self._workers.options(
-            num_cpus=0,
-            num_gpus=num_gpus,
-            resources={RESOURCE: 1},
-            max_concurrency=_THREADS,
-            scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False),
-        ).remote(self._make_backend)
-        self._node_of[actor] = node
-        self._joining[actor.host.remote()] = actor
-
-    def _meet_new(self) -> None:
-        for answer in _done(self._joining):
-            actor = self._joining.pop(answer)
+    def _follow(self, on_join: OnJoin, on_leave: OnLeave) -> None:
+        while not self._closing.wait(0.0 if self._answers else _LISTEN_S):
             try:
-                name = f"{ray.get(answer)}-{next(self._numbers)}"
-            except RayError as error:
-                node = self._node_of.pop(actor)
-                self._not_before[node] = monotonic() + _AGAIN_S
-                logger.error("a worker could not be started: %s", str(error)[-1000:])  # noqa: TRY400 (its own traceback)
-                continue
-            painter = AwayBackend(RayPlace(actor), self._cards)
-            self._there[name] = (painter, actor, actor.stay.remote())
+                self._ask_for_one_more(on_join, on_leave)
+                if self._answers:
+                    ready = ray.wait(list(self._answers), timeout=_LISTEN_S, fetch_local=False)[0]
+                    for answer in ready:
+                        self._answers.pop(answer)()
+            except Exception:  # Ray's client raises anything; those that are known go on.
+                logger.exception("the cluster cannot be asked for workers")
+                self._closing.wait(_AGAIN_S)
 
-    def _forget_lost(self) -> None:
-        stays = {stay: name for name, (_, _, stay) in self._there.items()}
-        for stay in _done(stays):
-            _, actor, _ = self._there.pop(stays[stay])
-            del self._node_of[actor]
+    def _ask_for_one_more(self, on_join: OnJoin, on_leave: OnLeave) -> None:
+        """Have Ray start a worker of each kind that its machines have slots for."""
+        if monotonic() < self._not_before:
+            return
+        for slot in {CPU_SLOT, GPU_SLOT} & ray.cluster_resources().keys() - self._asked.keys():
+            options = self._actors.options(
+                num_cpus=0,
+                num_gpus=1 if slot == GPU_SLOT else 0,
+                resources={slot: 1},
+                max_concurrency=_THREADS,
+            )
+            self._asked[slot] = actor = options.remote(self._make_backend)
+            answer = actor.host.remote()
+            self._answers[answer] = partial(self._meet, slot, answer, on_join, on_leave)
 
-
-class _Nowhere:
-    """The place of what is asked of the cluster as a whole."""
-
-    def compute(self, text: str, paint: bool, expected_s: float) -> Generator[News]:  # noqa: ARG002 (protocol)
-        """Refuse: a worker computes, not the cluster."""
-        raise RunError("worker_lost", reason="no worker was named")
-
-    def close(self) -> None:
-        """Do nothing."""
-
-
-def _done(answers: Mapping[Any, Any]) -> list[Any]:
-    """Return those answers that are there, an error among them, without waiting."""
-    if not answers:
-        return []
-    waited = list(answers)
-    return list(ray.wait(waited, num_returns=len(waited), timeout=0, fetch_local=False)[0])
+    def _meet(self, slot: str, answer: Any, on_join: OnJoin, on_leave: OnLeave) -> None:
+        """Hand over a worker that Ray has started."""
+        actor = self._asked.pop(slot)
+        try:
+            name = f"{ray.get(answer)}-{next(self._numbers)}"
+        except RayError as error:
+            self._not_before = monotonic() + _AGAIN_S
+            logger.error("a worker could not be started: %s", str(error)[-1000:])  # noqa: TRY400 (its own traceback)
+            return
+        self._answers[actor.stay.remote()] = partial(on_leave, name)
+        on_join(name, AwayBackend(RayRemote(actor), self._cards))

@@ -4,17 +4,22 @@ A token is asked of whoever connects, since Ray runs what it is told to; Ray's d
 reports to its makers are off.
 """
 
+import contextlib
 import importlib.util
 import json
 import os
+import secrets
 import sys
+from pathlib import Path
 from typing import Final, NoReturn
 
 from seedgrid.core.errors import InputError, RunError
 
 PORT: Final = 6379
-RESOURCE: Final = "seedgrid"
-"""How many workers a machine offers, as Ray counts it."""
+_LOOPBACK: Final = "127.0.0.1"
+CPU_SLOT: Final = "seedgrid_cpu"
+GPU_SLOT: Final = "seedgrid_gpu"
+"""What a machine offers to Ray: so many workers without a GPU, or each with one."""
 SETTINGS: Final = {
     "RAY_AUTH_MODE": "token",
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -48,7 +53,12 @@ def connect(cluster: str) -> str:
     import ray
 
     options = (
-        {"address": "local", "include_dashboard": False, "resources": {RESOURCE: num_workers()}}
+        {
+            "address": "local",
+            "include_dashboard": False,
+            "resources": slots(),
+            "_node_ip_address": _LOOPBACK,  # Ray then listens nowhere else.
+        }
         if cluster == "local"
         else {"address": "auto" if cluster == "auto" else read_address(cluster)}
     )
@@ -67,20 +77,19 @@ def join(address: str | None, *, port: int = PORT) -> NoReturn:
     where = ["--head", f"--port={port}", "--include-dashboard=false"]
     if address is not None:
         where = [f"--address={read_address(address)}"]
-    offer = f"--resources={json.dumps({RESOURCE: num_workers()})}"
+    offer = f"--resources={json.dumps(slots())}"
     command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", *where, offer]
     # In place of this process, so that whoever stops it stops Ray.
     os.execv(sys.executable, command)  # noqa: S606 (our own words and a checked address)
 
 
-def num_workers() -> int:
-    """Return how many workers this machine offers: one a GPU, or one; or what was set."""
-    asked = os.environ.get("SEEDGRID_WORKERS", "").strip()
-    if not asked:
-        return max(1, _num_gpus())
-    if not asked.isdecimal():
-        raise InputError("variable_number", field="SEEDGRID_WORKERS", value=asked[:40])
-    return int(asked)
+def slots() -> dict[str, int]:
+    """Return which workers this machine offers: one a GPU, or one; or as many as were set."""
+    num_gpus = _num_gpus()
+    wanted = os.environ.get("SEEDGRID_WORKERS", "").strip() or str(max(1, num_gpus))
+    if not wanted.isdecimal():
+        raise InputError("variable_number", field="SEEDGRID_WORKERS", value=wanted[:40])
+    return {GPU_SLOT if num_gpus else CPU_SLOT: int(wanted)} if int(wanted) else {}
 
 
 def _num_gpus() -> int:
@@ -94,3 +103,15 @@ def _set_up() -> None:
         raise InputError("ray_missing", field="cluster")
     for name, value in SETTINGS.items():
         os.environ.setdefault(name, value)
+    if not {"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & os.environ.keys():
+        _keep_token_private(Path.home() / ".ray" / "auth_token")
+
+
+def _keep_token_private(path: Path) -> None:
+    """Make the token where there is none (Ray would let everybody read it); only we may read it."""
+    path.parent.mkdir(exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(secrets.token_hex(32))
+    path.chmod(0o600)

@@ -1,4 +1,4 @@
-"""ZeroGpu: the place that a free Hugging Face Space lends, a GPU for some seconds at a time.
+"""ZeroGpu: the GPU that a free Hugging Face Space lends, for some seconds at a time.
 
 `spaces.GPU` stands around `compute` and nothing else: what is in it runs in a forked process, where
 CUDA is; what goes in and comes out is pickled. Whose quota it is, `spaces` reads in the context of
@@ -12,7 +12,7 @@ from collections.abc import Generator, Iterator
 from typing import Final
 
 from seedgrid.core.errors import RunError
-from seedgrid.diffusion.away.computing import News, compute
+from seedgrid.diffusion.away.computing import Message, compute
 
 logger = logging.getLogger(__name__)
 
@@ -28,25 +28,25 @@ def seconds_for(text: str, paint: bool, expected_s: float) -> int:  # noqa: ARG0
     return min(_MAX_S, _LOADING_S + math.ceil(_MARGIN * expected_s))
 
 
-def _compute(text: str, paint: bool, expected_s: float) -> Iterator[News]:  # noqa: ARG001 (same)
+def _compute(text: str, paint: bool, expected_s: float) -> Iterator[Message]:  # noqa: ARG001 (same)
     yield from compute(text, paint)
 
 
 class ZeroGpu:
-    """See `Place`. Made before torch is imported: on a Space, importing `spaces` patches it."""
+    """See `RemoteWorker`. Made before torch is imported: on a Space, importing `spaces` patches it."""
 
     def __init__(self) -> None:
         import spaces
 
         self._lent = spaces.GPU(duration=seconds_for)(_compute)
 
-    def compute(self, text: str, paint: bool, expected_s: float) -> Generator[News]:
+    def compute(self, text: str, paint: bool, expected_s: float) -> Generator[Message]:
         """Run `computing.compute` on a GPU that is lent for it."""
         try:
             yield from self._lent(text, paint, expected_s)
         except Exception as error:
             # Gradio's own error says why nothing was lent: no quota left, or none free. What goes
-            # wrong while painting is no exception here: `compute` tells it as news.
+            # wrong while painting is no exception here: `compute` tells it as a message.
             logger.warning("nothing was lent, or it was taken away", exc_info=True)
             reason = str(getattr(error, "message", "") or error)
             raise RunError("place_failed", reason=reason) from error

@@ -1,0 +1,244 @@
+"""Batches: what of one run is still to be painted, cut into locked batches.
+
+One painter or several take batches, give them back when they could not paint them, and the last
+one to leave a run ends it. Knows nothing of threads, queues or where painters are.
+"""
+
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from typing import Final
+
+from seedgrid.core.errors import SeedGridError, told_of
+from seedgrid.core.events import Cancelled, Done, Eased, Event, Failed
+from seedgrid.core.picture import Entry
+from seedgrid.core.recipe import Passport, Recipe
+from seedgrid.core.variables import is_on
+from seedgrid.diffusion.backend import Placement
+from seedgrid.engine.easing import easier_ways
+from seedgrid.engine.run import Run
+
+_MAX_LOSSES: Final = 3
+"""A batch that so many workers did not survive is not given to another one."""
+_MAX_PASSPORTS: Final = 256
+_NOT_IN_PASSPORTS: Final = frozenset(
+    {
+        "prompt",
+        "typed_prompt",
+        "negative_prompt",
+        "seed",
+        "noise_mix",
+        "width",
+        "height",
+        "num_inference_steps",
+        "guidance_scale",
+        "scheduler",
+        "lock_width",
+        "start",
+        "strength",
+        "weights",
+    }
+)
+"""Settings of a recipe that no passport depends on."""
+
+Cells = tuple[int, ...]
+
+
+class KnownPassports:
+    """Under which passport recipes were painted here last; so the library can be asked at once."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, Placement], Passport] = {}
+
+    def get(self, recipe: Recipe, placement: Placement) -> Passport | None:
+        """Return the passport of recipes like this one; None where none was painted yet."""
+        return self._known.get(_passport_key(recipe, placement))
+
+    def note(self, recipe: Recipe, placement: Placement, passport: Passport) -> None:
+        """Remember a passport."""
+        if len(self._known) >= _MAX_PASSPORTS:
+            self._known.clear()
+        self._known[_passport_key(recipe, placement)] = passport
+
+
+class Batches:
+    """The batches of a run that nobody has painted.
+
+    Attributes:
+        run: The run.
+        needs_painter: False where the library knows all of it.
+        misfits: Names of painters whose passport is another than that of the run's first batch.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.needs_painter = True
+        self.misfits: frozenset[str] = frozenset()
+        self._is_mixed = is_on("SEEDGRID_MIX_WORKERS")
+        self._ready = deque(self._cut(range(len(run.jobs))))
+        self._passports: dict[tuple[str, Placement], str] = {}
+        self._losses: Counter[Cells] = Counter()
+        self._error: SeedGridError | None = None
+        self._num_painting = 0
+        self._has_ended = False
+        self._lock = threading.Lock()
+        self._start_s: float | None = None
+
+    @property
+    def turn(self) -> tuple[str, str]:
+        """Runs with the same turn are painted in their order."""
+        return "run", self.run.owner
+
+    @property
+    def is_painted(self) -> bool:
+        """Whether somebody paints a batch of it at this moment."""
+        return self._num_painting > 0
+
+    @property
+    def has_more(self) -> bool:
+        """Whether there are batches that nobody has taken."""
+        return bool(self._ready)
+
+    def recall(self, passports: KnownPassports) -> dict[int, Entry]:
+        """Return what the library remembers of the run, by cell, where the passport is known.
+
+        Only before anybody takes a batch; these cells are in no batch from now on.
+        """
+        if self.run.fresh:
+            return {}
+        cells_of: dict[str, tuple[Passport, list[int]]] = {}
+        for cell, job in enumerate(self.run.jobs):
+            passport = passports.get(job.recipe, self.run.placement)
+            if passport is not None:
+                cells_of.setdefault(passport.digest, (passport, []))[1].append(cell)
+        known: dict[int, Entry] = {}
+        for passport, cells in cells_of.values():
+            known |= remembered(self.run, cells, passport)
+        self._ready = deque(self._cut(c for c in range(len(self.run.jobs)) if c not in known))
+        self.needs_painter = self.has_more
+        return known
+
+    def enter(self) -> bool:
+        """Count one more painter; False when the run has ended."""
+        with self._lock:
+            self._start_s = self._start_s or time.monotonic()
+            self._num_painting += not self._has_ended
+            return not self._has_ended
+
+    def leave(self) -> None:
+        """Count one painter less."""
+        with self._lock:
+            self._num_painting -= 1
+
+    def take(self) -> Cells:
+        """Remove and return the next batch; empty when there is none."""
+        with self._lock:
+            return self._ready.popleft() if self._ready else ()
+
+    def may_end(self) -> bool:
+        """Tell, once, that nothing is left and nobody paints."""
+        with self._lock:
+            if self._has_ended or self._num_painting or self._ready:
+                return False
+            self._has_ended = True
+            return True
+
+    def abandon(self) -> None:
+        """Forget what is left."""
+        with self._lock:
+            self._ready.clear()
+
+    def fail(self, error: BaseException) -> None:
+        """Forget what is left; the run fails with the first error that is told."""
+        with self._lock:
+            self._error = self._error or (
+                error if isinstance(error, SeedGridError) else told_of(error)
+            )
+            self._ready.clear()
+
+    def watch(self, saved: Future[None]) -> None:
+        """Let the run fail when this cannot be saved."""
+
+        def note(done: Future[None]) -> None:
+            if not done.cancelled() and (error := done.exception()) is not None:
+                self.fail(error)
+
+        saved.add_done_callback(note)
+
+    def is_equal(self, cells: Cells, passport: Passport) -> bool:
+        """Tell whether a passport is that of the first batch of this setting."""
+        key = self.run.jobs[cells[0]].recipe.batch_key, self.run.placement
+        return self._is_mixed or self._passports.setdefault(key, passport.digest) == passport.digest
+
+    def give_back(self, cells: Cells, *, misfit: str = "") -> None:
+        """Take a batch back; `misfit` names a painter that must not be given it again."""
+        with self._lock:
+            self.misfits |= {misfit} - {""}
+            if self._error is None and not self.run.cancelled:
+                self._ready.appendleft(cells)
+
+    def bear(self, cells: Cells, error: SeedGridError) -> None:
+        """Take back a batch whose worker was lost or found no memory; else the run fails."""
+        if error.code == "worker_lost" and self._losses[cells] + 1 < _MAX_LOSSES:
+            self._losses[cells] += 1
+            self.give_back(cells)
+        elif not self._ease(cells, error):
+            self.fail(error)
+
+    def end(self) -> None:
+        """Tell everybody how the run ended; all its pictures are saved by now."""
+        missed = self.run.missed
+        is_complete = len(self.run.finished) + len(missed) >= len(self.run.jobs)
+        reason = self._error or next(iter(missed.values()), None)
+        now_s = time.monotonic()
+        event: Event = Done(elapsed_s=now_s - (self._start_s or now_s))
+        if not is_complete and (reason is None or self.run.cancelled):
+            event = Cancelled()
+        elif reason is not None:
+            event = Failed(error=reason)
+        self.run.conclude(event)
+
+    def _ease(self, cells: Cells, error: SeedGridError) -> bool:
+        """Go on in a way that needs less memory; False when there is none."""
+        recipe = self.run.jobs[cells[0]].recipe
+        if error.code != "memory_full" or recipe.upscaler:  # Networks know no such ways.
+            return False
+        device = str(error.data["device"])
+        way = next(easier_ways(self.run.placement, recipe.lock_width, device), None)
+        if way is None:
+            return False
+        with self._lock:
+            key = recipe.batch_key
+            alike = [each for each in self._ready if self.run.jobs[each[0]].recipe.batch_key == key]
+            left = tuple(cell for each in (cells, *alike) for cell in each)
+            self.run.ease(way.placement, left, way.lock_width)
+            others = [each for each in self._ready if each not in alike]
+            self._ready = deque([*self._cut(left), *others])
+        self.run.announce(Eased(notice=way.notice))
+        return True
+
+    def _cut(self, cells: Iterable[int]) -> list[Cells]:
+        """Cut cells into batches of equal settings, in the order of the first cell of each."""
+        groups: dict[str, list[int]] = {}
+        for cell in cells:
+            groups.setdefault(self.run.jobs[cell].recipe.batch_key, []).append(cell)
+        found: list[Cells] = []
+        for group in groups.values():
+            width = self.run.jobs[group[0]].recipe.lock_width
+            found += [tuple(group[at : at + width]) for at in range(0, len(group), width)]
+        return found
+
+
+def remembered(run: Run, cells: Sequence[int], passport: Passport) -> Mapping[int, Entry]:
+    """Return what the run's library knows of cells under a passport, by cell."""
+    if run.fresh:
+        return {}
+    ids = {cell: run.jobs[cell].recipe.id for cell in cells}
+    found = run.library.remembered(tuple(ids.values()), passport.digest)
+    return {cell: found[recipe_id] for cell, recipe_id in ids.items() if recipe_id in found}
+
+
+def _passport_key(recipe: Recipe, placement: Placement) -> tuple[str, Placement]:
+    return recipe.model_dump_json(exclude=set(_NOT_IN_PASSPORTS)), placement

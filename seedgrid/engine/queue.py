@@ -1,0 +1,170 @@
+"""FairQueue: what waits for a painter. Owners take turns; each waiting run is told its position.
+
+Runs and tasks (verifying, loading ahead) wait in one queue; an owner's tasks take turns of their
+own, so they come between two batches of a long run. Knows nothing of how anything is painted.
+"""
+
+import contextlib
+import threading
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from concurrent.futures import Future, InvalidStateError
+from contextvars import Context, copy_context
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from typing import Any, Final
+
+from seedgrid.core.errors import is_memory_error, told_of
+from seedgrid.core.events import Queued
+from seedgrid.core.recipe import Recipe
+from seedgrid.diffusion.backend import Backend
+from seedgrid.engine.admission import Asker
+from seedgrid.engine.batches import Batches
+
+_LOOK_S: Final = 0.5
+"""Who waits looks this often for what only it may take, and whether it should go."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Task:
+    """A function that a painter's thread calls with its backend, between two batches.
+
+    Attributes:
+        recipes: What it will paint; its length is estimated by them.
+        silence_s: How much longer than a batch it may take without a sign of life.
+        context: The caller's context variables, in which the function is called.
+    """
+
+    function: Callable[[Backend], Any]
+    asker: Asker
+    recipes: tuple[Recipe, ...] = ()
+    silence_s: float = 0.0
+    future: Future[Any] = field(default_factory=Future)
+    context: Context = field(default_factory=copy_context)
+
+    @property
+    def turn(self) -> tuple[str, str]:
+        """Those with the same turn are done in their order."""
+        return "task", self.asker.owner
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it counts among what its owner has waiting."""
+        return bool(self.asker.owner) and not self.future.done()
+
+    def run(self, backend: Backend) -> None:
+        """Call the function and set the future, unless the future was cancelled."""
+        if not self.future.set_running_or_notify_cancel():
+            return
+        try:
+            result = self.context.run(self.function, backend)
+        except BaseException as error:  # noqa: BLE001 (the thread's edge: the future raises it)
+            self.fail(told_of(error) if is_memory_error(error) else error)
+        else:
+            with contextlib.suppress(InvalidStateError):  # The painter was given up meanwhile.
+                self.future.set_result(result)
+
+    def fail(self, error: BaseException) -> None:
+        """Let the future raise this; nothing happens when it is done already."""
+        with contextlib.suppress(InvalidStateError):
+            self.future.set_exception(error)
+
+
+Work = Batches | Task
+
+
+class FairQueue:
+    """Work by turn, the next one first. All methods may be called from any thread.
+
+    Attributes:
+        is_closed: Whether nothing more is accepted or handed out.
+    """
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._turns: OrderedDict[tuple[str, str], deque[Work]] = OrderedDict()
+        self._positions: dict[str, int] = {}  # by run
+        self.is_closed = False
+
+    def put(self, work: Work) -> bool:
+        """Add work at the end; False when the queue is closed."""
+        return self._add(work, deque.append)
+
+    def put_back(self, work: Work) -> bool:
+        """Add work that was begun before its owner's other work, behind all other owners.
+
+        Where it waits already, only its owner's turn moves. False when the queue is closed.
+        """
+        return self._add(work, deque.appendleft)
+
+    def take(self, fits: Callable[[Work], bool], is_over: Callable[[], bool]) -> Work | None:
+        """Wait for the next work that fits and remove it; None when the queue is closed."""
+        with self._changed:
+            while not (self.is_closed or is_over()):
+                work = self._take(fits)
+                if work is not None:
+                    return work
+                self._changed.wait(_LOOK_S)
+            return None
+
+    def remove(self, work: Work) -> bool:
+        """Remove work; False when it does not wait here."""
+        with self._changed:
+            is_here = work in self._turns.get(work.turn, ())
+            if is_here:
+                self._drop(work)
+                self._tell_positions()
+            return is_here
+
+    def close(self) -> tuple[Work, ...]:
+        """Accept and hand out nothing more; return what was waiting."""
+        with self._changed:
+            waiting = self._in_order()
+            self.is_closed = True
+            self._turns.clear()
+            self._changed.notify_all()
+            return waiting
+
+    def _add(self, work: Work, add: Callable[[deque[Work], Work], None]) -> bool:
+        with self._changed:
+            if self.is_closed:
+                return False
+            turn = self._turns.setdefault(work.turn, deque())
+            if work not in turn:
+                add(turn, work)
+                self._tell_positions()
+                self._changed.notify()
+            if add is deque.appendleft:
+                self._turns.move_to_end(work.turn)
+            return True
+
+    def _take(self, fits: Callable[[Work], bool]) -> Work | None:
+        for turn, waiting in self._turns.items():
+            work = next(filter(fits, waiting), None)
+            if work is not None:
+                self._turns.move_to_end(turn)
+                self._drop(work)
+                self._tell_positions()
+                return work
+        return None
+
+    def _drop(self, work: Work) -> None:
+        waiting = self._turns[work.turn]
+        waiting.remove(work)
+        if not waiting:
+            del self._turns[work.turn]
+        if isinstance(work, Batches):
+            self._positions.pop(work.run.id, None)
+
+    def _in_order(self) -> tuple[Work, ...]:
+        rounds = zip_longest(*self._turns.values())
+        return tuple(work for each in rounds for work in each if work is not None)
+
+    def _tell_positions(self) -> None:
+        """Tell each run its position; those that somebody paints are behind, and not told."""
+        runs = [work for work in self._in_order() if isinstance(work, Batches)]
+        runs.sort(key=lambda batches: batches.is_painted)
+        for position, batches in enumerate(runs):
+            if not batches.is_painted and self._positions.get(batches.run.id) != position:
+                self._positions[batches.run.id] = position
+                batches.run.announce(Queued(position=position))
