@@ -676,6 +676,24 @@ def test_a_known_recipe_is_not_painted_again(
     assert all(e.remembered for e in run.events() if isinstance(e, Finished))
 
 
+def test_what_is_known_needs_no_painter_and_no_queue(make_recipes: MakeRecipes) -> None:
+    """Behind somebody's long run, and beside one's own: known pictures come at once."""
+    may_go = threading.Event()
+    backend = HeldBackend(lambda recipes, _number: recipes[0].seed < 4 or may_go.is_set())
+    with Engine(backend, MemoryStore(), runs_per_owner=1) as engine:
+        engine.submit(plan_grid(make_recipes()), owner="me").result(SOON_S)
+        other = engine.submit(plan_grid(make_recipes(seeds=(90,))), owner="other")
+        mixed = engine.submit(plan_grid(make_recipes(seeds=(80, 1))), owner="me")
+        known = engine.submit(plan_grid(make_recipes()), owner="me")
+        assert [entry.recipe.seed for entry in known.result(SOON_S)] == [0, 1, 2, 3]
+        wait_for(mixed, Finished)
+        assert sorted(mixed.finished) == [1]
+        assert not other.has_ended
+        may_go.set()
+        assert len(mixed.result(SOON_S)) == 2
+    assert [[recipe.seed for recipe in call.recipes] for call in backend.calls[1:]] == [[90], [80]]
+
+
 def test_only_unknown_cells_are_painted(
     backend: FakeBackend, engine: Engine, make_recipes: MakeRecipes
 ) -> None:
@@ -706,10 +724,10 @@ def test_fresh_paints_again(
     assert other.differing == (3,)
 
 
-# Borrowing, warming, closing
+# Tasks, warming, closing
 
 
-def test_the_backend_can_be_borrowed(
+def test_a_task_has_the_backend(
     backend: FakeBackend, engine: Engine, make_recipes: MakeRecipes
 ) -> None:
     """A task runs on the engine's thread, between runs; what it gives or raises comes back."""
@@ -735,7 +753,7 @@ def test_what_the_program_itself_asks_for_is_nobodys(
         run.result(SOON_S)
 
 
-def test_borrowers_and_runs_take_turns(
+def test_tasks_and_runs_take_turns(
     held: Engine, may_go: threading.Event, make_recipes: MakeRecipes
 ) -> None:
     """A task waits for one run at most, however many are waiting."""
@@ -747,7 +765,7 @@ def test_borrowers_and_runs_take_turns(
         run.result(SOON_S)
 
 
-def test_borrowers_are_told_when_it_closes(make_recipes: MakeRecipes) -> None:
+def test_tasks_are_told_when_it_closes(make_recipes: MakeRecipes) -> None:
     """A task that did not get its turn is cancelled; later ones are refused."""
     engine = Engine(FakeBackend(step_delay_s=0.02), MemoryStore())
     run = engine.submit(plan_grid(make_recipes(steps=100)), owner="me")

@@ -52,7 +52,7 @@ def test_a_grid_comes_between_two_batches_of_a_long_run(make_recipes: MakeRecipe
     assert [batch[0] for batch in backend.batches] == [0, 50, 4, 8]
 
 
-def test_an_errand_comes_between_two_batches_of_a_long_run(make_recipes: MakeRecipes) -> None:
+def test_a_task_comes_between_two_batches_of_a_long_run(make_recipes: MakeRecipes) -> None:
     """Verify, too, waits for one batch and not for a hundred."""
     backend = Gated()
     with Engine(backend, MemoryStore()) as engine:
@@ -166,7 +166,7 @@ def test_one_request_is_bounded(make_recipes: MakeRecipes) -> None:
 
 
 def test_verify_is_counted_like_a_run(make_recipes: MakeRecipes) -> None:
-    """Two runs and a verify are three; the engine's own errands are nobody's."""
+    """Two runs and a verify are three; the engine's own tasks are nobody's."""
     backend = Gated()
     with bounded(backend) as engine:
         engine.submit(plan_grid(make_recipes()), owner="a")

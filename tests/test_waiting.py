@@ -123,7 +123,7 @@ def test_an_address_is_a_household(address: str | None, network: str) -> None:
     assert network_of(address) == network
 
 
-def test_an_errand_that_fails_is_no_stack_trace_in_the_log() -> None:
+def test_a_task_that_fails_is_no_stack_trace_in_the_log() -> None:
     """Whoever follows it asks for its error; asyncio logged each stopped verify besides."""
     logged: list[object] = []
 

@@ -12,6 +12,7 @@ import socket
 import sys
 import tempfile
 import threading
+import time
 from pathlib import Path
 from typing import Any, Final
 
@@ -51,6 +52,8 @@ _MAX_THREADS: Final = 400
 """Also how many events Gradio's queue lets in at once, those that wait without a thread too."""
 _POLL_S: Final = 0.5
 _EXIT_LOST: Final = 70
+_TELL_S: Final = 3.0
+"""Open pages and `/healthz` say for so long that the engine is lost, before the process ends."""
 """Of a process whose engine no longer comes back: EX_SOFTWARE of sysexits.h."""
 
 
@@ -210,6 +213,7 @@ def languages() -> tuple[str, ...]:
 def give_up() -> None:
     """End the process whose engine is lost; a supervisor sees the exit code and starts it anew."""
     say(f"error: {RunError('engine_lost')}")
+    time.sleep(_TELL_S)
     os._exit(_EXIT_LOST)  # No thread that hangs can keep it from this.
 
 

@@ -33,7 +33,7 @@ def _compute(text: str, paint: bool, expected_s: float) -> Iterator[Message]:  #
 
 
 class ZeroGpu:
-    """See `RemoteWorker`. Made before torch is imported: on a Space, importing `spaces` patches it."""
+    """See `RemoteWorker`. Made before torch: on a Space, importing `spaces` patches it."""
 
     def __init__(self) -> None:
         import spaces

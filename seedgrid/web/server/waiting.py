@@ -1,4 +1,4 @@
-"""Wait for a run or an errand of the engine without holding a thread, and say where from one asks.
+"""Wait for a run or a task of the engine without holding a thread, and say where from one asks.
 
 Ninety callers that each held a thread while they waited once left none for anybody's click.
 
@@ -142,7 +142,7 @@ class StepWatch(Unwatched):
 async def steps_of(
     future: Future[Result], watch: StepWatch
 ) -> AsyncGenerator[tuple[int, int], None]:
-    """Tell how far an errand of the engine is, as (step, steps), until it is done.
+    """Tell how far a task of the engine is, as (step, steps), until it is done.
 
     It is stopped when its follower goes before that.
     """
