@@ -24,14 +24,13 @@ from seedgrid.core.errors import (
     RunError,
     SeedGridError,
 )
-from seedgrid.core.events import Noise, Step
+from seedgrid.core.events import Step
 from seedgrid.core.picture import pixels_sha256
 from seedgrid.core.plan import plan_grid
 from seedgrid.core.recipe import Recipe
-from seedgrid.diffusion.away import backend as away_backend
 from seedgrid.diffusion.away import computing, ray_node
 from seedgrid.diffusion.away.backend import AwayBackend
-from seedgrid.diffusion.away.computing import News, compute
+from seedgrid.diffusion.away.computing import Message, compute
 from seedgrid.diffusion.away.zero_gpu import ZeroGpu, seconds_for
 from seedgrid.diffusion.backend import Placement, Unwatched
 from seedgrid.diffusion.deferred import DeferredBackend
@@ -45,13 +44,13 @@ WHO = contextvars.ContextVar("who", default="nobody")
 
 
 class Pickling:
-    """A place in this process; all that crosses is pickled and made again."""
+    """A remote worker in this process; all that crosses is pickled and made again."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, bool, float]] = []
         self.who: list[str] = []
 
-    def compute(self, text: str, paint: bool, expected_s: float) -> Generator[News]:
+    def compute(self, text: str, paint: bool, expected_s: float) -> Generator[Message]:
         self.asked.append((text, paint, expected_s))
         self.who.append(WHO.get())
         news = compute(*pickle.loads(pickle.dumps((text, paint))))  # noqa: S301 (our own)
@@ -86,36 +85,6 @@ def test_the_very_pictures_come_back_with_every_step(
         shown[type(backend)] = [entry.pixels_sha256 for entry in entries]
     assert shown[AwayBackend] == shown[FakeBackend]
     assert [len(call.recipes) for call in painter.calls] == [4, 2]
-
-
-@pytest.mark.usefixtures("painter")
-def test_the_passports_of_few_settings_are_known(
-    make_recipes: MakeRecipes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of each setting that anybody chose the passport was kept; now of those used last."""
-    monkeypatch.setattr(away_backend, "NUM_PASSPORTS", 3)
-    place = Pickling()
-    away = AwayBackend(place, FakeBackend())
-    recipes = [make_recipes(steps=steps)[0] for steps in range(1, 9)]
-    first = [away.prepare(recipe, Placement()) for recipe in recipes]
-    assert len(away._passports) == 3
-    assert away.is_ready(recipes[-1], Placement())
-    assert not away.is_ready(recipes[0], Placement())
-    assert away.prepare(recipes[0], Placement()) == first[0]
-    assert len(place.asked) == 9
-
-
-def test_noise_and_steps_are_told(painter: FakeBackend, make_recipes: MakeRecipes) -> None:
-    """Previews cross as plain arrays, in order."""
-    painter._step_delay_s = 0.05
-    told = []
-    with Engine(AwayBackend(Pickling(), FakeBackend()), MemoryStore()) as engine:
-        run = engine.submit(plan_grid(make_recipes(steps=4)), owner="me")
-        told = [event for event in run.events(SOON_S) if isinstance(event, Noise | Step)]
-    assert {len(event.previews) for event in told} == {4}
-    assert [event.number for event in told if isinstance(event, Step)] == sorted(
-        event.number for event in told if isinstance(event, Step)
-    )
 
 
 def test_stop_reaches_the_place_within_a_step(
@@ -158,18 +127,6 @@ def test_an_error_crosses_as_its_code(
     assert type(caught.value) is (type(error) if isinstance(error, SeedGridError) else RunError)
 
 
-def test_one_picture_that_comes_to_nothing_costs_no_other(
-    painter: FakeBackend, make_recipes: MakeRecipes
-) -> None:
-    """Its error crosses in its place."""
-    painter.faults.append(Fault(cell=1))
-    with Engine(AwayBackend(Pickling(), FakeBackend()), MemoryStore()) as engine:
-        run = engine.submit(plan_grid(make_recipes()), owner="me")
-        with pytest.raises(RunError, match=r"picture"):
-            run.result(SOON_S)
-    assert sorted(run.finished) == [0, 2, 3]
-
-
 def test_a_place_that_changed_is_not_believed(
     painter: FakeBackend, make_recipes: MakeRecipes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -180,7 +137,7 @@ def test_a_place_that_changed_is_not_believed(
     passport = painter.prepare(recipes[0], Placement()).model_copy(update={"device": "other"})
     monkeypatch.setattr(painter, "prepare", lambda *_: passport)
     with pytest.raises(RunError) as caught:
-        backend.paint(recipes, Placement(), _Watch())
+        backend.paint(recipes, Placement(), Unwatched())
     assert caught.value.code == "place_changed"
     assert backend.prepare(recipes[0], Placement()) == passport
 
@@ -206,28 +163,12 @@ def test_the_time_asked_for_is_what_was_measured(
     place = Pickling()
     backend = AwayBackend(place, FakeBackend())
     for _ in range(2):
-        backend.paint(make_recipes(steps=10), Placement(), _Watch())
+        backend.paint(make_recipes(steps=10), Placement(), Unwatched())
     *_, (text, paint, expected_s) = place.asked
     assert paint
     assert expected_s >= 0.2
     assert seconds_for(text, True, 20.0) == seconds_for(text, True, 0.0) + 30
     assert seconds_for(text, True, 1e6) == 120
-
-
-class _Watch:
-    cancelled = False
-
-    def noise(self, previews: object) -> None:
-        pass
-
-    def step(self, number: int, total: int, previews: object) -> None:
-        pass
-
-    def tile(self, number: int, total: int) -> None:
-        pass
-
-    def freed(self) -> None:
-        pass
 
 
 @pytest.mark.usefixtures("painter")
@@ -239,8 +180,8 @@ def test_spaces_leaves_the_function_alone_off_its_machines(
     place = ZeroGpu()
     assert inspect.isgeneratorfunction(place._lent)
     recipes = make_recipes(steps=1)
-    away = AwayBackend(place, FakeBackend()).paint(recipes, Placement(), _Watch())
-    here = FakeBackend().paint(recipes, Placement(), _Watch())
+    away = AwayBackend(place, FakeBackend()).paint(recipes, Placement(), Unwatched())
+    here = FakeBackend().paint(recipes, Placement(), Unwatched())
     assert all((one == other).all() for one, other in zip(away, here, strict=True))
 
 
@@ -291,3 +232,21 @@ def test_the_fork_that_spaces_makes_gives_the_very_bits(
     seconds = [each for what, each in told["asked"] if what == "schedule"]
     assert seconds[0] == 30  # To load and say under which passport.
     assert seconds[1] > 30
+
+
+def test_the_token_of_a_cluster_is_its_owners_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ray runs what whoever has it says: it is made private, and one that was not becomes so."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in ray_node.SETTINGS.items():
+        monkeypatch.setenv(name, value)
+    path = tmp_path / ".ray" / "auth_token"
+    ray_node.set_up()
+    token = path.read_text()
+    assert (len(token), path.stat().st_mode & 0o777) == (64, 0o600)
+    path.chmod(0o644)
+    ray_node.set_up()
+    assert (path.read_text(), path.stat().st_mode & 0o777) == (token, 0o600)

@@ -155,6 +155,42 @@ def test_a_stranger_without_the_token_gets_nothing(cluster: Cluster, tmp_path: P
     assert "token" in done.stderr.lower()
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc tells who listens on Linux only")
+def test_a_cluster_of_one_computer_listens_on_it_only(cluster: Cluster) -> None:
+    """No machine of the network reaches a process of Ray's."""
+    assert cluster.address.startswith("127.0.0.1:")
+    own = {
+        int(path.name)
+        for path in Path("/proc").iterdir()
+        if path.name.isdecimal() and b"ray" in _command(path)
+    }
+    listening = {inode: address for inode, address in _listening()}
+    found = {listening[inode] for pid in own for inode in _sockets(pid) if inode in listening}
+    assert found
+    assert found <= {"0100007F", "0000000000000000FFFF00000100007F", f"{'0' * 24}01000000"}
+
+
+def _command(process: Path) -> bytes:
+    with contextlib.suppress(OSError):
+        return (process / "cmdline").read_bytes()
+    return b""
+
+
+def _listening() -> Iterator[tuple[str, str]]:
+    for table in ("tcp", "tcp6"):
+        for line in Path("/proc/net", table).read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == "0A":
+                yield fields[9], fields[1].partition(":")[0]
+
+
+def _sockets(pid: int) -> Iterator[str]:
+    with contextlib.suppress(OSError):
+        for link in Path(f"/proc/{pid}/fd").iterdir():
+            with contextlib.suppress(OSError):
+                yield str(link.readlink()).removeprefix("socket:[").removesuffix("]")
+
+
 def test_no_cluster_here_is_said(monkeypatch: pytest.MonkeyPatch, cluster: Cluster) -> None:  # noqa: ARG001
     """Ray's own reason, in a sentence of ours."""
     with pytest.raises(RunError, match="cannot be used"):

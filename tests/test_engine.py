@@ -22,21 +22,17 @@ from seedgrid.core.events import (
     Done,
     Event,
     Finished,
-    Loading,
     Noise,
     Queued,
     Started,
     Step,
     Terminal,
 )
-from seedgrid.core.picture import Entry, Picture, Pixels
 from seedgrid.core.plan import plan_grid
 from seedgrid.core.recipe import Recipe, Upscaler
 from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.backend import Outcome, Placement, Watch
 from seedgrid.engine import Engine, Run
-from seedgrid.engine.event_log import EventLog
-from seedgrid.engine.worker import BatchWatch
 from seedgrid.testing.fake import FakeBackend, Fault
 from seedgrid.web.serializers.stage import status_of
 
@@ -103,18 +99,6 @@ def test_a_run_needs_a_job_and_a_library(engine: Engine, make_recipes: MakeRecip
         homeless.submit(plan_grid(make_recipes()), owner="me")
 
 
-def test_a_batch_that_begins_anew_is_timed_anew(held: Engine, make_recipes: MakeRecipes) -> None:
-    """The time in which memory was freed is no step's."""
-    run = held.submit(plan_grid(make_recipes()), owner="me")
-    watch = BatchWatch(run, (0, 1, 2, 3), lambda **_: None)
-    watch.step(1, 3, tuple)
-    watch.step(2, 3, tuple)
-    assert watch.step_s is not None
-    watch.freed()
-    assert watch.step_s is None
-    run.cancel()
-
-
 def test_every_watcher_sees_everything(slow: Engine, make_recipes: MakeRecipes) -> None:
     """Watchers on several threads see the same, those who come late see it from the beginning."""
     run = slow.submit(plan_grid(make_recipes()), owner="me")
@@ -170,16 +154,6 @@ def test_replaced_steps_are_forgotten(engine: Engine, make_recipes: MakeRecipes)
     run.result(SOON_S)
     assert not {"Noise", "Step"} & set(kinds(run))
     assert len(run.next_events(0)[0]) < 12
-
-
-def test_how_far_loading_was_is_forgotten() -> None:
-    """A model of gigabytes tells its bytes a thousand times; only the newest is kept, then none."""
-    log = EventLog()
-    for num_bytes in (1, 2):
-        log.note(Loading(model="large", num_bytes=num_bytes, total=2))
-        assert log.events == (Loading(model="large", num_bytes=num_bytes, total=2),)
-    log.note(Started(cells=(0,)))
-    assert log.events == (Started(cells=(0,)),)
 
 
 def test_tiles_are_told_beside_the_last_preview(
@@ -390,16 +364,6 @@ def test_stop_while_waiting(
     assert len(first.result(SOON_S)) == 4
 
 
-def test_stop_twice_or_late_does_nothing(engine: Engine, make_recipes: MakeRecipes) -> None:
-    """Cancelling a run that has ended changes nothing, however often."""
-    run = engine.submit(plan_grid(make_recipes()), owner="me")
-    run.result(SOON_S)
-    run.cancel()
-    run.cancel()
-    assert run.state == "done"
-    assert kinds(run).count("Done") == 1
-
-
 def test_stop_and_generate_at_once_runs_one_job_at_a_time(make_recipes: MakeRecipes) -> None:
     """Stop followed by Generate, ten times: never two paintings at once, the last one is whole."""
     painting = threading.Semaphore(1)
@@ -485,30 +449,6 @@ def test_an_owner_may_not_fill_the_queue(make_recipes: MakeRecipes) -> None:
         engine.submit(plan_grid(make_recipes()), owner="me").result(SOON_S)
 
 
-def test_a_run_that_is_about_to_stop_does_not_count(make_recipes: MakeRecipes) -> None:
-    """Stop makes room at once, though the step that is being done takes its time."""
-    may_go_on = threading.Event()
-
-    class Stuck(FakeBackend):
-        def paint(
-            self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
-        ) -> tuple[Pixels, ...]:
-            may_go_on.wait(SOON_S)
-            return super().paint(recipes, placement, watch)
-
-    with Engine(Stuck(), MemoryStore(), runs_per_owner=1) as engine:
-        first = engine.submit(plan_grid(make_recipes()), owner="me")
-        wait_for(first, Started)
-        first.cancel()
-        second = engine.submit(plan_grid(make_recipes()), owner="me")
-        assert not first.has_ended
-        with pytest.raises(RunError, match="1 runs are waiting"):
-            engine.submit(plan_grid(make_recipes()), owner="me")
-        may_go_on.set()
-        assert len(second.result(SOON_S)) == 4
-    assert first.state == "cancelled"
-
-
 @pytest.mark.parametrize("whose", ["engine", "run"])
 def test_what_finds_no_room_is_not_begun(
     backend: FakeBackend, make_recipes: MakeRecipes, whose: str
@@ -562,17 +502,6 @@ def test_one_picture_that_is_none_costs_the_others_nothing(
     assert run.state == "failed"
 
 
-def test_a_batch_that_comes_to_nothing_ends_its_run(
-    backend: FakeBackend, engine: Engine, make_recipes: MakeRecipes
-) -> None:
-    """Where there is no picture there is nothing to wait for."""
-    backend.faults.append(Fault(cell=0))
-    run = engine.submit(plan_grid(make_recipes(seeds=(7,))), owner="me")
-    with pytest.raises(RunError) as caught:
-        run.result(SOON_S)
-    assert (caught.value.code, run.finished, set(run.missed)) == ("picture_nan", {}, {0})
-
-
 def test_a_picture_of_one_colour_is_kept_and_said(
     backend: FakeBackend,
     engine: Engine,
@@ -586,16 +515,6 @@ def test_a_picture_of_one_colour_is_kept_and_said(
     run = engine.submit(plan_grid(make_recipes()), owner="me")
     assert len(run.result(SOON_S)) == 4
     assert run.num_uniform == 1
-
-
-def test_a_failure_keeps_finished_pictures(
-    backend: FakeBackend, engine: Engine, make_recipes: MakeRecipes
-) -> None:
-    """When the second batch fails, the first one's pictures are there."""
-    backend.faults.extend([None, Fault(step=1)])
-    run = engine.submit(plan_grid(make_recipes(seeds=tuple(range(8)))), owner="me")
-    assert kinds(run)[-1] == "Failed"
-    assert sorted(run.finished) == [0, 1, 2, 3]
 
 
 def test_a_surprise_is_logged_and_told(
@@ -624,24 +543,6 @@ def test_a_full_disk_fails_the_run(
     assert run.finished == {}
     store.error = None
     assert len(engine.submit(plan_grid(make_recipes()), owner="me").result(SOON_S)) == 4
-
-
-def test_what_finds_room_on_a_full_disk_is_kept(
-    backend: FakeBackend, make_recipes: MakeRecipes
-) -> None:
-    """Four pictures are saved together; when one finds no room, the other three are kept."""
-
-    class Narrow(MemoryStore):
-        def add_together(self, pictures: Sequence[Picture]) -> tuple[Entry, ...]:
-            if any(picture.recipe.seed == 1 for picture in pictures):
-                raise LibraryError("disk_full", value="/nowhere")
-            return super().add_together(pictures)
-
-    with Engine(backend, Narrow()) as engine:
-        run = engine.submit(plan_grid(make_recipes()), owner="me")
-        with pytest.raises(LibraryError, match="full"):
-            run.result(SOON_S)
-        assert sorted(run.finished) == [0, 2, 3]
 
 
 def test_the_pictures_of_a_batch_are_told_of_at_once(
@@ -738,19 +639,6 @@ def test_a_task_has_the_backend(
     with pytest.raises(ZeroDivisionError):
         engine.submit_task(lambda _: 1 / 0).result(SOON_S)
     assert engine.submit_task(lambda _: "again").result(SOON_S) == "again"
-
-
-def test_what_the_program_itself_asks_for_is_nobodys(
-    may_go: threading.Event, make_recipes: MakeRecipes
-) -> None:
-    """It waits like all others, but fills nobody's share, however much of it there is."""
-    backend = HeldBackend(lambda _recipes, _number: may_go.is_set())
-    with Engine(backend, MemoryStore(), runs_per_owner=1) as engine:
-        run = engine.submit(plan_grid(make_recipes()), owner="me")
-        asked = [engine.submit_task(lambda _: "done", recipes=make_recipes()) for _ in range(3)]
-        may_go.set()
-        assert [each.result(SOON_S) for each in asked] == ["done"] * 3
-        run.result(SOON_S)
 
 
 def test_tasks_and_runs_take_turns(

@@ -11,7 +11,7 @@ from cluster_painters import DyingBackend, OtherBackend, Several
 from gates import HeldBackend
 from stores import MakeRecipes, MemoryStore
 
-from seedgrid.core.errors import LibraryError, RunCancelled, RunError
+from seedgrid.core.errors import RunCancelled, RunError
 from seedgrid.core.events import Started
 from seedgrid.core.plan import plan_grid
 from seedgrid.core.recipe import Recipe
@@ -134,17 +134,6 @@ def test_a_lost_painters_batch_is_painted_elsewhere(make_recipes: MakeRecipes) -
         assert len(run.result(SOON_S)) == 16
 
 
-def test_a_batch_that_lost_two_workers_is_tried_once_more(make_recipes: MakeRecipes) -> None:
-    """Two may have bad luck; what follows shows that neither was counted twice."""
-    dying = {"a": DyingBackend(), "b": DyingBackend()}
-    cluster = Several(**dying)
-    with Engine(cluster, MemoryStore()) as engine:
-        run = engine.submit(plan_grid(make_recipes()), owner="me")
-        _wait_until(lambda: all(each.has_died for each in dying.values()))
-        cluster.join(c=FakeBackend())
-        assert len(run.result(SOON_S)) == 4
-
-
 def test_a_batch_that_kills_workers_ends_its_run(make_recipes: MakeRecipes) -> None:
     """It is not handed on for ever, and costs no other run."""
     cluster = Several(a=DyingBackend(), b=DyingBackend(), c=DyingBackend())
@@ -193,34 +182,6 @@ def test_closing_ends_every_run(make_recipes: MakeRecipes) -> None:
     assert [run.state for run in runs] == ["cancelled"] * 3
 
 
-def test_a_failed_picture_or_a_full_disk_ends_the_run(make_recipes: MakeRecipes) -> None:
-    """The other pictures of the batch stay; the first reason is the run's."""
-    painter, store = FakeBackend(), MemoryStore()
-    with Engine(Several(a=painter), store) as engine:
-        painter.faults.append(Fault(cell=1))
-        run = engine.submit(plan_grid(make_recipes(seeds=SIXTEEN)), owner="me")
-        with pytest.raises(RunError, match="picture"):
-            run.result(SOON_S)
-        assert len(run.finished) == 15
-        store.error = LibraryError("disk_full", value="here")
-        run = engine.submit(plan_grid(make_recipes("more", SIXTEEN)), owner="me")
-        with pytest.raises(LibraryError):
-            run.result(SOON_S)
-
-
-def test_what_the_library_remembers_is_not_painted(make_recipes: MakeRecipes) -> None:
-    """As with one painter: the same recipes under the same passport are shown again."""
-    painter = FakeBackend()
-    with Engine(Several(a=painter), MemoryStore()) as engine:
-        for _ in range(2):
-            run = engine.submit(plan_grid(make_recipes(seeds=SIXTEEN)), owner="me")
-            run.result(SOON_S)
-        assert run.num_remembered == 16
-        (state,) = engine.painters
-    assert (state.num_batches, state.num_pictures) == (4, 16)
-    assert len(painter.calls) == 4
-
-
 def test_memory_that_is_full_makes_the_rest_easier(make_recipes: MakeRecipes) -> None:
     """As with one painter: the batch is painted again in a way that needs less."""
     painter = FakeBackend()
@@ -230,17 +191,6 @@ def test_memory_that_is_full_makes_the_rest_easier(make_recipes: MakeRecipes) ->
         run = engine.submit(plan_grid(make_recipes(seeds=SIXTEEN)), owner="me")
         assert len(run.result(SOON_S)) == 16
     assert [call.placement.vae_slicing for call in painter.calls] == [False, *[True] * 4]
-
-
-def test_what_waits_of_the_same_setting_is_narrowed_with_it(make_recipes: MakeRecipes) -> None:
-    """A batch that did not fit says that the others of its width will not fit either."""
-    painter = FakeBackend()
-    error = RunError("memory_full", width=64, height=64, lock_width=4, device="cpu")
-    painter.faults.extend([Fault(error=error)] * 3)
-    with Engine(Several(a=painter), MemoryStore()) as engine:
-        entries = engine.submit(plan_grid(make_recipes(seeds=SIXTEEN)), owner="me").result(SOON_S)
-    assert [entry.recipe.lock_width for entry in entries] == [2] * 16
-    assert [len(call.recipes) for call in painter.calls] == [4] * 3 + [2] * 8
 
 
 def test_tasks_are_done_by_a_painter() -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Sequence
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,10 +12,9 @@ from stores import MakeRecipes, MemoryStore
 
 from seedgrid.core.errors import RunError, told_of
 from seedgrid.core.plan import plan_grid
-from seedgrid.core.recipe import Passport, Recipe
-from seedgrid.diffusion.backend import Backend, Outcome, Placement, Watch
+from seedgrid.core.recipe import Recipe
+from seedgrid.diffusion.backend import Outcome, Placement, Watch
 from seedgrid.engine import Engine, Patience
-from seedgrid.engine.saver import Saver
 from seedgrid.testing.fake import FakeBackend, Fault
 
 SOON_S = 20.0
@@ -57,20 +54,6 @@ def test_what_ends_a_thread_ends_only_the_run(
         assert len(after.result(SOON_S)) == 1
 
 
-@pytest.mark.parametrize("error", ENDS, ids=lambda error: type(error).__name__)
-def test_what_ends_a_thread_ends_only_the_task(
-    make_recipes: MakeRecipes, error: BaseException
-) -> None:
-    def fail(_: Backend) -> None:
-        raise error
-
-    with Engine(FakeBackend(), MemoryStore()) as engine:
-        with pytest.raises((type(error), RunError)):
-            engine.submit_task(fail).result(SOON_S)
-        run = engine.submit(plan_grid(make_recipes(seeds=(2,))), owner="a")
-        assert len(run.result(SOON_S)) == 1
-
-
 def test_what_ends_a_thread_in_the_library_ends_only_the_run(make_recipes: MakeRecipes) -> None:
     """Saving has a thread of its own, and the same promise."""
     store = MemoryStore()
@@ -82,23 +65,6 @@ def test_what_ends_a_thread_in_the_library_ends_only_the_run(make_recipes: MakeR
         store.error = None
         after = engine.submit(plan_grid(make_recipes(seeds=(1,))), owner="a")
         assert len(after.result(SOON_S)) == 1
-
-
-def test_what_ends_a_thread_while_it_saves_several_batches_is_told_to_each(
-    make_recipes: MakeRecipes,
-) -> None:
-    """Saved together they were told nothing, and whoever painted them waited for ever."""
-    store, saver, may_save = MemoryStore(), Saver(), threading.Event()
-    store.error = SystemExit()  # type: ignore[assignment] # as above
-    jobs = plan_grid(make_recipes(seeds=(1, 2)))
-    run: Any = SimpleNamespace(library=store, jobs=jobs)
-    pixels = np.zeros((64, 64, 3), np.uint8)
-    saver.submit(may_save.wait)
-    saved = [saver.save(run, [(cell, pixels)], Passport()) for cell in (0, 1)]
-    may_save.set()
-
-    assert [type(each.exception(SOON_S)) for each in saved] == [SystemExit, SystemExit]
-    saver.close()
 
 
 @pytest.mark.parametrize(("num_steps", "patience"), [(2, SHORT), (0, SILENT)])

@@ -7,19 +7,17 @@ worker has one. Whatever goes wrong ends a run and never the thread. Knows nothi
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future, wait
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
-import numpy as np
-
-from seedgrid.core.errors import Notice, RunCancelled, RunError, SeedGridError
-from seedgrid.core.events import Eased, Loading, Missed, Noise, Started, Step
-from seedgrid.core.picture import Pixels
-from seedgrid.core.recipe import Passport, Recipe
+from seedgrid.core.errors import RunCancelled, SeedGridError
+from seedgrid.core.events import Loading, Started
+from seedgrid.core.recipe import Passport
 from seedgrid.core.speeds import Speeds
-from seedgrid.diffusion.backend import Backend, Outcome, PreviewMaker
+from seedgrid.diffusion.backend import Backend, Outcome
+from seedgrid.engine.batch_watch import BatchWatch, pictures_of
 from seedgrid.engine.batches import Batches, Cells, KnownPassports, remembered
 from seedgrid.engine.queue import FairQueue, Task, Work
 from seedgrid.engine.run import Run
@@ -221,7 +219,7 @@ class Worker:
         cells = tuple(cell for cell in cells if cell not in known)
         if not cells:
             return
-        pictures = _pictures_of(run, cells, self._paint_batch(run, cells))
+        pictures = pictures_of(run, cells, self._paint_batch(run, cells))
         if self._saving is not None:
             wait([self._saving])  # Memory holds two batches at most.
         self._saving = shared.saver.save(run, pictures, passport)
@@ -264,85 +262,6 @@ class Worker:
         return outcomes
 
 
-class BatchWatch:
-    """Tells a run how one of its batches goes; see `Watch`."""
-
-    def __init__(self, run: Run, cells: Cells, sign: Callable[..., None]) -> None:
-        self._run = run
-        self._cells = cells
-        self._sign = sign
-        self._last = Step(cells=cells, number=0, total=0)
-        self._first_seen: tuple[int, float] | None = None
-        self._last_seen_s = 0.0
-
-    @property
-    def step_s(self) -> float | None:
-        """How long a step took, in seconds; None before two of them are done."""
-        if self._first_seen is None or self._last.number <= self._first_seen[0]:
-            return None
-        number, seen_s = self._first_seen
-        return (self._last_seen_s - seen_s) / (self._last.number - number)
-
-    @property
-    def cancelled(self) -> bool:
-        """Whether the run was asked to stop."""
-        return self._run.cancelled
-
-    def noise(self, previews: PreviewMaker) -> None:
-        """Announce the beginning."""
-        self._live()
-        if self._run.placement.previews:
-            self._run.announce(Noise(cells=self._cells, previews=previews()))
-
-    def step(self, number: int, total: int, previews: PreviewMaker) -> None:
-        """Announce a step."""
-        self._live(is_stepping=True)
-        shown = previews() if self._run.placement.previews else ()
-        self._last = Step(cells=self._cells, number=number, total=total, previews=shown)
-        self._last_seen_s = time.monotonic()
-        self._first_seen = self._first_seen or (number, self._last_seen_s)
-        self._run.announce(self._last)
-
-    def tile(self, number: int, total: int) -> None:
-        """Announce the last step once more, with the tile that is decoded now."""
-        self._live(is_stepping=True)
-        if self._last.number:
-            self._run.announce(replace(self._last, tile=number, num_tiles=total))
-
-    def freed(self) -> None:
-        """Announce that the batch begins anew, with all memory that can be had."""
-        self._live()
-        self._first_seen = None
-        self._run.announce(Eased(notice=Notice("memory_freed")))
-
-    def _live(self, *, is_stepping: bool = False) -> None:
-        self._sign(is_stepping=is_stepping)
-        if self._run.has_ended:  # It was closed meanwhile and waits for nobody.
-            raise RunCancelled("run_cancelled")
-
-
 def _raise_if_cancelled(run: Run) -> None:
     if run.cancelled:
         raise RunCancelled("run_cancelled")
-
-
-def _pictures_of(run: Run, cells: Cells, outcomes: Sequence[Outcome]) -> list[tuple[int, Pixels]]:
-    """Return the pictures that came out, by cell; tell at once of those that did not."""
-    pairs = [
-        (cell, _checked(outcome, run.jobs[cell].recipe))
-        for cell, outcome in zip(cells, outcomes, strict=True)
-    ]
-    missed = [(cell, error) for cell, error in pairs if isinstance(error, RunError)]
-    run.announce(*(Missed(cell=cell, error=error) for cell, error in missed))
-    return [(cell, pixels) for cell, pixels in pairs if not isinstance(pixels, RunError)]
-
-
-def _checked(outcome: Outcome, recipe: Recipe) -> Outcome:
-    """Return what came out, or an error for what is no picture of this recipe."""
-    if isinstance(outcome, RunError):
-        return outcome
-    shape = (recipe.height, recipe.width, 3)
-    if outcome.shape == shape and outcome.dtype == np.uint8:
-        return outcome
-    found = f"{outcome.dtype} {'x'.join(map(str, outcome.shape))}"
-    return RunError("picture_shape", value=found, wanted=f"uint8 {'x'.join(map(str, shape))}")

@@ -49,7 +49,7 @@ def connect(cluster: str) -> str:
         InputError: `ray_missing` or `cluster_address`.
         RunError: `cluster_refused`: there is none, or it does not take us.
     """
-    _set_up()
+    set_up()
     import ray
 
     options = (
@@ -73,7 +73,7 @@ def connect(cluster: str) -> str:
 
 def join(address: str | None, *, port: int = PORT) -> NoReturn:
     """Offer this machine's workers until we are stopped; Ray takes the place of this process."""
-    _set_up()
+    set_up()
     where = ["--head", f"--port={port}", "--include-dashboard=false"]
     if address is not None:
         where = [f"--address={read_address(address)}"]
@@ -98,7 +98,12 @@ def _num_gpus() -> int:
     return int(manager("GPU").get_current_node_num_accelerators())
 
 
-def _set_up() -> None:
+def set_up() -> None:
+    """Have Ray ask for a token that only its owner can read.
+
+    Raises:
+        InputError: `ray_missing`.
+    """
     if importlib.util.find_spec("ray") is None:
         raise InputError("ray_missing", field="cluster")
     for name, value in SETTINGS.items():

@@ -1,0 +1,94 @@
+"""BatchWatch: tells a run how one of its batches goes, and what came of it."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from seedgrid.core.errors import Notice, RunCancelled, RunError
+from seedgrid.core.events import Eased, Missed, Noise, Step
+from seedgrid.core.picture import Pixels
+from seedgrid.core.recipe import Recipe
+from seedgrid.diffusion.backend import Outcome, PreviewMaker
+from seedgrid.engine.batches import Cells
+from seedgrid.engine.run import Run
+
+
+class BatchWatch:
+    """Tells a run how one of its batches goes; see `Watch`."""
+
+    def __init__(self, run: Run, cells: Cells, sign: Callable[..., None]) -> None:
+        self._run = run
+        self._cells = cells
+        self._sign = sign
+        self._last = Step(cells=cells, number=0, total=0)
+        self._first_seen: tuple[int, float] | None = None
+        self._last_seen_s = 0.0
+
+    @property
+    def step_s(self) -> float | None:
+        """How long a step took, in seconds; None before two of them are done."""
+        if self._first_seen is None or self._last.number <= self._first_seen[0]:
+            return None
+        number, seen_s = self._first_seen
+        return (self._last_seen_s - seen_s) / (self._last.number - number)
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the run was asked to stop."""
+        return self._run.cancelled
+
+    def noise(self, previews: PreviewMaker) -> None:
+        """Announce the beginning."""
+        self._live()
+        if self._run.placement.previews:
+            self._run.announce(Noise(cells=self._cells, previews=previews()))
+
+    def step(self, number: int, total: int, previews: PreviewMaker) -> None:
+        """Announce a step."""
+        self._live(is_stepping=True)
+        shown = previews() if self._run.placement.previews else ()
+        self._last = Step(cells=self._cells, number=number, total=total, previews=shown)
+        self._last_seen_s = time.monotonic()
+        self._first_seen = self._first_seen or (number, self._last_seen_s)
+        self._run.announce(self._last)
+
+    def tile(self, number: int, total: int) -> None:
+        """Announce the last step once more, with the tile that is decoded now."""
+        self._live(is_stepping=True)
+        if self._last.number:
+            self._run.announce(replace(self._last, tile=number, num_tiles=total))
+
+    def freed(self) -> None:
+        """Announce that the batch begins anew, with all memory that can be had."""
+        self._live()
+        self._first_seen = None
+        self._run.announce(Eased(notice=Notice("memory_freed")))
+
+    def _live(self, *, is_stepping: bool = False) -> None:
+        self._sign(is_stepping=is_stepping)
+        if self._run.has_ended:  # It was closed meanwhile and waits for nobody.
+            raise RunCancelled("run_cancelled")
+
+
+def pictures_of(run: Run, cells: Cells, outcomes: Sequence[Outcome]) -> list[tuple[int, Pixels]]:
+    """Return the pictures that came out, by cell; tell at once of those that did not."""
+    pairs = [
+        (cell, _checked(outcome, run.jobs[cell].recipe))
+        for cell, outcome in zip(cells, outcomes, strict=True)
+    ]
+    missed = [(cell, error) for cell, error in pairs if isinstance(error, RunError)]
+    run.announce(*(Missed(cell=cell, error=error) for cell, error in missed))
+    return [(cell, pixels) for cell, pixels in pairs if not isinstance(pixels, RunError)]
+
+
+def _checked(outcome: Outcome, recipe: Recipe) -> Outcome:
+    """Return what came out, or an error for what is no picture of this recipe."""
+    if isinstance(outcome, RunError):
+        return outcome
+    shape = (recipe.height, recipe.width, 3)
+    if outcome.shape == shape and outcome.dtype == np.uint8:
+        return outcome
+    found = f"{outcome.dtype} {'x'.join(map(str, outcome.shape))}"
+    return RunError("picture_shape", value=found, wanted=f"uint8 {'x'.join(map(str, shape))}")
