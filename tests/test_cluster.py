@@ -164,7 +164,7 @@ def test_a_cluster_of_one_computer_listens_on_it_only(cluster: Cluster) -> None:
         for path in Path("/proc").iterdir()
         if path.name.isdecimal() and b"ray" in _command(path)
     }
-    listening = {inode: address for inode, address in _listening()}
+    listening = dict(_listening())
     found = {listening[inode] for pid in own for inode in _sockets(pid) if inode in listening}
     assert found
     assert found <= {"0100007F", "0000000000000000FFFF00000100007F", f"{'0' * 24}01000000"}

@@ -241,7 +241,8 @@ class Engine:
         """Who paints, where several do."""
         if not isinstance(self._backend, ManyPainters):
             return ()
-        return tuple(worker.state for worker in tuple(self._workers.values()))
+        workers = tuple(self._workers.values())
+        return tuple(worker.state for worker in workers if not worker.gone.is_set())
 
     def begin_to_close(self) -> None:
         """Stop all runs, and take nothing more; waits for nothing."""
