@@ -138,7 +138,7 @@ def test_a_place_that_changed_is_not_believed(
     monkeypatch.setattr(painter, "prepare", lambda *_: passport)
     with pytest.raises(RunError) as caught:
         backend.paint(recipes, Placement(), Unwatched())
-    assert caught.value.code == "place_changed"
+    assert caught.value.code == "remote_changed"
     assert backend.prepare(recipes[0], Placement()) == passport
 
 

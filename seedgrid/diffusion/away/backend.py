@@ -33,7 +33,7 @@ class RemoteWorker(Protocol):
         `("quiet",)` among them tells nothing; whoever listens may close the generator then.
 
         Raises:
-            RunError: `place_failed`: it did not do its part. `worker_lost`: it is gone.
+            RunError: `remote_failed`: it did not do its part. `worker_lost`: it is gone.
         """
 
     def close(self) -> None:
@@ -77,20 +77,20 @@ class AwayBackend:
 
         Raises:
             RunCancelled: `watch.cancelled` became true.
-            RunError: `place_changed`: the worker computes under another passport than it said.
+            RunError: `remote_changed`: the worker computes under another passport than it said.
         """
         promised = self.prepare(recipes[0], placement)
         outcomes = self._ask(recipes, placement, watch)
         if self._passports[recipes[0].batch_key, placement] != promised:
-            raise RunError("place_changed")
+            raise RunError("remote_changed")
         return outcomes
 
     def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> None:
         """Tell nothing: a machine that is lent is not kept busy with questions."""
 
     def try_portable(self, recipe: Recipe, placement: Placement) -> NoReturn:  # noqa: ARG002 (protocol)
-        """Raise `place_failed`: nobody has asked for a picture, whose time would it be?"""
-        raise RunError("place_failed", reason="portable arithmetic is not tried there")
+        """Raise `remote_failed`: nobody has asked for a picture, whose time would it be?"""
+        raise RunError("remote_failed", reason="portable arithmetic is not tried there")
 
     def rehash(self, recipe: Recipe) -> None:
         """Compare every byte of a model's weights, those of this machine, with what it names."""
@@ -124,7 +124,7 @@ class AwayBackend:
                         return tuple(map(_outcome, data[0]))
                     case _:
                         _tell(watch, kind, data)
-        raise RunError("place_failed", reason="it ended without an answer")
+        raise RunError("remote_failed", reason="it ended without an answer")
 
     def _note(self, recipe: Recipe, placement: Placement, text: str) -> None:
         if len(self._passports) >= _MAX_PASSPORTS:

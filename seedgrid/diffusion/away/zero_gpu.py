@@ -49,7 +49,7 @@ class ZeroGpu:
             # wrong while painting is no exception here: `compute` tells it as a message.
             logger.warning("nothing was lent, or it was taken away", exc_info=True)
             reason = str(getattr(error, "message", "") or error)
-            raise RunError("place_failed", reason=reason) from error
+            raise RunError("remote_failed", reason=reason) from error
 
     def close(self) -> None:
         """Do nothing: what is lent goes back by itself."""
