@@ -12,9 +12,7 @@ import os
 import socket
 import threading
 from collections.abc import Callable, Generator, Iterator
-from functools import partial
 from itertools import count
-from time import monotonic
 from typing import Any, Final
 
 import ray
@@ -33,7 +31,7 @@ logger = logging.getLogger(__name__)
 _LISTEN_S: Final = 0.5
 """How long a worker may say nothing until whoever listens is asked whether to go on."""
 _AGAIN_S: Final = 30.0
-"""After a worker could not be started, so long none is asked for."""
+"""After a worker could not be started, so long nothing is asked of the cluster."""
 _THREADS: Final = 3
 """Of a worker's process: one paints, one is told to stop, one tells by its end that all is over."""
 
@@ -117,9 +115,8 @@ class RayCluster:
         self._make_backend = make_backend
         self._actors = ray.remote(RayWorker)
         self._numbers = count(1)
-        self._answers: dict[Any, Callable[[], None]] = {}  # what is waited for: what to do then
-        self._asked: dict[str, Any] = {}  # by kind of slot, the worker that Ray is to start
-        self._not_before = 0.0
+        self._asked: dict[Any, tuple[str, Any]] = {}  # by `host`'s answer: the slot, the actor
+        self._staying: dict[Any, str] = {}  # by `stay`'s answer: the name
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -140,40 +137,37 @@ class RayCluster:
         ray.shutdown()
 
     def _follow(self, on_join: OnJoin, on_leave: OnLeave) -> None:
-        while not self._closing.wait(0.0 if self._answers else _LISTEN_S):
+        while not self._closing.is_set():
             try:
-                self._ask_for_one_more(on_join, on_leave)
-                if self._answers:
-                    ready = ray.wait(list(self._answers), timeout=_LISTEN_S, fetch_local=False)[0]
-                    for answer in ready:
-                        self._answers.pop(answer)()
+                self._ask_for_one_more()
+                answers = [*self._asked, *self._staying]
+                if not answers:
+                    self._closing.wait(_LISTEN_S)
+                    continue
+                for answer in ray.wait(answers, timeout=_LISTEN_S, fetch_local=False)[0]:
+                    if answer in self._staying:
+                        on_leave(self._staying.pop(answer))
+                    else:
+                        on_join(*self._meet(answer))
             except Exception:  # Ray's client raises anything; those that are known go on.
-                logger.exception("the cluster cannot be asked for workers")
+                logger.exception("a worker could not be started, or the cluster not be asked")
                 self._closing.wait(_AGAIN_S)
 
-    def _ask_for_one_more(self, on_join: OnJoin, on_leave: OnLeave) -> None:
+    def _ask_for_one_more(self) -> None:
         """Have Ray start a worker of each kind that its machines have slots for."""
-        if monotonic() < self._not_before:
-            return
-        for slot in {CPU_SLOT, GPU_SLOT} & ray.cluster_resources().keys() - self._asked.keys():
-            options = self._actors.options(
+        offered = {CPU_SLOT, GPU_SLOT} & ray.cluster_resources().keys()
+        for slot in offered - {slot for slot, _ in self._asked.values()}:
+            actor = self._actors.options(
                 num_cpus=0,
                 num_gpus=1 if slot == GPU_SLOT else 0,
                 resources={slot: 1},
                 max_concurrency=_THREADS,
-            )
-            self._asked[slot] = actor = options.remote(self._make_backend)
-            answer = actor.host.remote()
-            self._answers[answer] = partial(self._meet, slot, answer, on_join, on_leave)
+            ).remote(self._make_backend)
+            self._asked[actor.host.remote()] = slot, actor
 
-    def _meet(self, slot: str, answer: Any, on_join: OnJoin, on_leave: OnLeave) -> None:
-        """Hand over a worker that Ray has started."""
-        actor = self._asked.pop(slot)
-        try:
-            name = f"{ray.get(answer)}-{next(self._numbers)}"
-        except RayError as error:
-            self._not_before = monotonic() + _AGAIN_S
-            logger.error("a worker could not be started: %s", str(error)[-1000:])  # noqa: TRY400 (its own traceback)
-            return
-        self._answers[actor.stay.remote()] = partial(on_leave, name)
-        on_join(name, AwayBackend(RayRemote(actor), self._cards))
+    def _meet(self, answer: Any) -> tuple[str, AwayBackend]:
+        """Return a worker that Ray has started, and its name."""
+        _, actor = self._asked.pop(answer)
+        name = f"{ray.get(answer)}-{next(self._numbers)}"
+        self._staying[actor.stay.remote()] = name
+        return name, AwayBackend(RayRemote(actor), self._cards)
