@@ -72,7 +72,7 @@ def _save_all(runs: Sequence[Run], first: SlowStore) -> list[BaseException | Non
         assert first.is_saving.wait(SOON_S)
     first.may_save.set()
     saver.close()
-    return [each.exception(0) for each in saved]
+    return [each.exception(SOON_S) for each in saved]
 
 
 def test_what_waits_is_saved_together(make_recipes: MakeRecipes) -> None:
