@@ -169,7 +169,7 @@ def hub_home(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", hub.address)
     template = f"{hub.address}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
     monkeypatch.setattr("huggingface_hub.constants.HUGGINGFACE_CO_URL_TEMPLATE", template)
-    monkeypatch.setattr("seedgrid.models.fetching._PAUSE_S", 0.0)
+    monkeypatch.setattr("seedgrid.models.download._PAUSE_S", 0.0)
     monkeypatch.setenv("HF_TOKEN", "hf_secret")
     return tmp_path
 

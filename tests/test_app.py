@@ -28,7 +28,7 @@ from seedgrid.diffusion.probe_results import advise
 from seedgrid.diffusion.processor import has_fast_bfloat16
 from seedgrid.formats import png
 from seedgrid.library import Library
-from seedgrid.models.own import bundled_folder
+from seedgrid.models.shelf import bundled_folder
 from seedgrid.studio import Studio
 from seedgrid.studio.resolving import check_offered, turbo_card
 from seedgrid.testing.fake import FAKE_CARD

@@ -18,7 +18,7 @@ from seedgrid.diffusion.devices import (
     torch_dtype,
 )
 from seedgrid.diffusion.environment import device_name
-from seedgrid.models.dtypes import choose_dtype
+from seedgrid.models.memory import choose_dtype
 
 CPU = torch.device("cpu")
 

@@ -19,8 +19,7 @@ from seedgrid.core.request import Request
 from seedgrid.models import loras, own
 from seedgrid.models.files import read_header
 from seedgrid.models.hub import read_download
-from seedgrid.models.lora_shelf import LoraItem, describe_lora
-from seedgrid.models.loras import find_lora
+from seedgrid.models.loras import LoraItem, describe_lora, find_lora
 from seedgrid.studio import Studio
 from seedgrid.studio.model_manager import ModelManager
 from seedgrid.studio.resolving import resolve_prompts

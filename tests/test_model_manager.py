@@ -111,7 +111,7 @@ def test_time_left_is_told_of_what_comes_now(
     manager.download(FOXES)
     had = manager.wait(FOXES).num_bytes
     seconds = SimpleNamespace(monotonic=count().__next__)
-    monkeypatch.setattr("seedgrid.models.downloads.time", seconds)
+    monkeypatch.setattr("seedgrid.models.download.time", seconds)
     hub.breaks = []
     hub.may_go.clear()  # after the first piece
     manager.download(FOXES)

@@ -24,10 +24,11 @@ from lora_files import lora_bytes
 from painting import PLACEMENT, one_thread
 from PIL import Image
 from safetensors.numpy import save_file
-from upscaler_files import plain_pixels, save_upscaler
+from safetensors.torch import load_file
+from upscaler_files import PlainCompact, plain_pixels, save_upscaler
 
 from seedgrid.cli import main
-from seedgrid.core.errors import RunCancelled, SeedGridError
+from seedgrid.core.errors import ModelError, RunCancelled, SeedGridError
 from seedgrid.core.finals import cut
 from seedgrid.core.picture import Entry
 from seedgrid.core.recipe import Upscaler, read_recipe
@@ -42,8 +43,8 @@ from seedgrid.studio import Studio
 from seedgrid.verify import claim_of, verify
 
 needs_spandrel = pytest.mark.skipif(
-    find_spec("spandrel") is None,
-    reason="no spandrel; pip install --no-deps -r requirements-upscale.txt",
+    find_spec("spandrel") is None or find_spec("torchvision") is None,
+    reason="spandrel, with a torchvision that fits torch, is not here",
 )
 
 
@@ -133,6 +134,17 @@ def test_an_enlarged_picture_can_be_painted_over(
     assert int(over.recipe.num_inference_steps * 0.5) == 4
 
 
+def test_without_spandrel_one_sentence_says_what_to_install(
+    network: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A network of another kind than Compact cannot be read without it."""
+    monkeypatch.setitem(sys.modules, "spandrel", None)
+    with pytest.raises(ModelError) as caught:
+        upscaling.Enlarger().load(take_upscaler(network), torch.device("cpu"))
+    assert caught.value.code == "upscaler_library"
+    assert "seedgrid[upscale]" in str(caught.value)
+
+
 def test_tiles_cover_a_picture_once() -> None:
     """With a margin all around, but beyond the edges."""
     covered = np.zeros((300, 130), int)
@@ -152,10 +164,14 @@ def painter(tmp_path: Path) -> Iterator[Studio]:
 
 
 def plain(path: Path, picture: Path, scale: int) -> np.ndarray:
-    """Enlarge a picture of one tile as spandrel's own documentation does it."""
-    import spandrel
+    """Enlarge a picture of one tile as the network's own documentation does it."""
+    if needs_spandrel_for(take_upscaler(path)):
+        import spandrel
 
-    network = spandrel.ModelLoader(device="cpu").load_from_file(path).eval()
+        network = spandrel.ModelLoader(device="cpu").load_from_file(path).eval()
+    else:
+        network = PlainCompact(scale)
+        network.load_state_dict(load_file(path))
     image = torch.from_numpy(np.asarray(Image.open(picture)).copy()).permute(2, 0, 1)[None] / 255
     with one_thread(), torch.inference_mode():
         pixels = plain_pixels(network, image).numpy()
@@ -163,9 +179,8 @@ def plain(path: Path, picture: Path, scale: int) -> np.ndarray:
     return pixels
 
 
-@needs_spandrel
-@pytest.mark.parametrize("kind", ["ESRGAN", "Compact"])
-def test_a_picture_equals_plain_spandrel(painter: Studio, tmp_path: Path, kind: str) -> None:
+@pytest.mark.parametrize("kind", [pytest.param("ESRGAN", marks=needs_spandrel), "Compact"])
+def test_a_picture_equals_the_plain_network(painter: Studio, tmp_path: Path, kind: str) -> None:
     """Of one tile, bit for bit, and verified; a Compact one by torch alone."""
     path = save_upscaler(tmp_path / "4x-small.safetensors", scale=4, kind=kind)
     assert needs_spandrel_for(take_upscaler(path)) == (kind == "ESRGAN")
@@ -177,23 +192,19 @@ def test_a_picture_equals_plain_spandrel(painter: Studio, tmp_path: Path, kind: 
     assert [each.verdict for each in verify([claim], painter.backend)] == ["identical"]
 
 
-@needs_spandrel
 def test_pictures_come_out_again_in_a_new_process(
     painter: Studio, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of four tiles, by its bundle and by verify: by the model's own network and by spandrel's."""
+    """Of four tiles, by its bundle and by verify: by the model's own network and by a file's."""
     path = save_upscaler(tmp_path / "4x-small.safetensors", scale=4)
     picked = painter.grid("a fox", "3", width=160, height=160, num_inference_steps=1)[0]
     (own,) = painter.final(picked, 4)
     (half,) = painter.final(picked, 2)  # Four times, and back by Lanczos.
     assert (own.image.size, half.image.size) == ((640, 640), (320, 320))
-    write_bundle([own, half], tmp_path / "own.zip")
-    with zipfile.ZipFile(tmp_path / "own.zip") as bundle:
-        assert b"spandrel" not in bundle.read("requirements.txt")
     (other,) = painter.final(picked, 2, upscaler=str(path))
     write_bundle([own, half, other], tmp_path / "art.zip")
     with zipfile.ZipFile(tmp_path / "art.zip") as bundle:
-        assert b"spandrel" in bundle.read("requirements.txt")
+        assert b"spandrel" not in bundle.read("requirements.txt")
         bundle.extractall(tmp_path / "art")
     command = [sys.executable, tmp_path / "art" / "reproduce.py"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -208,7 +219,7 @@ def test_the_bundled_model_has_a_network_of_its_own(
     painter: Studio, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It works without spandrel, wherever the model is offered, and is no other model's choice."""
-    monkeypatch.setattr(upscaling, "find_spec", lambda _: None)
+    monkeypatch.setitem(sys.modules, "spandrel", None)
     picked = painter.grid("a fox", "3", width=64, height=64, num_inference_steps=1)[0]
     (large,) = painter.final(picked, 4)
     assert large.image.size == (256, 256)
@@ -224,7 +235,6 @@ def test_the_bundled_model_has_a_network_of_its_own(
     assert refused(painter.final, picked, 4, upscaler="bundled-4x") == "upscaler_not_offered"
 
 
-@needs_spandrel
 def test_tiles_are_told_and_stop_is_heard_between_two(painter: Studio, tmp_path: Path) -> None:
     """Each is a step, of both times that a network of two goes over a picture for four."""
     path = save_upscaler(tmp_path / "2x-small.safetensors", kind="Compact")
@@ -250,9 +260,8 @@ def test_tiles_are_told_and_stop_is_heard_between_two(painter: Studio, tmp_path:
     assert backend.probe(large.recipe, PLACEMENT, Unwatched()) is None
 
 
-@needs_spandrel
 def test_a_network_that_changed_or_is_none_is_to_blame(painter: Studio, tmp_path: Path) -> None:
-    """No other weights, no network that makes nothing larger, no tensors that spandrel knows."""
+    """No other weights, and no network that makes nothing larger."""
     path = save_upscaler(tmp_path / "2x-small.safetensors")
     picked = painter.grid("a fox", "3", width=64, height=64, num_inference_steps=1)[0]
     (large,) = painter.final(picked, 2, upscaler=str(path))
@@ -263,9 +272,15 @@ def test_a_network_that_changed_or_is_none_is_to_blame(painter: Studio, tmp_path
     assert "other weights" in str(found.reasons[0])
     save_upscaler(path, scale=1)
     assert refused(painter.final, picked, 2, upscaler=str(path)) == "upscaler_unknown"
-    save_file({"conv.weight": np.zeros((8, 3, 3, 3), np.float32)}, path)
-    assert refused(painter.final, picked, 2, upscaler=str(path)) == "upscaler_unknown"
     assert large.recipe.upscaler != Upscaler(id="2x-small", weights_sha256="0" * 64)
+
+
+@needs_spandrel
+def test_tensors_that_nobody_knows_are_no_network(network: Path) -> None:
+    """Of what spandrel does not recognise it is said so."""
+    with pytest.raises(ModelError) as caught:
+        upscaling.Enlarger().load(take_upscaler(network), torch.device("cpu"))
+    assert caught.value.code == "upscaler_unknown"
 
 
 def table(**entries: object) -> bytes:

@@ -9,12 +9,9 @@ import torch
 from pipelines import seeded
 from safetensors.torch import save_file
 
-from seedgrid.diffusion.upscaling import import_spandrel
 
-
-def save_upscaler(path: Path, *, scale: int = 2, kind: str = "ESRGAN", seed: int = 0) -> Path:
-    """Write a network of one of spandrel's own architectures."""
-    import_spandrel()
+def save_upscaler(path: Path, *, scale: int = 2, kind: str = "Compact", seed: int = 0) -> Path:
+    """Write a network of a kind that people publish; ESRGAN needs spandrel."""
     network = seeded(_NETWORKS[kind](scale), seed)
     save_file({name: value.contiguous() for name, value in network.state_dict().items()}, path)
     return path
@@ -26,13 +23,29 @@ def _esrgan(scale: int) -> Any:
     return ESRGAN(num_filters=4, num_blocks=1, scale=scale)
 
 
-def _compact(scale: int) -> Any:
-    from spandrel.architectures.Compact import Compact
+class PlainCompact(torch.nn.Module):
+    """A Compact network as it was published: convolutions, slopes, and the picture added.
 
-    return Compact(num_feat=8, num_conv=2, upscale=scale)
+    Source: https://github.com/xinntao/Real-ESRGAN, `realesrgan/archs/srvgg_arch.py`.
+    """
+
+    def __init__(self, scale: int) -> None:
+        super().__init__()
+        self.scale = scale
+        first, middle = torch.nn.Conv2d(3, 8, 3, 1, 1), torch.nn.Conv2d(8, 8, 3, 1, 1)
+        last = torch.nn.Conv2d(8, 3 * scale**2, 3, 1, 1)
+        slopes = torch.nn.PReLU(8), torch.nn.PReLU(8)
+        self.body = torch.nn.ModuleList([first, slopes[0], middle, slopes[1], last])
+
+    def forward(self, image: torch.Tensor) -> torch.Tensor:
+        result = image
+        for layer in self.body:
+            result = layer(result)
+        result = torch.nn.functional.pixel_shuffle(result, self.scale)
+        return result + torch.nn.functional.interpolate(image, scale_factor=self.scale)
 
 
-_NETWORKS = {"ESRGAN": _esrgan, "Compact": _compact}
+_NETWORKS = {"ESRGAN": _esrgan, "Compact": PlainCompact}
 
 
 def plain_pixels(network: Any, image: torch.Tensor) -> torch.Tensor:

@@ -103,7 +103,7 @@ def _version(name: str) -> str:
 
 def _portable_self_test() -> str:
     """Compare this machine's portable arithmetic with the hashes that never change."""
-    from seedgrid.models.own import bundled_folder
+    from seedgrid.models.shelf import bundled_folder
     from seedgrid.portable.selftest import check, check_grid
 
     folder = bundled_folder()

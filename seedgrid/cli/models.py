@@ -10,7 +10,7 @@ from seedgrid.cli import options
 from seedgrid.cli.output import ProgressLine, complain, say, say_json
 from seedgrid.core.errors import ModelError
 from seedgrid.models import registry
-from seedgrid.models.lora_shelf import LoraItem
+from seedgrid.models.loras import LoraItem
 from seedgrid.models.memory import size_text
 from seedgrid.studio import Studio
 

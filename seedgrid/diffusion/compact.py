@@ -20,7 +20,7 @@ class Compact:
     """Convolutions at the size of what is enlarged; the last gives the pixels in between.
 
     Attributes:
-        weights: float32, by name: `body.0.weight`, …, as `models.compact` knows them.
+        weights: float32, by name: `body.0.weight`, …, as `models.upscalers` knows them.
         scale: How many times as wide and high the picture becomes.
     """
 

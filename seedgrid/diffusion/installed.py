@@ -11,7 +11,7 @@ from seedgrid.core.errors import ModelError
 from seedgrid.core.variables import is_offered
 from seedgrid.diffusion.deferred import DeferredBackend
 from seedgrid.models import registry
-from seedgrid.models.own import BUNDLED
+from seedgrid.models.shelf import BUNDLED
 
 
 class InstalledBackend(DeferredBackend):

@@ -10,13 +10,9 @@ neither the model nor its words.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Final
 
 import numpy as np
@@ -32,15 +28,13 @@ from seedgrid.diffusion.allocations import FittingIntoMemory
 from seedgrid.diffusion.backend import Outcome, Watch
 from seedgrid.diffusion.compact import Compact
 from seedgrid.diffusion.foreign_errors import foreign_errors
-from seedgrid.models.compact import compact_scale
 from seedgrid.models.files import read_header
-from seedgrid.models.upscalers import recorded_upscaler
+from seedgrid.models.upscalers import compact_scale, recorded_upscaler
 from seedgrid.storage import starts
 
 _COLOURS: Final = 3
 _SHRUNK: Final = 4
 """A preview is so many times smaller."""
-_VISION: Final = "torchvision"
 _MAX_SCALE: Final = 8
 """Of one network: 64 would have a picture of 2048 pixels take fifty gigabytes on its way."""
 
@@ -146,7 +140,10 @@ def _compact(path: Path, device: torch.device) -> Compact | None:
 
 
 def _of_spandrel(path: Path, device: torch.device, name: str) -> Any:
-    spandrel = import_spandrel()
+    try:
+        import spandrel
+    except (ImportError, RuntimeError) as error:  # The latter: its torchvision does not fit torch.
+        raise ModelError("upscaler_library") from error
     try:
         with FittingIntoMemory():
             network = spandrel.ModelLoader(device=device).load_from_file(path)
@@ -204,34 +201,3 @@ def _of_tile(image: torch.Tensor, pixels: Pixels, tile: Tile, network: Any) -> A
     top, left = (tile.top - around.top) * scale, (tile.left - around.left) * scale
     rows, columns = tile.bottom - tile.top, tile.right - tile.left
     return large[top : top + rows * scale, left : left + columns * scale]
-
-
-def import_spandrel() -> Any:
-    """Return the library."""
-    if find_spec("spandrel") is None or find_spec("einops") is None:
-        raise ModelError("upscaler_library")
-    with _without_vision():
-        import spandrel
-
-    return spandrel
-
-
-@contextmanager
-def _without_vision() -> Iterator[None]:
-    """Let spandrel be imported where torchvision is not, which must fit torch to the build.
-
-    Two of its networks name it, for faces and for holes; neither enlarges. A torchvision from the
-    package index beside a torch for processors alone keeps diffusers from being imported at all.
-    """
-    if _VISION in sys.modules or find_spec(_VISION) is not None:
-        yield
-        return
-    names = (_VISION, f"{_VISION}.transforms", f"{_VISION}.transforms.functional")
-    empty = {name: ModuleType(name) for name in names}
-    vars(empty[names[-1]]).update(InterpolationMode=None, rotate=None, normalize=None)
-    sys.modules.update(empty)
-    try:
-        yield
-    finally:
-        for name in names:
-            del sys.modules[name]

@@ -16,7 +16,7 @@ from seedgrid.core.text import is_hub_id, json_text
 from seedgrid.export.pictures import DATE
 from seedgrid.export.script import needs_model_path, requirements, script, starts_of
 from seedgrid.models import loras, registry, upscalers
-from seedgrid.models.own import BUNDLED
+from seedgrid.models.shelf import BUNDLED
 from seedgrid.storage.files import open_atomically
 
 _README: Final = """\

@@ -16,9 +16,9 @@ from seedgrid.core.card import ModelCard, Vocabulary
 from seedgrid.core.errors import ModelError
 from seedgrid.core.recipe import MAX_STEPS, MIN_SIZE_PX, DType, ModelRef
 from seedgrid.models import schedulers
-from seedgrid.models.dtypes import choose_dtype, likely_device_type
 from seedgrid.models.families import Family
 from seedgrid.models.files import ModelFiles
+from seedgrid.models.memory import choose_dtype, likely_device_type
 
 _SIDE_FILE: Final = "seedgrid.json"
 

@@ -21,11 +21,11 @@ from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import ModelError
 from seedgrid.models import registry
 from seedgrid.models.digests import known_digest
-from seedgrid.models.dtypes import choose_dtype, likely_device_type, weights_bytes
 from seedgrid.models.files import INDEX, ModelFiles, read_header
 from seedgrid.models.loras import may_be_lora
-from seedgrid.models.own import BUNDLED, is_own
+from seedgrid.models.memory import choose_dtype, likely_device_type, weights_bytes
 from seedgrid.models.registry import Model
+from seedgrid.models.shelf import BUNDLED, is_own
 from seedgrid.storage.cache import recall, remember_one
 from seedgrid.storage.files import size_of
 

@@ -2,7 +2,7 @@
 
 All of it goes through the hub's own client, so that its login, its cache folder and its mirror
 (`HF_ENDPOINT`) count here too. What the client refuses becomes one of our sentences here and
-nowhere else. Knows nothing of how files are fetched; `fetching.py` does.
+nowhere else. `download.py` fetches the files.
 
     ask("google/ddpm-cifar10-32").num_bytes
 """
@@ -193,6 +193,18 @@ def host() -> str:
     from huggingface_hub.constants import ENDPOINT
 
     return str(ENDPOINT)
+
+
+def hub_cache() -> Path:
+    """Return the folder in which the hub's client keeps what it fetched."""
+    from huggingface_hub import constants
+
+    return Path(constants.HF_HUB_CACHE)
+
+
+def repository_folder(hub_id: str) -> Path:
+    """Return where the hub's cache keeps a model."""
+    return hub_cache() / f"models--{hub_id.replace('/', '--')}"
 
 
 @contextlib.contextmanager

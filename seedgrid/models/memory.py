@@ -1,18 +1,25 @@
-"""How much memory this machine has for a model. No torch needed: it would take seconds to ask.
+"""How much memory this machine has for a model, and which number format suits both.
+
+No torch needed: it would take seconds to ask.
 
 fits(8_000_000_000)
 """
 
+import platform
 import shutil
 import subprocess
+import sys
 from functools import cache
+from pathlib import Path
 from typing import Final
 
 import psutil
 
 from seedgrid.core.errors import ModelError
 from seedgrid.core.recipe import DType
-from seedgrid.models.dtypes import likely_device_type, weights_bytes
+
+SMALL_MODEL_PARAMETERS: Final = 200_000_000
+
 
 _SHARE: Final = 0.9
 """Of the memory, what a model may take: the system needs some, too."""
@@ -71,3 +78,27 @@ def size_text(num_bytes: float) -> str:
     one, unit = next((each for each in units if num_bytes >= each[0]), units[-1])
     number = num_bytes / one
     return f"{round(number, 1):g} {unit}" if number < 10 else f"{number:.0f} {unit}"
+
+
+def choose_dtype(device_type: str, num_parameters: int) -> DType:
+    """Return the number format for a model of that size on that kind of device.
+
+    On NVIDIA's GPUs bfloat16 has the range of float32 in half the memory. A processor and a small
+    model gain little from 16 bits, and on Apple's GPUs float16 gives NaN in many VAEs.
+    """
+    is_small = num_parameters < SMALL_MODEL_PARAMETERS
+    return "bfloat16" if device_type == "cuda" and not is_small else "float32"
+
+
+def weights_bytes(num_parameters: int, dtype: DType) -> int:
+    """Return how much memory so many numbers take."""
+    return num_parameters * (4 if dtype == "float32" else 2)
+
+
+def likely_device_type() -> str:
+    """Guess the kind of device by what the system shows, since asking torch takes seconds."""
+    if Path("/dev/nvidia0").exists() or shutil.which("nvidia-smi") is not None:
+        return "cuda"
+    if sys.platform == "darwin" and platform.machine() == "arm64":
+        return "mps"
+    return "cpu"

@@ -20,12 +20,11 @@ from seedgrid.core.recipe import DType, ModelRef, Recipe
 from seedgrid.core.text import is_folder_name, is_hub_id, is_revision
 from seedgrid.core.variables import models_folders
 from seedgrid.models.cards import make_card
-from seedgrid.models.fetching import hub_cache, repository_folder
 from seedgrid.models.files import INDEX, PICKLE_SUFFIXES, ModelFiles, read_folder
-from seedgrid.models.hub import read_name
+from seedgrid.models.hub import hub_cache, read_name, repository_folder
 from seedgrid.models.loras import recorded_lora
 from seedgrid.models.memory import check_room
-from seedgrid.models.own import BUNDLED, bundled_folder, own_folder
+from seedgrid.models.shelf import BUNDLED, bundled_folder, own_folder
 from seedgrid.models.single_file import configuration_source, read_single_file
 from seedgrid.models.upscalers import recorded_upscaler
 from seedgrid.storage.cache import recall_texts, remember_one

@@ -7,25 +7,24 @@ path. What a network is, is found out when it is loaded. Needs no torch.
     take_upscaler(Path("4x-foxes.safetensors"))   # Upscaler(id='4x-foxes', …)
 """
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from seedgrid.core.errors import InputError, ModelError
+from seedgrid.core.errors import InputError
 from seedgrid.core.recipe import Upscaler
-from seedgrid.core.text import is_folder_name
 from seedgrid.core.variables import is_offered, models_folders
-from seedgrid.models.compact import compact_scale
 from seedgrid.models.digests import file_digest
 from seedgrid.models.files import SUFFIX, count_parameters, is_lora, read_header
-from seedgrid.models.own import BUNDLED, bundled_folder, own_folder
-from seedgrid.models.shelf import Shelf, with_digest
+from seedgrid.models.shelf import BUNDLED, Shelf, bundled_folder, own_folder
 
 FOLDER: Final = "upscalers"
 
 _KERNEL_DIMENSIONS: Final = 4
 _MAX_TENSORS: Final = 20_000
 """The largest known have some 3,000; spandrel's time to look at them grows with their number."""
+_COLOURS: Final = 3
 _COPIES: Final = 3
 """So many results of one layer were seen in memory together, at the most."""
 
@@ -38,10 +37,7 @@ def find_upscaler(name: str) -> Upscaler:
         ModelError: `upscaler_damaged`.
     """
     check_offered(name)
-    paths = _SHELF.paths(name)
-    if not paths:
-        raise InputError("upscaler_missing", field="upscaler", value=name[:80])
-    return _checked(paths[0])
+    return _named(_SHELF.find(name))
 
 
 def take_upscaler(path: Path) -> Upscaler:
@@ -51,12 +47,7 @@ def take_upscaler(path: Path) -> Upscaler:
         InputError: `upscaler_missing`.
         ModelError: `upscaler_damaged` for what is no safetensors file of a network.
     """
-    path = path.expanduser().absolute()
-    if path.suffix != SUFFIX or not path.is_file():
-        raise InputError("upscaler_missing", field="upscaler", value=path.name[:80])
-    found = _checked(path)
-    _SHELF.keep(path)
-    return found
+    return _named(_SHELF.take(path))
 
 
 def known_upscalers() -> tuple[str, ...]:
@@ -83,13 +74,7 @@ def recorded_upscaler(upscaler: Upscaler, *, anew: bool = False) -> Path:
         InputError: `upscaler_missing`.
         ModelError: `upscaler_changed` when the name now means other weights.
     """
-    paths = _SHELF.paths(upscaler.id)
-    if not paths:
-        raise InputError("upscaler_missing", field="upscaler", value=upscaler.id)
-    path = with_digest(paths, upscaler.weights_sha256, anew=anew)
-    if path is None:
-        raise ModelError("upscaler_changed", value=upscaler.id)
-    return path
+    return _SHELF.recorded(upscaler.id, upscaler.weights_sha256, anew=anew)
 
 
 def needed_bytes(upscaler: Upscaler, num_pixels: int) -> int:
@@ -106,7 +91,7 @@ def needed_bytes(upscaler: Upscaler, num_pixels: int) -> int:
 
 
 def needs_spandrel(upscaler: Upscaler) -> bool:
-    """Tell whether a network is of a kind that torch alone does not compute (`models.compact`)."""
+    """Tell whether a network is of a kind that torch alone does not compute (`compact_scale`)."""
     path = recorded_upscaler(upscaler)
     return compact_scale(read_header(path, path.name)) is None
 
@@ -120,20 +105,44 @@ def _own_folder() -> Path:
     return bundled_folder() / FOLDER
 
 
-_SHELF: Final = Shelf(kind="upscalers", folders=_folders)
+def _is_network(header: Mapping[str, Any]) -> bool:
+    """Tell whether a file may hold a network: a tensor without values may say any shape."""
+    has_empty = any(0 in entry["shape"] for entry in header.values())
+    return 0 < len(header) <= _MAX_TENSORS and not is_lora(header) and not has_empty
 
 
-def _checked(path: Path) -> Upscaler:
-    try:
-        header = read_header(path, path.name)
-    except ModelError as error:
-        raise ModelError("upscaler_damaged", value=path.name) from error
-    is_network = 0 < len(header) <= _MAX_TENSORS and not is_lora(header)
-    if not is_network or _has_empty(header) or not is_folder_name(path.stem):
-        raise ModelError("upscaler_damaged", value=path.name)
+_SHELF: Final = Shelf(kind="upscaler", field="upscaler", folders=_folders, fits=_is_network)
+
+
+def _named(path: Path) -> Upscaler:
     return Upscaler(id=path.stem, weights_sha256=file_digest(path))
 
 
-def _has_empty(header: Mapping[str, Any]) -> bool:
-    """Tell whether a tensor has no values: its shape may then say anything, and a layer follow."""
-    return any(0 in entry["shape"] for entry in header.values())
+def compact_scale(header: Mapping[str, Any]) -> int | None:
+    """Return how many times as wide a Compact network makes a picture; None where it is another.
+
+    Args:
+        header: Of a safetensors file: its tensors by name, each with its `shape`.
+    """
+    shapes = {name: tuple(entry["shape"]) for name, entry in header.items()}
+    given = shapes.get("body.0.weight", ())
+    num_layers = len([name for name in shapes if name.endswith(".weight")])
+    (colours, *_) = (*shapes.get(f"body.{num_layers - 1}.bias", ()), 0)
+    scale = math.isqrt(colours // _COLOURS)
+    if not given or colours != _COLOURS * scale**2 or scale < 1:
+        return None
+    return scale if shapes == _shapes(num_layers, given[0], colours) else None
+
+
+def _shapes(num_layers: int, width: int, colours: int) -> dict[str, tuple[int, ...]]:
+    """Return what such a file holds: convolutions, and between two of them a slope a channel."""
+    shapes: dict[str, tuple[int, ...]] = {}
+    last, before = num_layers - 1, _COLOURS
+    for layer in range(0, num_layers, 2):
+        after = colours if layer == last else width
+        shapes[f"body.{layer}.weight"] = (after, before, 3, 3)
+        shapes[f"body.{layer}.bias"] = (after,)
+        if layer != last:
+            shapes[f"body.{layer + 1}.weight"] = (after,)
+        before = after
+    return shapes

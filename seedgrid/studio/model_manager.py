@@ -18,14 +18,19 @@ from seedgrid.core.prompts import read_scale
 from seedgrid.core.recipe import Lora, Recipe, Upscaler
 from seedgrid.core.variables import allowed_models, is_offered, is_public
 from seedgrid.diffusion.probe_results import ProbeReport, newest_report
-from seedgrid.models import catalogue, own, registry
+from seedgrid.models import catalogue, download, registry, shelf
 from seedgrid.models.catalogue import FirstModel, Item
-from seedgrid.models.downloads import Downloads, Progress
-from seedgrid.models.fetching import fetch_configurations
+from seedgrid.models.download import Downloads, Progress, fetch_configurations
 from seedgrid.models.files import SUFFIX
 from seedgrid.models.hub import ask
-from seedgrid.models.lora_shelf import LoraItem, delete_lora, describe_lora, shelf
-from seedgrid.models.loras import find_lora, take_lora
+from seedgrid.models.loras import (
+    LoraItem,
+    delete_lora,
+    describe_lora,
+    find_lora,
+    lora_items,
+    take_lora,
+)
 from seedgrid.models.memory import fits
 from seedgrid.models.single_file import configuration_source
 from seedgrid.models.upscalers import find_upscaler, known_upscalers, take_upscaler
@@ -60,7 +65,7 @@ class ModelManager:
 
     def loras(self) -> tuple[LoraItem, ...]:
         """Return the LoRAs on this machine; on a public page those that it offers."""
-        return tuple(each for each in shelf() if is_offered(each.id, each.hub_id))
+        return tuple(each for each in lora_items() if is_offered(each.id, each.hub_id))
 
     def take_loras(self, named: Sequence[str]) -> tuple[Lora, ...]:
         """Return LoRAs as recipes hold them; their files are known by their names from now on.
@@ -176,13 +181,13 @@ class ModelManager:
 
     @contextlib.contextmanager
     def taking(self, name: str) -> Iterator[Path]:
-        """See `own.taking`.
+        """See `shelf.taking`.
 
         Raises:
             ModelError: As there; `download_forbidden` on a public page.
         """
         _at_home(name)
-        with own.taking(name) as path:
+        with shelf.taking(name) as path:
             yield path
 
     def configure(self, name: str) -> None:
@@ -208,7 +213,7 @@ class ModelManager:
         _at_home(name)
         for item in catalogue.items():
             if item.id == name:
-                return own.delete(item.id, item.path)
+                return download.delete(item.id, item.path)
         return delete_lora(name)
 
     def close(self) -> None:

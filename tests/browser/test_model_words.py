@@ -22,7 +22,7 @@ from steps import (
 )
 
 from seedgrid.formats import png
-from seedgrid.models.own import bundled_folder
+from seedgrid.models.shelf import bundled_folder
 
 
 @pytest.fixture

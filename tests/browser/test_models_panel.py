@@ -22,7 +22,7 @@ from safetensors.numpy import load_file, save
 from serving import serve
 from steps import SLOW_MS, SOON_MS, OpenPage, cell, generate, prompt
 
-from seedgrid.models.own import bundled_folder
+from seedgrid.models.shelf import bundled_folder
 
 FOXES: Final = "someone/foxes"
 AXE: Final = Path(axe_playwright_python.__file__).with_name("axe.min.js").read_text("utf-8")

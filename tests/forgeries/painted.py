@@ -12,7 +12,7 @@ from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.diffusion.placement import placement_of
 from seedgrid.formats import png
-from seedgrid.models.own import BUNDLED
+from seedgrid.models.shelf import BUNDLED
 from tests.forgeries.originals import Original
 
 

@@ -21,13 +21,11 @@ from seedgrid.core.recipe import Value
 from seedgrid.core.variables import is_public
 from seedgrid.locales import english, locales
 from seedgrid.models.catalogue import FirstModel
-from seedgrid.models.downloads import Progress
-from seedgrid.models.fetching import check_room
+from seedgrid.models.download import Progress, check_room
 from seedgrid.models.hub import host, read_download
-from seedgrid.models.lora_shelf import LoraItem
-from seedgrid.models.loras import may_be_lora
+from seedgrid.models.loras import LoraItem, may_be_lora
 from seedgrid.models.memory import fits, size_text
-from seedgrid.models.own import own_folder
+from seedgrid.models.shelf import own_folder
 from seedgrid.studio import Studio
 from seedgrid.studio.model_manager import ManagedModel, ModelManager
 from seedgrid.web.server.file_work import FileWork

@@ -1,0 +1,469 @@
+"""Download models and LoRAs from the hub: one after the other, watched, stopped, and gone on with.
+
+The hub's client throws away what it had when a download breaks off (huggingface_hub 2), which is
+hours for some. So each file is fetched here into an unfinished one beside the blobs of the hub's
+own cache, its digest compared, and only then is it called what the cache calls it; the client links
+the rest. What broke off is remembered, also by the next process: `unfinished` names it, and `start`
+goes on with it. Knows no page and no terminal.
+
+    downloads = Downloads()
+    downloads.start("google/ddpm-cifar10-32")
+    downloads.now()
+"""
+
+import contextlib
+import hashlib
+import logging
+import os
+import shutil
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from io import FileIO
+from pathlib import Path
+from typing import Final, Literal
+
+from filelock import FileLock, Timeout
+
+from seedgrid.core.errors import ModelError, RunCancelled, SeedGridError
+from seedgrid.models.catalogue import keep_licence
+from seedgrid.models.hub import (
+    HubFile,
+    HubModel,
+    ask,
+    read_download,
+    refused,
+    repository_folder,
+    translated,
+)
+from seedgrid.models.loras import check_free, keep_lora
+from seedgrid.models.shelf import delete_own, is_own
+from seedgrid.storage.cache import cache_folder, recall, remember, remember_one
+from seedgrid.storage.files import nearest_folder
+
+State = Literal["waiting", "asking", "fetching", "done", "failed", "stopped"]
+GOES_ON: Final = ("waiting", "asking", "fetching")
+UNFINISHED: Final = ".seedgrid.incomplete"
+RESERVE_BYTES: Final = 500_000_000
+"""What is left free on the disk: pictures are kept there, too."""
+
+_BROKEN_OFF: Final = "downloads"
+_SPEED_S: Final = 8.0
+"""Over how long the speed is measured."""
+_TRIES: Final = 5
+"""How often an answer may break off without one new byte."""
+_PAUSE_S: Final = 1.0
+_WAIT_S: Final = 30.0
+
+Watch = Callable[[int], None]
+"""Is told how many bytes are there; what it raises stops the download."""
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """How far a download is.
+
+    Attributes:
+        num_bytes: What is on the disk, of `total`.
+        total: 0 until the hub was asked.
+        left_s: About how long it still takes; None while nobody can say.
+        error: Why it failed.
+    """
+
+    id: str
+    state: State
+    num_bytes: int = 0
+    total: int = 0
+    left_s: float | None = None
+    error: SeedGridError | None = None
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether it waits or is on its way."""
+        return self.state in GOES_ON
+
+
+@dataclass
+class _Job:
+    """One download, and how its bytes came."""
+
+    id: str
+    state: State = "waiting"
+    num_bytes: int = 0
+    total: int = 0
+    error: SeedGridError | None = None
+    is_stopped: bool = False
+    came: deque[tuple[float, int]] = field(default_factory=deque)
+
+    def watch(self, num_bytes: int) -> None:
+        """Note what has come; stop where that was asked for."""
+        if self.is_stopped:
+            raise RunCancelled("run_cancelled")
+        now = time.monotonic()
+        self.num_bytes = num_bytes
+        self.came.append((now, num_bytes))
+        while now - self.came[0][0] > _SPEED_S:
+            self.came.popleft()
+
+    def progress(self) -> Progress:
+        return Progress(
+            id=self.id,
+            state=self.state,
+            num_bytes=self.num_bytes,
+            total=self.total,
+            left_s=self._left_s(),
+            error=self.error,
+        )
+
+    def _left_s(self) -> float | None:
+        came = list(self.came)
+        if self.state != "fetching" or len(came) < 2 or came[-1][0] == came[0][0]:
+            return None
+        speed = (came[-1][1] - came[0][1]) / (came[-1][0] - came[0][0])
+        return (self.total - self.num_bytes) / speed if speed > 0 else None
+
+
+class Downloads:
+    """Safe from any thread."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._jobs: dict[str, _Job] = {}
+        self._thread: threading.Thread | None = None
+        self._is_closed = False
+
+    def start(self, hub_id: str) -> Progress:
+        """Fetch a model, or go on with it; returns at once.
+
+        Args:
+            hub_id: `org/name`, or `org/name@revision`; of a LoRA also `org/name/FILE`.
+
+        Raises:
+            ModelError: `model_name`.
+        """
+        if read_download(hub_id)[0] is None:
+            raise ModelError("model_name", value=hub_id[:80])
+        with self._changed:
+            job = self._jobs.get(hub_id)
+            if job is None or job.state not in GOES_ON:
+                self._jobs.pop(hub_id, None)
+                job = self._jobs[hub_id] = _Job(id=hub_id)
+                if self._thread is None:
+                    self._thread = threading.Thread(
+                        target=self._work, name="seedgrid-downloads", daemon=True
+                    )
+                    self._thread.start()
+                self._changed.notify_all()
+            return job.progress()
+
+    def now(self) -> tuple[Progress, ...]:
+        """Return how far each download of this process is, the oldest first."""
+        with self._changed:
+            return tuple(job.progress() for job in self._jobs.values())
+
+    def unfinished(self) -> tuple[Progress, ...]:
+        """Return what broke off, in this process or before, and is not gone on with."""
+        goes_on = {each.id for each in self.now() if each.state in GOES_ON}
+        found = []
+        for hub_id, total in recall(_BROKEN_OFF).items():
+            name = read_download(hub_id)[0]
+            if name is not None and hub_id not in goes_on and isinstance(total, int):
+                had = unfinished_bytes(name)
+                found.append(Progress(id=hub_id, state="stopped", num_bytes=had, total=total))
+        return tuple(each for each in found if each.num_bytes)
+
+    def stop(self, hub_id: str) -> None:
+        """Stop a download; what has come is kept."""
+        with self._changed:
+            job = self._jobs.get(hub_id)
+            if job is not None:
+                job.is_stopped = True
+                if job.state == "waiting":
+                    job.state = "stopped"
+
+    def discard(self, hub_id: str) -> None:
+        """Forget a download that does not go on, and delete what has come of it."""
+        name = read_download(hub_id)[0]
+        with self._changed:
+            job = self._jobs.get(hub_id)
+            if name is None or (job is not None and job.state in GOES_ON):
+                raise ModelError("download_busy", value=hub_id[:80])
+            self._jobs.pop(hub_id, None)
+        discard_unfinished(name)
+        _forget(hub_id)
+
+    def wait(self, hub_id: str, timeout_s: float | None = None) -> Progress:
+        """Wait until a download ends in one way or another, or until time is up."""
+        with self._changed:
+            job = self._jobs[hub_id]
+            self._changed.wait_for(lambda: job.state not in GOES_ON, timeout_s)
+            return job.progress()
+
+    def close(self) -> None:
+        """Stop what goes on; it is gone on with when it is started again."""
+        with self._changed:
+            self._is_closed = True
+            for job in self._jobs.values():
+                job.is_stopped = True
+            self._changed.notify_all()
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._is_closed or self._next() is not None)
+                job = self._next()
+                if self._is_closed or job is None:
+                    return
+                job.state = "asking"
+            try:
+                self._fetch(job)
+                state: State = "done"
+            except RunCancelled:
+                state = "stopped"
+            except SeedGridError as error:
+                state, job.error = "failed", error
+            except Exception as error:  # The thread's edge: the next download goes on.
+                logger.exception("a download failed")
+                job.error = ModelError("download_failed", value=job.id, reason=type(error).__name__)
+                state = "failed"
+            with self._changed:
+                job.state = state
+                self._changed.notify_all()
+
+    def _next(self) -> _Job | None:
+        return next((job for job in self._jobs.values() if job.state == "waiting"), None)
+
+    def _fetch(self, job: _Job) -> None:
+        model = ask(job.id)
+        if model.lora:
+            check_free(model)
+        job.watch(0)
+        job.came.clear()  # What was there before did not come at any speed.
+        job.total, job.state = model.num_bytes, "fetching"
+        remember_one(_BROKEN_OFF, job.id, job.total)
+        fetch(model, job.watch)
+        _forget(job.id)
+        if model.lora:
+            _keep_lora(model)
+        else:
+            keep_licence(model.id, model.licence)
+
+
+def _forget(hub_id: str) -> None:
+    known = recall(_BROKEN_OFF)
+    if known.pop(hub_id, None) is not None:
+        remember(_BROKEN_OFF, known)
+
+
+def _keep_lora(model: HubModel) -> None:
+    """Put a LoRA that was fetched among the others."""
+    repository = repository_folder(model.id)
+    keep_lora(model, repository / "blobs" / model.files[0].digest)
+    for folder in (repository / "blobs", repository):
+        with contextlib.suppress(OSError):  # Something else of it is there.
+            folder.rmdir()
+
+
+def delete(hub_id: str, path: Path) -> int:
+    """Delete a model from the disk.
+
+    Raises:
+        ModelError: `model_kept`: it is bundled, or in a folder of somebody's own; `download_busy`.
+    """
+    if is_own(path):
+        return delete_own(path)
+    repository = path.parent.parent
+    if repository != repository_folder(hub_id) or path.parent.name != "snapshots":
+        raise ModelError("model_kept", value=hub_id, folder=path.parent)
+    from huggingface_hub import scan_cache_dir
+
+    discard_unfinished(hub_id)
+    found = scan_cache_dir(repository.parent)
+    commits = [
+        revision.commit_hash
+        for repo in found.repos
+        if Path(repo.repo_path) == repository
+        for revision in repo.revisions
+    ]
+    strategy = found.delete_revisions(*commits)
+    strategy.execute()
+    return int(strategy.expected_freed_size)
+
+
+def fetch(model: HubModel, watch: Watch) -> None:
+    """Fetch what is missing of a model; what is there already is not fetched again.
+
+    Raises:
+        ModelError: `download_room` before anything is fetched; `download_digest` when other bytes
+            came than the hub says; `download_busy`; as `hub.refused`.
+    """
+    with _alone(model.id), translated(model.id):
+        blobs = repository_folder(model.id) / "blobs"
+        missing = _missing_bytes(model, blobs)
+        check_room(model.id, blobs, missing)
+        watch(model.num_bytes - missing)
+        there = sum(file.size for file in model.files if (blobs / file.digest).is_file())
+        blobs.mkdir(parents=True, exist_ok=True)
+        for file in model.files:
+            if not (blobs / file.digest).is_file():
+                _fetch_file(model, file, blobs, _beyond(there, watch))
+                there += file.size
+        if not model.lora:
+            _link(model)
+
+
+def _beyond(num_bytes: int, watch: Watch) -> Watch:
+    return lambda count: watch(num_bytes + count)
+
+
+def fetch_configurations(model: HubModel, folder: Path) -> None:
+    """Fetch what a single file lacks: its family's configurations and tokenizer, a few MB."""
+    aside = folder.with_name(f".{folder.name}{UNFINISHED}")
+    small = [file for file in model.files if not file.name.endswith(".safetensors")]
+    with _alone(model.id), translated(model.id):
+        shutil.rmtree(aside, ignore_errors=True)
+        try:
+            for file in small:
+                place = aside / file.name
+                place.parent.mkdir(parents=True, exist_ok=True)
+                _fetch_file(model, file, aside, lambda _: None)
+                (aside / file.digest).replace(place)
+            aside.replace(folder)
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
+
+
+def unfinished_bytes(hub_id: str) -> int:
+    """Return how much of a model was fetched when its download broke off."""
+    blobs = repository_folder(hub_id) / "blobs"
+    return sum(path.stat().st_size for path in blobs.glob(f"*{UNFINISHED}"))
+
+
+def discard_unfinished(hub_id: str) -> None:
+    """Delete what was fetched of a download that broke off."""
+    with _alone(hub_id):
+        for path in (repository_folder(hub_id) / "blobs").glob(f"*{UNFINISHED}"):
+            path.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _alone(hub_id: str) -> Iterator[None]:
+    """Let nobody else fetch or delete the same model, in this process or another."""
+    cache_folder().mkdir(parents=True, exist_ok=True)
+    lock = FileLock(cache_folder() / f"download {hub_id.replace('/', '--')}.lock", timeout=0)
+    try:
+        lock.acquire()
+    except Timeout as error:
+        raise ModelError("download_busy", value=hub_id) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def check_room(model: str, folder: Path, wanted: int) -> None:
+    """Make sure that so many bytes of a model find room where they will lie."""
+    there = nearest_folder(folder)
+    free = shutil.disk_usage(there).free
+    if wanted and wanted + RESERVE_BYTES > free:
+        sizes = {"wanted": f"{wanted / 1e9:.1f}", "free": f"{free / 1e9:.1f}"}
+        raise ModelError("download_room", value=model, folder=there, **sizes)
+
+
+def _missing_bytes(model: HubModel, blobs: Path) -> int:
+    missing = [file for file in model.files if not (blobs / file.digest).is_file()]
+    partly = [blobs / f"{file.digest}{UNFINISHED}" for file in missing]
+    had = sum(path.stat().st_size for path in partly if path.is_file())
+    return sum(file.size for file in missing) - had
+
+
+def _fetch_file(model: HubModel, file: HubFile, blobs: Path, watch: Watch) -> None:
+    """Fetch one file, going on where an answer broke off, and give it its name when it is whole."""
+    unfinished = blobs / f"{file.digest}{UNFINISHED}"
+    tries = _TRIES
+    with unfinished.open("ab", buffering=0) as target:
+        while (had := target.tell()) < file.size:
+            try:
+                _append(model, file, target, watch)
+            except SeedGridError:
+                raise
+            except Exception as error:  # As in `translated`; who is offline may come back.
+                refusal = refused(model.id, error)
+                tries = _TRIES if target.tell() > had else tries - 1
+                if refusal.code != "download_offline":
+                    raise refusal from error
+                if not tries:
+                    raise refusal from error
+                time.sleep(_PAUSE_S)
+                watch(target.tell())
+        os.fsync(target.fileno())
+    if unfinished.stat().st_size != file.size or _digest(unfinished, file) != file.digest:
+        unfinished.unlink()
+        raise ModelError("download_digest", value=model.id, file=file.name)
+    unfinished.replace(blobs / file.digest)
+
+
+def _append(model: HubModel, file: HubFile, target: FileIO, watch: Watch) -> None:
+    """Write what one answer brings behind what is there."""
+    from huggingface_hub import get_session, hf_hub_url, hf_raise_for_status
+    from huggingface_hub.utils import build_hf_headers
+
+    url = hf_hub_url(model.id, file.name, revision=model.revision)
+    headers = build_hf_headers() | {
+        "Accept-Encoding": "identity",
+        "Range": f"bytes={target.tell()}-",
+    }
+    with get_session().stream(
+        "GET", url, headers=headers, timeout=_WAIT_S, follow_redirects=True
+    ) as answer:
+        hf_raise_for_status(answer)
+        if answer.status_code != 206:  # A server without ranges begins at the beginning.
+            target.seek(0)
+            target.truncate()
+        for piece in answer.iter_bytes():  # As they come: no byte is lost when it breaks off.
+            target.write(piece)
+            watch(target.tell())
+            if target.tell() > file.size:
+                return  # More than was said: the digest will tell.
+
+
+def _digest(path: Path, file: HubFile) -> str:
+    """Return what the hub would call this content."""
+    with path.open("rb") as content:
+        if len(file.digest) == 64:
+            return hashlib.file_digest(content, "sha256").hexdigest()
+        head = f"blob {file.size}\0".encode()
+        return hashlib.sha1(head + content.read(), usedforsecurity=False).hexdigest()
+
+
+def _link(model: HubModel) -> None:
+    """Have the hub's client make the snapshot of what is there."""
+    from huggingface_hub import snapshot_download
+
+    names = [file.name for file in model.files]
+    with quiet():
+        folder = snapshot_download(model.id, revision=model.asked, allow_patterns=names)
+    if Path(folder).name != model.revision:
+        raise ModelError("download_moved", value=model.id)
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Keep the client's own progress bars from the terminal: we have ours."""
+    from huggingface_hub.utils import (
+        are_progress_bars_disabled,
+        disable_progress_bars,
+        enable_progress_bars,
+    )
+
+    was_quiet = are_progress_bars_disabled()
+    disable_progress_bars()
+    try:
+        yield
+    finally:
+        if not was_quiet:
+            enable_progress_bars()
