@@ -14,17 +14,18 @@ import pytest
 from hub import COMMIT, Hub
 
 from seedgrid.core.errors import ModelError, RunCancelled
-from seedgrid.models import fetching, registry
+from seedgrid.models import download as downloading
+from seedgrid.models import registry
 from seedgrid.models.hub import ask
 
 ROOT = Path(__file__).parent.parent
 WEIGHTS = "unet/diffusion_pytorch_model.safetensors"
 
 
-def download(name: str, watch: fetching.Watch = lambda _: None) -> registry.Model:
+def download(name: str, watch: downloading.Watch = lambda _: None) -> registry.Model:
     """Fetch a model and find it."""
     there = ask(name)
-    fetching.fetch(there, watch)
+    downloading.fetch(there, watch)
     return registry.find_in_hub_cache(there.id, there.revision)
 
 
@@ -88,7 +89,7 @@ def test_a_download_that_ended_goes_on_where_it_was(hub: Hub, hub_home: Path) ->
     hub.breaks = [20_000, 0, 0, 0, 0, 0]
     assert "--download someone/foxes" in refusal()
     assert not fetched(hub_home).exists()
-    assert fetching.unfinished_bytes("someone/foxes") == 20_000
+    assert downloading.unfinished_bytes("someone/foxes") == 20_000
     hub.asked.clear()
     download("someone/foxes")
     assert hub.starts()[0] == 20_000
@@ -100,7 +101,7 @@ def test_a_killed_download_goes_on_where_it_was(hub: Hub, tmp_path: Path) -> Non
     environment = os.environ | {"HF_ENDPOINT": hub.address, "HF_HOME": str(tmp_path)}
     command = [sys.executable, "-m", "seedgrid", "models", "--download", "someone/foxes"]
     with subprocess.Popen(command, cwd=ROOT, env=environment) as process:
-        weights = "?" * 64 + fetching.UNFINISHED  # named by their SHA-256
+        weights = "?" * 64 + downloading.UNFINISHED  # named by their SHA-256
         while not any(each.stat().st_size for each in tmp_path.rglob(weights)):
             assert process.poll() is None
             time.sleep(0.02)
@@ -122,9 +123,9 @@ def test_what_the_watch_raises_stops_a_download(hub: Hub, hub_home: Path) -> Non
 
     with pytest.raises(RunCancelled):
         download("someone/foxes", stop)
-    assert fetching.unfinished_bytes("someone/foxes") > 0
-    fetching.discard_unfinished("someone/foxes")
-    assert fetching.unfinished_bytes("someone/foxes") == 0
+    assert downloading.unfinished_bytes("someone/foxes") > 0
+    downloading.discard_unfinished("someone/foxes")
+    assert downloading.unfinished_bytes("someone/foxes") == 0
 
 
 def test_other_bytes_than_the_hub_says_are_thrown_away(hub: Hub, hub_home: Path) -> None:

@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 
 from seedgrid.core.errors import SeedGridError
 from seedgrid.core.request import Request
-from seedgrid.models import loras, own
+from seedgrid.models import loras, shelf
 from seedgrid.models.files import read_header
 from seedgrid.models.hub import read_download
 from seedgrid.models.loras import LoraItem, describe_lora, find_lora
@@ -102,7 +102,7 @@ def test_a_lora_of_the_hub_is_found_by_its_name_and_by_its_id(
     assert (item.id, item.hub_id, item.licence) == ("ink-foxes", FOXES, "apache-2.0")
     assert item.words == ("an inkfox", "ink on paper")
     assert find_lora(FOXES).path == find_lora("ink-foxes").path == item.path
-    assert [path.name for path in own.own_folder().rglob("*.*")] == ["ink-foxes.safetensors"]
+    assert [path.name for path in shelf.own_folder().rglob("*.*")] == ["ink-foxes.safetensors"]
     manager.download(FOXES)
     assert manager.wait(FOXES).state == "done"
     assert len(manager.loras()) == 1

@@ -19,7 +19,7 @@ from seedgrid.core.errors import ModelError
 from seedgrid.core.recipe import DType, ModelRef
 from seedgrid.diffusion.deferred import DeferredBackend
 from seedgrid.diffusion.probe_results import ProbeReport, keep_report
-from seedgrid.models import own, registry
+from seedgrid.models import registry, shelf
 from seedgrid.models.catalogue import first_models
 from seedgrid.models.families import FAMILIES
 from seedgrid.models.files import ModelFiles
@@ -141,7 +141,7 @@ def test_a_dropped_file_is_checked_before_it_is_kept(manager: ModelManager, tmp_
         path.write_bytes(b"x" * 100)
     for name in ("fox.safetensors", "fox.ckpt", "../fox.safetensors", ".fox.safetensors"):
         assert refused(lambda each=name: manager.taking(each).__enter__())
-    assert [each.name for each in own.own_folder().iterdir()] == ["fox.safetensors"]
+    assert [each.name for each in shelf.own_folder().iterdir()] == ["fox.safetensors"]
     assert manager.delete("fox.safetensors") == whole.stat().st_size
     assert "fox.safetensors" not in ids(manager)
 
@@ -165,7 +165,7 @@ def test_a_dropped_file_gets_its_configurations_and_no_weights(
     assert (found.problem, found.family) == (None, "StableDiffusionPipeline")
     assert family not in ids(manager)
     assert manager.delete("cat.safetensors") > whole.stat().st_size
-    assert list(own.own_folder().iterdir()) == []
+    assert list(shelf.own_folder().iterdir()) == []
     del hub.repositories[family]
 
 

@@ -14,7 +14,7 @@ from seedgrid.core.picture import Entry
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.core.request import SUBTLE, Request
 from seedgrid.diffusion.backend import Placement
-from seedgrid.library import tables
+from seedgrid.library import search
 from seedgrid.studio import Studio
 from seedgrid.web.actions.form import FormPayload, RoundPayload
 from seedgrid.web.actions.library import LibraryActions
@@ -72,13 +72,13 @@ def last(studio: Studio, may_paint: threading.Event) -> Iterator[Entry]:
 def reads(last: Entry, monkeypatch: pytest.MonkeyPatch) -> list[str]:  # noqa: ARG001 (made before)
     """The ids of the rows that are turned into entries and checked from now on."""
     found: list[str] = []
-    real = tables.read_entry
+    real = search.read_entry
 
     def counted(row: Any, *arguments: Any, **more: Any) -> Entry:
         found.append(row["picture_id"])
         return real(row, *arguments, **more)
 
-    monkeypatch.setattr(tables, "read_entry", counted)
+    monkeypatch.setattr(search, "read_entry", counted)
     return found
 
 
