@@ -195,7 +195,7 @@ def or_skip(value: object) -> object:
 
 
 def _fields_js(
-    components: Mapping[str, gr.Component | Sequence[gr.Component]],
+    components: Mapping[str, gr.Component | Sequence[gr.Component]], **hidden: str
 ) -> str:
     """A script that sends what the fields show at the click, as a payload.
 
@@ -204,7 +204,7 @@ def _fields_js(
     ids = {
         name: [each.elem_id for each in found] if isinstance(found, Sequence) else found.elem_id
         for name, found in components.items()
-    }
+    } | hidden
     return f"(state) => SeedGrid.turn(state, SeedGrid.pick(), SeedGrid.seen({json.dumps(ids)}))"
 
 
