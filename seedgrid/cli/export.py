@@ -86,11 +86,11 @@ def _entries(
             group = studio.library.work(entry.lineage.work_id) or group
         elif whole_round:
             group = studio.library.round(entry.lineage.round_id) or group
-        found |= {one.id: one for one in group if _is_wanted(one, named=entry.id)}
+        found |= {one.id: one for one in group if _goes_out(one, named=entry.id)}
     return list(found.values())
 
 
-def _is_wanted(entry: Entry, *, named: str) -> bool:
+def _goes_out(entry: Entry, *, named: str) -> bool:
     """Leave out of a whole round or work what is in the trash, and, saying so, what is lost."""
     if entry.lost and entry.id != named:
         complain(f"Left out, its file is lost: {entry.id}.")

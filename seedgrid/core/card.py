@@ -113,7 +113,7 @@ _WORD: Final = re.compile(r"[^\W_]+")
 _WIDE: Final = str.maketrans(
     {"，": ", ", "、": ", ", "。": ". ", "；": "; ", "：": ": ", "\u3000": " "}
 )
-_MAX_TOLD: Final = 8
+_MAX_UNKNOWN: Final = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,7 +135,7 @@ class Vocabulary:
         """Return the words that the model does not know, as they were written, each once."""
         words = {word.casefold(): word for word in reversed(_WORD.findall(self.painted(text)))}
         strange = [word for low, word in words.items() if not self._knows(low)]
-        return tuple(reversed(strange))[:_MAX_TOLD]
+        return tuple(reversed(strange))[:_MAX_UNKNOWN]
 
     def painted(self, text: str) -> str:
         """Return the words that are painted for what was typed.

@@ -70,10 +70,10 @@ def _settings_changed(before: Recipe, after: Recipe, *, has_other: bool) -> list
     differing = [row for row in _SETTINGS if row.of(then) != row.of(now)]
     varied = [row for row in differing if row.varies and not row.keeps_noise]
     shown = varied or ([] if has_other else differing)
-    return [f"{row.name} {_said(row, then, now)}".strip()[:_LONGEST] for row in shown]
+    return [f"{row.name} {_written(row, then, now)}".strip()[:_LONGEST] for row in shown]
 
 
-def _said(row: Field, then: Request, now: Request) -> str:
+def _written(row: Field, then: Request, now: Request) -> str:
     """Return a setting as a variation is written: `model a/foxes`, `lora 0.5` for all of them."""
     text = row.text(now)
     if row.name == "model":
