@@ -52,8 +52,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         patch.setenv("RAY_AUTH_TOKEN_PATH", str(token))
         patch.setenv("SEEDGRID_WORKERS", "2")
         patch.setenv("PYTHONPATH", f"{TESTS}{os.pathsep}{TESTS.parent}")
-        for name in ("RAY_AUTH_MODE", "RAY_USAGE_STATS_ENABLED", "RAY_DEDUP_LOGS"):
-            patch.setenv(name, ray_node.SETTINGS[name])
+        for name, value in (ray_node.SETTINGS | ray_node.LOCAL_SETTINGS).items():
+            patch.setenv(name, value)
         address = ray_node.connect("local")
         from seedgrid.diffusion.away.ray_cluster import RayCluster
 
@@ -135,7 +135,9 @@ def test_a_worker_that_joins_takes_work(cluster: Cluster, make_recipes: MakeReci
 @contextlib.contextmanager
 def _worker(address: str) -> Iterator[None]:
     command = [sys.executable, "-m", "seedgrid", "worker", f"ray://{address}", "--workers", "1"]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+    environment = {k: v for k, v in os.environ.items() if k not in ray_node.LOCAL_SETTINGS}
+    silent = subprocess.DEVNULL
+    with subprocess.Popen(command, env=environment, stdout=silent, stderr=silent) as process:
         try:
             yield
         finally:

@@ -10,13 +10,13 @@ import json
 import os
 import secrets
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NoReturn
 
 from seedgrid.core.errors import InputError, RunError
 
 PORT: Final = 6379
-_LOOPBACK: Final = "127.0.0.1"
 CPU_SLOT: Final = "seedgrid_cpu"
 GPU_SLOT: Final = "seedgrid_gpu"
 """What a machine offers to Ray: so many workers without a GPU, or each with one."""
@@ -25,6 +25,8 @@ SETTINGS: Final = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_DEDUP_LOGS": "0",
 }
+LOCAL_SETTINGS: Final = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+"""Ray then takes 127.0.0.1 for this machine, on Linux too, and listens nowhere else."""
 
 
 def read_address(text: str) -> str:
@@ -49,7 +51,7 @@ def connect(cluster: str) -> str:
         InputError: `ray_missing` or `cluster_address`.
         RunError: `cluster_refused`: there is none, or it does not take us.
     """
-    set_up()
+    set_up(SETTINGS | LOCAL_SETTINGS if cluster == "local" else SETTINGS)
     import ray
 
     options = (
@@ -57,7 +59,6 @@ def connect(cluster: str) -> str:
             "address": "local",
             "include_dashboard": False,
             "resources": slots(),
-            "_node_ip_address": _LOOPBACK,  # Ray then listens nowhere else.
         }
         if cluster == "local"
         else {"address": "auto" if cluster == "auto" else read_address(cluster)}
@@ -98,7 +99,7 @@ def _num_gpus() -> int:
     return int(manager("GPU").get_current_node_num_accelerators())
 
 
-def set_up() -> None:
+def set_up(settings: Mapping[str, str] = SETTINGS) -> None:
     """Have Ray ask for a token that only its owner can read.
 
     Raises:
@@ -106,7 +107,7 @@ def set_up() -> None:
     """
     if importlib.util.find_spec("ray") is None:
         raise InputError("ray_missing", field="cluster")
-    for name, value in SETTINGS.items():
+    for name, value in settings.items():
         os.environ.setdefault(name, value)
     if not {"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & os.environ.keys():
         _keep_token_private(Path.home() / ".ray" / "auth_token")
