@@ -23,7 +23,7 @@ import app
 from seedgrid.core.errors import InputError, ModelError, Notice
 from seedgrid.core.fields import FIELDS
 from seedgrid.core.request import Request, resolve
-from seedgrid.diffusion.installed import InstalledBackend
+from seedgrid.diffusion.deferred import InstalledBackend
 from seedgrid.diffusion.probe_results import advise
 from seedgrid.diffusion.processor import has_fast_bfloat16
 from seedgrid.formats import png

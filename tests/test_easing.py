@@ -24,7 +24,7 @@ from seedgrid.core.plan import plan_grid
 from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
-from seedgrid.diffusion.memory import within_memory
+from seedgrid.diffusion.foreign_errors import within_memory
 from seedgrid.engine import Engine
 from seedgrid.engine.easing import easier_ways
 from seedgrid.formats import png

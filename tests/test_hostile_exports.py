@@ -41,9 +41,14 @@ from seedgrid.core.text import (
     many_lines,
     one_line,
 )
-from seedgrid.diffusion import instruction_limits
-from seedgrid.diffusion.backend import ATTENTION_NAMES, DEVICE_KINDS, Offload
-from seedgrid.diffusion.placement import MAX_THREADS, placement_of
+from seedgrid.diffusion import processor
+from seedgrid.diffusion.backend import (
+    ATTENTION_NAMES,
+    DEVICE_KINDS,
+    MAX_THREADS,
+    Offload,
+    placement_of,
+)
 from seedgrid.export import bundle, script
 from seedgrid.export.contact_sheets import write_sheet
 from seedgrid.formats import png
@@ -166,7 +171,7 @@ def test_a_script_is_the_same_program_whatever_its_pictures_say(
 @given(
     text=WORDS,
     threads=st.integers(-(2**62), 2**62),
-    limits=st.dictionaries(WORDS | st.sampled_from(instruction_limits.NAMES), WORDS),
+    limits=st.dictionaries(WORDS | st.sampled_from(processor.LIMIT_NAMES), WORDS),
 )
 def test_of_a_passport_a_script_holds_known_names_and_values_only(
     text: str, threads: int, limits: dict[str, str]
@@ -181,7 +186,7 @@ def test_of_a_passport_a_script_holds_known_names_and_values_only(
     assert said["attention"] in ATTENTION_NAMES
     assert said["memory_format"] in ("channels_last", "contiguous")
     assert said["threads"] is None or 0 < said["threads"] <= MAX_THREADS
-    assert said["instruction_limits"] == instruction_limits.accepted(limits)
+    assert said["instruction_limits"] == processor.accepted_limits(limits)
     assert all(version == "" or library_release(version) for version in said["versions"].values())
     assert set(said) == {
         *("versions", "device", "instruction_limits", "threads", "attention"),
@@ -303,12 +308,12 @@ def test_a_script_sets_no_variable_but_the_known_ones(tmp_path: Path) -> None:
     }
 
 
-@given(st.dictionaries(WORDS | st.sampled_from(instruction_limits.NAMES), WORDS | st.integers()))
+@given(st.dictionaries(WORDS | st.sampled_from(processor.LIMIT_NAMES), WORDS | st.integers()))
 def test_limits_are_known_names_with_known_values(limits: dict[str, object]) -> None:
     """Whatever a file says, what is taken of it is a variable of the list and plain letters."""
-    taken = instruction_limits.accepted(limits)
+    taken = processor.accepted_limits(limits)
 
-    assert set(taken) <= set(instruction_limits.NAMES)
+    assert set(taken) <= set(processor.LIMIT_NAMES)
     assert all(limits[name] == value for name, value in taken.items())
     assert all(re.fullmatch(r"[A-Za-z0-9_, ]{2,60}", value) for value in taken.values())
 
@@ -333,7 +338,7 @@ def test_limits_are_known_names_with_known_values(limits: dict[str, object]) -> 
 )
 def test_the_limits_of_the_libraries_manuals_are_limits(name: str, value: str) -> None:
     """What oneDNN, MKL and torch understand goes the whole way."""
-    assert instruction_limits.accepted({name: value}) == {name: value}
+    assert processor.accepted_limits({name: value}) == {name: value}
 
 
 @given(WORDS, st.integers(-10, 10_000))

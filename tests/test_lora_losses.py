@@ -13,7 +13,7 @@ from lora_files import kohya_layer, save_lora
 from painting import PLACEMENT
 
 from seedgrid.core.errors import InputError
-from seedgrid.diffusion.lora_losses import lost_tensors
+from seedgrid.diffusion.loras import lost_tensors
 from seedgrid.studio import Studio
 
 pytest.importorskip("peft")

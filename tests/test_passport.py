@@ -16,7 +16,7 @@ from seedgrid.core.recipe import Passport
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.determinism import determinism
 from seedgrid.diffusion.environment import current_passport
-from seedgrid.diffusion.instruction_limits import NAMES
+from seedgrid.diffusion.processor import LIMIT_NAMES
 
 CPU = torch.device("cpu")
 
@@ -111,7 +111,7 @@ def test_instruction_limits_are_those_of_the_start() -> None:
     done = subprocess.run(
         [sys.executable, "-c", program],
         # NumPy's alone moved DPM2's pictures, and no passport told.
-        env={name: value for name, value in os.environ.items() if name not in NAMES}
+        env={name: value for name, value in os.environ.items() if name not in LIMIT_NAMES}
         | {"ATEN_CPU_CAPABILITY": "default", "NPY_DISABLE_CPU_FEATURES": "X86_V4"},
         cwd=Path(__file__).parents[1],
         capture_output=True,

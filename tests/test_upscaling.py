@@ -33,9 +33,9 @@ from seedgrid.core.finals import cut
 from seedgrid.core.picture import Entry
 from seedgrid.core.recipe import Upscaler, read_recipe
 from seedgrid.diffusion import upscaling
-from seedgrid.diffusion.allocations import FittingIntoMemory
 from seedgrid.diffusion.backend import PreviewMaker, Unwatched
 from seedgrid.diffusion.deferred import DeferredBackend
+from seedgrid.diffusion.upscaler_networks import FittingIntoMemory
 from seedgrid.export.bundle import write_bundle
 from seedgrid.models.upscalers import known_upscalers, take_upscaler
 from seedgrid.models.upscalers import needs_spandrel as needs_spandrel_for

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, Protocol, runtime_checkable
+from typing import Final, Literal, Protocol, cast, get_args, runtime_checkable
 
 from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import RunError
@@ -208,3 +208,29 @@ class ManyPainters(Protocol):
 
     def close(self) -> None:
         """Let go of everything."""
+
+
+MAX_THREADS: Final = 256
+
+
+def placement_of(passport: Passport, *, device: str | None = None) -> Placement:
+    """Return the placement under which a passport was made.
+
+    Returns:
+        A placement; what the passport does not know, or knows wrongly, is as usual.
+    """
+    threads = passport.threads if 0 < passport.threads <= MAX_THREADS else None
+    offload = passport.offload if passport.offload in get_args(Offload) else "none"
+    attention = passport.attention.partition(" ")[0]
+    switches = passport.precision | passport.determinism
+    return Placement(
+        device=device or passport.device.partition(":")[0] or "auto",
+        offload=cast("Offload", offload),
+        vae_slicing=passport.vae_slicing,
+        vae_tiling=passport.vae_tiling,
+        channels_last=passport.memory_format == "channels_last",
+        attention=attention if attention in ATTENTION_NAMES else "default",
+        threads=threads,
+        previews=False,
+        switches=tuple(sorted(switches.items())),
+    )

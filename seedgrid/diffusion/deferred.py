@@ -3,6 +3,9 @@
 `card` needs no torch, so what was typed is checked at once, on any thread; the seconds that the
 import takes are paid on the engine's own thread. A recipe that names an upscaler is enlarged, all
 others are painted with diffusers.
+
+`InstalledBackend` is the same for strangers, who may name what is installed, and no path: a path
+would tell what lies on the server's disk.
 """
 
 from __future__ import annotations
@@ -20,7 +23,10 @@ from seedgrid.portable import PortableTrial
 
 if TYPE_CHECKING:
     from seedgrid.diffusion.diffusers_backend import DiffusersBackend
-    from seedgrid.diffusion.enlarging_backend import EnlargingBackend
+    from seedgrid.diffusion.upscaling import EnlargingBackend
+from seedgrid.core.errors import ModelError
+from seedgrid.core.variables import is_offered
+from seedgrid.models.shelf import BUNDLED
 
 
 class DeferredBackend:
@@ -87,7 +93,26 @@ class DeferredBackend:
     def _enlarger(self) -> EnlargingBackend:
         if self._enlarging is None:
             with large_import():
-                from seedgrid.diffusion.enlarging_backend import EnlargingBackend
+                from seedgrid.diffusion.upscaling import EnlargingBackend
 
             self._enlarging = EnlargingBackend(self.close)
         return self._enlarging
+
+
+class InstalledBackend(DeferredBackend):
+    """See `Backend` for what each method promises."""
+
+    def __init__(self, own: str = BUNDLED) -> None:
+        super().__init__()
+        self._own = own
+
+    def card(self, model: str | None) -> ModelCard:
+        """Find an installed model by its name and say what it can do."""
+        if model is None or model == self._own:
+            return super().card(self._own)
+        own = registry.find(self._own).id  # What recipes call it, where it is a folder.
+        offered = {each.id for each in registry.installed() if is_offered(each.id)}
+        if model.partition("@")[0] not in offered | {own}:
+            choices = ", ".join(sorted(offered) or [self._own])
+            raise ModelError("model_not_offered", value=model[:80], choices=choices)
+        return super().card(model)

@@ -6,7 +6,7 @@ workspace that makes cuBLAS deterministic; an operation that has no deterministi
 rather than differ. Seeds are honoured at every level. diffusers' own `enable_full_determinism`
 sets much of this for good, and its `disable` twin restores only a part.
 
-Knows nothing of recipes or pipelines.
+`computing` does all that a recipe and a placement ask for: this, threads, torch's attention.
 
     with determinism("strict"):
         ...
@@ -15,18 +15,20 @@ Knows nothing of recipes or pipelines.
 import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
 import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.modules import module
 from torch.overrides import _get_current_function_mode_stack
 from torch.utils._device import DeviceContext
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
-from seedgrid.core.errors import DeviceError
-from seedgrid.core.recipe import Determinism
+from seedgrid.core.errors import DeviceError, InputError
+from seedgrid.core.recipe import Determinism, Recipe
+from seedgrid.diffusion.backend import ATTENTION_NAMES, Placement, even_threads
 
 CUBLAS_VARIABLE: Final = "CUBLAS_WORKSPACE_CONFIG"
 CUBLAS_VALUE: Final = ":16:8"
@@ -245,3 +247,36 @@ _LEVELS: Final[dict[Determinism, dict[str, Any]]] = {
     "seeded": _SEEDED,
     "strict": _STRICT,
 }
+
+
+_KERNELS: Final = {
+    "math": SDPBackend.MATH,
+    "flash": SDPBackend.FLASH_ATTENTION,
+    "efficient": SDPBackend.EFFICIENT_ATTENTION,
+    "cudnn": SDPBackend.CUDNN_ATTENTION,
+}
+
+
+@contextmanager
+def computing(recipe: Recipe, placement: Placement) -> Iterator[None]:
+    """Compute in the block as a recipe and a placement say.
+
+    Raises:
+        InputError: `attention_unknown`.
+        DeviceError: As `determinism`.
+    """
+    if placement.attention not in ATTENTION_NAMES:
+        choices = ", ".join(ATTENTION_NAMES)
+        raise InputError(
+            "attention_unknown", field="attention", value=placement.attention, choices=choices
+        )
+    kernel = _KERNELS.get(placement.attention)
+    threads = torch.get_num_threads()
+    with ExitStack() as stack:
+        stack.enter_context(restored(placement.switches))
+        stack.enter_context(determinism("off" if recipe.is_portable else recipe.determinism))
+        if kernel is not None:
+            stack.enter_context(sdpa_kernel(kernel))
+        stack.callback(torch.set_num_threads, threads)
+        torch.set_num_threads(placement.threads or even_threads(threads))
+        yield

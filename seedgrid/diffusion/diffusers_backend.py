@@ -22,10 +22,10 @@ from seedgrid.core.card import ModelCard
 from seedgrid.core.errors import ModelError
 from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.diffusion.backend import LoadWatch, Outcome, Placement, Unwatched, Watch
-from seedgrid.diffusion.decoding import PairedDecoding
+from seedgrid.diffusion.determinism import computing
 from seedgrid.diffusion.devices import empty_cache, pick_device
 from seedgrid.diffusion.environment import current_passport
-from seedgrid.diffusion.memory import Result, within_memory
+from seedgrid.diffusion.foreign_errors import Result, within_memory
 from seedgrid.diffusion.pipeline_cache import Loaded, PipelineCache
 from seedgrid.diffusion.pipeline_call import CallContext, call_pipeline, paint_batch
 from seedgrid.diffusion.probe import run_probe
@@ -35,8 +35,7 @@ from seedgrid.diffusion.probe_results import (
     keep_report,
     recall_report,
 )
-from seedgrid.diffusion.scope import computing
-from seedgrid.diffusion.text_cache import TextCache
+from seedgrid.diffusion.shortcuts import PairedDecoding, TextCache
 from seedgrid.models import registry
 from seedgrid.portable import PortableTrial, check_portable, try_portable
 

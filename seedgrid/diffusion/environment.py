@@ -14,12 +14,12 @@ import torch
 
 import seedgrid
 from seedgrid.core.recipe import Passport
-from seedgrid.diffusion import determinism, instruction_limits
+from seedgrid.diffusion import determinism, processor
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.processor import processor_name
 
 # Libraries read them once, at their start; what is set later is not in force.
-_LIMITS_AT_START: Final = instruction_limits.in_force(os.environ)
+_LIMITS_AT_START: Final = processor.limits_in_force(os.environ)
 
 
 def current_passport(

@@ -24,7 +24,7 @@ from seedgrid.diffusion.backend import LoadWatch, Placement
 from seedgrid.diffusion.devices import empty_cache, pick_device, place, torch_dtype
 from seedgrid.diffusion.foreign_errors import foreign_errors
 from seedgrid.diffusion.loading import reported_loading
-from seedgrid.diffusion.lora_layers import add_loras
+from seedgrid.diffusion.loras import add_loras
 from seedgrid.diffusion.previews import Preview, make_preview
 from seedgrid.models import registry
 from seedgrid.models.digests import file_digest, states

@@ -21,11 +21,10 @@ from seedgrid.core.recipe import Recipe
 from seedgrid.diffusion.backend import Outcome, Watch
 from seedgrid.diffusion.foreign_errors import foreign_errors
 from seedgrid.diffusion.generators import fresh_generators
-from seedgrid.diffusion.lora_layers import scale_loras
+from seedgrid.diffusion.loras import scale_loras
 from seedgrid.diffusion.noise_mix import mixed_noise
 from seedgrid.diffusion.pipeline_cache import Loaded, quiet_diffusers
-from seedgrid.diffusion.step_callbacks import follow
-from seedgrid.diffusion.tiles import reported_tiles
+from seedgrid.diffusion.progress import follow, reported_tiles
 from seedgrid.diffusion.word_weights import weighted_words
 from seedgrid.models.schedulers import make_scheduler
 from seedgrid.portable import portable

@@ -1,6 +1,15 @@
-"""The processor as the operating system describes it. Needs no torch."""
+"""The processor: its name, its units, the variables that limit its instructions. Needs no torch.
+
+torch, oneDNN, MKL and NumPy read those variables once, at their start; they change bits, so a
+passport names them and an exported script gets them back. A passport may be a stranger's: this is
+the one list of names and values that ever go from a file into an environment.
+
+    accepted_limits({"MKL_CBWR": "AVX2", "LD_PRELOAD": "evil.so"})   # {'MKL_CBWR': 'AVX2'}
+"""
 
 import platform
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -32,3 +41,51 @@ def _described(key: str) -> str:
     lines = _CPU_INFO.read_text(encoding="utf-8", errors="replace").splitlines()
     pairs = (line.partition(":") for line in lines)
     return next((value.strip() for name, _, value in pairs if name.strip() == key), "")
+
+
+_ISA: Final = r"(?:ALL|DEFAULT|SSE41|AVX(?:10|2|512)?(?:_[A-Z0-9]{1,8}){0,6})"
+_FEATURES: Final = re.compile(r"[A-Z0-9_]{2,11}(?:[ ,][A-Z0-9_]{2,11}){0,4}", re.ASCII)
+_MKL: Final = r"(?:SSE(?:2|3|4_1|4_2)|SSSE3|AVX|AVX2(?:_E1)?|AVX512(?:_E[1-5]|_MIC)?)"
+
+# oneDNN: https://uxlfoundation.github.io/oneDNN/dev_guide_cpu_dispatcher_control.html; MKL: its
+# developer guide, "Conditional Numerical Reproducibility"; torch: aten/src/ATen/native/DispatchStub
+_VALUES: Final[dict[str, re.Pattern[str]]] = {
+    "ATEN_CPU_CAPABILITY": re.compile(r"default|avx2|avx512|amx|vsx|zvector|sve|sve128|sve256"),
+    "ONEDNN_MAX_CPU_ISA": re.compile(_ISA, re.IGNORECASE | re.ASCII),
+    "DNNL_MAX_CPU_ISA": re.compile(_ISA, re.IGNORECASE | re.ASCII),
+    "MKL_CBWR": re.compile(
+        rf"(?:OFF|AUTO|COMPATIBLE|{_MKL})(?:,STRICT)?", re.IGNORECASE | re.ASCII
+    ),
+    "MKL_ENABLE_INSTRUCTIONS": re.compile(_MKL, re.IGNORECASE | re.ASCII),
+    # NumPy's logarithms and roots, of which schedulers make their tables:
+    # https://numpy.org/doc/stable/reference/simd/build-options.html
+    "NPY_DISABLE_CPU_FEATURES": _FEATURES,
+    "NPY_ENABLE_CPU_FEATURES": _FEATURES,
+    # How many threads there really are: GCC's libgomp asks these, whatever torch is told.
+    "OMP_DYNAMIC": re.compile(r"true|false|0|1", re.IGNORECASE | re.ASCII),
+    "OMP_THREAD_LIMIT": re.compile(r"[0-9]{1,6}", re.ASCII),
+    # Which attention diffusers' newer models take: those that are in torch; others fetch code.
+    "DIFFUSERS_ATTN_BACKEND": re.compile(r"native|_native_(?:math|flash|efficient|cudnn)|flex"),
+}
+
+LIMIT_NAMES: Final = tuple(_VALUES)
+"""The variables that limit what a CPU's libraries use: its vector instructions, its threads."""
+
+
+def limits_in_force(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the limits of an environment, also those that no library's manual knows.
+
+    What is set changes bits, or may; only `accepted_limits` are ever set again.
+    """
+    known = accepted_limits(environment)
+    found = {name: environment[name] for name in LIMIT_NAMES if name in environment}
+    return {name: known.get(name, f"other: {value!a:.60}") for name, value in found.items()}
+
+
+def accepted_limits(limits: Mapping[str, object]) -> dict[str, str]:
+    """Return those limits that are limits, by name and by value; everything else is left out."""
+    return {
+        name: value
+        for name, pattern in _VALUES.items()
+        if isinstance(value := limits.get(name), str) and pattern.fullmatch(value)
+    }

@@ -6,10 +6,13 @@ neither the model nor its words.
 
     enlarger = Enlarger()
     enlarger.enlarge(recipe, torch.device("cpu"), watch)
+
+`DeferredBackend` asks the `EnlargingBackend` for recipes that name an upscaler.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from importlib.metadata import version
 from pathlib import Path
@@ -23,11 +26,13 @@ from safetensors.torch import load_file
 from seedgrid.core.errors import ModelError, RunCancelled, RunError, is_memory_error
 from seedgrid.core.finals import Tile, cut
 from seedgrid.core.picture import Pixels
-from seedgrid.core.recipe import Recipe, Upscaler
-from seedgrid.diffusion.allocations import FittingIntoMemory
-from seedgrid.diffusion.backend import Outcome, Watch
-from seedgrid.diffusion.compact import Compact
-from seedgrid.diffusion.foreign_errors import foreign_errors
+from seedgrid.core.recipe import Passport, Recipe, Upscaler
+from seedgrid.diffusion.backend import Outcome, Placement, Unwatched, Watch
+from seedgrid.diffusion.determinism import computing
+from seedgrid.diffusion.devices import pick_device
+from seedgrid.diffusion.environment import current_passport
+from seedgrid.diffusion.foreign_errors import foreign_errors, within_memory
+from seedgrid.diffusion.upscaler_networks import Compact, FittingIntoMemory
 from seedgrid.models.files import read_header
 from seedgrid.models.upscalers import compact_scale, recorded_upscaler
 from seedgrid.storage import starts
@@ -201,3 +206,54 @@ def _of_tile(image: torch.Tensor, pixels: Pixels, tile: Tile, network: Any) -> A
     top, left = (tile.top - around.top) * scale, (tile.left - around.left) * scale
     rows, columns = tile.bottom - tile.top, tile.right - tile.left
     return large[top : top + rows * scale, left : left + columns * scale]
+
+
+class EnlargingBackend:
+    """See `Backend` for what each method promises.
+
+    Args:
+        free_memory: Lets go of whatever else is held, when memory is full.
+    """
+
+    def __init__(self, free_memory: Callable[[], None]) -> None:
+        self._enlarger = Enlarger()
+        self._free_memory = free_memory
+
+    def prepare(self, recipe: Recipe, placement: Placement) -> Passport:
+        """Load the network and say under which passport it would compute."""
+        device = pick_device(placement.device)
+
+        def load() -> Passport:
+            with computing(recipe, placement):
+                starts.check_there([recipe.start])
+                release = spandrel_version(self._enlarger.load(_network_of(recipe), device))
+                passport = current_passport(device, placement)
+            return passport.model_copy(update={"spandrel": release}) if release else passport
+
+        return within_memory(load, self._free_memory, Unwatched().freed, recipe, str(device))
+
+    def is_ready(self, recipe: Recipe, placement: Placement) -> bool:
+        """Tell whether the network is loaded already."""
+        return self._enlarger.has(_network_of(recipe), pick_device(placement.device))
+
+    def paint(
+        self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
+    ) -> tuple[Outcome, ...]:
+        """Make the picture that a recipe begins from as large as it says; it is alone, always."""
+        (recipe,) = recipes
+        device = pick_device(placement.device)
+
+        def enlarge() -> Outcome:
+            with computing(recipe, placement):
+                return self._enlarger.enlarge(recipe, device, watch)
+
+        return (within_memory(enlarge, self._free_memory, watch.freed, recipe, str(device)),)
+
+    def close(self) -> None:
+        """Let go of the network."""
+        self._enlarger.clear()
+
+
+def _network_of(recipe: Recipe) -> Upscaler:
+    assert recipe.upscaler is not None
+    return recipe.upscaler

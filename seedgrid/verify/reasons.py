@@ -8,7 +8,7 @@ from typing import Final
 
 from seedgrid.core.errors import Notice
 from seedgrid.core.recipe import Passport
-from seedgrid.diffusion import instruction_limits
+from seedgrid.diffusion import processor
 from seedgrid.locales import english
 
 REASONS: Final = english().reasons
@@ -95,7 +95,7 @@ def _flat(passport: Passport) -> dict[str, str]:
     known = passport.model_fields_set
     for name, value in passport.model_dump(mode="json").items():
         if name == "instruction_limits":
-            limits = dict.fromkeys(instruction_limits.NAMES, "not set") if name in known else {}
+            limits = dict.fromkeys(processor.LIMIT_NAMES, "not set") if name in known else {}
             flat |= {f"{name}.{key}": str(item) for key, item in sorted((limits | value).items())}
         elif isinstance(value, dict):
             flat |= {f"{name}.{key}": str(item) for key, item in sorted(value.items())}

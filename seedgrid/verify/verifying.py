@@ -21,8 +21,7 @@ from seedgrid.core.errors import (
     told_of,
 )
 from seedgrid.core.recipe import Passport, Recipe
-from seedgrid.diffusion.backend import Backend, Placement, Unwatched, Watch
-from seedgrid.diffusion.placement import placement_of
+from seedgrid.diffusion.backend import Backend, Placement, Unwatched, Watch, placement_of
 from seedgrid.verify.claim import Claim, read_claim
 from seedgrid.verify.judging import Painted, Verdict, impossible, judge
 from seedgrid.verify.reasons import Reason, passport_changes

@@ -225,7 +225,7 @@ def say(line: str) -> None:
 
 def _public_answers(model: str | None, backend: Backend | None, cluster: str | None) -> Answers:
     """Put together a page for strangers: a library for each, deleted when they stay away."""
-    from seedgrid.diffusion.installed import InstalledBackend
+    from seedgrid.diffusion.deferred import InstalledBackend
 
     folder = Path(tempfile.mkdtemp(prefix="seedgrid-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)

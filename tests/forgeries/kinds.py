@@ -18,7 +18,7 @@ from PIL import Image
 from seedgrid.core.errors import RunError, SeedGridError
 from seedgrid.core.picture import Entry
 from seedgrid.core.recipe import Recipe, read_recipe
-from seedgrid.diffusion.placement import placement_of
+from seedgrid.diffusion.backend import placement_of
 from seedgrid.studio import Studio
 from tests.forgeries.originals import Original
 

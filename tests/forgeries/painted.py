@@ -8,9 +8,8 @@ from pictures import make_lineage
 from seedgrid.core.errors import RunError
 from seedgrid.core.picture import Picture, Pixels
 from seedgrid.core.recipe import Passport, Recipe
-from seedgrid.diffusion.backend import Placement
+from seedgrid.diffusion.backend import Placement, placement_of
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
-from seedgrid.diffusion.placement import placement_of
 from seedgrid.formats import png
 from seedgrid.models.shelf import BUNDLED
 from tests.forgeries.originals import Original

@@ -1,19 +1,80 @@
-"""Find what a LoRA's file holds and the pipeline that loaded it does not.
+"""LoRAs: put into a pipeline that was just loaded, by diffusers and peft, and looked for in it.
 
-diffusers leaves out what it cannot read, layers that the model has not, and a few kinds of weights,
-and says so in its log at most. Here its own conversion runs once more over tensors that remember
-where they came from, and what comes out is looked for in the loaded parts. Knows no recipes.
+A loaded pipeline keeps its LoRAs: those of another recipe have a pipeline of their own. What does
+not fit, wholly or in part, is refused: diffusers leaves out what it cannot read, layers that the
+model has not, and a few kinds of weights, and says so in its log at most. So its own conversion
+runs once more over tensors that remember where they came from, and what comes out is looked for in
+the loaded parts. Knows nothing of batches.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import torch
 from safetensors.torch import load_file
+
+from seedgrid.core.errors import InputError
+from seedgrid.core.recipe import Recipe
+from seedgrid.diffusion.foreign_errors import foreign_errors
+
+
+def add_loras(pipeline: Any, recipe: Recipe, paths: Sequence[Path]) -> None:
+    """Load a recipe's LoRAs into a pipeline, in order.
+
+    Raises:
+        InputError: `lora_family`: this kind of model takes none; `lora_misfit`: this one does not
+            fit; `lora_partly`: diffusers would leave a part of it out; `lora_peft`: the package
+            that it wants for them is not there.
+    """
+    if not recipe.loras:
+        return
+    _check_peft()
+    if not hasattr(pipeline, "load_lora_weights"):
+        raise InputError("lora_family", field="prompt", value=recipe.model.id)
+    for place, (lora, path) in enumerate(zip(recipe.loras, paths, strict=True)):
+        misfit = InputError("lora_misfit", field="prompt", value=lora.id)
+        with foreign_errors(lambda *_, misfit=misfit: misfit), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # peft tells of each LoRA after the first.
+            pipeline.load_lora_weights(
+                str(path.parent),
+                weight_name=path.name,
+                adapter_name=_adapter(place),
+                use_safetensors=True,
+                local_files_only=True,
+            )
+        layers = (name for names in pipeline.get_list_adapters().values() for name in names)
+        if _adapter(place) not in layers:
+            raise misfit
+        lost = lost_tensors(pipeline, path, _adapter(place))
+        if lost:
+            part = "".join(filter(str.isprintable, lost[0]))[:120]
+            data = {"value": lora.id, "count": len(lost), "part": part}
+            raise InputError("lora_partly", field="prompt", **data)
+
+
+def scale_loras(pipeline: Any, recipe: Recipe) -> None:
+    """Set the scales of a pipeline's LoRAs to those of a recipe."""
+    if recipe.loras:
+        names = [_adapter(place) for place in range(len(recipe.loras))]
+        pipeline.set_adapters(names, [lora.scale for lora in recipe.loras])
+
+
+def _adapter(place: int) -> str:
+    """Return what peft calls the LoRA at a place; a file's own name may be no name to it."""
+    return f"lora_{place}"
+
+
+def _check_peft() -> None:
+    from diffusers.utils import is_peft_available
+
+    if not is_peft_available():
+        raise InputError("lora_peft", field="prompt")
+
 
 _BITS: Final = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 

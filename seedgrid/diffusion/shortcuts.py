@@ -1,9 +1,13 @@
-"""Remember what the text encoders made of texts, so that known words are not encoded again.
+"""Quicker ways to the same bits: texts read before are remembered, pictures decoded in pairs.
 
 At a fixed width a row of a text encoder's batch depends on its own words alone (the lock, which
-the probe tests), so rows may be kept one by one and put together anew: bit for bit what the encoder
-gives. A batch with one unknown row is encoded whole. Knows no pipelines, only modules that turn
-token ids into tensors.
+the probe tests), so rows may be kept one by one and put together anew. A batch with one unknown row
+is encoded whole.
+
+The VAE has the largest tensors of a grid. Its kernels compute pictures one after another, so two at
+a time are as quick and take less memory; but some choose another order of sums for another number
+of pictures. So the first batch of each kind is decoded both ways and every bit is compared; what
+was found is kept in the cache folder under all that it depends on. Knows no recipes.
 
     with TextCache().used_by(pipeline, context=passport.digest):
         pipeline(["a red fox"] * 4)
@@ -14,12 +18,13 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Final
 
 import torch
 
 from seedgrid.diffusion.patch import replaced
+from seedgrid.storage.cache import recall, remember_one
 
 MAX_KEPT_BYTES: Final = 64 * 1024**2
 
@@ -142,3 +147,60 @@ def _num_bytes(row: Any) -> int:
     if isinstance(row, tuple):
         return sum(_num_bytes(value) for value in row)
     return 0
+
+
+Decode = Callable[..., Any]
+
+_CACHE: Final = "pairs"
+_PAIR: Final = 2
+
+
+class PairedDecoding:
+    """What was found about decoding two by two, for each kind of batch."""
+
+    @cached_property
+    def _found(self) -> dict[str, bool]:
+        return recall(_CACHE)
+
+    @contextmanager
+    def used_by(self, pipeline: Any, context: str) -> Iterator[None]:
+        """Let a pipeline's VAE decode two by two in the block, where every bit was found equal."""
+        vae = getattr(pipeline, "vae", None)
+        if vae is None:
+            yield
+            return
+        original = vae.decode
+
+        def decode(latents: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+            if not _can_be_split(latents) or kwargs.get("return_dict", True):
+                return original(latents, *args, **kwargs)
+            return (self._decode(latents, lambda some: original(some, *args, **kwargs), context),)
+
+        with replaced(vae, "decode", decode):
+            yield
+
+    def _decode(self, latents: torch.Tensor, decode: Decode, context: str) -> torch.Tensor:
+        kind = f"{context}|{tuple(latents.shape)}|{latents.dtype}"
+        key = hashlib.sha256(kind.encode()).hexdigest()
+        if self._found.get(key) is True:
+            return _two_by_two(latents, decode)
+        pictures: torch.Tensor = decode(latents)[0]
+        if key not in self._found:
+            self._found[key] = torch.equal(_two_by_two(latents, decode), pictures)
+            remember_one(_CACHE, key, self._found[key])
+        return pictures
+
+
+def _can_be_split(latents: torch.Tensor) -> bool:
+    return latents.is_cpu and len(latents) > _PAIR and len(latents) % _PAIR == 0
+
+
+def _two_by_two(latents: torch.Tensor, decode: Decode) -> torch.Tensor:
+    """Decode into one tensor, so that no more than two pictures in the making are in memory."""
+    first: torch.Tensor = decode(latents[:_PAIR])[0]
+    pictures = first.new_empty(len(latents), *first.shape[1:])
+    pictures[:_PAIR] = first
+    del first
+    for start in range(_PAIR, len(latents), _PAIR):
+        pictures[start : start + _PAIR] = decode(latents[start : start + _PAIR])[0]
+    return pictures

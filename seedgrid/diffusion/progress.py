@@ -1,12 +1,15 @@
-"""Follow the steps of any pipeline by listening to its scheduler: progress, previews, cancel, NaN.
+"""Follow a pipeline's call: each step by its scheduler, each tile that is decoded; cancel it there.
 
 Some families offer a callback at the end of a step and some do not; all call `scheduler.step`, once
 for each of `scheduler.timesteps`. Every call has a scheduler of its own, so listening changes
 nothing for anybody else, and what the pipeline is given back is what the scheduler returned.
+Decoding a large final in tiles takes as long as many steps, so tiles are told of, too.
 """
 
 import functools
-from contextlib import nullcontext
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -15,6 +18,7 @@ from seedgrid.core.errors import RunCancelled
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Recipe
 from seedgrid.diffusion.backend import Watch
+from seedgrid.diffusion.patch import replaced
 from seedgrid.diffusion.pipeline_cache import Loaded
 from seedgrid.diffusion.previews import StepState
 from seedgrid.portable import native
@@ -97,3 +101,54 @@ def _state(
         prediction_type=scheduler.config.get("prediction_type", "epsilon"),
         sigma=timestep / scheduler.config.num_train_timesteps,
     )
+
+
+@contextmanager
+def reported_tiles(pipeline: Any, watch: Watch) -> Iterator[None]:
+    """Tell `watch` of each tile that a pipeline's VAE decodes in the block.
+
+    A VAE that does not say how it cuts is asked only whether to go on.
+
+    Raises:
+        RunCancelled: Out of the pipeline's call, at the first tile after the wish.
+    """
+    vae = getattr(pipeline, "vae", None)
+    if vae is None or not getattr(vae, "use_tiling", False):
+        yield
+        return
+    original = vae.tiled_decode
+
+    def tiled_decode(latents: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        total, number = _num_tiles(vae, latents), 0
+
+        def before(*_: Any) -> None:
+            nonlocal number
+            number += 1
+            if watch.cancelled:
+                raise RunCancelled("run_cancelled")
+            if number <= total:
+                watch.tile(number, total)
+
+        listening = vae.decoder.register_forward_pre_hook(before)
+        try:
+            return original(latents, *args, **kwargs)
+        finally:
+            listening.remove()
+
+    with replaced(vae, "tiled_decode", tiled_decode):
+        yield
+
+
+def _num_tiles(vae: Any, latents: torch.Tensor) -> int:
+    """Return how many tiles there will be; 0 where the VAE cuts in a way of its own.
+
+    Source:
+        diffusers' AutoencoderKL.tiled_decode
+    """
+    size = getattr(vae, "tile_latent_min_size", None)
+    overlap = getattr(vae, "tile_overlap_factor", None)
+    if size is None or overlap is None:
+        return 0
+    stride = int(size * (1 - overlap))
+    height, width = latents.shape[-2:]
+    return math.ceil(height / stride) * math.ceil(width / stride)
