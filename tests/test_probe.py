@@ -20,6 +20,7 @@ from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.diffusion.poison import MILD, WILD, Batch
 from seedgrid.diffusion.probe_results import ProbeReport
+from seedgrid.storage import starts
 from seedgrid.studio import Studio
 
 pytestmark = pytest.mark.usefixtures("forgetful")
@@ -84,6 +85,22 @@ def test_no_sound_family_is_refused(
     report = probed(backend, recipes_for(backend, model_folder(name), dtype=dtype)[0])
     assert report.holds, report.checks
     assert all(check.compared > 0 for check in report.checks)
+
+
+@pytest.mark.parametrize("name", ["sd", "flux", "lcm"])
+def test_starts_and_tiles_are_no_reason_to_refuse(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path], tmp_path: Path, name: str
+) -> None:
+    """A picture that begins from another with little strength, decoded in tiles."""
+    starts.know(tmp_path)
+    start = starts.keep(tmp_path, np.random.default_rng(0).integers(0, 256, (48, 64, 3), np.uint8))
+    recipe = recipes_for(backend, model_folder(name), num_inference_steps=20)[0]
+    report = probed(
+        backend,
+        recipe.replace(start=start, strength=0.1),
+        Placement(device="cpu", threads=1, vae_tiling=True),
+    )
+    assert report.holds, report.checks
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
     python -m tools.prove
 
 Real small pipelines with seeded random weights, one thread, width 4, float32 and bfloat16: the
-probe paints eight steps beside poisoned neighbours and compares every bit before rounding. Nothing
+probe paints two grids beside poisoned neighbours and compares every bit before rounding. Nothing
 is remembered from a probe before.
 """
 
@@ -45,9 +45,9 @@ HEAD = """# Schedulers and families: what was tested
 
 Written by `python -m tools.prove`; do not edit by hand. {when}.
 
-**4**: the probe (docs/lock.md) found no leak at width 4, in float32 and in bfloat16: through eight
-steps and the decoding, a picture's bits did not depend on its slot, on neighbours whose latents and
-words were NaN, huge, large, nothing or ordinary, or on the padding. **·**: not offered, because the
+**4**: the probe (docs/lock.md) found no leak at width 4, in float32 and in bfloat16: through four
+steps and the decoding, a picture's bits did not depend on its slot, or on neighbours whose latents
+and words were NaN, huge, ordinary or near. **·**: not offered, because the
 scheduler does not fit the family. Anything else would say where the lock does not hold.
 
 Every draw, the first and each later one, comes from the picture's own CPU generator.
