@@ -23,8 +23,8 @@ from seedgrid.portable.golden import GOLDEN, GRID
 from seedgrid.portable.noise import normal
 from seedgrid.portable.rules import EXACT, RULES
 from seedgrid.portable.selftest import check, digest, grid_digest, run
-from tests.portable.child import arguments, bundled, expected, paint, psnr_db, walk
-from tests.portable.golden import SCHEDULERS
+from tools.portable.child import arguments, bundled, expected, paint, psnr_db, walk
+from tools.portable.golden import SCHEDULERS
 
 ROOT = Path(__file__).parent.parent
 
@@ -98,7 +98,7 @@ def one_bit_off(result: Any) -> Any:
 def test_another_processor_and_process_gives_the_same_bits(processor: str) -> None:
     """Operations, schedulers, the tiny grid and whole pipelines, with instructions taken away."""
     child = subprocess.run(
-        [sys.executable, "-m", "tests.portable", "child", *MODELS],
+        [sys.executable, "-m", "tools.portable", "child", *MODELS],
         cwd=ROOT,
         env=os.environ | OTHER_PROCESSORS[processor],
         capture_output=True,

@@ -31,8 +31,8 @@ from seedgrid.portable.golden import GOLDEN
 from seedgrid.portable.rules import RULES
 from seedgrid.testing.fake import FakeBackend
 from seedgrid.verify import Claim, verify
-from tests.portable.child import pipeline_of, psnr_db
-from tests.portable.sweep import Draw, call, draws
+from tools.portable.child import pipeline_of, psnr_db
+from tools.portable.sweep import Draw, call, draws
 
 
 @pytest.fixture(scope="module")
@@ -196,7 +196,7 @@ def test_a_machine_that_computes_otherwise_paints_no_portable_picture(
 
 @pytest.mark.parametrize("draw", draws(3, seed=2), ids=str)
 def test_a_random_recipe_has_one_picture(draw: Draw) -> None:
-    """Alone and between neighbours; near the plain one. More of them: tests.portable sweep."""
+    """Alone and between neighbours; near the plain one. More of them: tools.portable sweep."""
     pipeline = pipeline_of(draw.family)
     alone, between = (call(pipeline, draw, some, is_portable=True) for some in ((0, 0), (2, 1)))
     assert torch.equal(alone, between)

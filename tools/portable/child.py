@@ -1,6 +1,6 @@
 """Compute portably in another process, under whatever limits its environment sets.
 
-python -m tests.portable child [--only] MODEL…      prints a JSON object a line: name and hash
+python -m tools.portable child [--only] MODEL…      prints a JSON object a line: name and hash
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
 import diffusers
 import pipelines
@@ -26,7 +26,7 @@ from seedgrid.portable import portable
 from seedgrid.portable.cases import numbers
 from seedgrid.portable.golden import GRID
 from seedgrid.portable.selftest import check, digest, grid_digest
-from tests.portable.golden import FAMILIES, SCHEDULERS
+from tools.portable.golden import FAMILIES, SCHEDULERS
 
 BUNDLED = Path(__file__).parent.parent.parent / "assets" / "model"
 STEPS = 4

@@ -4,7 +4,7 @@ QEMU's user mode comes from Debian's packages, for ARM a root with Python as wel
 wheels from the package index: nothing is installed, all lies in one folder. It takes 6 to 25
 minutes. Needs Debian or Ubuntu on x86-64, and about 3 GB for ARM.
 
-    python -m tests.portable emulate nehalem [MODEL…] [--only] [--folder DIR]
+    python -m tools.portable emulate nehalem [MODEL…] [--only] [--folder DIR]
 
 A model may name a scheduler and a seed (`sd-v/UniPC@77`): what has no golden hash is painted here,
 too, and compared.
@@ -21,8 +21,8 @@ import zipfile
 from importlib.metadata import version
 from pathlib import Path
 
-from tests.portable.child import expected
-from tests.portable.golden import FAMILIES
+from tools.portable.child import expected
+from tools.portable.golden import FAMILIES
 
 EMULATED = ("bundled", "sd", "sdxl", "sd3", "flux")
 ROOT = Path(__file__).parent.parent.parent
@@ -41,7 +41,7 @@ COMPILED = ("torch", "_yaml", "yaml", "PIL", *ARM_WHEELS)
 
 def main(arguments: list[str]) -> int:
     """Emulate; 0 when every hash is the golden one."""
-    parser = argparse.ArgumentParser(prog="python -m tests.portable emulate")
+    parser = argparse.ArgumentParser(prog="python -m tools.portable emulate")
     parser.add_argument("processor", choices=[*CORES, "arm64"])
     parser.add_argument("models", nargs="*", default=FAMILY_SPECS)
     parser.add_argument("--only", action="store_true", help="The models alone, no operations.")
@@ -53,7 +53,7 @@ def main(arguments: list[str]) -> int:
     wanted, different = expected(options.models, has_basics=not options.only), []
     only = ["--only"] if options.only else []
     with subprocess.Popen(
-        [*command, "-m", "tests.portable", "child", *only, *options.models],
+        [*command, "-m", "tools.portable", "child", *only, *options.models],
         cwd=ROOT,
         env=os.environ | environment,
         stdout=subprocess.PIPE,

@@ -1,6 +1,6 @@
 """Random portable recipes under random environments and widths: one hash each.
 
-    python -m tests.portable sweep FOLDER --count 200 --seed 7 --minutes 10
+    python -m tools.portable sweep FOLDER --count 200 --seed 7 --minutes 10
 
 Each is painted alone, beside a neighbour, and in another slot, each time in a process of another
 environment. What was painted is kept in the folder, and the next call goes on there. Says which
@@ -28,7 +28,7 @@ from seedgrid.core.errors import RunError
 from seedgrid.models.schedulers import TABLE, make_scheduler, min_steps
 from seedgrid.portable import portable
 from seedgrid.portable.selftest import digest
-from tests.portable.child import pipeline_of, psnr_db
+from tools.portable.child import pipeline_of, psnr_db
 
 ROOT = Path(__file__).parent.parent.parent
 FAMILIES = ("bundled", "sd", "sdxl", "sd3", "flux", "pixart", "lcm")
@@ -153,7 +153,7 @@ def read(kept: Path) -> list[dict[str, Any]]:
 
 def main(given: list[str]) -> int:
     """Sweep; 0 when every draw so far has one hash and is near the plain picture."""
-    parser = argparse.ArgumentParser(prog="python -m tests.portable sweep")
+    parser = argparse.ArgumentParser(prog="python -m tools.portable sweep")
     parser.add_argument("folder", type=Path, help="Where what was painted is kept.")
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--seed", type=int, default=7)
@@ -169,7 +169,7 @@ def main(given: list[str]) -> int:
         return 0
     for way, environment in enumerate(ENVIRONMENTS):
         subprocess.run(
-            [sys.executable, "-m", "tests.portable", "sweep", *given, f"--way={way}"],
+            [sys.executable, "-m", "tools.portable", "sweep", *given, f"--way={way}"],
             cwd=ROOT,
             env=os.environ | environment,
             stderr=subprocess.DEVNULL,

@@ -1,6 +1,6 @@
 """Which golden hashes find torch's own form of a rule here?
 
-    python -m tests.portable swapped [NAME…]
+    python -m tools.portable swapped [NAME…]
 
 Torch's own form differs on some processors and not on others, so this is a command and no test:
 docs/portable.md keeps what it said on which. (A test spoils one bit of each rule instead.)
