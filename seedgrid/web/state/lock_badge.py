@@ -1,6 +1,6 @@
 """The lock badge: what the probe found for pictures like this one, and when to probe.
 
-A probe costs about one grid more, once for a model and setting. So it runs by itself after the
+A probe costs two grids of four steps, once for a model and setting. So it runs by itself after the
 first grid, on the engine's thread, and makes way at once when somebody paints.
 """
 
