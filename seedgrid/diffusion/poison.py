@@ -3,18 +3,30 @@
 A tensor of a batch of W cells has W rows, or 2 W where guidance asks for the words and for their
 absence, and row r belongs to cell r % W. Arithmetic that mixes rows, however little, carries NaN
 into the own ones; code that passes over NaN meets huge neighbours, ordinary ones of the own
-picture's size, and near ones, which are the own picture a little louder. Knows no pipelines.
+picture's size, and near ones, which are the own picture a little louder. `PoisonedGrid` does this to
+each part of a pipeline.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, Literal
 
 import torch
 
+from seedgrid.core.errors import RunCancelled
+from seedgrid.diffusion.backend import Watch
+from seedgrid.diffusion.patch import replaced
+
 Kind = Literal["nan", "huge", "ordinary", "near"]
 WILD: Final[tuple[Kind, ...]] = ("nan", "huge")
 MILD: Final[tuple[Kind, ...]] = ("near", "ordinary")
+
+BETWEEN: Final = "between the parts"
+_DECODER: Final = "decoder"
+_NOT_ROWS: Final = ("_ids", "_mask")
+"""Ends of the names of a denoiser's arguments that hold positions, or say which words count."""
 
 _HUGE_POWER: Final = 0.4
 """The largest number of a format to this power: its square is finite, and so is a sum of those."""
@@ -77,20 +89,135 @@ def _bad(own: torch.Tensor, kind: Kind) -> torch.Tensor:
             return own.mul(_LOUDER)
 
 
-def mapped(value: Any, change: Callable[[torch.Tensor], Any]) -> Any:
+class PoisonedGrid:
+    """Poisons the neighbours of one call of a pipeline, and shows the own rows to somebody.
+
+    Args:
+        batch: Which rows are the own ones, and how the others are poisoned.
+        watch: Asked before each call of a part whether to give way.
+        see: Is given the own rows of what enters and leaves a part, in order.
+    """
+
+    def __init__(
+        self, batch: Batch, watch: Watch, see: Callable[[str, list[torch.Tensor]], None]
+    ) -> None:
+        self._batch = batch
+        self._watch = watch
+        self._see = see
+        self._turns: dict[str, int] = {}
+
+    @contextmanager
+    def watching(self, pipeline: Any) -> Iterator[None]:
+        """Watch a pipeline's parts in the block; afterwards it is as it was."""
+        with ExitStack() as stack:
+            for name, part in pipeline.components.items():
+                if isinstance(part, torch.nn.Module):
+                    self._watch_part(name, part, stack)
+            yield
+
+    def _watch_part(self, name: str, part: Any, stack: ExitStack) -> None:
+        if name == "vae":
+            stack.enter_context(replaced(part, "decode", self._decoding(part.decode)))
+        elif "text_encoder" in name:
+            embeddings = part.get_input_embeddings()
+            stack.callback(embeddings.register_forward_hook(partial(self._read, name)).remove)
+        elif "image" not in name and "safety" not in name:
+            enter, leave = partial(self._enter, name), partial(self._leave, name)
+            hook = part.register_forward_pre_hook(enter, prepend=True, with_kwargs=True)
+            stack.callback(hook.remove)
+            stack.callback(part.register_forward_hook(leave, with_kwargs=True).remove)
+
+    def _read(self, name: str, _module: Any, _given: Any, embeddings: Any) -> Any:
+        """Poison what a text encoder makes of its neighbours' tokens, in its first layer."""
+        turn = self._turn(name)
+        is_batch = isinstance(embeddings, torch.Tensor) and self._batch.is_of(embeddings)
+        return self._batch.poisoned(embeddings, turn) if is_batch else embeddings
+
+    def _enter(self, name: str, _module: Any, args: Any, kwargs: Any) -> Any:
+        """Poison what a denoiser is given; positions and masks stay as they are."""
+        rows = _tensors_in((args, kwargs))[0]
+        if not self._batch.is_of(rows):
+            return None
+        turn = self._turn(name)
+        sizes = {rows.shape[0], self._batch.width}
+        self._see(BETWEEN, self._own((args, kwargs), sizes))
+
+        def poison(tensor: torch.Tensor) -> torch.Tensor:
+            is_rows = tensor.ndim > 0 and tensor.shape[0] in sizes and self._batch.is_of(tensor)
+            return self._batch.poisoned(tensor, turn) if is_rows else tensor
+
+        named = {
+            key: value if key.endswith(_NOT_ROWS) else _mapped(value, poison)
+            for key, value in kwargs.items()
+        }
+        return _mapped(args, poison), named
+
+    def _leave(self, name: str, _module: Any, args: Any, kwargs: Any, output: Any) -> Any:
+        """Look at what a denoiser made, and at what it may have written into its inputs."""
+        rows = _tensors_in((args, kwargs))[0]
+        if not self._batch.is_of(rows):
+            return None
+        sizes = {rows.shape[0], self._batch.width}
+        self._see(f"denoiser ({name})", self._own((output, args, kwargs), sizes))
+        return self._after(name, output)
+
+    def _decoding(self, decode: Callable[..., Any]) -> Callable[..., Any]:
+        def watched(latents: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+            if not self._batch.is_of(latents):
+                return decode(latents, *args, **kwargs)
+            turn = self._turn("vae")
+            self._see(BETWEEN, [self._batch.own_rows(latents)])
+            output = decode(self._batch.poisoned(latents, turn), *args, **kwargs)
+            self._see(_DECODER, self._own(output, {len(latents)}))
+            return self._after("vae", output)
+
+        return watched
+
+    def _own(self, value: Any, sizes: set[int]) -> list[torch.Tensor]:
+        """Return the own rows of all numbers of the batch."""
+        return [
+            self._batch.own_rows(tensor)
+            for tensor in _tensors_in(value)
+            if tensor.ndim > 0
+            and tensor.is_floating_point()
+            and tensor.shape[0] in sizes
+            and self._batch.is_of(tensor)
+        ]
+
+    def _after(self, name: str, output: Any) -> Any:
+        """Poison what a part made; of decoded NaN no safety checker can make bytes."""
+        turn = self._turns[name]
+        kinds = tuple(kind for kind in self._batch.kinds if kind != "nan" or name != "vae")
+
+        def poison(tensor: torch.Tensor) -> torch.Tensor:
+            is_rows = self._batch.is_of(tensor)
+            return self._batch.poisoned(tensor, turn, kinds) if is_rows else tensor
+
+        return _mapped(output, poison)
+
+    def _turn(self, name: str) -> int:
+        """Count the calls of a part, and give way to whoever wants to paint."""
+        if self._watch.cancelled:
+            raise RunCancelled("run_cancelled")
+        turn = self._turns.get(name, -1) + 1
+        self._turns[name] = turn
+        return turn
+
+
+def _mapped(value: Any, change: Callable[[torch.Tensor], Any]) -> Any:
     """Return a value of any nesting with its tensors changed; an output of diffusers is a dict."""
     if isinstance(value, torch.Tensor):
         return change(value)
     if isinstance(value, dict):
-        parts = {name: mapped(item, change) for name, item in value.items()}
+        parts = {name: _mapped(item, change) for name, item in value.items()}
         return parts if type(value) is dict else type(value)(**parts)
     if isinstance(value, tuple | list):
-        return type(value)(mapped(item, change) for item in value)
+        return type(value)(_mapped(item, change) for item in value)
     return value
 
 
-def tensors_in(value: Any) -> list[torch.Tensor]:
+def _tensors_in(value: Any) -> list[torch.Tensor]:
     """Return the tensors of a value of any nesting, in order."""
     found: list[torch.Tensor] = []
-    mapped(value, found.append)
+    _mapped(value, found.append)
     return found

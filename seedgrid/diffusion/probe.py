@@ -14,33 +14,25 @@ that were not tried, is not found (docs/lock.md).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any, Final, NoReturn, Protocol
 
 import torch
 
-from seedgrid.core.errors import RunCancelled, RunError
+from seedgrid.core.errors import RunError
 from seedgrid.core.recipe import NoiseShare, Recipe
 from seedgrid.diffusion.backend import Watch
-from seedgrid.diffusion.patch import replaced
 from seedgrid.diffusion.pipeline_call import CallContext
-from seedgrid.diffusion.poison import MILD, WILD, Batch, mapped, tensors_in
+from seedgrid.diffusion.poison import BETWEEN, MILD, WILD, Batch, PoisonedGrid
 from seedgrid.diffusion.probe_results import Check, ProbeReport
 from seedgrid.models.families import Family
 
 MAX_STEPS: Final = 4
-_BETWEEN: Final = "between the parts"
-_DECODER: Final = "decoder"
 _LONG_PROMPT: Final = " ".join(
     ["(misty:4) mountains above a (quiet:-4) lake at dawn, painted"] * 34
 )
 """Where words are weighed, its brackets weigh one as much as can be, and one as little."""
-
-_NOT_ROWS: Final = ("_ids", "_mask")
-"""Ends of the names of a denoiser's arguments that hold positions, or say which words count."""
 
 
 class Compute(Protocol):
@@ -126,13 +118,13 @@ def _paint_twice(
     mild = Batch(width=width, own=width - 1, kinds=MILD, pace=2)
     wild = Batch(width=width, own=0, kinds=WILD)
     others = [_neighbour(recipe, place) for place in range(1, width)]
-    grid = _PoisonedGrid(mild, watch, comparison.keep)
+    grid = PoisonedGrid(mild, watch, comparison.keep)
     own = [mild.own_rows(rows) for rows in compute([*others, recipe], grid.watching)]
     if not all(bool(torch.isfinite(rows).all()) for rows in own):
         raise RunError("picture_nan")  # It is NaN by itself: leaks into it cannot be seen.
     comparison.keep("picture", own)
     strangers = [_stranger(recipe, place, family) for place in range(1, width)]
-    grid = _PoisonedGrid(wild, watch, comparison.compare)
+    grid = PoisonedGrid(wild, watch, comparison.compare)
     painted = compute([recipe, *strangers], grid.watching)
     comparison.compare("picture", [wild.own_rows(rows) for rows in painted])
     comparison.end(f"denoiser ({family.denoiser})")
@@ -159,121 +151,6 @@ def _stranger(recipe: Recipe, place: int, family: Family) -> Recipe:
         if family.has_negative_prompt and not family.zeroes_empty_negative:
             changes["negative_prompt"] = "" if recipe.negative_prompt else "(dull:4)"
     return stranger.model_copy(update=changes)
-
-
-class _PoisonedGrid:
-    """Poisons the neighbours of one call of a pipeline, and shows the own rows to somebody.
-
-    Args:
-        batch: Which rows are the own ones, and how the others are poisoned.
-        watch: Asked before each call of a part whether to give way.
-        see: Is given the own rows of what enters and leaves a part, in order.
-    """
-
-    def __init__(
-        self, batch: Batch, watch: Watch, see: Callable[[str, list[torch.Tensor]], None]
-    ) -> None:
-        self._batch = batch
-        self._watch = watch
-        self._see = see
-        self._turns: dict[str, int] = {}
-
-    @contextmanager
-    def watching(self, pipeline: Any) -> Iterator[None]:
-        """Watch a pipeline's parts in the block; afterwards it is as it was."""
-        with ExitStack() as stack:
-            for name, part in pipeline.components.items():
-                if isinstance(part, torch.nn.Module):
-                    self._watch_part(name, part, stack)
-            yield
-
-    def _watch_part(self, name: str, part: Any, stack: ExitStack) -> None:
-        if name == "vae":
-            stack.enter_context(replaced(part, "decode", self._decoding(part.decode)))
-        elif "text_encoder" in name:
-            embeddings = part.get_input_embeddings()
-            stack.callback(embeddings.register_forward_hook(partial(self._read, name)).remove)
-        elif "image" not in name and "safety" not in name:
-            enter, leave = partial(self._enter, name), partial(self._leave, name)
-            hook = part.register_forward_pre_hook(enter, prepend=True, with_kwargs=True)
-            stack.callback(hook.remove)
-            stack.callback(part.register_forward_hook(leave, with_kwargs=True).remove)
-
-    def _read(self, name: str, _module: Any, _given: Any, embeddings: Any) -> Any:
-        """Poison what a text encoder makes of its neighbours' tokens, in its first layer."""
-        turn = self._turn(name)
-        is_batch = isinstance(embeddings, torch.Tensor) and self._batch.is_of(embeddings)
-        return self._batch.poisoned(embeddings, turn) if is_batch else embeddings
-
-    def _enter(self, name: str, _module: Any, args: Any, kwargs: Any) -> Any:
-        """Poison what a denoiser is given; positions and masks stay as they are."""
-        rows = tensors_in((args, kwargs))[0]
-        if not self._batch.is_of(rows):
-            return None
-        turn = self._turn(name)
-        sizes = {rows.shape[0], self._batch.width}
-        self._see(_BETWEEN, self._own((args, kwargs), sizes))
-
-        def poison(tensor: torch.Tensor) -> torch.Tensor:
-            is_rows = tensor.ndim > 0 and tensor.shape[0] in sizes and self._batch.is_of(tensor)
-            return self._batch.poisoned(tensor, turn) if is_rows else tensor
-
-        named = {
-            key: value if key.endswith(_NOT_ROWS) else mapped(value, poison)
-            for key, value in kwargs.items()
-        }
-        return mapped(args, poison), named
-
-    def _leave(self, name: str, _module: Any, args: Any, kwargs: Any, output: Any) -> Any:
-        """Look at what a denoiser made, and at what it may have written into its inputs."""
-        rows = tensors_in((args, kwargs))[0]
-        if not self._batch.is_of(rows):
-            return None
-        sizes = {rows.shape[0], self._batch.width}
-        self._see(f"denoiser ({name})", self._own((output, args, kwargs), sizes))
-        return self._after(name, output)
-
-    def _decoding(self, decode: Callable[..., Any]) -> Callable[..., Any]:
-        def watched(latents: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
-            if not self._batch.is_of(latents):
-                return decode(latents, *args, **kwargs)
-            turn = self._turn("vae")
-            self._see(_BETWEEN, [self._batch.own_rows(latents)])
-            output = decode(self._batch.poisoned(latents, turn), *args, **kwargs)
-            self._see(_DECODER, self._own(output, {len(latents)}))
-            return self._after("vae", output)
-
-        return watched
-
-    def _own(self, value: Any, sizes: set[int]) -> list[torch.Tensor]:
-        """Return the own rows of all numbers of the batch."""
-        return [
-            self._batch.own_rows(tensor)
-            for tensor in tensors_in(value)
-            if tensor.ndim > 0
-            and tensor.is_floating_point()
-            and tensor.shape[0] in sizes
-            and self._batch.is_of(tensor)
-        ]
-
-    def _after(self, name: str, output: Any) -> Any:
-        """Poison what a part made; of decoded NaN no safety checker can make bytes."""
-        turn = self._turns[name]
-        kinds = tuple(kind for kind in self._batch.kinds if kind != "nan" or name != "vae")
-
-        def poison(tensor: torch.Tensor) -> torch.Tensor:
-            is_rows = self._batch.is_of(tensor)
-            return self._batch.poisoned(tensor, turn, kinds) if is_rows else tensor
-
-        return mapped(output, poison)
-
-    def _turn(self, name: str) -> int:
-        """Count the calls of a part, and give way to whoever wants to paint."""
-        if self._watch.cancelled:
-            raise RunCancelled("run_cancelled")
-        turn = self._turns.get(name, -1) + 1
-        self._turns[name] = turn
-        return turn
 
 
 class _Comparison:
@@ -314,7 +191,7 @@ class _Comparison:
             _LeakFound: It was not.
         """
         if self._next != len(self._kept):
-            self._differs(_BETWEEN)
+            self._differs(BETWEEN)
         if part not in self._checks:
             self._differs(part)
 
