@@ -3,8 +3,8 @@
 A tensor of a batch of W cells has W rows, or 2 W where guidance asks for the words and for their
 absence, and row r belongs to cell r % W. Arithmetic that mixes rows, however little, carries NaN
 into the own ones; code that passes over NaN meets huge neighbours, ordinary ones of the own
-picture's size, and near ones, which are the own picture a little louder. `PoisonedGrid` does this to
-each part of a pipeline.
+picture's size, and near ones, which are the own picture a little louder. `PoisonedGrid` does this
+to each part of a pipeline.
 """
 
 from collections.abc import Callable, Iterator, Sequence
