@@ -262,7 +262,7 @@ def test_tiles_are_told_and_stop_is_heard_between_two(painter: Studio, tmp_path:
 
 def test_a_network_that_changed_or_is_none_is_to_blame(painter: Studio, tmp_path: Path) -> None:
     """No other weights, and no network that makes nothing larger."""
-    path = save_upscaler(tmp_path / "2x-small.safetensors")
+    path = save_upscaler(tmp_path / "2x-changed.safetensors")
     picked = painter.grid("a fox", "3", width=64, height=64, num_inference_steps=1)[0]
     (large,) = painter.final(picked, 2, upscaler=str(path))
     save_upscaler(path, seed=1)
@@ -272,7 +272,7 @@ def test_a_network_that_changed_or_is_none_is_to_blame(painter: Studio, tmp_path
     assert "other weights" in str(found.reasons[0])
     save_upscaler(path, scale=1)
     assert refused(painter.final, picked, 2, upscaler=str(path)) == "upscaler_unknown"
-    assert large.recipe.upscaler != Upscaler(id="2x-small", weights_sha256="0" * 64)
+    assert large.recipe.upscaler != Upscaler(id="2x-changed", weights_sha256="0" * 64)
 
 
 @needs_spandrel
