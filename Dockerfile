@@ -34,7 +34,7 @@ COPY requirements.txt ./
 RUN if [ "$TORCH" = cpu ]; then \
         pip install --index-url https://download.pytorch.org/whl/cpu "torch>=2.8,<2.14"; \
     fi \
-    && pip install -r requirements.txt "mcp>=2.3,<3" $PACKAGES
+    && pip install -r requirements.txt $PACKAGES
 
 COPY pyproject.toml README.md LICENSE CHANGELOG.md app.py ./
 COPY assets ./assets

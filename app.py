@@ -29,7 +29,6 @@ from seedgrid.web.launch import (
     PORT,
     build_space,
     languages,
-    launch_options,
     main,
     say,
     serve,
@@ -58,8 +57,7 @@ if "SPACE_ID" in os.environ:
         target=warm, args=(_answers.studio,), name="seedgrid-warm", daemon=True
     ).start()
     if __name__ == "__main__":
-        options = launch_options(_answers, language=None, host=None)
-        serve(demo, **options)
+        serve(demo)
         wait_until_stopped(demo, _answers.studio)
         leave(0)
 elif __name__ == "__main__":

@@ -1,6 +1,8 @@
 /* The card grid: any number of cards in a grid, of which only those near the window are in the page. A
    card's node is kept while it is near, so that its picture is fetched once. Knows no library. */
-SeedGrid.cardGrid = (makeCard) => {
+import { SeedGrid } from "./base.js";
+
+export const cardGrid = (makeCard) => {
   const { make } = SeedGrid;
   const MARGIN_ROWS = 4;
   const node = make("div", { class: "sg-card-grid" });

@@ -1,116 +1,127 @@
 /* The large view: one picture as large as the window, arrows to the others of the grid, and what one
    does with it: pick, favourite, save, refine. Picking here is picking on the stage. */
-(() => {
-  const { make, text, icon, image, pictureUrl, byId } = SeedGrid;
-  const isShown = (cell) => cell?.state === "done" && !cell.lost;
-  const cellAt = (index) => document.querySelector(`#sg-stage [data-cell="${index}"]`);
-  let redraw = () => undefined;
+import { SeedGrid } from "./base.js";
+import { arrows, compare, copyLink, overlay } from "./zoom.js";
 
-  /** Show a cell of the stage as large as it fits; without an index the picked one, or the first. */
-  SeedGrid.zoom = (index) => {
+const { make, text, icon, image, pictureUrl, byId } = SeedGrid;
+const isShown = (cell) => cell?.state === "done" && !cell.lost;
+const cellAt = (index) => document.querySelector(`#sg-stage [data-cell="${index}"]`);
+let redraw = () => undefined;
+
+/** Show a cell of the stage as large as it fits; without an index the picked one, or the first. */
+export const zoom = (index) => {
+  const stage = SeedGrid.stageNow();
+  const wanted = index ?? stage.picked ?? stage.cells.findIndex(isShown);
+  if (!isShown(stage.cells[wanted])) return;
+  if (document.querySelector("dialog.sg-zoom")) return redraw(wanted);
+  open(wanted);
+};
+
+const toggleZoom = () => {
+  const zoomed = document.querySelector("dialog.sg-zoom");
+  if (zoomed) zoomed.close();
+  else zoom();
+};
+
+function open(first) {
+  let at = first;
+  const figure = make("figure");
+  const tools = make("div", { class: "sg-zoom-tools" });
+  const [before, after] = arrows(go);
+  const dialog = overlay("zoom", figure, before, after);
+  dialog.setAttribute("aria-label", text("zoom"));
+
+  redraw = (wanted = at) => {
     const stage = SeedGrid.stageNow();
-    const wanted = index ?? stage.picked ?? stage.cells.findIndex(isShown);
-    if (!isShown(stage.cells[wanted])) return;
-    if (document.querySelector("dialog.sg-zoom")) return redraw(wanted);
-    open(wanted);
+    const cell = stage.cells[wanted];
+    if (!isShown(cell)) return dialog.close();
+    at = wanted;
+    const [width, height] = stage.size;
+    dialog.style.setProperty("--sg-cell-ratio", width / height);
+    const had = tools.contains(document.activeElement) ? document.activeElement.dataset.tool : null;
+    tools.replaceChildren(...buttons(cell, stage));
+    if (figure.dataset.id !== cell.id) figure.replaceChildren(picture(cell), caption(cell, stage), tools);
+    figure.dataset.id = cell.id;
+    if (had) tools.querySelector(`[data-tool="${had}"]`)?.focus();
+    for (const each of [before, after]) each.hidden = stage.cells.filter(isShown).length < 2;
   };
 
-  SeedGrid.toggleZoom = () => {
-    const zoomed = document.querySelector("dialog.sg-zoom");
-    if (zoomed) zoomed.close();
-    else SeedGrid.zoom();
+  /** Go on to the next picture that is there, round and round. */
+  function go(step) {
+    const { cells } = SeedGrid.stageNow();
+    let next = at;
+    do next = (next + step + cells.length) % cells.length;
+    while (!isShown(cells[next]) && next !== at);
+    redraw(next);
+  }
+
+  function buttons(cell, stage) {
+    const isPicked = stage.picked === at;
+    const card = SeedGrid.pickedNow();
+    const isLoved = card?.id === cell.id ? card.favourite : cell.favourite;
+    return [
+      tool("pick", isPicked ? "zoom_picked" : "zoom_pick", isPicked, () => cellAt(at).click()),
+      tool("favourite", "help_favourite", Boolean(isLoved), () => (pick(), SeedGrid.favourite())),
+      tool("save", "save", null, () => download(cell)),
+      tool("slides", "export_slides", null, () => SeedGrid.module("looking").then(({ slideshow }) => slideshow(cell.id))),
+      tool("refine", "refine", null, () => (pick(), dialog.close(), byId("sg-refine").click())),
+    ];
+  }
+
+  function tool(name, words, isPressed, onclick) {
+    return make("button", { type: "button", class: "sg-toggle", "data-tool": name, "aria-pressed": isPressed, text: text(words), onclick });
+  }
+
+  const pick = () => SeedGrid.stageNow().picked === at || cellAt(at).click();
+  const follow = () => redraw();
+  for (const event of ["sg-pick", "sg-card"]) document.addEventListener(event, follow);
+  dialog.addEventListener("close", () => {
+    for (const event of ["sg-pick", "sg-card"]) document.removeEventListener(event, follow);
+  });
+  dialog.addEventListener("keydown", (event) => {
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (step) go(step);
+  });
+  swipe(dialog, go);
+  redraw(first);
+}
+
+/** On a phone a finger goes on to the next picture. */
+function swipe(dialog, go) {
+  let from = null;
+  dialog.addEventListener("touchstart", (event) => (from = event.touches[0].clientX), { passive: true });
+  dialog.addEventListener("touchend", (event) => {
+    const way = event.changedTouches[0].clientX - from;
+    if (Math.abs(way) > 50) go(way < 0 ? 1 : -1);
+  });
+}
+
+function picture(cell) {
+  return image(pictureUrl(cell.id), false, { alt: cell.prompt });
+}
+
+function caption(cell, stage) {
+  const seed = make("span", { class: "sg-lock" }, icon("lock"));
+  seed.append(String(cell.seed));
+  const place = `${stage.cells.indexOf(cell) + 1} / ${stage.cells.length}`;
+  return make("figcaption", {}, make("bdi", { text: cell.prompt }), seed, make("span", { class: "sg-place", text: place }));
+}
+
+/** Save a picture's PNG as it is on disk, its recipe inside, under a name of its words. */
+const download = ({ id, file }) => {
+  const link = make("a", { href: pictureUrl(id), download: file ?? `${id}.png` });
+  document.body.append(link);
+  link.click();
+  link.remove();
+};
+
+/** Do what a button of the card says. */
+export function press(button) {
+  const doing = {
+    "sg-zoom": toggleZoom,
+    "sg-save": () => SeedGrid.pickedNow() && download(SeedGrid.pickedNow()),
+    "sg-compare": () => compare(),
+    "sg-link": () => copyLink(button),
   };
-
-  function open(first) {
-    let at = first;
-    const figure = make("figure");
-    const tools = make("div", { class: "sg-zoom-tools" });
-    const [before, after] = SeedGrid.arrows(go);
-    const dialog = SeedGrid.overlay("zoom", figure, before, after);
-    dialog.setAttribute("aria-label", text("zoom"));
-
-    redraw = (wanted = at) => {
-      const stage = SeedGrid.stageNow();
-      const cell = stage.cells[wanted];
-      if (!isShown(cell)) return dialog.close();
-      at = wanted;
-      const [width, height] = stage.size;
-      dialog.style.setProperty("--sg-cell-ratio", width / height);
-      const had = tools.contains(document.activeElement) ? document.activeElement.dataset.tool : null;
-      tools.replaceChildren(...buttons(cell, stage));
-      if (figure.dataset.id !== cell.id) figure.replaceChildren(picture(cell), caption(cell, stage), tools);
-      figure.dataset.id = cell.id;
-      if (had) tools.querySelector(`[data-tool="${had}"]`)?.focus();
-      for (const each of [before, after]) each.hidden = stage.cells.filter(isShown).length < 2;
-    };
-
-    /** Go on to the next picture that is there, round and round. */
-    function go(step) {
-      const { cells } = SeedGrid.stageNow();
-      let next = at;
-      do next = (next + step + cells.length) % cells.length;
-      while (!isShown(cells[next]) && next !== at);
-      redraw(next);
-    }
-
-    function buttons(cell, stage) {
-      const isPicked = stage.picked === at;
-      const card = SeedGrid.pickedNow();
-      const isLoved = card?.id === cell.id ? card.favourite : cell.favourite;
-      return [
-        tool("pick", isPicked ? "zoom_picked" : "zoom_pick", isPicked, () => cellAt(at).click()),
-        tool("favourite", "help_favourite", Boolean(isLoved), () => (pick(), SeedGrid.favourite())),
-        tool("save", "save", null, () => SeedGrid.download(cell)),
-        tool("slides", "export_slides", null, () => SeedGrid.later().then(() => SeedGrid.slideshow(cell.id))),
-        tool("refine", "refine", null, () => (pick(), dialog.close(), byId("sg-refine").click())),
-      ];
-    }
-
-    function tool(name, words, isPressed, onclick) {
-      return make("button", { type: "button", class: "sg-toggle", "data-tool": name, "aria-pressed": isPressed, text: text(words), onclick });
-    }
-
-    const pick = () => SeedGrid.stageNow().picked === at || cellAt(at).click();
-    const follow = () => redraw();
-    for (const event of ["sg-pick", "sg-card"]) document.addEventListener(event, follow);
-    dialog.addEventListener("close", () => {
-      for (const event of ["sg-pick", "sg-card"]) document.removeEventListener(event, follow);
-    });
-    dialog.addEventListener("keydown", (event) => {
-      const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-      if (step) go(step);
-    });
-    swipe(dialog, go);
-    redraw(first);
-  }
-
-  /** On a phone a finger goes on to the next picture. */
-  function swipe(dialog, go) {
-    let from = null;
-    dialog.addEventListener("touchstart", (event) => (from = event.touches[0].clientX), { passive: true });
-    dialog.addEventListener("touchend", (event) => {
-      const way = event.changedTouches[0].clientX - from;
-      if (Math.abs(way) > 50) go(way < 0 ? 1 : -1);
-    });
-  }
-
-  function picture(cell) {
-    return image(pictureUrl(cell.id), false, { alt: cell.prompt });
-  }
-
-  function caption(cell, stage) {
-    const seed = make("span", { class: "sg-lock" }, icon("lock"));
-    seed.append(String(cell.seed));
-    const place = `${stage.cells.indexOf(cell) + 1} / ${stage.cells.length}`;
-    return make("figcaption", {}, make("bdi", { text: cell.prompt }), seed, make("span", { class: "sg-place", text: place }));
-  }
-
-  /** Save a picture's PNG as it is on disk, its recipe inside, under a name of its words. */
-  SeedGrid.download = ({ id, file }) => {
-    const link = make("a", { href: pictureUrl(id), download: file ?? `${id}.png` });
-    document.body.append(link);
-    link.click();
-    link.remove();
-  };
-  SeedGrid.save = () => SeedGrid.pickedNow() && SeedGrid.download(SeedGrid.pickedNow());
-})();
+  doing[button.id]();
+}

@@ -1,6 +1,14 @@
 /* The open library: all works or what was searched for, newest first, loaded as one scrolls. A click
    goes to a picture's place in its work; what is thrown away can be taken back. */
-SeedGrid.openLibrary = ({ element, props, watch, search, open, trash, mark, empty }) => {
+import { SeedGrid } from "./base.js";
+import { cardGrid } from "./card_grid.js";
+import { makeSelection, named } from "./selection.js";
+import { tagRow } from "./tags.js";
+import { undoBar } from "./undo.js";
+
+/** Open it in its place. */
+export function openLibrary() {
+  const element = SeedGrid.byId("sg-library");
   const { make, text, icon, image, thumbUrl } = SeedGrid;
   const asked = { text: "", model: "", seed: null, since: "", until: "", favourite: false, trashed: false, tag: "", sort: "newest" };
   let number = 0;
@@ -35,15 +43,15 @@ SeedGrid.openLibrary = ({ element, props, watch, search, open, trash, mark, empt
     hidden: "",
     text: text("library_empty_trash"),
     onclick: () => {
-      if (confirm(text("library_empty_sure"))) line.comes().then(() => empty({}));
+      if (confirm(text("library_empty_sure"))) empty();
     },
   });
-  const grid = SeedGrid.cardGrid(card);
-  const selection = SeedGrid.selection({ shown: () => grid.items, isTrash: () => asked.trashed, change, mark: say });
+  const grid = cardGrid(card);
+  const selection = makeSelection({ shown: () => grid.items, isTrash: () => asked.trashed, change, mark: say });
   const nothing = make("p", { class: "sg-quiet sg-card-grid-empty", hidden: "" });
   const end = make("div", { class: "sg-card-grid-end" });
-  const undo = SeedGrid.undo((wanted) => tell(trash, () => ({ ...wanted(), trashed: false })));
-  const tags = SeedGrid.tags((tag) => ((asked.tag = tag), ask()));
+  const undo = undoBar((wanted) => tell("trash", () => ({ ...wanted(), trashed: false })));
+  const tags = tagRow((tag) => ((asked.tag = tag), ask()));
   const order = make("select", { class: "sg-pill sg-order", "aria-label": text("library_sort"), onchange: () => ((asked.sort = order.value), ask()) });
   for (const sort of ["newest", "oldest", "favourites", "words"]) order.append(make("option", { value: sort, text: text(`library_sort_${sort}`) }));
   const title = make("h2", { text: text("library_title") });
@@ -105,8 +113,16 @@ SeedGrid.openLibrary = ({ element, props, watch, search, open, trash, mark, empt
   /** A search that another has followed before its turn came is not sent. */
   async function find(wanted) {
     await line.comes();
-    if (wanted.number === number) search(wanted);
-    else line.answered();
+    const isWanted = wanted.number === number;
+    if (isWanted && !(await SeedGrid.ask("search", { asked: wanted }))) isWaiting = false; // scrolling on asks again
+    line.answered();
+  }
+
+  async function empty() {
+    await line.comes();
+    await SeedGrid.ask("empty");
+    line.answered();
+    ask();
   }
 
   function askMore() {
@@ -150,7 +166,7 @@ SeedGrid.openLibrary = ({ element, props, watch, search, open, trash, mark, empt
         "data-picture-id": item.id,
         onclick: (event) => {
           if (selection.takes(item, event)) return;
-          open({ id: item.id });
+          SeedGrid.turn("open", { id: item.id });
           scrollTo({ top: 0, behavior: "smooth" });
         },
       },
@@ -164,7 +180,7 @@ SeedGrid.openLibrary = ({ element, props, watch, search, open, trash, mark, empt
       class: "sg-item-remove",
       title: text(asked.trashed ? "library_restore" : "library_remove"),
       "aria-label": text(asked.trashed ? "library_restore" : "library_remove"),
-      onclick: () => change([item], SeedGrid.named([item]), !asked.trashed),
+      onclick: () => change([item], named([item]), !asked.trashed),
     });
     remove.append(asked.trashed ? document.createTextNode("↺") : icon("close"));
     const caption = make("p", {}, make("bdi", { text: item.prompt }));
@@ -176,17 +192,21 @@ SeedGrid.openLibrary = ({ element, props, watch, search, open, trash, mark, empt
   }
 
   /** A change in its turn; what it says is asked for only then. */
-  async function tell(event, wanted) {
+  async function tell(action, wanted) {
     changing += 1;
     await line.comes();
-    event(wanted());
+    const parts = await SeedGrid.ask(action, { asked: wanted() });
+    changing -= 1;
+    line.answered();
+    if (!parts || parts.status?.kind === "error") ask();
+    else SeedGrid.lookAgain();
   }
 
   /** Throw away or take back, at once for the eye; the undo gives back all that went together. */
   function change(items, wanted, isTrashed) {
     const question = number;
     const deletion = (deletions += 1);
-    tell(trash, () => ({ ...wanted, trashed: isTrashed, number: deletion }));
+    tell("trash", () => ({ ...wanted, trashed: isTrashed, number: deletion }));
     const places = items.map((item) => [item, grid.remove(item)]).reverse();
     sayIfEmpty();
     if (!isTrashed) return;
@@ -199,27 +219,14 @@ SeedGrid.openLibrary = ({ element, props, watch, search, open, trash, mark, empt
 
   /** Mark items, at once for the eye. */
   function say(items, wanted, ...changed) {
-    tell(mark, () => wanted);
+    tell("mark", () => wanted);
     items.forEach((item, at) => grid.redraw(item, changed[at] ?? changed[0]));
   }
 
   addEventListener("scroll", () => isNear(end) && askMore(), { passive: true });
   SeedGrid.askLibrary = ask;
-  /** A change has its answer: what is shown above shows it too; ask again if it failed. */
-  SeedGrid.checkLibrary = (status) => {
-    changing -= 1;
-    line.answered();
-    if (status?.kind === "error") ask();
-    else SeedGrid.lookAgain();
-  };
-  SeedGrid.libraryAnswered = line.answered;
-  /** A search was refused: scrolling on asks again. */
-  SeedGrid.libraryRefused = () => {
-    isWaiting = false;
-    line.answered();
-  };
   element.replaceChildren(head, more, tags.node, selection.bar, grid.node, nothing, end, undo.node);
   element.classList.add("sg-opened");
-  SeedGrid.follow(props, watch, show);
+  SeedGrid.shows.library = show;
   ask();
-};
+}

@@ -1,243 +1,238 @@
 /* The models panel: models and LoRAs on this machine, what comes from the hub, what one could begin with.
    This file and its words are fetched when the panel is first opened. Knows no picture. */
-(() => {
-  const { make, text, byId, language } = SeedGrid;
-  const LOOK_MS = 700;
-  const COMING = new Set(["add", "download", "configure"]);
-  let parts;
-  let timer;
-  let moved = 0;
+import { SeedGrid } from "./base.js";
+import { loraRows } from "./loras.js";
+import { overlay } from "./zoom.js";
 
-  const say = (key, data) => text(`models_${key}`, data);
+const { make, text, byId, language } = SeedGrid;
+const LOOK_MS = 700;
+const COMING = new Set(["add", "download", "configure"]);
+let parts;
+let timer;
+let moved = 0;
 
-  /** Bytes as people say them. */
-  function size(bytes) {
-    const units = [[1e9, "GB"], [1e6, "MB"], [1e3, "KB"]];
-    const [one, unit] = units.find(([each]) => bytes >= each) ?? units.at(-1);
-    const number = bytes / one;
-    const digits = number < 10 ? 1 : 0;
-    return `${number.toLocaleString(language, { maximumFractionDigits: digits })} ${unit}`;
-  }
+const say = (key, data) => text(`models_${key}`, data);
 
-  function time(seconds) {
-    if (seconds < 90) return say("seconds", { number: Math.max(1, Math.round(seconds)) });
-    if (seconds < 5400) return say("minutes", { number: Math.round(seconds / 60) });
-    return say("hours", { number: (seconds / 3600).toFixed(1) });
-  }
+/** Bytes as people say them. */
+function size(bytes) {
+  const units = [[1e9, "GB"], [1e6, "MB"], [1e3, "KB"]];
+  const [one, unit] = units.find(([each]) => bytes >= each) ?? units.at(-1);
+  const number = bytes / one;
+  const digits = number < 10 ? 1 : 0;
+  return `${number.toLocaleString(language, { maximumFractionDigits: digits })} ${unit}`;
+}
 
-  SeedGrid.showModels = async () => {
-    await styled();
+function time(seconds) {
+  if (seconds < 90) return say("seconds", { number: Math.max(1, Math.round(seconds)) });
+  if (seconds < 5400) return say("minutes", { number: Math.round(seconds / 60) });
+  return say("hours", { number: (seconds / 3600).toFixed(1) });
+}
+
+SeedGrid.showModels = async () => {
+  await SeedGrid.style("models.css");
+  clearTimeout(timer);
+  moved = 0;
+  const [note, here, moving, loras, first] = [
+    make("p", { class: "sg-models-note", role: "status" }),
+    make("ul"),
+    make("ul", { class: "sg-models-moving" }),
+    make("ul", { id: "sg-loras" }),
+    make("ul"),
+  ];
+  parts = { note, here, moving, loras, first, adding: make("div"), box: make("section", { id: "sg-models-panel" }) };
+  const dialog = overlay("models", parts.box);
+  dialog.addEventListener("close", () => {
     clearTimeout(timer);
-    moved = 0;
-    const [note, here, moving, loras, first] = [
-      make("p", { class: "sg-models-note", role: "status" }),
-      make("ul"),
-      make("ul", { class: "sg-models-moving" }),
-      make("ul", { id: "sg-loras" }),
-      make("ul"),
-    ];
-    parts = { note, here, moving, loras, first, adding: make("div"), box: make("section", { id: "sg-models-panel" }) };
-    const dialog = SeedGrid.overlay("models", parts.box);
-    dialog.addEventListener("close", () => {
-      clearTimeout(timer);
-      byId("sg-models")?.focus();
-    });
-    const title = make("h2", { id: "sg-models-title", text: say("title") });
-    dialog.setAttribute("aria-labelledby", title.id);
-    parts.box.append(title, note);
-    const told = await ask();
-    const aboutLoras = [make("h3", { text: say("loras") }), make("p", { class: "sg-models-quiet", text: say("loras_note") })];
-    parts.box.append(moving, make("h3", { text: say("here") }), here, ...aboutLoras, loras, parts.adding, ...firsts(told, first));
-    if (told.may.change) parts.adding.append(adding());
-    else if (!told.may.download) note.textContent = say("read_only");
-    show(told);
-  };
+    byId("sg-models")?.focus();
+  });
+  const title = make("h2", { id: "sg-models-title", text: say("title") });
+  dialog.setAttribute("aria-labelledby", title.id);
+  parts.box.append(title, note);
+  const told = await ask();
+  const aboutLoras = [make("h3", { text: say("loras") }), make("p", { class: "sg-models-quiet", text: say("loras_note") })];
+  parts.box.append(moving, make("h3", { text: say("here") }), here, ...aboutLoras, loras, parts.adding, ...firsts(told, first));
+  if (told.may.change) parts.adding.append(adding());
+  else if (!told.may.download) note.textContent = say("read_only");
+  show(told);
+};
 
-  const ask = async (isMovingOnly = false) =>
-    (await fetch(`seedgrid/models?lang=${language}${isMovingOnly ? "&moving=1" : ""}`)).json();
+const ask = async (isMovingOnly = false) =>
+  (await fetch(`seedgrid/models?lang=${language}${isMovingOnly ? "&moving=1" : ""}`)).json();
 
-  /** The panel's own style sheet, fetched once. */
-  let style = null;
-  const styled = () =>
-    (style ??= new Promise((come) => {
-      document.head.append(make("link", { rel: "stylesheet", href: SeedGridConfig.models_style, onload: come, onerror: come }));
-    }));
+function firsts(told, list) {
+  if (!told.may.download) return [];
+  return [make("h3", { text: say("first") }), make("p", { class: "sg-models-quiet", text: say("first_note") }), list];
+}
 
-  function firsts(told, list) {
-    if (!told.may.download) return [];
-    return [make("h3", { text: say("first") }), make("p", { class: "sg-models-quiet", text: say("first_note") }), list];
+/** Ask for something to be done, and say how it went. */
+async function act(action, name) {
+  const answer = await fetch(`seedgrid/models/${action}`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ name, lang: language }),
+  });
+  const told = await answer.json().catch(() => ({ said: answer.statusText, wrong: true }));
+  tell(told.said, told.wrong);
+  await look();
+  if (told.wrong || COMING.has(action)) reveal();
+  return !told.wrong;
+}
+
+/** Put in sight what was said, or what comes: it stands above what one pressed, on a phone far above. */
+const reveal = () => (parts.note.textContent ? parts.note : parts.moving).scrollIntoView({ block: "nearest" });
+
+function tell(sentence, isWrong = false) {
+  parts.note.textContent = sentence ?? "";
+  parts.note.classList.toggle("sg-models-wrong", Boolean(isWrong));
+}
+
+/** Look again at everything, or only at what comes. */
+async function look(isMovingOnly = false) {
+  clearTimeout(timer);
+  const { box } = parts;
+  box.setAttribute("aria-busy", "true");
+  const told = await ask(isMovingOnly).catch(() => null);
+  if (told?.wrong) tell(told.said, true);
+  else if (told && box.isConnected) show(told);
+  box.setAttribute("aria-busy", "false");
+}
+
+const goesOn = ({ state }) => ["waiting", "asking", "fetching"].includes(state);
+
+function show({ items, loras, first, may, downloads }) {
+  draw(parts.moving, downloads.map(movingRow));
+  if (items) {
+    draw(parts.here, items.map((item) => hereRow(item, may)));
+    drawLoras(loras, may);
+    draw(parts.first, first.map(firstRow));
   }
+  const coming = downloads.filter(goesOn).length;
+  if (coming < moved) look();
+  else if (coming) timer = setTimeout(() => look(true), LOOK_MS);
+  moved = coming;
+}
 
-  /** Ask for something to be done, and say how it went. */
-  async function act(action, name) {
-    const answer = await fetch(`seedgrid/models/${action}`, {
-      method: "POST",
-      headers: { "Content-Type": "application/json" },
-      body: JSON.stringify({ name, lang: language }),
-    });
-    const told = await answer.json().catch(() => ({ said: answer.statusText, wrong: true }));
-    tell(told.said, told.wrong);
-    await look();
-    if (told.wrong || COMING.has(action)) reveal();
-    return !told.wrong;
-  }
+function drawLoras(loras, may) {
+  const changed = () => drawLoras(loras, may);
+  const rows = loraRows(loras, { row, button, badge, size, changed, remove: may.change && remove_ });
+  draw(parts.loras, rows.length ? rows : [make("li", { class: "sg-models-quiet", text: say("loras_none") })]);
+}
 
-  /** Put in sight what was said, or what comes: it stands above what one pressed, on a phone far above. */
-  const reveal = () => (parts.note.textContent ? parts.note : parts.moving).scrollIntoView({ block: "nearest" });
+/** Draw a list anew; who stands on one of its buttons stands on the same one afterwards. */
+function draw(list, rows) {
+  const had = list.contains(document.activeElement) ? document.activeElement.dataset.key : null;
+  list.replaceChildren(...rows);
+  list.hidden = rows.length === 0;
+  if (had === null) return;
+  const same = [...list.querySelectorAll("[data-key]")].find((each) => each.dataset.key === had);
+  (same ?? parts.box.closest("dialog")).focus();
+}
 
-  function tell(sentence, isWrong = false) {
-    parts.note.textContent = sentence ?? "";
-    parts.note.classList.toggle("sg-models-wrong", Boolean(isWrong));
-  }
+function row(name, facts, badges, buttons) {
+  const head = make("div", { class: "sg-models-head" }, make("strong", { text: name }), ...badges);
+  const body = make("div", { class: "sg-models-text" }, head, make("p", { text: facts.filter(Boolean).join(" · ") }));
+  return make("li", {}, body, make("div", { class: "sg-models-do" }, ...buttons));
+}
 
-  /** Look again at everything, or only at what comes. */
-  async function look(isMovingOnly = false) {
-    clearTimeout(timer);
-    const { box } = parts;
-    box.setAttribute("aria-busy", "true");
-    const told = await ask(isMovingOnly).catch(() => null);
-    if (told?.wrong) tell(told.said, true);
-    else if (told && box.isConnected) show(told);
-    box.setAttribute("aria-busy", "false");
-  }
+const badge = (words, kind) => make("span", { class: "sg-models-badge", "data-kind": kind, text: words });
 
-  const goesOn = ({ state }) => ["waiting", "asking", "fetching"].includes(state);
+function button(key, name, onclick, kind = "") {
+  const label = say(key);
+  return make("button", { type: "button", class: `sg-models-button ${kind}`, "data-key": `${key} ${name}`, "aria-label": `${label}: ${name}`, text: label, onclick });
+}
 
-  function show({ items, loras, first, may, downloads }) {
-    draw(parts.moving, downloads.map(movingRow));
-    if (items) {
-      draw(parts.here, items.map((item) => hereRow(item, may)));
-      drawLoras(loras, may);
-      draw(parts.first, first.map(firstRow));
+function hereRow(item, may) {
+  const isUsed = item.id === chosen();
+  const badges = [isUsed && badge(say("in_use"), "used"), item.fits === false && badge(say("fits_not", { size: size(item.needs_bytes) }), "wrong"), lock(item.lock)];
+  const facts = item.problem
+    ? [item.problem]
+    : [item.family, item.size, item.formats.join(", "), size(item.num_bytes), item.licence || say("licence_none"), say(`kind_${item.kind}`)];
+  const use = !item.problem && !isUsed && button("use", item.id, () => choose(item.id));
+  const remove = may.change && item.deletable && button("delete", item.id, () => remove_(item), "sg-models-danger");
+  const complete = may.change && item.lacks && button("configure", item.id, () => act("configure", item.id));
+  return row(item.id, facts, badges.filter(Boolean), [complete, use, remove].filter(Boolean));
+}
+
+function lock(found) {
+  if (!found) return badge(say("lock_untested"), "quiet");
+  const data = { date: found.date, width: found.width };
+  return badge(say(found.holds ? "lock_holds" : "lock_fails", data), found.holds ? "right" : "wrong");
+}
+
+function remove_(item) {
+  if (confirm(say("delete_sure", { name: item.id, size: size(item.num_bytes) }))) act("delete", item.id);
+}
+
+function firstRow(each) {
+  const memory = say("memory", { size: `${each.memory_gb} GB` });
+  const coming = say("to_fetch", { size: `${each.download_gb} GB` });
+  const facts = [each.family, each.size, coming, memory, each.licence, each.gated && say("gated")];
+  const badges = each.fits ? [] : [badge(say("fits_not", { size: `${each.memory_gb} GB` }), "wrong")];
+  const fetchIt = button("download", each.id, () => act("download", `${each.id}@${each.revision}`));
+  return row(each.id, facts, badges, [fetchIt]);
+}
+
+function movingRow(each) {
+  const data = { done: size(each.num_bytes), total: size(each.total) };
+  const facts = [each.error ?? say(`state_${each.state}`, data)];
+  if (each.left_s !== null) facts.push(say("left", { time: time(each.left_s) }));
+  const buttons = goesOn(each)
+    ? [button("stop", each.id, () => act("stop", each.id))]
+    : each.state !== "done" && [button(each.state === "failed" ? "retry" : "resume", each.id, () => act("download", each.id)), button("discard", each.id, () => act("discard", each.id), "sg-models-danger")];
+  const made = row(each.id, facts, [], buttons || []);
+  if (each.total && each.state !== "done") made.append(bar(each.id, each.num_bytes, each.total));
+  return made;
+}
+
+const bar = (name, value, max) => make("progress", { "aria-label": name, value, max });
+
+/** A name on the hub, a folder, or a file from this computer. */
+function adding() {
+  const field = make("input", { type: "text", id: "sg-models-name", placeholder: say("add_placeholder"), autocomplete: "off", spellcheck: "false" });
+  const form = make("form", { class: "sg-models-add" }, make("label", { for: field.id, text: say("add_label") }), field, make("button", { type: "submit", class: "sg-models-button", text: say("add") }));
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const name = field.value.trim();
+    if (name && (await act("add", name))) field.value = "";
+  });
+  const file = make("input", { type: "file", id: "sg-models-file", accept: ".safetensors" });
+  file.addEventListener("change", () => file.files[0] && send(file.files[0], file));
+  // The browser's own words for "no file" come in its own language: the label is the button.
+  form.append(make("span", { class: "sg-models-quiet", text: say("file") }), make("label", { class: "sg-models-button sg-models-choose" }, file, make("span", { text: say("file_choose") })));
+  return form;
+}
+
+/** Copy a file to where SeedGrid keeps models; XMLHttpRequest, for fetch tells no progress. */
+function send(file, field) {
+  const request = new XMLHttpRequest();
+  request.open("PUT", `seedgrid/models/file/${encodeURIComponent(file.name)}?lang=${language}`);
+  request.upload.onprogress = (event) => tell(say("sending", { name: file.name, done: size(event.loaded), total: size(event.total) }));
+  request.onloadend = () => {
+    let told = { said: request.statusText || say("state_failed"), wrong: true };
+    try {
+      told = JSON.parse(request.responseText);
+    } catch {
+      // What stands before our own answers says it in plain text.
     }
-    const coming = downloads.filter(goesOn).length;
-    if (coming < moved) look();
-    else if (coming) timer = setTimeout(() => look(true), LOOK_MS);
-    moved = coming;
-  }
-
-  function drawLoras(loras, may) {
-    const changed = () => drawLoras(loras, may);
-    const rows = SeedGrid.loraRows(loras, { row, button, badge, size, changed, remove: may.change && remove_ });
-    draw(parts.loras, rows.length ? rows : [make("li", { class: "sg-models-quiet", text: say("loras_none") })]);
-  }
-
-  /** Draw a list anew; who stands on one of its buttons stands on the same one afterwards. */
-  function draw(list, rows) {
-    const had = list.contains(document.activeElement) ? document.activeElement.dataset.key : null;
-    list.replaceChildren(...rows);
-    list.hidden = rows.length === 0;
-    if (had === null) return;
-    const same = [...list.querySelectorAll("[data-key]")].find((each) => each.dataset.key === had);
-    (same ?? parts.box.closest("dialog")).focus();
-  }
-
-  function row(name, facts, badges, buttons) {
-    const head = make("div", { class: "sg-models-head" }, make("strong", { text: name }), ...badges);
-    const body = make("div", { class: "sg-models-text" }, head, make("p", { text: facts.filter(Boolean).join(" · ") }));
-    return make("li", {}, body, make("div", { class: "sg-models-do" }, ...buttons));
-  }
-
-  const badge = (words, kind) => make("span", { class: "sg-models-badge", "data-kind": kind, text: words });
-
-  function button(key, name, onclick, kind = "") {
-    const label = say(key);
-    return make("button", { type: "button", class: `sg-models-button ${kind}`, "data-key": `${key} ${name}`, "aria-label": `${label}: ${name}`, text: label, onclick });
-  }
-
-  function hereRow(item, may) {
-    const isUsed = item.id === chosen();
-    const badges = [isUsed && badge(say("in_use"), "used"), item.fits === false && badge(say("fits_not", { size: size(item.needs_bytes) }), "wrong"), lock(item.lock)];
-    const facts = item.problem
-      ? [item.problem]
-      : [item.family, item.size, item.formats.join(", "), size(item.num_bytes), item.licence || say("licence_none"), say(`kind_${item.kind}`)];
-    const use = !item.problem && !isUsed && button("use", item.id, () => choose(item.id));
-    const remove = may.change && item.deletable && button("delete", item.id, () => remove_(item), "sg-models-danger");
-    const complete = may.change && item.lacks && button("configure", item.id, () => act("configure", item.id));
-    return row(item.id, facts, badges.filter(Boolean), [complete, use, remove].filter(Boolean));
-  }
-
-  function lock(found) {
-    if (!found) return badge(say("lock_untested"), "quiet");
-    const data = { date: found.date, width: found.width };
-    return badge(say(found.holds ? "lock_holds" : "lock_fails", data), found.holds ? "right" : "wrong");
-  }
-
-  function remove_(item) {
-    if (confirm(say("delete_sure", { name: item.id, size: size(item.num_bytes) }))) act("delete", item.id);
-  }
-
-  function firstRow(each) {
-    const memory = say("memory", { size: `${each.memory_gb} GB` });
-    const coming = say("to_fetch", { size: `${each.download_gb} GB` });
-    const facts = [each.family, each.size, coming, memory, each.licence, each.gated && say("gated")];
-    const badges = each.fits ? [] : [badge(say("fits_not", { size: `${each.memory_gb} GB` }), "wrong")];
-    const fetchIt = button("download", each.id, () => act("download", `${each.id}@${each.revision}`));
-    return row(each.id, facts, badges, [fetchIt]);
-  }
-
-  function movingRow(each) {
-    const data = { done: size(each.num_bytes), total: size(each.total) };
-    const facts = [each.error ?? say(`state_${each.state}`, data)];
-    if (each.left_s !== null) facts.push(say("left", { time: time(each.left_s) }));
-    const buttons = goesOn(each)
-      ? [button("stop", each.id, () => act("stop", each.id))]
-      : each.state !== "done" && [button(each.state === "failed" ? "retry" : "resume", each.id, () => act("download", each.id)), button("discard", each.id, () => act("discard", each.id), "sg-models-danger")];
-    const made = row(each.id, facts, [], buttons || []);
-    if (each.total && each.state !== "done") made.append(bar(each.id, each.num_bytes, each.total));
-    return made;
-  }
-
-  const bar = (name, value, max) => make("progress", { "aria-label": name, value, max });
-
-  /** A name on the hub, a folder, or a file from this computer. */
-  function adding() {
-    const field = make("input", { type: "text", id: "sg-models-name", placeholder: say("add_placeholder"), autocomplete: "off", spellcheck: "false" });
-    const form = make("form", { class: "sg-models-add" }, make("label", { for: field.id, text: say("add_label") }), field, make("button", { type: "submit", class: "sg-models-button", text: say("add") }));
-    form.addEventListener("submit", async (event) => {
-      event.preventDefault();
-      const name = field.value.trim();
-      if (name && (await act("add", name))) field.value = "";
-    });
-    const file = make("input", { type: "file", id: "sg-models-file", accept: ".safetensors" });
-    file.addEventListener("change", () => file.files[0] && send(file.files[0], file));
-    // The browser's own words for "no file" come in its own language: the label is the button.
-    form.append(make("span", { class: "sg-models-quiet", text: say("file") }), make("label", { class: "sg-models-button sg-models-choose" }, file, make("span", { text: say("file_choose") })));
-    return form;
-  }
-
-  /** Copy a file to where SeedGrid keeps models; XMLHttpRequest, for fetch tells no progress. */
-  function send(file, field) {
-    const request = new XMLHttpRequest();
-    request.open("PUT", `seedgrid/models/file/${encodeURIComponent(file.name)}?lang=${language}`);
-    request.upload.onprogress = (event) => tell(say("sending", { name: file.name, done: size(event.loaded), total: size(event.total) }));
-    request.onloadend = () => {
-      let told = { said: request.statusText || say("state_failed"), wrong: true };
-      try {
-        told = JSON.parse(request.responseText);
-      } catch {
-        // What stands before our own answers says it in plain text.
-      }
-      tell(told.said, told.wrong);
-      reveal();
-      if (field) field.value = "";
-      look();
-    };
-    request.send(file);
-  }
-
-  /** A file that was dropped anywhere on the page. */
-  SeedGrid.takeModel = async (file) => {
-    const isOpen = parts?.box.closest("dialog")?.open; // what was just closed stays in the page a moment longer
-    if (!isOpen) await SeedGrid.showModels();
-    send(file, null);
+    tell(told.said, told.wrong);
+    reveal();
+    if (field) field.value = "";
+    look();
   };
+  request.send(file);
+}
 
-  const chosen = () => byId("sg-model")?.querySelector("input")?.value;
+/** A file that was dropped anywhere on the page. */
+SeedGrid.takeModel = async (file) => {
+  const isOpen = parts?.box.closest("dialog")?.open; // what was just closed stays in the page a moment longer
+  if (!isOpen) await SeedGrid.showModels();
+  send(file, null);
+};
 
-  /** Paint with a model from now on: its name goes into the settings, with what it offers. */
-  function choose(name) {
-    SeedGrid.choose({ ...JSON.parse(SeedGrid.typed()), model: name });
-    parts.box.closest("dialog").close();
-  }
-})();
+const chosen = () => SeedGrid.inputOf("sg-model").value;
+
+/** Paint with a model from now on: its name goes into the settings, with what it offers. */
+function choose(name) {
+  SeedGrid.choose({ model: name });
+  parts.box.closest("dialog").close();
+}

@@ -1,214 +1,181 @@
 /* The place: which round of which work this tab shows. Each has an address, the browser's Back and
    Forward go through them, and what was typed at each is kept in this tab: a reload, a restart of the
    server or a second tab loses no word. */
-(() => {
-  const { byId } = SeedGrid;
-  const TAB = "seedgrid-tab";
-  const FIELDS = "seedgrid-fields";
-  const MOST = 60;
-  const names = Object.fromEntries(SeedGrid.fields.map((id) => [id.replaceAll("-", "_"), `sg-${id}`]));
-  const variations = [1, 2, 3, 4].map((number) => `sg-vary-${number}`);
-  const ids = { ...names, vary: variations };
-  const inputOf = (id) => byId(id)?.querySelector("textarea, input");
-  const isChoice = (input) => input?.getAttribute("role") === "combobox";
+import { SeedGrid } from "./base.js";
 
-  let current = { epoch: -1, round: null };
-  let records = recall(FIELDS) ?? {};
-  let isFilled = false;
-  let wanted = null;
-  let travelled = []; // where Back and Forward went that the server has not answered yet
-  let send = () => undefined;
-  let offered;
-  const offers = new Promise((resolve) => (offered = resolve));
+const { config, inputOf, write } = SeedGrid;
+const TAB = "seedgrid-tab";
+const FIELDS = "seedgrid-fields";
+const MOST = 60;
+const names = Object.fromEntries(SeedGrid.fields.map((id) => [id.replaceAll("-", "_"), `sg-${id}`]));
+const variations = [1, 2, 3, 4].map((number) => `sg-vary-${number}`);
+const ids = { ...names, vary: variations };
+let current = { epoch: -1, round: null };
+let records = recall(FIELDS) ?? {};
+let isFilled = false;
+let wanted = null;
+let travelled = []; // where Back and Forward went that the server has not answered yet
 
-  function recall(key) {
-    try {
-      return JSON.parse(sessionStorage.getItem(key));
-    } catch {
-      return null;
-    }
+function recall(key) {
+  try {
+    return JSON.parse(sessionStorage.getItem(key));
+  } catch {
+    return null;
   }
+}
 
-  function keep(key, value) {
-    try {
-      sessionStorage.setItem(key, JSON.stringify(value));
-    } catch {
-      // A browser that keeps nothing forgets what was typed, and nothing else.
-    }
+function keep(key, value) {
+  try {
+    sessionStorage.setItem(key, JSON.stringify(value));
+  } catch {
+    // A browser that keeps nothing forgets what was typed, and nothing else.
   }
+}
 
-  const keyOf = (round) => round ?? "";
+const keyOf = (round) => round ?? "";
 
-  /** The place that the address names: a round or a picture, by its id. */
-  function addressed() {
-    const place = new URLSearchParams(location.search).get("place");
-    return /^[0-9a-f]{32}$/.test(place ?? "") ? place : null;
+/** The place that the address names: a round or a picture, by its id. */
+function addressed() {
+  const place = new URLSearchParams(location.search).get("place");
+  return /^[0-9a-f]{32}$/.test(place ?? "") ? place : null;
+}
+
+/** What the address says of a recipe: somebody's link. */
+function link() {
+  const said = [...new URLSearchParams(location.search)].filter(([name]) => SeedGrid.links.includes(name));
+  return new URLSearchParams(said).toString();
+}
+
+function addressOf(place) {
+  const said = [...new URLSearchParams(location.search)];
+  const others = said.filter(([name]) => name !== "place" && !SeedGrid.links.includes(name));
+  const query = new URLSearchParams(place ? [...others, ["place", place]] : others).toString();
+  return `${location.pathname}${query ? `?${query}` : ""}`;
+}
+
+/** Ask the server when the page opens: for this tab's own place, or that of the address. */
+function arrive() {
+  const tab = recall(TAB);
+  const place = addressed();
+  const isOurs = tab && (place ? [tab.round, tab.picked].includes(place) : !link());
+  if (isOurs) fill(records[keyOf(tab.round)]?.now);
+  return SeedGrid.turn("load", { place, link: link(), offer: true }, isOurs ? tab : {});
+}
+
+addEventListener("popstate", () => {
+  record();
+  travelled.push(addressed());
+  SeedGrid.turn("load", { place: addressed(), start: !addressed() });
+});
+
+function show(value) {
+  if (value.epoch < current.epoch) return;
+  const isFirst = current.epoch < 0;
+  const before = current;
+  const lost = isFirst && !value.round ? recall(TAB)?.round : null;
+  record();
+  current = value;
+  SeedGrid.stands(value);
+  if (value.asked) sent(before, value);
+  else fill((records[keyOf(lost ?? value.round)] ?? records[keyOf(value.round)])?.now ?? value.fields);
+  const { work, round, picked, run } = value;
+  keep(TAB, { work, round, picked, run });
+  name(value.address, isFirst);
+  if (isFirst) SeedGrid.back(value.epoch);
+}
+
+/** Put a place into the address line; only a move of ours is a new step on the way back.
+
+    An answer to Back or Forward may come when the browser has gone on already: a new step then
+    would cut off the way forward. */
+function name(place, isFirst = false) {
+  const answered = travelled.indexOf(place);
+  travelled = answered < 0 ? [] : travelled.slice(answered + 1);
+  if (answered >= 0 || place === addressed()) return;
+  if (!place && link()) return; // what a link asks for is not painted yet
+  const go = isFirst ? "replaceState" : "pushState";
+  history[go](null, "", addressOf(place));
+}
+
+/** What was sent belongs to the new place; the old one shows again what it was made of. */
+function sent(before, value) {
+  const now = read();
+  records[keyOf(value.round)] = { base: now, now, at: Date.now() };
+  const old = records[keyOf(before.round)];
+  if (old && before.work !== value.work && before.round) old.now = { ...old.base, vary: now.vary };
+  keepRecords();
+  isFilled = true;
+  document.dispatchEvent(new Event("sg-filled"));
+}
+
+const read = () => SeedGrid.seen(ids);
+
+/** Note what stands in the fields; what is half filled in is not what was typed. */
+function record() {
+  if (!isFilled) return;
+  const key = keyOf(current.round);
+  const now = read();
+  records[key] = { base: records[key]?.base ?? now, now, at: Date.now() };
+  keepRecords();
+}
+
+function keepRecords() {
+  const newest = Object.entries(records).sort(([, one], [, other]) => other.at - one.at);
+  records = Object.fromEntries(newest.slice(0, MOST));
+  keep(FIELDS, records);
+}
+
+/** Write values into the fields, as if they were typed. */
+async function fill(fields) {
+  wanted = fields;
+  isFilled = false;
+  for (const [name, value] of Object.entries(fields ?? {})) {
+    if (name === "vary") variations.forEach((id, index) => write(inputOf(id), value[index] ?? ""));
+    else if (name in names && !config.lists.includes(name)) type(inputOf(names[name]), value);
   }
+  await SeedGrid.choose(fields ?? {});
+  if (wanted !== fields) return;
+  isFilled = true;
+  record();
+  document.dispatchEvent(new Event("sg-filled"));
+}
 
-  /** What the address says of a recipe: somebody's link. */
-  function link() {
-    const said = [...new URLSearchParams(location.search)].filter(([name]) => SeedGrid.links.includes(name));
-    return new URLSearchParams(said).toString();
-  }
+function type(input, value) {
+  if (input?.type === "checkbox") {
+    if (input.checked !== Boolean(value)) input.click();
+  } else write(input, value);
+}
 
-  function addressOf(place) {
-    const said = [...new URLSearchParams(location.search)];
-    const others = said.filter(([name]) => name !== "place" && !SeedGrid.links.includes(name));
-    const query = new URLSearchParams(place ? [...others, ["place", place]] : others).toString();
-    return `${location.pathname}${query ? `?${query}` : ""}`;
-  }
-
-  /** What the server is asked when the page opens: this tab's own place, or that of the address; as
-      `turn` takes it. */
-  SeedGrid.arriving = (state) => {
-    const tab = recall(TAB);
-    const place = addressed();
-    const isOurs = tab && (place ? [tab.round, tab.picked].includes(place) : !link());
-    if (isOurs) fill(records[keyOf(tab.round)]?.now);
-    return [isOurs ? { ...state, ...tab } : state, {}, JSON.stringify({ place, link: link() })];
-  };
-
-  addEventListener("popstate", () => {
-    record();
-    travelled.push(addressed());
-    send({ place: addressed(), start: !addressed() });
+for (const kind of ["input", "change", "click"]) {
+  document.addEventListener(kind, (event) => {
+    if (event.target.closest?.("#sg-top, #sg-panel")) setTimeout(record);
   });
+}
+addEventListener("pagehide", record);
 
-  function show(value) {
-    if (value.epoch < current.epoch) return;
-    const isFirst = current.epoch < 0;
-    const before = current;
-    const lost = isFirst && !value.round ? recall(TAB)?.round : null;
-    record();
-    current = value;
-    SeedGrid.stands(value);
-    if (value.asked) sent(before, value);
-    else fill((records[keyOf(lost ?? value.round)] ?? records[keyOf(value.round)])?.now ?? value.fields);
-    const { work, round, picked, run } = value;
-    keep(TAB, { work, round, picked, run });
-    name(value.address, isFirst);
-    if (isFirst) SeedGrid.back(value.epoch);
-  }
+document.addEventListener("sg-pick", (event) => {
+  if (!current.round || SeedGrid.stageNow().epoch !== current.epoch) return;
+  const place = event.detail ?? current.round;
+  if (place !== addressed()) history.replaceState(null, "", addressOf(place));
+  const { work, round, run } = current;
+  const aside = current.picked === current.address ? null : current.picked;
+  keep(TAB, { work, round, run, picked: event.detail ?? aside });
+});
 
-  /** Put a place into the address line; only a move of ours is a new step on the way back.
-
-      An answer to Back or Forward may come when the browser has gone on already: a new step then
-      would cut off the way forward. */
-  function name(place, isFirst = false) {
-    const answered = travelled.indexOf(place);
-    travelled = answered < 0 ? [] : travelled.slice(answered + 1);
-    if (answered >= 0 || place === addressed()) return;
-    if (!place && link()) return; // what a link asks for is not painted yet
-    const go = isFirst ? "replaceState" : "pushState";
-    history[go](null, "", addressOf(place));
-  }
-
-  /** What was sent belongs to the new place; the old one shows again what it was made of. */
-  function sent(before, value) {
-    const now = read();
-    records[keyOf(value.round)] = { base: now, now, at: Date.now() };
-    const old = records[keyOf(before.round)];
-    if (old && before.work !== value.work && before.round) old.now = { ...old.base, vary: now.vary };
-    keepRecords();
-    isFilled = true;
-    document.dispatchEvent(new Event("sg-filled"));
-  }
-
-  const read = () => JSON.parse(SeedGrid.seen(ids));
-
-  /** Note what stands in the fields; what is half filled in is not what was typed. */
-  function record() {
-    if (!isFilled) return;
-    const key = keyOf(current.round);
-    const now = read();
-    records[key] = { base: records[key]?.base ?? now, now, at: Date.now() };
-    keepRecords();
-  }
-
-  function keepRecords() {
-    const newest = Object.entries(records).sort(([, one], [, other]) => other.at - one.at);
-    records = Object.fromEntries(newest.slice(0, MOST));
-    keep(FIELDS, records);
-  }
-
-  /** Write values into the fields, as if they were typed. */
-  async function fill(fields) {
-    wanted = fields;
-    isFilled = false;
-    await drawn();
-    if (wanted !== fields) return;
-    for (const [name, value] of Object.entries(fields ?? {})) {
-      if (name === "vary") variations.forEach((id, index) => type(id, value[index] ?? ""));
-      else type(names[name], value);
-    }
-    await choose(fields ?? {});
-    if (wanted !== fields) return;
-    isFilled = true;
-    record();
-    document.dispatchEvent(new Event("sg-filled"));
-  }
-
-  function type(id, value) {
-    const input = inputOf(id);
-    if (!input || isChoice(input)) return;
-    if (input.type === "checkbox") {
-      if (input.checked !== Boolean(value)) input.click();
-    } else if (input.value !== value) {
-      input.value = value;
-      input.dispatchEvent(new Event("input", { bubbles: true }));
-    }
-  }
-
-  /** Lists are Gradio's own: the server chooses there, once it has said what they offer. */
-  async function choose(fields) {
-    await offers;
-    const lists = Object.entries(fields).filter(([name, value]) => value && isChoice(inputOf(names[name])));
-    const isShown = () => {
-      const shown = read();
-      return lists.every(([name, value]) => shown[name] === value);
-    };
-    if (isShown()) return;
-    const { model } = read(); // What names none leaves it as it is.
-    SeedGrid.choose({ ...("model" in fields ? {} : { model }), ...Object.fromEntries(lists) });
-    for (let tries = 0; tries < 40 && !isShown(); tries += 1) await pause();
-  }
-
-  const pause = () => new Promise((resolve) => setTimeout(resolve, 30));
-
-  /** Gradio draws fields when it likes. */
-  async function drawn() {
-    const all = [...Object.values(names), ...variations];
-    for (let tries = 0; tries < 200 && !all.every(inputOf); tries += 1) await pause();
-  }
-
-  for (const kind of ["input", "change", "click"]) {
-    document.addEventListener(kind, (event) => {
-      if (event.target.closest?.("#sg-top, #sg-panel")) setTimeout(record);
-    });
-  }
-  addEventListener("pagehide", record);
-
-  document.addEventListener("sg-pick", (event) => {
-    if (!current.round || SeedGrid.stageNow().epoch !== current.epoch) return;
-    const place = event.detail ?? current.round;
-    if (place !== addressed()) history.replaceState(null, "", addressOf(place));
-    const { work, round, run } = current;
-    const aside = current.picked === current.address ? null : current.picked;
-    keep(TAB, { work, round, run, picked: event.detail ?? aside });
-  });
-
-  /** The component through which the server hears of it. */
-  SeedGrid.places = ({ arrive, choose }) => {
-    send = arrive;
-    SeedGrid.choose = choose;
-  };
-  /** Whether the fields show this place, and what the next rounds may try there. */
-  SeedGrid.placeNow = () => ({ isFilled, epoch: current.epoch, offers: current.offers ?? [], enlarges: current.enlarges ?? true, upscalers: current.upscalers ?? [] });
-  /** What stands in the fields, as a payload. */
-  SeedGrid.typed = () => JSON.stringify(Object.fromEntries(Object.entries(read()).filter(([name]) => name !== "vary")));
-  SeedGrid.offered = () => offered();
-  /** What the library did to pictures may be seen here too; a run that paints tells its own news. */
-  SeedGrid.lookAgain = () => current.round && !SeedGrid.stageNow().busy && send({ place: addressed() ?? current.round });
-  SeedGrid.shows.place = show;
-  SeedGrid.shows.fields = fill;
-})();
+/** Whether the fields show this place, and what the next rounds may try there. */
+SeedGrid.placeNow = () => ({ isFilled, epoch: current.epoch, offers: current.offers ?? [], enlarges: current.enlarges ?? true, upscalers: current.upscalers ?? [] });
+/** What stands in the fields, by name: all that makes a picture what it is. */
+SeedGrid.typed = () => {
+  const { vary, ...fields } = read();
+  return fields;
+};
+/** What a round around the picked picture is told. */
+SeedGrid.typedAround = (more = {}) => {
+  const { vary, device } = read();
+  return { vary, device, ...more };
+};
+/** What the library did to pictures may be seen here too; a run that paints tells its own news. */
+SeedGrid.lookAgain = () => current.round && !SeedGrid.stageNow().busy && SeedGrid.turn("load", { place: addressed() ?? current.round });
+SeedGrid.shows.place = show;
+SeedGrid.shows.fields = fill;
+SeedGrid.arrive = arrive;

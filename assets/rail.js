@@ -1,12 +1,16 @@
 /* The lineage rail: every round of this work as a small grid, the picked pictures ringed, branches
    drawn as lanes beside them. A click goes to that round. */
-SeedGrid.rail = ({ element, props, watch, go }) => {
+import { SeedGrid } from "./base.js";
+
+(() => {
+  const element = SeedGrid.byId("sg-lineage");
+  const go = ({ round }) => SeedGrid.turn("go", { id: round });
   const { make, text, image, thumbUrl } = SeedGrid;
   const MOST_PX = 34; // for the lines
   const list = make("ol", { class: "sg-rounds" });
   list.setAttribute("aria-label", text("rail_label"));
   element.replaceChildren(list);
-  let current = { epoch: -1 };
+  let current = { epoch: -1, rounds: [] };
   let shown = "";
   let gutter = 0;
 
@@ -114,5 +118,4 @@ SeedGrid.rail = ({ element, props, watch, go }) => {
 
   SeedGrid.railNow = () => current;
   SeedGrid.shows.rail = show;
-  SeedGrid.follow(props, watch, show);
-};
+})();

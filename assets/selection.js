@@ -1,14 +1,17 @@
 /* Selecting several pictures or works in the library: to mark, compare, download or throw them away.
    Shift takes all between two clicks; Esc ends it. */
+import { SeedGrid } from "./base.js";
+import { tagField } from "./tags.js";
+import { compare as holdAgainst } from "./zoom.js";
 
 /** Cards of the library, as Python is told of them: works, pictures, and those that stand for equal ones. */
-SeedGrid.named = (items) => ({
+export const named = (items) => ({
   works: items.filter((item) => item.count).map((item) => item.work),
   pictures: items.filter((item) => !item.count && item.times === 1).map((item) => item.id),
   equals: items.filter((item) => !item.count && item.times > 1).map((item) => item.id),
 });
 
-SeedGrid.selection = ({ shown, isTrash, change, mark }) => {
+export const makeSelection = ({ shown, isTrash, change, mark }) => {
   const { make, text } = SeedGrid;
   const MOST = 200;
   const chosen = new Map(); // items by their id
@@ -18,10 +21,10 @@ SeedGrid.selection = ({ shown, isTrash, change, mark }) => {
   const count = make("span", { class: "sg-selected-count", role: "status" });
   const all = button("all", takeAll);
   const favourite = button("favourite", love);
-  const compare = button("compare", () => SeedGrid.compare(items()[0], items().slice(1)));
+  const compare = button("compare", () => holdAgainst(items()[0], items().slice(1)));
   const download = make("a", { class: "sg-pill sg-download", download: "", text: text("library_download") });
   const remove = button("remove", throwAway);
-  const tags = SeedGrid.tagField(retag);
+  const tags = tagField(retag);
   const tools = make("div", { class: "sg-selected-tools" }, favourite, compare, download, remove);
   const bar = make("div", { class: "sg-selected", hidden: "" }, count, all, tags.node, tools);
   compare.textContent = text("compare");
@@ -35,7 +38,7 @@ SeedGrid.selection = ({ shown, isTrash, change, mark }) => {
   const areLoved = () => chosen.size > 0 && items().every((item) => item.favourite);
 
   function throwAway() {
-    change(items(), SeedGrid.named(items()), !isTrash());
+    change(items(), named(items()), !isTrash());
     turn(false);
     pill.focus();
   }
@@ -52,7 +55,7 @@ SeedGrid.selection = ({ shown, isTrash, change, mark }) => {
   function retag({ add = [], remove = [] }) {
     const after = (item) => [...item.tags.filter((tag) => !remove.includes(tag)), ...add.filter((tag) => !item.tags.includes(tag))];
     const changes = items().map((item) => ({ tags: after(item) }));
-    mark(items(), { ...SeedGrid.named(items()), add, remove }, ...changes);
+    mark(items(), { ...named(items()), add, remove }, ...changes);
     items().forEach((item, at) => Object.assign(item, changes[at]));
     say();
   }

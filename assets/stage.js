@@ -1,6 +1,11 @@
 /* The stage: the grid of pictures, forming and finished. An <img> here is a finished picture, a
    <canvas> is one that is still forming. Picking is local and instant; Python hears of it. */
-SeedGrid.stage = ({ element, props, watch, pick, example }) => {
+import { SeedGrid } from "./base.js";
+
+(() => {
+  const element = SeedGrid.byId("sg-stage");
+  const pick = (data) => SeedGrid.ask("pick", data);
+  const example = (data) => SeedGrid.turn("example", data);
   const { make, text, icon, pictureUrl, byId } = SeedGrid;
   const grid = make("div", { class: "sg-grid", role: "listbox" });
   grid.setAttribute("aria-label", text("stage_label"));
@@ -17,7 +22,7 @@ SeedGrid.stage = ({ element, props, watch, pick, example }) => {
   element.replaceChildren(grid, invitation);
 
   let cells = [];
-  let current = { epoch: -1 };
+  let current = { epoch: -2 };
   let columns = 2;
   let picked = null;
   let stopped = -1;
@@ -50,7 +55,7 @@ SeedGrid.stage = ({ element, props, watch, pick, example }) => {
       cell.mark,
     );
     cell.node.addEventListener("click", () => choose(index));
-    cell.node.addEventListener("dblclick", () => SeedGrid.zoom(index));
+    cell.node.addEventListener("dblclick", () => SeedGrid.module("large").then(({ zoom }) => zoom(index)));
     cell.node.addEventListener("keydown", (event) => {
       if (event.key === "Enter" || event.key === " ") {
         event.preventDefault();
@@ -107,7 +112,7 @@ SeedGrid.stage = ({ element, props, watch, pick, example }) => {
     drawPreviews(value.cells);
     if (isChanged) mark();
     setBusy(value.busy);
-    if (isNew) SeedGrid.stream(value.follow);
+    if (isNew && value.epoch >= 0) SeedGrid.stream(value.follow);
     const now = value.cells[picked];
     const hasFormed = before[picked] && before[picked].state !== "done";
     if (now?.state === "done" && hasFormed) pick({ id: now.id });
@@ -217,7 +222,6 @@ SeedGrid.stage = ({ element, props, watch, pick, example }) => {
   function finish(cell, state) {
     if (cell.image?.dataset.id === state.id) return;
     const image = make("img", { alt: state.prompt ?? "", "data-id": state.id, draggable: "true" });
-    image.addEventListener("load", () => (cell.canvas.hidden = true));
     image.addEventListener("error", () => {
       state.lost = true; // its file went after the page was told of it
       fill(cell, state, true);
@@ -228,7 +232,8 @@ SeedGrid.stage = ({ element, props, watch, pick, example }) => {
     cell.image = image;
     cell.canvas.after(image);
     cell.preview = null;
-    settled = Promise.allSettled([settled, image.decode()]);
+    const shown = image.decode().then(() => (cell.canvas.hidden = cell.image === image)); // until then the preview is seen
+    settled = Promise.allSettled([settled, shown]);
   }
 
   /** Draw the previews of one step in one go: the browser paints the page once and not four times. */
@@ -259,7 +264,7 @@ SeedGrid.stage = ({ element, props, watch, pick, example }) => {
     const busy = wanted && current.epoch !== stopped;
     if (grid.getAttribute("aria-busy") === String(busy)) return;
     grid.setAttribute("aria-busy", String(busy));
-    byId("sg-stage")?.setAttribute("aria-busy", String(busy));
+    element.setAttribute("aria-busy", String(busy));
     const was = document.documentElement.classList.contains("sg-busy");
     document.documentElement.classList.toggle("sg-busy", busy);
     if (was && !busy) SeedGrid.askLibrary?.();
@@ -275,8 +280,8 @@ SeedGrid.stage = ({ element, props, watch, pick, example }) => {
   SeedGrid.stageNow = () => ({ ...current, picked });
   SeedGrid.settled = () => settled;
   SeedGrid.shows.stage = show;
-  SeedGrid.follow(props, watch, show);
-};
+  show({ epoch: -1, cells: [0, 1, 2, 3].map((seed) => ({ state: "empty", seed })), size: [1, 1], picked: null, busy: false });
+})();
 
 /** The noise that a seed stands for, in spirit: a soft field of colour, the same for the same seed. */
 function drawNoise(canvas, seed) {

@@ -1,6 +1,8 @@
 /* The library's tags: a row of them, each a collection to open, and the field that puts one on what is
    selected. A tag is a stranger's word: it is shown as text only. */
-SeedGrid.tags = (choose) => {
+import { SeedGrid } from "./base.js";
+
+export const tagRow = (choose) => {
   const { make, text } = SeedGrid;
   const FEW = 16;
   const list = make("datalist", { id: "sg-tags-known" });
@@ -48,7 +50,7 @@ SeedGrid.tags = (choose) => {
 };
 
 /** The tags of what is selected: a field to add one, and those that all of it has, to take off. */
-SeedGrid.tagField = (change) => {
+export const tagField = (change) => {
   const { make, text } = SeedGrid;
   const input = make("input", { class: "sg-field", list: "sg-tags-known", maxlength: "40", placeholder: text("library_tag"), "aria-label": text("library_tag") });
   const shared = make("span", { class: "sg-shared-tags" });

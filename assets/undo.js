@@ -1,5 +1,7 @@
 /* The undo of the library: gives all of a deletion back at once, and only that. */
-SeedGrid.undo = (restore) => {
+import { SeedGrid } from "./base.js";
+
+export const undoBar = (restore) => {
   const { make, text } = SeedGrid;
   const STAYS_MS = 20_000;
   const AT_ONCE = 2000;

@@ -1,152 +1,141 @@
 /* The overlays: one picture against its parent, and for others (the large view, the list of keys)
    whatever they hand over. */
-(() => {
-  const { make, text, icon, image, words, pictureUrl, thumbUrl, byId } = SeedGrid;
+import { SeedGrid } from "./base.js";
 
-  /** A modal dialog over the page; Esc, the cross and a click beside it close it. */
-  function open(kind, ...children) {
-    document.querySelector("dialog.sg-overlay")?.remove();
-    const dialog = make("dialog", { class: `sg-overlay sg-${kind}`, tabindex: "-1" });
-    const close = make("button", {
-      type: "button",
-      class: "sg-close",
-      "aria-label": text("close"),
-      onclick: () => dialog.close(),
-    });
-    close.append(icon("close"));
-    dialog.append(close, ...children);
-    dialog.addEventListener("close", () => dialog.remove());
-    dialog.addEventListener("click", (event) => {
-      if (event.target === dialog) dialog.close();
-    });
-    document.body.append(dialog);
-    dialog.showModal();
-    dialog.focus();
-    return dialog;
-  }
-  SeedGrid.overlay = open;
+const { make, text, icon, image, words, pictureUrl, thumbUrl } = SeedGrid;
 
-  /** The arrows of an overlay that shows one picture of several, one back and one on. */
-  SeedGrid.arrows = (go) => Object.entries({ before: -1, after: 1 }).map(([name, step]) => make(
-    "button",
-    { type: "button", class: `sg-arrow sg-arrow-${name}`, "aria-label": text(`zoom_${name}`), onclick: () => go(step) },
-    icon(name),
-  ));
-
-  /** Slide between a picture and its parent, or another one, and show what changed. */
-  SeedGrid.compare = (now = SeedGrid.pickedNow(), others = othersOf(now)) => {
-    if (others.length === 0) return;
-    const before = make("img", { alt: text("compare_before") });
-    const after = make("img", { src: pictureUrl(now.id), alt: text("compare_after") });
-    const difference = make("canvas", { class: "sg-difference", hidden: "" });
-    const frame = make("div", { class: "sg-slider" }, before, after, difference);
-    frame.style.setProperty("--sg-cell-ratio", now.width / now.height);
-    const caption = make("figcaption");
-    const range = make("input", {
-      type: "range",
-      min: "0",
-      max: "100",
-      value: "50",
-      "aria-label": text("compare_slide"),
-      oninput: () => frame.style.setProperty("--sg-cut", `${range.value}%`),
-    });
-    const redraw = () => difference.hidden || drawDifference(difference, before, after);
-    before.addEventListener("load", redraw);
-    const toggle = make("button", {
-      type: "button",
-      class: "sg-toggle",
-      "aria-pressed": "false",
-      text: text("compare_difference"),
-      onclick: () => {
-        difference.hidden = !difference.hidden;
-        toggle.setAttribute("aria-pressed", String(!difference.hidden));
-        redraw();
-      },
-    });
-    const choices = others.map((other) => thumbOf(other, () => against(other)));
-    function against(other) {
-      before.src = pictureUrl(other.id);
-      caption.replaceChildren(other.isParent ? words(now.pieces) : make("bdi", { text: other.prompt }));
-      choices.forEach((choice, at) => choice.setAttribute("aria-pressed", String(others[at] === other)));
-    }
-    frame.append(range);
-    const names = make(
-      "div",
-      { class: "sg-compare-names" },
-      make("span", { class: "sg-compare-others" }, ...choices),
-      toggle,
-      make("span", { text: text("compare_after") }),
-    );
-    against(others[0]);
-    open("compare", make("figure", {}, caption, frame, names));
-    range.focus();
-  };
-
-  /** What a picture can be held against: its parent first, then the others on the stage. */
-  function othersOf(now) {
-    const parent = now.parent ? [{ id: now.parent, isParent: true, prompt: text("compare_before") }] : [];
-    const beside = SeedGrid.stageNow().cells.filter(
-      (cell) => cell.state === "done" && !cell.lost && cell.id !== now.id && cell.id !== now.parent,
-    );
-    return [...parent, ...beside];
-  }
-
-  function thumbOf(other, choose) {
-    const button = make("button", { type: "button", title: other.prompt, "aria-label": other.prompt, onclick: choose });
-    button.append(image(thumbUrl(other.id), false));
-    return button;
-  }
-
-  /** The largest difference of the three channels at each pixel, from black to white. */
-  function drawDifference(canvas, before, after) {
-    const [width, height] = [after.naturalWidth, after.naturalHeight];
-    const read = (image) => {
-      const sheet = new OffscreenCanvas(width, height).getContext("2d");
-      sheet.drawImage(image, 0, 0, width, height);
-      return sheet.getImageData(0, 0, width, height).data;
-    };
-    const [old, fresh] = [read(before), read(after)];
-    canvas.width = width;
-    canvas.height = height;
-    const context = canvas.getContext("2d");
-    const field = context.createImageData(width, height);
-    for (let at = 0; at < old.length; at += 4) {
-      const gap = [0, 1, 2].map((channel) => Math.abs(old[at + channel] - fresh[at + channel]));
-      field.data.fill(Math.max(...gap), at, at + 3);
-      field.data[at + 3] = 255;
-    }
-    context.putImageData(field, 0, 0);
-  }
-
-  /** Copy an address that opens this picture, or paints it from its recipe where it is not. */
-  SeedGrid.copyLink = async (button) => {
-    const now = SeedGrid.pickedNow();
-    if (!now) return;
-    const address = `${location.origin}${location.pathname}?place=${now.id}&${now.link}`;
-    // Browsers give the clipboard to secure pages only: not to one in the home's own network.
-    if (!navigator.clipboard) return void prompt(text("link_yourself"), address);
-    const label = button.textContent;
-    await navigator.clipboard.writeText(address);
-    button.textContent = text("link_copied");
-    setTimeout(() => (button.textContent = label), 1500);
-    const { epoch } = SeedGrid.stageNow();
-    const reach = reachOf(location.hostname);
-    if (reach) SeedGrid.shows.status({ epoch, key: reach, kind: "done", data: {} });
-  };
-
-  /** Where an address is no address: behind this machine's own name, or the home's network's. */
-  function reachOf(host) {
-    if (host === "localhost" || host === "[::1]" || host.startsWith("127.")) return "link_local";
-    const isHome = /^(10|192\.168|172\.(1[6-9]|2\d|3[01]))\.[\d.]+$/.test(host) || host.endsWith(".local");
-    return isHome ? "link_network" : null;
-  }
-
-  document.addEventListener("click", (event) => {
-    const button = event.target.closest?.("#sg-zoom, #sg-save, #sg-compare, #sg-link");
-    if (!button || button.disabled) return;
-    if (button === byId("sg-zoom")) SeedGrid.toggleZoom();
-    if (button === byId("sg-save")) SeedGrid.save();
-    if (button === byId("sg-compare")) SeedGrid.compare();
-    if (button === byId("sg-link")) SeedGrid.copyLink(button);
+/** A modal dialog over the page; Esc, the cross and a click beside it close it. */
+export function overlay(kind, ...children) {
+  document.querySelector("dialog.sg-overlay")?.remove();
+  const dialog = make("dialog", { class: `sg-overlay sg-${kind}`, tabindex: "-1" });
+  const close = make("button", {
+    type: "button",
+    class: "sg-close",
+    "aria-label": text("close"),
+    onclick: () => dialog.close(),
   });
-})();
+  close.append(icon("close"));
+  dialog.append(close, ...children);
+  dialog.addEventListener("close", () => dialog.remove());
+  dialog.addEventListener("click", (event) => {
+    if (event.target === dialog) dialog.close();
+  });
+  document.body.append(dialog);
+  dialog.showModal();
+  dialog.focus();
+  return dialog;
+}
+/** The arrows of an overlay that shows one picture of several, one back and one on. */
+export const arrows = (go) => Object.entries({ before: -1, after: 1 }).map(([name, step]) => make(
+  "button",
+  { type: "button", class: `sg-arrow sg-arrow-${name}`, "aria-label": text(`zoom_${name}`), onclick: () => go(step) },
+  icon(name),
+));
+
+/** Slide between a picture and its parent, or another one, and show what changed. */
+export const compare = (now = SeedGrid.pickedNow(), others = othersOf(now)) => {
+  if (others.length === 0) return;
+  const before = make("img", { alt: text("compare_before") });
+  const after = make("img", { src: pictureUrl(now.id), alt: text("compare_after") });
+  const difference = make("canvas", { class: "sg-difference", hidden: "" });
+  const frame = make("div", { class: "sg-slider" }, before, after, difference);
+  frame.style.setProperty("--sg-cell-ratio", now.width / now.height);
+  const caption = make("figcaption");
+  const range = make("input", {
+    type: "range",
+    min: "0",
+    max: "100",
+    value: "50",
+    "aria-label": text("compare_slide"),
+    oninput: () => frame.style.setProperty("--sg-cut", `${range.value}%`),
+  });
+  const redraw = () => difference.hidden || drawDifference(difference, before, after);
+  before.addEventListener("load", redraw);
+  const toggle = make("button", {
+    type: "button",
+    class: "sg-toggle",
+    "aria-pressed": "false",
+    text: text("compare_difference"),
+    onclick: () => {
+      difference.hidden = !difference.hidden;
+      toggle.setAttribute("aria-pressed", String(!difference.hidden));
+      redraw();
+    },
+  });
+  const choices = others.map((other) => thumbOf(other, () => against(other)));
+  function against(other) {
+    before.src = pictureUrl(other.id);
+    caption.replaceChildren(other.isParent ? words(now.pieces) : make("bdi", { text: other.prompt }));
+    choices.forEach((choice, at) => choice.setAttribute("aria-pressed", String(others[at] === other)));
+  }
+  frame.append(range);
+  const names = make(
+    "div",
+    { class: "sg-compare-names" },
+    make("span", { class: "sg-compare-others" }, ...choices),
+    toggle,
+    make("span", { text: text("compare_after") }),
+  );
+  against(others[0]);
+  overlay("compare", make("figure", {}, caption, frame, names));
+  range.focus();
+};
+
+/** What a picture can be held against: its parent first, then the others on the stage. */
+function othersOf(now) {
+  const parent = now.parent ? [{ id: now.parent, isParent: true, prompt: text("compare_before") }] : [];
+  const beside = SeedGrid.stageNow().cells.filter(
+    (cell) => cell.state === "done" && !cell.lost && cell.id !== now.id && cell.id !== now.parent,
+  );
+  return [...parent, ...beside];
+}
+
+function thumbOf(other, choose) {
+  const button = make("button", { type: "button", title: other.prompt, "aria-label": other.prompt, onclick: choose });
+  button.append(image(thumbUrl(other.id), false));
+  return button;
+}
+
+/** The largest difference of the three channels at each pixel, from black to white. */
+function drawDifference(canvas, before, after) {
+  const [width, height] = [after.naturalWidth, after.naturalHeight];
+  const read = (image) => {
+    const sheet = new OffscreenCanvas(width, height).getContext("2d");
+    sheet.drawImage(image, 0, 0, width, height);
+    return sheet.getImageData(0, 0, width, height).data;
+  };
+  const [old, fresh] = [read(before), read(after)];
+  canvas.width = width;
+  canvas.height = height;
+  const context = canvas.getContext("2d");
+  const field = context.createImageData(width, height);
+  for (let at = 0; at < old.length; at += 4) {
+    const gap = [0, 1, 2].map((channel) => Math.abs(old[at + channel] - fresh[at + channel]));
+    field.data.fill(Math.max(...gap), at, at + 3);
+    field.data[at + 3] = 255;
+  }
+  context.putImageData(field, 0, 0);
+}
+
+/** Copy an address that opens this picture, or paints it from its recipe where it is not. */
+export const copyLink = async (button) => {
+  const now = SeedGrid.pickedNow();
+  if (!now) return;
+  const address = `${location.origin}${location.pathname}?place=${now.id}&${now.link}`;
+  // Browsers give the clipboard to secure pages only: not to one in the home's own network.
+  if (!navigator.clipboard) return void prompt(text("link_yourself"), address);
+  const label = button.textContent;
+  await navigator.clipboard.writeText(address);
+  button.textContent = text("link_copied");
+  setTimeout(() => (button.textContent = label), 1500);
+  const { epoch } = SeedGrid.stageNow();
+  const reach = reachOf(location.hostname);
+  if (reach) SeedGrid.shows.status({ epoch, key: reach, kind: "done", data: {} });
+};
+
+/** Where an address is no address: behind this machine's own name, or the home's network's. */
+function reachOf(host) {
+  if (host === "localhost" || host === "[::1]" || host.startsWith("127.")) return "link_local";
+  const isHome = /^(10|192\.168|172\.(1[6-9]|2\d|3[01]))\.[\d.]+$/.test(host) || host.endsWith(".local");
+  return isHome ? "link_network" : null;
+}

@@ -24,10 +24,9 @@ from seedgrid.studio import Studio
 from seedgrid.web.actions.checks import Checks
 from seedgrid.web.server.file_work import FileWork
 from seedgrid.web.state.lock_badge import LockBadge
-from seedgrid.web.state.page_state import PageState
 from seedgrid.web.state.visitor_libraries import OneLibrary
 
-ME = PageState(visitor="0" * 32).to_browser()
+ME = {"visitor": "0" * 32}
 SOON_S = 120.0
 
 

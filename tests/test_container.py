@@ -91,13 +91,6 @@ def test_compose_sets_only_variables_of_the_table() -> None:
     assert f'PACKAGES: "{ray}"' in text
 
 
-def test_the_extra_is_the_one_of_the_package() -> None:
-    """The image asks for the agents' tools by the very range of pyproject.toml."""
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    (wanted,) = extras["optional-dependencies"]["mcp"]
-    assert any(f'"{wanted}"' in step.text for step in steps("RUN"))
-
-
 @pytest.mark.parametrize("program", [["app.py"], ["-m", "seedgrid", "ui"]], ids=["app", "ui"])
 def test_the_address_comes_from_the_environment(
     program: list[str], monkeypatch: pytest.MonkeyPatch

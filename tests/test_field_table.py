@@ -109,26 +109,24 @@ ROW = """    "strength": Field(
 """
 PROBE = """
 import json
-import gradio as gr
+import re
 from typer.main import get_command
 from seedgrid.cli.options import make_placement
 from seedgrid.cli.program import app
-from seedgrid.web.actions.form import FormPayload, RoundPayload, read_placement, read_round
-from seedgrid.web.components.settings import build_settings
-from seedgrid.web.page import make_i18n
-from seedgrid.web.server.app import page_head
+from seedgrid.web.actions.form import FormPayload, RoundPayload, read_placement
+from seedgrid.core.prompts import GUIDE_SUFFIXES
+from seedgrid.web.server.page import render
 
-with gr.Blocks():
-    settings = build_settings(make_i18n())
+html = render("ko", GUIDE_SUFFIXES)
 options = get_command(app).commands["grid"].params
 print(json.dumps({
-    "ids": sorted(one.elem_id for one in settings.values()),
-    "label": make_i18n().translations["ko"]["threads_label"],
+    "ids": sorted(re.findall('<div id="(sg-[^"]+)" class="sg-setting', html)),
+    "label": re.search("Threads [(]ko[)]", html)[0],
     "page": read_placement(FormPayload(threads="2")),
-    "card": read_placement(read_round('{"vary": ["a"], "threads": "3"}')),
+    "card": read_placement(RoundPayload(vary=("a",), threads="3")),
     "option": [one.help for one in options if one.name == "threads"],
     "command": make_placement({"threads": 5, "device": "cpu"}).threads,
-    "errors stand at it": '"threads"' in page_head(None).split('"fields"')[1],
+    "errors stand at it": '"threads"' in html.split('"fields"')[1],
 }))
 """
 

@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import io
-import json
-import subprocess
-import sys
 import threading
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, cast
+from typing import Any, Final, cast
 
-import anyio
 import pytest
-from gradio.data_classes import FileData, ListFiles
 from lora_files import lora_bytes
 from pictures import make_lineage, make_picture
+from servers import client_of as client_of_page
 from starlette.applications import Starlette
-from starlette.middleware import Middleware
-from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from seedgrid.core.picture import Entry, new_id
@@ -32,34 +24,29 @@ from seedgrid.export import pictures
 from seedgrid.library import Library
 from seedgrid.models.loras import find_lora
 from seedgrid.studio import Studio
-from seedgrid.web.components.files import paths_only
+from seedgrid.testing.fake import FakeBackend
+from seedgrid.web.answers import make_answers
 from seedgrid.web.server import downloads
 from seedgrid.web.server.downloads import download_routes
 from seedgrid.web.server.file_work import FileWork, FileWorkBounds
-from seedgrid.web.server.guard import is_listed
 from seedgrid.web.server.looking import looking_routes
-from seedgrid.web.server.open_requests import OpenRequests
 from seedgrid.web.state.visitor_libraries import OneLibrary
 
 ROOT: Final = Path(__file__).parent.parent
 FILE_WORK, ENGINE, UPLOADS, SMALL, OPEN = "file work", "engine", "uploads", "small", "open"
 
 ROUTES: Final = {
-    # Ours.
-    "/seedgrid/follow": OPEN,
+    "/": SMALL,  # made once for each language
+    "/healthz": SMALL,
+    "/metrics": SMALL,
+    "/seedgrid/assets/{version}/{name:path}": SMALL,
+    "/seedgrid/pictures/{picture_id}.png": SMALL,
+    "/seedgrid/thumbs/{picture_id}.jpg": FILE_WORK,
+    "/seedgrid/opening/{number}.jpg": SMALL,  # four files
+    "/seedgrid/drop": FILE_WORK,
     "/seedgrid/download/selected.zip": FILE_WORK,
     "/seedgrid/download/{id}/{scope}.zip": FILE_WORK,
     "/seedgrid/export/{id}/{scope}.{kind}": FILE_WORK,
-    "/seedgrid/thumbs/{id}.jpg": FILE_WORK,
-    "/seedgrid/opening/{number}.jpg": SMALL,  # four files
-    "/seedgrid/pictures/{id}.png": SMALL,
-    "/seedgrid/assets/{name:path}": SMALL,
-    "/seedgrid/assets/later.js": SMALL,
-    "/seedgrid/assets/first-{language:str}.js": SMALL,
-    "/seedgrid/assets/first.css": SMALL,
-    "/healthz": SMALL,
-    "/metrics": SMALL,
-    "/seedgrid/cluster": SMALL,
     "/seedgrid/tree/{id}.png": FILE_WORK,
     "/seedgrid/tree/{id}.json": FILE_WORK,
     "/seedgrid/film/{id}.json": SMALL,
@@ -67,90 +54,37 @@ ROUTES: Final = {
     "/seedgrid/models": FILE_WORK,
     "/seedgrid/models/{action}": SMALL,  # on a public page what its owner lists
     "/seedgrid/models/file/{name}": UPLOADS,  # of this machine only
-    "/seedgrid/openapi.json": SMALL,
-    "/seedgrid/api": SMALL,
-    "/gradio_api/mcp": ENGINE,
-    "/gradio_api/mcp/": ENGINE,
-    # Gradio's: its events are in the other table.
-    "/gradio_api/run/{api_name}": ENGINE,
-    "/gradio_api/api/{api_name}": ENGINE,
-    "/gradio_api/call/{api_name}": ENGINE,
-    "/gradio_api/call/v2/{api_name}": ENGINE,
-    "/gradio_api/queue/join": ENGINE,
-    "/gradio_api/upload": UPLOADS,
-    "/gradio_api/queue/data": OPEN,
-    "/gradio_api/heartbeat/{session_hash}": OPEN,
-    "/gradio_api/upload_progress": OPEN,
-    "/gradio_api/call/{api_name}/{event_id}": OPEN,
-    "/gradio_api/call/v2/{api_name}/{event_id}": OPEN,
-    "/": SMALL,  # made once (PageHead)
-    "/static/{path:path}": SMALL,  # packed once (Packed)
-    "/assets/{path:path}": SMALL,
+    **{
+        f"/seedgrid/do/{action}": ENGINE
+        for action in ("load", "generate", "refine", "subtle", "strong", "final", "final-4")
+    },
+    **{f"/seedgrid/do/{action}": ENGINE for action in ("again", "verify", "portable")},
+    "/seedgrid/do/follow": OPEN,
+    # Small ones read a page of the visitor's own library at most.
+    **{f"/seedgrid/do/{action}": SMALL for action in ("back", "go", "stop", "pick", "favourite")},
+    **{f"/seedgrid/do/{action}": SMALL for action in ("note", "search", "open", "example")},
+    **{f"/seedgrid/do/{action}": SMALL for action in ("empty", "folder", "trash", "mark")},
+    **{f"/seedgrid/do/{action}": SMALL for action in ("offer", "advise")},
 }
-"""By what each address is bounded; what is not here answers from what it has in memory."""
-
-IN_MEMORY: Final = {
-    *("/config", "/favicon.ico", "/theme.css", "/robots.txt", "/manifest.json"),
-    *(f"/gradio_api/{name}" for name in ("info", "openapi.json", "app_id", "startup-events")),
-    *(f"/gradio_api/{name}" for name in ("theme.css", "cancel", "reset")),
-}
-
-EVENTS: Final = {
-    **dict.fromkeys(("on_load", "on_arrive", "on_generate", "on_click", "on_again"), ENGINE),
-    **dict.fromkeys(("on_verify", "grid", "refine", "verify"), ENGINE),
-    "on_portable": ENGINE,  # one for each model, whoever asks
-    "on_drop": FILE_WORK,
-    "recipe": FILE_WORK,
-    **dict.fromkeys(("on_back", "on_go", "on_stop", "on_pick", "on_favourite", "on_note"), SMALL),
-    **dict.fromkeys(("on_turbo", "on_model", "on_advise", "on_choose", "on_folder"), SMALL),
-    **dict.fromkeys(("on_search", "on_open", "on_trash", "on_mark", "on_empty"), SMALL),
-    "on_example": SMALL,  # four files
-}
-"""By what each event is bounded: small ones read a page of the visitor's own library at most."""
+"""By what each address of ours is bounded; Gradio's are the four of the API (guard.py)."""
 
 
-_PAGE: Final = """
-import json, sys
-from gradio.routes import App
-from seedgrid.studio import Studio
-from seedgrid.testing.fake import FakeBackend
-from seedgrid.web import launch
-from seedgrid.web.page import build_app, make_answers
-
-answers = make_answers(Studio(library=sys.argv[1], backend=FakeBackend()))
-demo = build_app(answers)
-options = launch.launch_options(answers, language=None, host="127.0.0.1")
-app = App.create_app(demo, app_kwargs=options["app_kwargs"])
-paths = []
-for route in app.routes:
-    inner = getattr(getattr(route, "original_router", None), "routes", [route])
-    paths += [each.path for each in inner]
-events = [each.fn.__name__ for each in demo.fns.values() if each.fn is not None]
-print(json.dumps([paths, events]))
-"""
+def test_every_address_says_by_what_it_is_bounded(tmp_path: Path) -> None:
+    """A new one has no place in the table: think of a stranger first."""
+    with Studio(library=tmp_path, backend=FakeBackend()) as studio:
+        client = client_of_page(make_answers(studio), tmp_path)
+        found = set(paths_of(cast("Starlette", client.app).routes))
+    assert found == ROUTES.keys()
 
 
-@pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> tuple[set[str], set[str]]:
-    """The addresses and the events of the page; in a child: Gradio leaves event loops open."""
-    command = [sys.executable, "-W", "ignore", "-c", _PAGE, str(tmp_path_factory.mktemp("library"))]
-    told = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    paths, events = json.loads(told.splitlines()[-1])
-    return set(paths), set(events)
-
-
-def test_every_address_says_by_what_it_is_bounded(page: tuple[set[str], set[str]]) -> None:
-    """A new one, ours or Gradio's, has no place in the table: think of a stranger first."""
-    found = {path if path == "/" else path.rstrip("/") for path in page[0]}
-    known = {path if path == "/" else path.rstrip("/") for path in ROUTES}
-    there = {each for each in found if any(is_listed(way, each) for way in ("GET", "POST", "PUT"))}
-    assert there - known - IN_MEMORY == set()
-    assert known - found == set()
-
-
-def test_every_event_says_by_what_it_is_bounded(page: tuple[set[str], set[str]]) -> None:
-    """As the addresses: nothing is wired that nobody thought of."""
-    assert page[1] == EVENTS.keys()
+def paths_of(routes: Iterable[Any]) -> Iterator[str]:
+    """Give the addresses of routes, those of routers inside too."""
+    for route in routes:
+        inner = getattr(getattr(route, "original_router", None), "routes", None)
+        if inner is None:
+            yield route.path
+        else:
+            yield from paths_of(inner)
 
 
 @pytest.fixture(scope="module")
@@ -302,37 +236,3 @@ def test_a_bundle_gives_away_no_weights_that_are_not_offered(
             monkeypatch.setenv("SEEDGRID_ALLOWED_MODELS", "bundled")
             refused = client.get(path)
     assert (refused.status_code, "not offered" in refused.text) == (409, True)
-
-
-def test_a_file_field_leaves_nothing_behind(tmp_path: Path) -> None:
-    """Gradio once left an empty file for each time that an upload was named."""
-    file = tmp_path / "a.png"
-    file.write_bytes(b"1")
-    named = [FileData(path=str(file))] * 50
-    many, one = (
-        type("Field", (), {"file_count": count, "preprocess": None})()
-        for count in ("multiple", "single")
-    )
-    assert paths_only(many).preprocess(ListFiles(root=named)) == [str(file)]
-    assert paths_only(one).preprocess(named[0]) == str(file)
-    assert paths_only(one).preprocess(None) is None
-
-
-def test_one_address_has_so_many_requests_open() -> None:
-    """A stream that is left open counts until it is closed; other addresses go on."""
-    may_go, begun = threading.Event(), threading.Event()
-
-    async def held(_: Request) -> Response:
-        begun.set()
-        while not may_go.is_set():
-            await anyio.sleep(0.01)
-        return PlainTextResponse("there")
-
-    app = Starlette(routes=[Route("/held", held)], middleware=[Middleware(OpenRequests, limit=1)])
-    with TestClient(app) as client, ThreadPoolExecutor(1) as pool:
-        going = pool.submit(client.get, "/held")
-        assert begun.wait(60)
-        assert client.get("/").status_code == 429
-        may_go.set()
-        assert going.result().status_code == 200
-        assert client.get("/").status_code == 404

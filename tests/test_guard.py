@@ -43,6 +43,7 @@ def client(files: Path, host: str | None = None) -> TestClient:
         "/gradio_api/file/etc/passwd",
         "/gradio_api/proxy=http://example.com",
         "/gradio_api/custom_component/1/client/component/a%0aFORGED",
+        "/gradio_api/run/predict",
         "/gradio_api/dev/reload",
         "/gradio_api/deep_link",
         "/gradio_api/stream/1/1/1/playlist.m3u8",
@@ -78,11 +79,19 @@ def test_a_file_of_the_page_is_there_and_a_way_out_of_its_folder_is_not(tmp_path
     ],
     ids=str,
 )
-@pytest.mark.parametrize("path", ["queue/join", "run/predict", "call/grid", "call/v2/grid"])
+@pytest.mark.parametrize("path", ["queue/join", "call/grid", "call/v2/grid"])
 def test_no_address_is_fetched_for_a_caller(tmp_path: Path, path: str, value: object) -> None:
     """Gradio downloaded it before a line of ours ran: 1.5 GB on the disk for 1.4 MB sent."""
     answer = client(tmp_path).post(f"/gradio_api/{path}", json={"data": [value]})
     assert answer.status_code == 400
+
+
+def test_no_address_is_fetched_for_an_agent(tmp_path: Path) -> None:
+    """Gradio's tools take any text for a file that begins like an address."""
+    told = {"method": "tools/call", "params": {"name": "recipe", "arguments": {"picture": ""}}}
+    for picture, status in (("http://example.com/x", 400), ("a.png", 200), ("data:,x", 200)):
+        told["params"]["arguments"]["picture"] = picture  # type: ignore[index]
+        assert client(tmp_path).post("/gradio_api/mcp/", json=told).status_code == status
 
 
 def test_an_uploaded_file_keeps_its_path_and_loses_its_address(tmp_path: Path) -> None:
@@ -155,7 +164,7 @@ def test_the_running_page_asks_no_other_server(
         for path in (f"file={address}", f"proxy={address}"):
             assert httpx.get(f"{page}gradio_api/{path}").status_code == 404
         body = {"data": [file], "fn_index": 0, "session_hash": "a"}
-        for path in ("queue/join", "run/predict", "call/recipe"):
+        for path in ("queue/join", "call/recipe"):
             assert httpx.post(f"{page}gradio_api/{path}", json=body).status_code == 400
         told = {"picture": file}
         answer = httpx.post(f"{page}gradio_api/call/v2/recipe", json=told)

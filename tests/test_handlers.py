@@ -22,7 +22,6 @@ from seedgrid.studio import Studio
 from seedgrid.studio.resolving import turbo_card
 from seedgrid.testing.fake import FakeBackend, Fault
 from seedgrid.web.actions import following as listening
-from seedgrid.web.actions import painting
 from seedgrid.web.actions.form import FormPayload, RoundPayload
 from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.serializers.answers import PageUpdate, Progress
@@ -63,7 +62,7 @@ def handlers(studio: Studio) -> Handlers:
 
 def kept(shown: PageUpdate) -> dict[str, Any]:
     assert shown.state is not None
-    return shown.state.to_browser()
+    return shown.state.model_dump(mode="json")
 
 
 def follow(handlers: Handlers, shown: PageUpdate) -> list[Progress]:
@@ -567,32 +566,21 @@ def test_an_unknown_place_is_the_page_before_the_first_grid(
     assert shown.status["key"] == ("place_unknown" if "place" in said else None)
 
 
-def test_a_link_paints_what_it_asks_for(
-    studio: Studio, handlers: Handlers, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Not a filled form: the grid; and a known recipe is the library's."""
-    monkeypatch.setattr(painting, "_AT_ONCE_S", 60.0)  # A busy machine looks for longer.
-    link = "prompt=a+red+fox&seeds=5-8&steps=3&size=64x64"
-    shown = handlers.on_load({}, {"link": link})
-    follow(handlers, shown)
-    assert [e.recipe.prompt for e in studio.library.work(kept(shown)["work"])] == ["a red fox"] * 4
-    again = handlers.on_load({}, {"link": link, "place": "0" * 32})
-    assert again.status is not None
-    assert again.status["key"] == "status_remembered"
-
-
-@pytest.mark.parametrize("is_public", [True, False])
-def test_a_link_that_costs_more_than_a_look_waits_for_a_click(
-    studio: Studio, is_public: bool
-) -> None:
-    """On a public page each link, at home one that asks for much: fields are filled in, no more."""
-    page = Handlers(studio, Snapshots(studio, OneLibrary(studio)), paints_links=not is_public)
-    link = "prompt=a+red+fox" + ("" if is_public else "&steps=150&size=512x512")
-    shown = page.on_load({}, {"link": link})
+def test_a_link_waits_for_a_click(handlers: Handlers) -> None:
+    """Somebody else's link fills the fields in: nothing is painted before a hand says so."""
+    shown = handlers.on_load({}, {"link": "prompt=a+red+fox&seeds=5-8&steps=3&size=64x64"})
     assert shown.status is not None
     assert shown.fields is not None
     assert (shown.status["key"], shown.fields["prompt"]) == ("link_ready", "a red fox")
     assert kept(shown)["run"] is None
+
+
+def test_a_start_is_painted_from_by_its_owner_only(handlers: Handlers) -> None:
+    """Its digest stands in every picture that was begun from it: a name, and no key."""
+    asked = replace(ASKED, start="a" * 64)
+    shown = handlers.on_generate(asked, {})
+    assert shown.status is not None
+    assert shown.status["key"] == "error_start_missing"
 
 
 def test_a_link_that_cannot_be_is_explained(handlers: Handlers) -> None:

@@ -11,13 +11,12 @@ from seedgrid.formats import png
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
 from seedgrid.web.actions.library import LibraryActions
-from seedgrid.web.page import starting_suffixes
+from seedgrid.web.answers import starting_suffixes
 from seedgrid.web.state.opening import opening_cells, opening_files
-from seedgrid.web.state.page_state import PageState
 from seedgrid.web.state.snapshot import Snapshots
 from seedgrid.web.state.visitor_libraries import OneLibrary
 
-ME = PageState(visitor="0" * 32).to_browser()
+ME = {"visitor": "0" * 32}
 
 
 def test_the_four_are_of_the_model_that_ships(tmp_path: Path) -> None:

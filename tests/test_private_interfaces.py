@@ -5,17 +5,14 @@ A failure here names the library and its version. The product itself then takes 
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 import inspect
 import re
 import subprocess
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import diffusers
-import gradio as gr
 import pytest
 import torch
 
@@ -24,8 +21,6 @@ from seedgrid.core.errors import RunError
 from seedgrid.diffusion.previews import _unpacker
 from seedgrid.models.families import FAMILIES
 from seedgrid.portable import portable
-from seedgrid.web import page, wiring
-from seedgrid.web.server import page_head
 
 
 @pytest.mark.parametrize("name", sorted(FAMILIES))
@@ -44,43 +39,6 @@ def test_tokens_are_unpacked_as_flux_does() -> None:
     ours = _unpacker(SimpleNamespace(vae_scale_factor=8))(tokens, 32, 48)
     theirs = diffusers.FluxPipeline._unpack_latents(tokens, 32, 48, 8)
     assert torch.equal(ours, theirs), f"diffusers {diffusers.__version__}: FluxPipeline"
-
-
-def test_gradios_queue_can_be_looked_into_less_often() -> None:
-    """`Blocks._queue.sleep_when_free`, in seconds."""
-
-    async def look_s() -> float:  # Blocks opens a loop where none is running, and never closes it.
-        with gr.Blocks(analytics_enabled=False) as demo:
-            page._look_seldom(demo)
-        return float(demo._queue.sleep_when_free)
-
-    assert asyncio.run(look_s()) == page._LOOK_S, f"gradio {gr.__version__}"
-
-
-def test_another_queue_is_left_alone(caplog: pytest.LogCaptureFixture) -> None:
-    """A Gradio without it serves the page all the same, and the log says so."""
-    page._look_seldom(SimpleNamespace())  # type: ignore[arg-type]
-    assert gr.__version__ in caplog.text
-
-
-def test_gradio_hands_over_what_an_event_says() -> None:
-    """The attributes of `EventData`, which are public: nothing of ours looks behind them."""
-    event = gr.EventData(None, {"id": "abc"})
-    assert wiring.said(event, "id") == "abc", f"gradio {gr.__version__}: EventData"
-    assert wiring.said(event, "note") is None
-
-
-def test_gradios_page_has_a_plain_head() -> None:
-    """Our head is put into its bytes: `head=` of Gradio comes after it chose a language."""
-    template = Path(gr.__file__).parent / "templates" / "frontend" / "index.html"
-    assert b"<head>" in template.read_bytes(), f"gradio {gr.__version__}: index.html"
-
-
-def test_another_page_gets_our_head_before_it(caplog: pytest.LogCaptureFixture) -> None:
-    """Browsers make a head of what comes first, and the log says so."""
-    page = page_head.with_head(b"<HTML><body>hello", b"<script></script>")
-    assert page == b"<!doctype html>\n<script></script><HTML><body>hello"
-    assert gr.__version__ in caplog.text
 
 
 def test_portable_arithmetic_meets_torchs_operations() -> None:

@@ -86,7 +86,7 @@ def kept(entry: Entry) -> dict[str, Any]:
     lineage = entry.lineage
     return PageState(
         visitor="0" * 32, work=lineage.work_id, round=lineage.round_id, picked=entry.id
-    ).to_browser()
+    ).model_dump(mode="json")
 
 
 @pytest.mark.parametrize("event", EVENTS)

@@ -8,16 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fastapi import FastAPI
 from following import follow
-from starlette.testclient import TestClient
+from servers import client_of
 
 from seedgrid.diffusion.backend import Placement
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
 from seedgrid.web.actions.form import FormPayload, RoundPayload
-from seedgrid.web.launch import launch_options
-from seedgrid.web.page import Answers, make_answers
+from seedgrid.web.answers import Answers, make_answers
 from seedgrid.web.serializers.answers import PageUpdate
 
 ASKED = FormPayload(prompt="a red fox", seeds="5-6", steps="2", size="64x64")
@@ -41,7 +39,7 @@ def painted(answers: Answers) -> dict[str, Any]:
     """Paint a grid and pick its first picture; return the place."""
     shown = answers.handlers.on_generate(ASKED, {})
     assert shown.state is not None
-    place = shown.state.to_browser()
+    place = shown.state.model_dump(mode="json")
     news = follow(answers.handlers, place)[-1]
     assert news.stage is not None
     return place | {"picked": news.stage["cells"][0]["id"]}
@@ -93,10 +91,9 @@ ADDRESSES = ("pictures/{}.png", "thumbs/{}.jpg", "tree/{}.json", "download/{}/wo
 
 
 @pytest.mark.parametrize("path", ADDRESSES)
-def test_an_address_says_what_hinders(answers: Answers, path: str) -> None:
+def test_an_address_says_what_hinders(answers: Answers, path: str, tmp_path: Path) -> None:
     picture_id = painted(answers)["picked"]
-    app = FastAPI(**launch_options(answers, language=None, host="testserver")["app_kwargs"])
-    with TestClient(app) as client:
+    with client_of(answers, tmp_path) as client:
         address = f"/seedgrid/{path.format(picture_id)}"
         assert client.get(address).status_code == 200
         refuse(answers)

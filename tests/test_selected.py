@@ -11,11 +11,10 @@ from seedgrid.core.request import Request
 from seedgrid.library import Library
 from seedgrid.studio import Studio
 from seedgrid.web.actions.selected import MAX_PICTURES, Selected
-from seedgrid.web.state.page_state import PageState
 from seedgrid.web.state.snapshot import Snapshots
 from seedgrid.web.state.visitor_libraries import OneLibrary
 
-ME = PageState(visitor="0" * 32).to_browser()
+ME = {"visitor": "0" * 32}
 
 
 @pytest.fixture

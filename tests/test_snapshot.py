@@ -43,7 +43,7 @@ def state_of(entry: Entry) -> dict[str, Any]:
     state = PageState(
         visitor="0" * 32, work=lineage.work_id, round=lineage.round_id, picked=lineage.picture_id
     )
-    return state.to_browser()
+    return state.model_dump(mode="json")
 
 
 async def verdicts(studio: Studio, picture_id: str, kept: object) -> list[dict[str, Any]]:
@@ -79,7 +79,7 @@ def test_a_lost_picture_can_be_refined(
     lost.path.unlink()
     handlers = Handlers(studio, snapshots)
     shown = handlers.on_refine(RoundPayload(vary=(", artsy",)), state_of(lost))
-    news = follow(handlers, shown.state and shown.state.to_browser())
+    news = follow(handlers, shown.state and shown.state.model_dump(mode="json"))
     assert news[-1].status["key"] == "status_done"
     child = news[-1].stage["cells"][0]
     assert (child["seed"], child["prompt"]) == (lost.recipe.seed, "a red fox, artsy")

@@ -2,62 +2,23 @@
 
 from __future__ import annotations
 
-import gc
-import inspect
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
-import gradio as gr
 import pytest
-from gradio.component_meta import create_or_modify_pyi
 
-from seedgrid.diffusion import process
 from seedgrid.diffusion.process import SPIN_COUNT
-from seedgrid.web.server.gradio_import import quickly
 
 ROOT = Path(__file__).parent.parent
 LATE = ("torch", "diffusers", "transformers")
 
 
-@pytest.fixture
-def tuned(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in a program of our own."""
-    monkeypatch.setattr(process, "_tuned", True)
-
-
-@pytest.mark.usefixtures("tuned")
-def test_gradio_makes_no_stubs_in_the_block() -> None:
-    """The very function that costs the time returns at once; without us it reads the sources."""
-    with pytest.raises(ValueError, match="class source"):
-        create_or_modify_pyi(gr.HTML, "NoSuchClass", [])
-    with quickly():
-        create_or_modify_pyi(gr.HTML, "NoSuchClass", [])
-
-
-@pytest.mark.usefixtures("tuned")
-def test_others_are_told_their_files() -> None:
-    """Only Gradio's classes have none, and only in the block."""
-    with quickly():
-        assert inspect.getfile(Path).endswith("pathlib.py")
-        with pytest.raises(OSError, match="no stub"):
-            inspect.getfile(gr.HTML)
-    assert inspect.getfile(gr.HTML).endswith("html.py")
-
-
-@pytest.mark.usefixtures("tuned")
-def test_garbage_is_collected_again_afterwards() -> None:
-    """The collector rests in the block only."""
-    with quickly():
-        assert not gc.isenabled()
-    assert gc.isenabled()
-
-
 GUEST = """
-import gc, inspect, json, os
-before = dict(os.environ), gc.get_threshold(), inspect.getfile
+import gc, json, os
+before = dict(os.environ), gc.get_threshold()
 touched = []
 gc.disable = lambda: touched.append("gc.disable")
 gc.freeze = lambda: touched.append("gc.freeze")
@@ -66,25 +27,21 @@ load = ctypes.CDLL.__getattr__
 ctypes.CDLL.__getattr__ = lambda library, name: touched.append(name) or load(library, name)
 
 from seedgrid import Studio
-import seedgrid.web.page
+import seedgrid.web.launch
 from seedgrid.diffusion.deferred import DeferredBackend
 from seedgrid.diffusion import process
 from seedgrid.diffusion.process import SPIN_COUNT
-from seedgrid.web.server.gradio_import import quickly
 
-with quickly():
-    if inspect.getfile is not before[2]:  # Later torch.package puts its own there.
-        touched.append("inspect.getfile")
 DeferredBackend()._painter()
 after = dict(os.environ), gc.get_threshold()
 changed = sorted(name for name in after[0] if before[0].get(name) != after[0][name])
-names = ("gc.disable", "gc.freeze", "mallopt", "inspect.getfile")
+names = ("gc.disable", "gc.freeze", "mallopt")
 print(json.dumps([[name for name in names if name in touched], changed, before[1] == after[1]]))
 """
 
 
 def test_whoever_imports_us_keeps_their_process() -> None:
-    """A library leaves allocator, collector, `inspect` and environment of its host alone."""
+    """A library leaves allocator, collector and environment of its host alone."""
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", GUEST],
         cwd=ROOT,

@@ -13,16 +13,15 @@ import pytest
 
 import app as program
 from seedgrid import locales as words
-from seedgrid.core.fields import ON_PAGE
+from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.locales import ENGLISH, english, locales
-from seedgrid.web.page import make_i18n
-from seedgrid.web.server import app
-from seedgrid.web.server.first import first_script
-from seedgrid.web.server.later import SCRIPTS as LATER
-from seedgrid.web.texts import choose_language, labels, later_texts, page_texts
+from seedgrid.storage.assets import assets_folder
+from seedgrid.web.server import page
+from seedgrid.web.server.page import render
+from seedgrid.web.texts import choose_language, page_texts
 
-WEB = Path(app.__file__).parent.parent
-SCRIPTS = sorted(app.ASSETS.glob("*.js"))
+WEB = Path(page.__file__).parent.parent
+SCRIPTS = sorted(assets_folder().glob("*.js"))
 FILES = sorted(words.FOLDER.glob("*.json"))
 SECTIONS = ("page", "fields", "library", "later", "verdict", "reasons", "errors")
 # Keys that scripts put together: text(`cell_${state}`), and the like.
@@ -80,25 +79,16 @@ def test_scripts_use_texts_that_exist(script: Path) -> None:
     asked = set(re.findall(r"\btext\(\"(\w+)\"", script.read_text()))
     for prefix in re.findall(r"\btext\(`(\w+)\$\{", script.read_text()):
         asked |= {prefix + name for name in BUILT.get(prefix, ())}
-    there = set(page_texts()) | (set(later_texts()) if script.name in LATER else set())
-    assert asked <= there
+    assert asked <= set(page_texts(ENGLISH))
 
 
-def test_labels_use_texts_that_exist() -> None:
-    """A label of a component and a sentence for the status line are in the table."""
-    view = "".join(path.read_text() for path in (WEB / "components").glob("*.py"))
+def test_the_document_and_the_status_line_use_texts_that_exist() -> None:
+    """A word of the template and a sentence for the status line are in the table."""
+    view = (assets_folder() / "page.html").read_text()
     said = "".join(path.read_text() for path in (WEB / "serializers").glob("*.py"))
-    asked = set(re.findall(r'i18n\("(\w+)"\)', view)) | set(re.findall(r'"(status_\w+)"', said))
+    asked = set(re.findall(r"\bt\.(\w+)", view)) | set(re.findall(r'"(status_\w+)"', said))
     assert asked <= set(english().words)
     assert len(asked) > 20
-
-
-def test_gradio_gets_every_label_in_every_language() -> None:
-    """The label tables have one key set."""
-    tables = labels()
-    assert set(tables) == {locale.tag for locale in locales().values()}
-    about = {f"{row.name}_about" for row in ON_PAGE}
-    assert all(set(table) == set(english().words) | about for table in tables.values())
 
 
 @pytest.fixture
@@ -124,28 +114,21 @@ def _read_anew() -> None:
 
 
 def test_a_language_is_one_file(german: str) -> None:
-    """Dropped into the folder it is offered everywhere: labels, scripts, errors, `--lang`."""
+    """Dropped into the folder it is offered everywhere: page, errors, `--lang`."""
     assert next(iter(locales())) == ENGLISH
     assert choose_language("qx-QX,de-AT;q=0.8") == german
-    assert make_i18n().translations[german]["generate"] == "Erzeugen"
-    script = first_script(german).decode()
-    assert all(
-        f': "{told}"' in script
-        for told in ("Erzeugen", "Der Prompt ist leer: sag, was das Bild zeigen soll.")
-    )
-    assert '"de": {"tag": "de"' in app.page_head(german)
+    html = render(german, GUIDE_SUFFIXES)
+    assert 'lang="de"' in html
+    assert ">Erzeugen</button>" in html
+    assert "Der Prompt ist leer: sag, was das Bild zeigen soll." in html
     assert program._read_arguments(["--lang", german]).lang == german
 
 
-def test_a_page_begins_with_the_words_of_one_language() -> None:
+def test_a_page_has_the_words_of_one_language() -> None:
     """All three were in every page: a third of what was ours in it, for everybody."""
-    for key, told in page_texts().items():
-        line = json.dumps({key: told[ENGLISH]}, ensure_ascii=False)[1:-1]
-        assert line.encode() in first_script(ENGLISH)
-    sentence = page_texts()["status_unreachable"]
-    for foreign in set(sentence.values()) - {sentence[ENGLISH]}:  # One may not be translated yet.
-        assert foreign.encode() not in first_script(ENGLISH)
-        assert foreign not in app.page_head(None)
+    html = render(ENGLISH, GUIDE_SUFFIXES)
+    for language in set(locales()) - {ENGLISH}:
+        assert page_texts(language)["status_unreachable"] not in html
 
 
 @pytest.mark.parametrize(

@@ -27,13 +27,13 @@ from seedgrid.web.state.snapshot import Snapshots
 from seedgrid.web.state.visitor_libraries import OneLibrary, VisitorLibraries
 
 ASKED = FormPayload(prompt="a red fox", seeds="5-6", steps="1", size="64x64")
-ANNA, BERT = (PageState(visitor=letter * 32).to_browser() for letter in "ab")
+ANNA, BERT = (PageState(visitor=letter * 32).model_dump(mode="json") for letter in "ab")
 
 
 def paint(handlers: Handlers, kept: object) -> PageUpdate:
     shown = handlers.on_generate(ASKED, kept)
     assert shown.state is not None
-    follow(handlers, shown.state.to_browser())
+    follow(handlers, shown.state.model_dump(mode="json"))
     return shown
 
 

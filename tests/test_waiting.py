@@ -25,7 +25,6 @@ from seedgrid.web.actions.form import FormPayload
 from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.server.file_work import FileWork
 from seedgrid.web.server.waiting import StepWatch, followed, network_of, steps_of
-from seedgrid.web.state.page_state import PageState
 from seedgrid.web.state.snapshot import Snapshots
 from seedgrid.web.state.visitor_libraries import OneLibrary
 
@@ -43,7 +42,7 @@ def test_many_calls_that_wait_leave_threads_for_a_click(tmp_path: Path) -> None:
         for _ in range(MANY):
             answer = caller.post(f"{address}gradio_api/call/v2/grid", json=body)
             assert answer.status_code == 200
-        job = client.submit(handle_file(pictures[0]["image"]), api_name="/recipe")
+        job = client.submit(handle_file(pictures[0]), api_name="/recipe")
         assert job.result(timeout=SOON_S)["recipe"]["prompt"] == "a red fox"
 
 
@@ -73,20 +72,21 @@ def test_a_run_is_stopped_by_its_owner_only(tmp_path: Path) -> None:
     backend = FakeBackend(step_delay_s=0.02)
     with Studio(library=tmp_path, backend=backend, placement=Placement()) as studio:
         handlers = Handlers(studio, Snapshots(studio, OneLibrary(studio)))
+        me = {"visitor": "a" * 32}
         asked = FormPayload(prompt="a red fox", seeds="5", steps="100", size="64x64")
-        shown = handlers.on_generate(asked, PageState(visitor="a" * 32).to_browser())
+        shown = handlers.on_generate(asked, me)
         assert shown.state is not None
         run = studio.run(shown.state.run or "")
         assert run is not None
-        handlers.on_stop(shown.state.model_copy(update={"visitor": "b" * 32}).to_browser())
+        handlers.on_stop(shown.state.model_dump(mode="json") | {"visitor": "b" * 32})
         assert not run.cancelled
-        handlers.on_stop(shown.state.to_browser())
+        handlers.on_stop(shown.state.model_dump(mode="json") | me)
         assert run.cancelled
 
 
 def test_a_check_is_stopped_like_a_run(tmp_path: Path) -> None:
     """Stop ends what is verified, and another visitor's stop does not."""
-    me, kept = "a" * 32, PageState(visitor="a" * 32).to_browser()
+    me = "a" * 32
     backend = FakeBackend()
     with Studio(library=tmp_path, backend=backend, placement=Placement()) as studio:
         (picture,) = studio.grid("a fox", 1, num_inference_steps=150, width=64, height=64)
@@ -95,7 +95,7 @@ def test_a_check_is_stopped_like_a_run(tmp_path: Path) -> None:
 
         async def verify() -> list[object]:
             said = []
-            async for news in checks.on_verify(picture.id, kept):
+            async for news in checks.on_verify(picture.id, {"visitor": me}):
                 said.append(news)
                 checks.stop("b" * 32)
                 if len(said) == 3:

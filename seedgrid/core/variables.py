@@ -123,11 +123,6 @@ VARIABLES: Final = (
         public="1000",
     ),
     Variable(
-        "SEEDGRID_MAX_UPLOADS_MB_PER_ADDRESS",
-        "What one address may upload in an hour, in megabytes.",
-        public="256",
-    ),
-    Variable(
         "SEEDGRID_MAX_UNPACKED_MB",
         "What large pictures that others made may take unpacked, in megabytes: one that takes"
         " more is refused, and more of them at once wait for each other.",
@@ -154,12 +149,6 @@ VARIABLES: Final = (
         "SEEDGRID_MAX_FILES_S_PER_ADDRESS",
         "How many seconds of a processor all that may take one address in ten minutes.",
         public="120",
-    ),
-    Variable(
-        "SEEDGRID_MAX_OPEN_PER_ADDRESS",
-        "How many requests of one address may be open at once, streams too, and how many"
-        " connections may wait for theirs.",
-        public="300",
     ),
     Variable(
         "SEEDGRID_HOST",

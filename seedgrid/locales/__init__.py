@@ -30,7 +30,7 @@ class Locale:
         clause_joiner: What stands between sentences that are put into one.
         lowers_clauses: Whether such a sentence begins with a small letter.
         words: What the page says, by key.
-        later: What it says where its later scripts are at work (web/server/later.py), by key.
+        later: What it says of library, models and looking, by key.
         errors: The sentence of each error and notice, by its code.
         reasons: The sentence of each reason of a verdict, by its code.
     """

@@ -1,8 +1,8 @@
-"""The public functions of the page's server, for gradio_client.
+"""The public functions of the page's server: for gradio_client, over HTTP, and at home for agents.
 
 /grid and /refine paint, /recipe reads a picture, /verify paints it again and compares.
 
-    client.predict("a red fox", "0-3", api_name="/grid")
+    pictures, records = client.predict("a red fox", "0-3", api_name="/grid")
 
 Each gives the PNG files as they are on disk and a record of each, with the fields that
 `seedgrid grid --json` prints: as they are finished to who iterates over a job, all of them at the
@@ -10,28 +10,27 @@ end. `job.cancel()` stops the run within a step. Everything else on the page is 
 """
 
 import inspect
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+import shutil
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
+from functools import wraps
 from pathlib import Path
 from typing import Any, Final
 
 import gradio as gr
 from anyio import to_thread
-from gradio.processing_utils import save_file_to_cache
-from gradio.utils import get_upload_folder
 
 from seedgrid.core.errors import RunCancelled, SeedGridError
 from seedgrid.core.field import Field
-from seedgrid.core.picture import Entry
+from seedgrid.core.picture import Entry, new_id
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.engine import Run
-from seedgrid.studio import RunOptions, Studio
+from seedgrid.studio import RunOptions
 from seedgrid.verify import read_claim
-from seedgrid.web import bounds
 from seedgrid.web.actions.form import check_count
+from seedgrid.web.answers import Answers
 from seedgrid.web.calls import (
     GRID_FIELDS,
-    PictureCall,
     RefineCall,
     about,
     checked,
@@ -40,30 +39,25 @@ from seedgrid.web.calls import (
     picture_record,
     read_grid,
 )
-from seedgrid.web.components.files import paths_only
-from seedgrid.web.server.file_work import FileWork
-from seedgrid.web.server.uploads import Copies, taken_in
+from seedgrid.web.server.limits import taken_in
 from seedgrid.web.server.waiting import Asker, StepWatch, asker, begun, followed, steps_of
-from seedgrid.web.state.visitor_libraries import Libraries, find_anywhere, for_program
+from seedgrid.web.state.visitor_libraries import find_anywhere, for_program
 
 Record = dict[str, Any]
-Answer = tuple[list[tuple[str, str]], list[Record]]
+Files = list[gr.FileData]
+Answer = tuple[Files, list[Record]]
 
 _OWNER: Final = "api"
-_SHARE: Final = 0.5
-"""Of the room for uploads, which copies of pictures share: they are fetched at once or never."""
-_KINDS: Final[dict[type, str]] = {int: "integer", float: "number", str: "string"}
 
 
 class Api:
     """The public functions; their parameters are what API users write."""
 
-    def __init__(self, studio: Studio, libraries: Libraries, file_work: FileWork) -> None:
-        self._studio = studio
-        self._libraries = libraries
-        self._file_work = file_work
-        most = bounds.of_uploads().together
-        self._copies = Copies(None if most is None else _SHARE * most)
+    def __init__(self, answers: Answers, copies: Path) -> None:
+        self._studio = answers.studio
+        self._libraries = answers.libraries
+        self._file_work = answers.file_work
+        self._copies = copies
 
     def grid(self) -> Callable[..., AsyncGenerator[Answer, None]]:
         """Return the function that paints one prompt on several seeds.
@@ -73,7 +67,7 @@ class Api:
         names = [row.name for row in GRID_FIELDS]
 
         async def grid(*given: Any) -> AsyncGenerator[Answer, None]:  # noqa: ANN401 (see the signature)
-            *values, request, progress = given
+            *values, request = given
             told = dict(zip(names, values, strict=True))
 
             def start() -> Run:
@@ -82,7 +76,7 @@ class Api:
                     read_grid(told), turbo=turbo, **self._options(request)
                 )
 
-            async with aclosing(_answer(start, self._copies, progress)) as answers:
+            async with aclosing(self._answer(start)) as answers:
                 async for answer in answers:
                     yield answer
 
@@ -90,23 +84,18 @@ class Api:
         return grid
 
     async def refine(
-        self,
-        picture_id: str,
-        vary: list[str] | None = None,
-        request: gr.Request | None = None,
-        progress: gr.Progress = gr.Progress(),  # noqa: B008 (how Gradio is told to hand one in)
+        self, picture_id: str, vary: list[str] | None = None, request: gr.Request | None = None
     ) -> AsyncGenerator[Answer, None]:
-        """Vary the words or settings of a picture on its own seed.
+        """Vary the words or settings of a picture on its own seed, so that its composition stays.
 
         Args:
             picture_id: The `id` of a record that /grid or /refine gave.
             vary: One picture each: what to append to its prompt, or a setting, as in
                 "guidance 3" or "scheduler Euler a"; the guide's four by default.
             request: Who asks; Gradio fills it in.
-            progress: Told how far it is; Gradio fills it in.
 
         Yields:
-            The PNG files with their words, and a record of each; more as they are finished.
+            The PNG files, and a record of each; more as they are finished.
         """
 
         def start() -> Run:
@@ -116,47 +105,44 @@ class Api:
             check_count(len(suffixes), field="vary")
             return self._studio.start_refine(parent, suffixes, **self._options(request))
 
-        async with aclosing(_answer(start, self._copies, progress)) as answers:
+        async with aclosing(self._answer(start)) as answers:
             async for answer in answers:
                 yield answer
 
     async def verify(
-        self,
-        picture: str,
-        request: gr.Request | None = None,
-        progress: gr.Progress = gr.Progress(),  # noqa: B008 (same)
-    ) -> Record:
-        """Run the recipe in a SeedGrid PNG again and compare.
+        self, picture: gr.FileData, request: gr.Request | None = None
+    ) -> dict[str, Any]:
+        """Paint the picture in a SeedGrid PNG again from its recipe and compare every pixel.
 
         Args:
             picture: The file.
             request: Who asks; Gradio fills it in.
-            progress: Told how far it is; Gradio fills it in.
 
         Returns:
             verdict, max_abs_diff, psnr_db, differing_pixels and reasons, as the command prints.
         """
-        watch, who = StepWatch(), _asker(request)
-        _check_file(picture)
+        watch, who, path = StepWatch(), _asker(request), self._uploaded(picture)
         try:
-            claim = await self._file_work.do(who["address"], lambda: read_claim(Path(picture)))
+            claim = await self._file_work.do(who["address"], lambda: read_claim(path))
             future = self._studio.verifier.verify([claim], watch, **who)
             async with aclosing(steps_of(future, watch)) as steps:
-                async for number, total in steps:
-                    progress((number, total or None), desc="painted again", unit="steps")
+                async for _ in steps:
+                    pass
             if future.cancelled():
                 raise RunCancelled("run_cancelled")
             (found,) = future.result()
-            verdict = found.as_json()
+            verdict: dict[str, Any] = found.as_json()
         except SeedGridError as error:
             raise gr.Error(str(error), print_exception=False) from error
         finally:
-            taken_in(Path(picture))
+            taken_in(path)
         del verdict["path"]  # Gradio's client would take it for a file to fetch.
         return verdict
 
-    async def recipe(self, picture: str, request: gr.Request | None = None) -> Record:
-        """Read the recipe, passport and lineage in a SeedGrid PNG.
+    async def recipe(
+        self, picture: gr.FileData, request: gr.Request | None = None
+    ) -> dict[str, Any]:
+        """Read the recipe, passport and lineage in a SeedGrid PNG, without painting.
 
         Args:
             picture: The file.
@@ -165,124 +151,112 @@ class Api:
         Returns:
             What the file says of itself.
         """
-        _check_file(picture)
+        path = self._uploaded(picture)
         try:
             address = _asker(request)["address"]
-            return await self._file_work.do(address, lambda: file_record(Path(picture)))
+            return await self._file_work.do(address, lambda: file_record(path))
         except SeedGridError as error:
             raise gr.Error(str(error), print_exception=False) from error
         finally:
-            taken_in(Path(picture))
+            taken_in(path)
 
     def _options(self, request: gr.Request | None) -> RunOptions:
         return for_program(self._libraries, **_asker(request))
 
+    def _uploaded(self, picture: object) -> Path:
+        """Return where an upload lies.
 
-def publish(studio: Studio, libraries: Libraries, file_work: FileWork) -> None:
-    """Make the functions part of the page that is being built; nothing of them is seen there."""
-    api = Api(studio, libraries, file_work)
-    told = [_component(row) for row in GRID_FIELDS]
-    picture_id = gr.Textbox(label="picture_id", visible=False)
-    vary = gr.JSON(label="vary", visible=False)
-    file = paths_only(gr.File(label="picture", type="filepath", visible=False))
-    pictures = gr.Gallery(label="pictures", visible=False)
-    records = gr.JSON(label="records", visible=False)
-    _publish(api.grid(), told, [pictures, records])
-    _publish(api.refine, [picture_id, vary], [pictures, records])
-    _publish(api.recipe, [file], [records])
-    _publish(api.verify, [file], [records])
+        Raises:
+            gr.Error: It is none.
+        """
+        path = picture.get("path") if isinstance(picture, Mapping) else None
+        path = getattr(picture, "path", path)
+        if isinstance(path, str):
+            found = Path(path).resolve()
+            if found.is_relative_to(self._copies.resolve()) and found.is_file():
+                return found
+        raise gr.Error("picture: upload a PNG file, please", print_exception=False)
+
+    async def _answer(self, start: Callable[[], Run]) -> AsyncGenerator[Answer, None]:
+        """Start a run and follow it; it is stopped when its follower goes before its end."""
+        shown: dict[int, gr.FileData] = {}
+        progress = gr.Progress()
+        try:
+            run = await begun(start)
+            async with aclosing(followed(run)) as stands:
+                async for stand in stands:
+                    progress(stand.pictures / stand.total, desc=stand.words)
+                    finished = run.finished
+                    if new := sorted(finished.keys() - shown.keys()):
+                        for cell in new:
+                            shown[cell] = await to_thread.run_sync(self._copy, finished[cell])
+                        yield _so_far(run, shown)
+            run.given()  # Says why, where not all of it is there.
+            if run.missed:
+                yield _so_far(run, shown)
+        except SeedGridError as error:
+            raise gr.Error(str(error), print_exception=False) from error
+
+    def _copy(self, entry: Entry) -> gr.FileData:
+        """A copy that Gradio may serve, byte for byte; it goes after an hour."""
+        copy = self._copies / new_id() / f"{entry.id}.png"
+        copy.parent.mkdir(parents=True)
+        shutil.copyfile(entry.path, copy)
+        return gr.FileData(path=str(copy), orig_name=copy.name, mime_type="image/png")
 
 
-def _component(row: Field) -> gr.Component:
-    """A parameter that says in the API's description of which kind it is; a text is read too."""
-    if row.value_type is bool:
-        return gr.Checkbox(value=False, label=row.name, visible=False)
-    box = gr.Textbox(default_of(row), label=row.name, visible=False)
-    kind = {"type": _KINDS[row.value_type]}
-    box.api_info = lambda: kind
-    return box
+def publish(server: gr.Server, answers: Answers, copies: Path) -> None:
+    """Make the functions endpoints of a server."""
+    api = Api(answers, copies)
+    for function in (api.grid(), _as_gradio_reads(api.refine), api.verify, api.recipe):
+        server.api(function, name=function.__name__, concurrency_limit=None)
+
+
+def _as_gradio_reads(
+    function: Callable[..., AsyncGenerator[Answer, None]],
+) -> Callable[..., AsyncGenerator[Answer, None]]:
+    """Return a function with the type of what it yields in its signature, as Gradio wants it."""
+
+    @wraps(function)
+    async def answer(*args: Any) -> AsyncGenerator[Answer, None]:  # noqa: ANN401 (any function's)
+        async with aclosing(function(*args)) as answers:
+            async for each in answers:
+                yield each
+
+    signature = inspect.signature(function).replace(return_annotation=Answer)
+    answer.__signature__ = signature  # type: ignore[attr-defined] # what inspect looks for first
+    return answer
 
 
 def _sign(grid: Callable[..., object]) -> None:
     """Give the function the parameters of the table, as if they had been written."""
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     told = [
         inspect.Parameter(
             row.name,
-            inspect.Parameter.POSITIONAL_OR_KEYWORD,
-            annotation=row.value_type,
+            kind,
+            annotation=_kind(row),
             default=inspect.Parameter.empty if row.name == "prompt" else default_of(row),
         )
         for row in GRID_FIELDS
     ]
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     asked = inspect.Parameter("request", kind, annotation=gr.Request, default=None)
-    bar = inspect.Parameter("progress", kind, annotation=gr.Progress, default=gr.Progress())
-    signature = inspect.Signature([*told, asked, bar])
+    signature = inspect.Signature([*told, asked], return_annotation=Answer)
     grid.__signature__ = signature  # type: ignore[attr-defined] # what inspect looks for first
     grid.__annotations__ = {each.name: each.annotation for each in signature.parameters.values()}
     told_of = [f"    {row.name}: {about(row)}" for row in GRID_FIELDS]
-    answer = ["", "Yields:", "    The PNG files with their seeds, and a record of each."]
+    answer = ["", "Yields:", "    The PNG files, and a record of each."]
     grid.__doc__ = "\n".join(["Paint one prompt on several seeds.", "", "Args:", *told_of, *answer])
 
 
-def _publish(
-    function: Callable[..., Any], inputs: Sequence[gr.Component], outputs: Sequence[gr.Component]
-) -> None:
-    trigger = gr.Button(visible=False)
-    trigger.click(
-        function, list(inputs), list(outputs), api_name=function.__name__, concurrency_limit=None
-    )
+def _kind(row: Field) -> Any:  # noqa: ANN401 (a type, or one with None)
+    is_plain = row.name == "prompt" or row.value_type is bool
+    return row.value_type if is_plain else row.value_type | None
 
 
-async def _answer(
-    start: Callable[[], Run], copies: Copies, progress: gr.Progress
-) -> AsyncGenerator[Answer, None]:
-    """Start a run and follow it; threads are for the moments in which something is done."""
-    shown: dict[int, tuple[str, str]] = {}
-    try:
-        run = await begun(start)
-        async with aclosing(followed(run)) as stands:
-            async for stand in stands:
-                progress(stand.pictures / stand.total, desc=stand.words)
-                finished = run.finished
-                if new := sorted(finished.keys() - shown.keys()):
-                    shown |= await to_thread.run_sync(
-                        _files, copies, {cell: finished[cell] for cell in new}
-                    )
-                    yield _so_far(run, shown)
-        run.given()  # Says why, where not all of it is there.
-        if run.missed:
-            yield _so_far(run, shown)
-    except SeedGridError as error:
-        raise gr.Error(str(error), print_exception=False) from error
-
-
-def _so_far(run: Run, shown: Mapping[int, tuple[str, str]]) -> Answer:
+def _so_far(run: Run, shown: Mapping[int, gr.FileData]) -> Answer:
     cells, finished = sorted(shown), run.finished
     return [shown[cell] for cell in cells], [picture_record(finished[cell], run) for cell in cells]
-
-
-def _check_file(picture: object) -> None:
-    """Refuse no file at all.
-
-    Raises:
-        gr.Error: `call_wrong`, as a sentence.
-    """
-    try:
-        checked(PictureCall, {"picture": picture})
-    except SeedGridError as error:
-        raise gr.Error(str(error), print_exception=False) from error
-
-
-def _files(copies: Copies, entries: Mapping[int, Entry]) -> dict[int, tuple[str, str]]:
-    return {cell: _file(copies, entry) for cell, entry in entries.items()}
-
-
-def _file(copies: Copies, entry: Entry) -> tuple[str, str]:
-    """A copy that Gradio may serve, byte for byte, and a caption."""
-    copy = save_file_to_cache(entry.path, get_upload_folder())
-    copies.add(Path(copy))
-    return str(copy), entry.lineage.change or f"seed {entry.recipe.seed}"
 
 
 def _asker(request: gr.Request | None) -> Asker:

@@ -6,7 +6,7 @@ from typing import Final
 from seedgrid.core.variables import is_public, number, whole_number
 from seedgrid.engine import Bounds
 from seedgrid.web.server.file_work import FileWorkBounds
-from seedgrid.web.server.uploads import UploadBounds
+from seedgrid.web.server.limits import UploadBounds
 
 _TOGETHER: Final = 64
 """How many pieces of work with files strangers may have waiting or going on together."""
@@ -32,7 +32,6 @@ def of_uploads() -> UploadBounds:
     return UploadBounds(
         request=megabytes("SEEDGRID_MAX_UPLOAD_MB"),
         together=megabytes("SEEDGRID_MAX_UPLOADS_MB"),
-        address=megabytes("SEEDGRID_MAX_UPLOADS_MB_PER_ADDRESS"),
     )
 
 

@@ -1,13 +1,11 @@
-"""The public functions as data: what each is told and what it answers, typed and described.
+"""What the public functions are told, checked, and what they answer of a picture or a file.
 
-From here come the page that documents them and its OpenAPI document (`server/openapi.py`), and the
-tools for agents (`server/mcp_tools.py`). What `/grid` is told is the table of fields.
+What `/grid` is told is the table of fields.
 
     read_grid({"prompt": "a red fox", "steps": 4})
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,12 +17,10 @@ from seedgrid.core.field import Field
 from seedgrid.core.fields import FIELDS, field, read_fields
 from seedgrid.core.picture import Entry
 from seedgrid.core.prompts import GUIDE_SUFFIXES
-from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.core.request import Request
 from seedgrid.engine import Run
 from seedgrid.formats import png
 from seedgrid.locales import english
-from seedgrid.verify import WORDS
 
 _FIRST: Final = (
     "prompt",
@@ -59,7 +55,9 @@ def _grid_call() -> type[BaseModel]:
     told: dict[str, Any] = {}
     for row in GRID_FIELDS:
         words = Described(default_of(row), description=about(row))
-        told[row.name] = (row.value_type | None, words)
+        # A number may be written as a text too, as in the page's fields.
+        kind = bool if row.value_type is bool else row.value_type | str | None
+        told[row.name] = (kind, words)
     told["prompt"] = (str, Described(description=about(field("prompt"))))
     return create_model("GridCall", __config__=_CLOSED, **told)
 
@@ -92,96 +90,14 @@ class RefineCall(BaseModel):
     )
 
 
-class PictureCall(BaseModel):
-    """What `/verify` and `/recipe` are told."""
-
-    model_config = _CLOSED
-
-    picture: str = Described(description="A SeedGrid PNG file.")
-
-
-class PictureRecord(BaseModel):
-    """One picture that was made, or that was known already."""
-
-    id: str = Described(description="32 hexadecimal digits: what refine is told.")
-    seed: int
-    prompt: str
-    recipe_id: str = Described(description="SHA-256 of the recipe.")
-    pixels_sha256: str = Described(description="Over the decoded RGB bytes, row by row.")
-    recipe: Recipe
-    notices: list[str] = Described([], description="What its maker should know of it.")
-
-
-class FileRecord(BaseModel):
-    """What a PNG file says of itself."""
-
-    recipe_id: str
-    recipe: Recipe
-    passport: Passport
-    lineage: dict[str, Any]
-    pixels_sha256: str
-
-
-class VerdictRecord(BaseModel):
-    """What comes of painting a picture again."""
-
-    verdict: str = Described(description=f"{', '.join(WORDS[:-1])} or {WORDS[-1]}.")
-    max_abs_diff: int | None = Described(description="0 to 255.")
-    psnr_db: float | None = Described(description="None when every pixel is equal.")
-    differing_pixels: int | None
-    reasons: list[str]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Call:
-    """One public function.
-
-    Attributes:
-        told: What it is told.
-        answer: One record of what it answers.
-        gives_pictures: Whether it answers with a list of PNG files and a record of each.
-    """
-
-    name: str
-    summary: str
-    told: type[BaseModel]
-    answer: type[BaseModel]
-    gives_pictures: bool = False
-
-
-CALLS: Final = (
-    Call(
-        name="grid",
-        summary="Paint one prompt on several seeds.",
-        told=GridCall,
-        answer=PictureRecord,
-        gives_pictures=True,
-    ),
-    Call(
-        name="refine",
-        summary="Vary the words of a picture on its own seed, so that its composition stays.",
-        told=RefineCall,
-        answer=PictureRecord,
-        gives_pictures=True,
-    ),
-    Call(
-        name="verify",
-        summary="Paint the picture in a file again from its recipe and compare every pixel.",
-        told=PictureCall,
-        answer=VerdictRecord,
-    ),
-    Call(
-        name="recipe",
-        summary="Read the recipe, passport and lineage in a file, without painting.",
-        told=PictureCall,
-        answer=FileRecord,
-    ),
-)
-
-
 def read_grid(told: Mapping[str, Any]) -> Request:
-    """Read what `/grid` is told; a text is read as the page's fields are."""
-    read = read_fields((row for row in GRID_FIELDS if row.fills), told)
+    """Read what `/grid` is told; a text is read as the page's fields are.
+
+    Raises:
+        InputError: `call_wrong` for another kind of value, or what a field cannot be.
+    """
+    asked = checked(GridCall, told).model_dump()
+    read = read_fields((row for row in GRID_FIELDS if row.fills), asked)
     return Request(**({"prompt": ""} | read))
 
 
@@ -201,15 +117,15 @@ def picture_record(entry: Entry, run: Run) -> dict[str, Any]:
         Notice("seed_missed", seed=run.jobs[cell].recipe.seed, reason=str(error))
         for cell, error in sorted(run.missed.items())
     )
-    return PictureRecord(
-        id=entry.id,
-        seed=entry.recipe.seed,
-        prompt=entry.recipe.prompt,
-        recipe_id=entry.recipe.id,
-        pixels_sha256=entry.pixels_sha256,
-        recipe=entry.recipe,
-        notices=[str(notice) for notice in (*run.notices, *missed)],
-    ).model_dump(mode="json")
+    return {
+        "id": entry.id,
+        "seed": entry.recipe.seed,
+        "prompt": entry.recipe.prompt,
+        "recipe_id": entry.recipe.id,
+        "pixels_sha256": entry.pixels_sha256,
+        "recipe": entry.recipe.model_dump(mode="json"),
+        "notices": [str(notice) for notice in (*run.notices, *missed)],
+    }
 
 
 def file_record(path: Path) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import threading
 import time
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,11 +23,10 @@ os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")  # read once, when gr
 # Uvicorn would believe whatever a peer on this machine says of where it comes from.
 os.environ.setdefault("FORWARDED_ALLOW_IPS", trusted_proxies())
 
-from seedgrid.web.server.gradio_import import quickly
+from seedgrid.diffusion.process import large_import
 
-with quickly():
+with large_import():
     import gradio as gr
-    from gradio.utils import get_upload_folder
 
     from seedgrid.core.errors import InputError, RunError, SeedGridError
     from seedgrid.core.process import first_stops
@@ -36,21 +36,22 @@ with quickly():
     from seedgrid.locales import locales
     from seedgrid.studio import Studio, default_model
     from seedgrid.web import bounds
-    from seedgrid.web.components.theme import make_theme
-    from seedgrid.web.page import Answers, build_app, make_answers, make_i18n
-    from seedgrid.web.server import app
-    from seedgrid.web.server.connections import bound_waiting
-    from seedgrid.web.server.sessions import NUM_KEPT, keep_no_sessions
+    from seedgrid.web.answers import Answers, make_answers
+    from seedgrid.web.server.app import Site, make_server
+    from seedgrid.web.server.limits import tidy_up
+    from seedgrid.web.server.page import MAX_FILE_MB
     from seedgrid.web.state.visitor_libraries import VisitorLibraries
 
 logger = logging.getLogger("seedgrid")
 
 HOST: Final = "127.0.0.1"
 PORT: Final = 7860
-_MAX_FILE_SIZE: Final = f"{app.MAX_FILE_MB}mb"
 _MAX_THREADS: Final = 400
-"""Also how many events Gradio's queue lets in at once, those that wait without a thread too."""
+"""How many calls of programs Gradio's queue lets in at once, those that wait too."""
+_NUM_SESSIONS: Final = 64
+"""So many sessions of programs Gradio keeps values of."""
 _POLL_S: Final = 0.5
+_MCP_UNTIL: Final = 2
 _EXIT_LOST: Final = 70
 _TELL_S: Final = 3.0
 """Open pages and `/healthz` say for so long that the engine is lost, before the process ends."""
@@ -85,7 +86,7 @@ def main(
     if lang not in languages():
         choices = ", ".join(languages())
         raise InputError("language_unknown", field="lang", value=lang, choices=choices)
-    _keep_uploads_apart()
+    uploads = keep_uploads_apart()
     if is_public():
         answers = _public_answers(model, backend, cluster)
     else:
@@ -93,25 +94,47 @@ def main(
         answers = make_answers(_make_studio(model, library, painter))
     with answers.studio as studio:
         language = None if lang == "auto" else lang
-        demo = build_app(answers, language=language)
+        site = Site(uploads=uploads, bounds=bounds.of_uploads(), language=language, host=host)
+        server = make_server(answers, site)
         free = find_port(host, port)
         if port and free != port:
             say(f"Port {port} is in use, taking {free}.")
-        options = launch_options(answers, language=language, host=host)
-        serve(demo, server_port=free, **options)
-        say(f"SeedGrid is at {demo.local_url}")
+        address = serve(server, server_name=_in_address(host), server_port=free)
+        say(f"SeedGrid is at {address}")
         threading.Thread(target=warm, args=(studio,), name="seedgrid-warm", daemon=True).start()
-        wait_until_stopped(demo, studio)
+        wait_until_stopped(server, studio)
 
 
-def serve(demo: gr.Blocks, **options: Any) -> None:  # noqa: ANN401 (as `Blocks.launch` has them)
-    """Serve a page in the background, with what `launch_options` says and more."""
-    demo.launch(prevent_thread_lock=True, state_session_capacity=NUM_KEPT, **options)
-    keep_no_sessions(demo)
-    bound_waiting(demo.server, bounds.count("SEEDGRID_MAX_OPEN_PER_ADDRESS"))
+def serve(server: gr.Server, **options: Any) -> str:  # noqa: ANN401 (as `Server.launch` has them)
+    """Serve the page in the background; return its address."""
+    _, address, _ = server.launch(
+        prevent_thread_lock=True,
+        quiet=True,
+        ssr_mode=False,
+        share=False,
+        show_error=False,
+        run_history=False,
+        enable_monitoring=False,
+        footer_links=[],
+        max_threads=_MAX_THREADS,
+        max_file_size=f"{MAX_FILE_MB}mb",
+        state_session_capacity=_NUM_SESSIONS,
+        mcp_server=_has_agents(),
+        _frontend=False,
+        **options,
+    )
+    return str(address)
 
 
-def wait_until_stopped(demo: gr.Blocks, studio: Studio) -> None:
+def _has_agents() -> bool:
+    """Tell whether agents may use the page: at home, with the `mcp` that Gradio is made for."""
+    try:
+        return not is_public() and int(version("mcp").partition(".")[0]) < _MCP_UNTIL
+    except PackageNotFoundError:
+        return False
+
+
+def wait_until_stopped(server: gr.Server, studio: Studio) -> None:
     """Wait for Ctrl+C or SIGTERM, then stop what runs and keep what is finished."""
     stopped = threading.Event()
     with first_stops(stopped.set):
@@ -119,42 +142,7 @@ def wait_until_stopped(demo: gr.Blocks, studio: Studio) -> None:
             pass
         say("Stopping; what is finished is kept. Again ends at once.")
         studio.close()
-        demo.close(verbose=False)
-
-
-def launch_options(answers: Answers, *, language: str | None, host: str | None) -> dict[str, Any]:
-    """Return what `Blocks.launch` is told."""
-    return {
-        "app_kwargs": {
-            "routes": app.routes(
-                answers.studio, answers.libraries, answers.file_work, answers.handlers.follow
-            ),
-            "exception_handlers": {
-                SeedGridError: app.refuse,
-                MemoryError: app.refuse_for_memory,
-            },
-            "middleware": app.middleware(
-                language=language,
-                host=host,
-                uploads=Path(get_upload_folder()),
-                bounds=bounds.of_uploads(),
-                max_open=bounds.count("SEEDGRID_MAX_OPEN_PER_ADDRESS"),
-                is_framed=host is None,
-            ),
-        },
-        "server_name": host and _in_address(host),
-        "i18n": make_i18n(),
-        "theme": make_theme(),
-        "footer_links": [],
-        "run_history": False,
-        "enable_monitoring": False,
-        "ssr_mode": False,
-        "share": False,
-        "show_error": False,
-        "quiet": True,
-        "max_threads": _MAX_THREADS,
-        "max_file_size": _MAX_FILE_SIZE,
-    }
+        server.get_blocks().close(verbose=False)
 
 
 def find_port(host: str, port: int) -> int:
@@ -185,11 +173,11 @@ def _in_address(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def build_space() -> tuple[gr.Blocks, Answers]:
-    """Build the page of a Space."""
-    _keep_uploads_apart()
+def build_space() -> tuple[gr.Server, Answers]:
+    """Put together the page of a Space."""
+    uploads = keep_uploads_apart()
     answers = _public_answers(None, None, None)
-    return build_app(answers), answers
+    return make_server(answers, Site(uploads=uploads, bounds=bounds.of_uploads())), answers
 
 
 def warm(studio: Studio) -> None:
@@ -237,6 +225,7 @@ def _public_answers(model: str | None, backend: Backend | None, cluster: str | N
         max_visitors=bounds.count("SEEDGRID_MAX_VISITORS"),
         max_bytes=bounds.megabytes("SEEDGRID_MAX_VISITORS_MB"),
     )
+    libraries.tidy_by_timer()
     return make_answers(studio, libraries, bounds.of_file_work())
 
 
@@ -276,12 +265,16 @@ def _make_studio(
     )
 
 
-def _keep_uploads_apart() -> None:
-    """Give Gradio a folder of this program's own for uploads, so that it can be tidied.
+def keep_uploads_apart() -> Path:
+    """Give Gradio a folder of this program's own for uploads; what lies there goes after an hour.
 
-    Before the page is built: every component asks once where it is.
+    Before the server is put together: Gradio asks once where it is.
     """
     if "GRADIO_TEMP_DIR" not in os.environ:
         folder = tempfile.mkdtemp(prefix="seedgrid-uploads-")
         os.environ["GRADIO_TEMP_DIR"] = folder
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    uploads = Path(os.environ["GRADIO_TEMP_DIR"])
+    uploads.mkdir(parents=True, exist_ok=True)
+    tidy_up(uploads)
+    return uploads

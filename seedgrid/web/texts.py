@@ -19,14 +19,14 @@ def word(key: str, language: str) -> str:
     return say(key, language) if key in english().words else ""
 
 
-def page_texts() -> dict[str, dict[str, str]]:
-    """Return every text, error and reason, by key and language, for the scripts of the page."""
-    return _by_key({language: _of_page(locale) for language, locale in locales().items()})
+def page_texts(language: str) -> dict[str, str]:
+    """Return every text, error and reason of a language by key, for the scripts of the page."""
+    return {**_of_page(english()), **_of_page(locales()[language])}
 
 
-def later_texts() -> dict[str, dict[str, str]]:
-    """Return the texts of the scripts that come later, as `page_texts` does."""
-    return _by_key({language: locale.later for language, locale in locales().items()})
+def words_of(language: str) -> dict[str, str]:
+    """Return the words of the page's document, with a sentence on what each field does."""
+    return _labels(locales()[language])
 
 
 def page_languages() -> dict[str, dict[str, str | bool]]:
@@ -39,11 +39,6 @@ def page_languages() -> dict[str, dict[str, str | bool]]:
         }
         for language, locale in locales().items()
     }
-
-
-def labels() -> dict[str, dict[str, str]]:
-    """Return the texts by Gradio's locale and key, for `gr.I18n`."""
-    return {locale.tag: _labels(locale) for locale in locales().values()}
 
 
 def choose_language(*wishes: str | None) -> str:
@@ -73,18 +68,7 @@ def _labels(locale: Locale) -> dict[str, str]:
     return words | about
 
 
-def _by_key(words: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]]:
-    """Turn sentences by language and key into those by key and language.
-
-    A file of somebody's own may still have words that no release says any more.
-    """
-    return {
-        key: {language: said[key] for language, said in words.items() if key in said}
-        for key in words[ENGLISH]
-    }
-
-
 def _of_page(locale: Locale) -> Mapping[str, str]:
     errors = {f"error_{code}": sentence for code, sentence in locale.errors.items()}
     reasons = {f"reason_{code}": sentence for code, sentence in locale.reasons.items()}
-    return {**locale.words, **errors, **reasons}
+    return {**locale.words, **locale.later, **errors, **reasons}

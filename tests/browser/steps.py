@@ -65,26 +65,20 @@ def set_steps(page: Page, steps: int) -> None:
     """Give the run some length."""
     box = page.locator("#sg-steps input")
     if not box.is_visible():
-        page.locator("#sg-settings button").first.click()
+        page.locator("#sg-settings > summary").click()
     expect(box).to_have_attribute("placeholder", re.compile(r"\d"))  # the offers have come
     box.fill(str(steps))
 
 
-def write_into_list(box: Locator, words: str) -> None:
-    """Write into a list and leave it: one that stands open lies on what is beside it."""
-    box.fill(words)
-    box.blur()
-
-
 def wait_for_turns(page: Page) -> None:
     """Wait until every question about the place that was asked before has its answer."""
-    page.evaluate("async () => { await SeedGrid.turn({}); SeedGrid.answered(); }")
+    page.evaluate("() => SeedGrid.turnsDone()")
 
 
 def open_experts(page: Page) -> None:
     """Open the settings, and in them those that are folded away once more."""
     if not page.locator("#sg-steps input").is_visible():
-        page.locator("#sg-settings button").first.click()
+        page.locator("#sg-settings > summary").click()
     page.click("#sg-expert-open")
     expect(page.locator("#sg-expert")).to_be_visible()
 
@@ -125,16 +119,17 @@ def status(page: Page) -> Locator:
 
 
 class Held:
-    """The first question to the server that holds these words, until it is let go."""
+    """The first question whose address or body holds these words, until it is let go."""
 
     def __init__(self, page: Page, words: str) -> None:
         self._page = page
         self._words = words
         self._route: Route | None = None
-        page.route(re.compile("/run/predict"), self._hold)
+        page.route(re.compile("/seedgrid/do/"), self._hold)
 
     def _hold(self, route: Route) -> None:
-        if self._route is None and self._words in (route.request.post_data or ""):
+        asked = f"{route.request.url} {route.request.post_data or ''}"
+        if self._route is None and self._words in asked:
             self._route = route
         else:
             route.fallback()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from playwright.sync_api import Page, expect
 from steps import (
     Held,
@@ -17,7 +15,6 @@ from steps import (
     wait_for_new_round,
     wait_for_turns,
     wait_until_done,
-    write_into_list,
 )
 
 from seedgrid.core.fields import ON_PAGE
@@ -29,8 +26,6 @@ MISTAKES = (
     ("steps", "0", "is no number of steps"),
     ("size", "7", "7x7 does not work"),
     ("guidance", "31", "Guidance 31"),
-    ("scheduler", "Magic", "does not work with this model"),
-    ("model", "no-such-model", "no model"),  # the last: another model brings lists of its own
 )
 
 
@@ -42,9 +37,7 @@ def test_a_mistake_is_explained_at_its_field(page: Page) -> None:
         box = page.locator(f"#sg-{field}").locator("input, textarea").first
         good = box.input_value()
         message = page.locator(f"#sg-{field} [role=alert]")
-        write_into_list(box, value)
-        if field == "model":  # what it offers is asked for at once
-            expect(message).to_contain_text(words)
+        box.fill(value)
         page.click("#sg-generate")
         wait_for_turns(page)
         expect(message).to_contain_text(words)
@@ -55,37 +48,21 @@ def test_a_mistake_is_explained_at_its_field(page: Page) -> None:
         box.fill(good)
 
 
-MANY_MODELS = """() => {
-    const list = document.querySelector("#sg-model [role=listbox]");
-    for (let more = 0; more < 40; more += 1) list.append(list.firstElementChild.cloneNode(true));
-}"""
-
-
-def test_a_look_at_the_models_covers_nothing_and_changes_nothing(page: Page) -> None:
-    """Their list lay on Generate, and who left it had all other lists at their first choice."""
+def test_another_models_offer_that_comes_late_changes_no_choice(page: Page) -> None:
+    """What is chosen while it is asked for stays chosen."""
     set_steps(page, 2)
     open_experts(page)
-    scheduler, model = page.locator("#sg-scheduler input"), page.locator("#sg-model input")
-    scheduler.click()
-    page.get_by_role("option", name="Euler", exact=True).click()
-    for at in ("center", "end"):
-        model.evaluate("(box, block) => box.scrollIntoView({ block, behavior: 'instant' })", at)
-        model.focus()
-        expect(page.locator("#sg-model [role=listbox]")).to_be_visible()
-        page.evaluate(MANY_MODELS)
-        page.locator("#sg-generate").click(trial=True)
-        model.blur()
-    left = Held(page, ',"Euler",')
-    model.focus()
-    model.blur()
-    left.wait()
-    scheduler.click()
-    page.get_by_role("option", name="DDIM", exact=True).click()
-    left.let_go()
+    scheduler = page.locator("#sg-scheduler select")
+    held = Held(page, "do/offer")
+    page.locator("#sg-turbo input").check()
+    held.wait()
+    scheduler.select_option("Euler")
+    held.let_go()
+    page.locator("#sg-turbo input").uncheck()
     generate(page)
-    expect(scheduler).to_have_value("DDIM")
+    expect(scheduler).to_have_value("Euler")
     cell(page, 0).click()
-    expect(page.locator("#sg-picked .sg-facts")).to_contain_text("DDIM")
+    expect(page.locator("#sg-picked .sg-facts")).to_contain_text("Euler")
 
 
 def test_what_was_just_typed_is_what_is_painted(page: Page) -> None:
@@ -119,7 +96,7 @@ def type_and_send(page: Page, button: str) -> None:
             type("prompt", `typed at once ${button}`);
             const prompt = document.querySelector("#sg-prompt textarea");
             const key = { key: "Enter", bubbles: true, cancelable: true };
-            if (button === "Enter") prompt.dispatchEvent(new KeyboardEvent("keypress", key));
+            if (button === "Enter") prompt.dispatchEvent(new KeyboardEvent("keydown", key));
             else if (button === "click") document.querySelector("#sg-generate").click();
             else prompt.dispatchEvent(new KeyboardEvent("keydown", { ...key, ctrlKey: true }));
         }""",
@@ -149,12 +126,12 @@ def test_turbo_is_a_switch_and_the_card_says_what_it_took(page: Page) -> None:
     page.fill("#sg-steps input", "")
     open_experts(page)
     page.check("#sg-turbo input")
-    expect(page.locator("#sg-dtype input")).to_have_value(re.compile("Auto"))
+    expect(page.locator("#sg-dtype option:checked")).to_contain_text("Auto")
     generate(page)
     cell(page, 0).click()
     steps = page.locator("#sg-steps input").get_attribute("placeholder")
     expect(page.locator("#sg-picked .sg-facts")).to_contain_text(f"steps {steps}")
-    scheduler = page.locator("#sg-scheduler input").input_value()
+    scheduler = page.locator("#sg-scheduler option:checked").inner_text()
     taken = scheduler.removeprefix("Auto (").removesuffix(")")
     expect(page.locator("#sg-picked .sg-facts")).to_contain_text(taken)
 
@@ -181,8 +158,8 @@ def test_portable_is_a_switch_and_the_card_is_marked(page: Page) -> None:
 def test_the_settings_scroll_under_the_bar(page: Page) -> None:
     """No label of theirs is seen on it."""
     page.set_viewport_size({"width": 1400, "height": 600})
-    page.locator("#sg-settings > button").click()
-    label = page.locator("#sg-negative [data-testid=block-info]")
+    page.locator("#sg-settings > summary").click()
+    label = page.locator("#sg-negative label")
     expect(label).to_be_visible()
     on_top = label.evaluate(
         """(label) => {

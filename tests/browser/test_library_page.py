@@ -27,7 +27,6 @@ from steps import (
     status,
     wait_for_turns,
     wait_until_done,
-    write_into_list,
 )
 
 from seedgrid.library import Library
@@ -269,8 +268,8 @@ def test_another_tools_picture_fills_in_the_page(page: Page, tmp_path: Path) -> 
     LoRA that came along did not fit any more.
     """
     open_experts(page)
-    model = page.locator("#sg-model input")
-    write_into_list(model, "bundled")
+    model = page.locator("#sg-model select")
+    model.select_option("bundled")
     wait_for_turns(page)
     expect(model).to_have_value("bundled")
     texts = PngInfo()

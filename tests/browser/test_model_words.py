@@ -53,7 +53,7 @@ def test_unknown_words_are_told_before_the_click(open_page: OpenPage, bundled_ad
     page.keyboard.press("Escape")
     expect(page.locator(".sg-hint-list")).to_be_hidden()
     advice.get_by_role("button", name="Another model").click()
-    expect(page.locator("#sg-model input")).to_be_focused()
+    expect(page.locator("#sg-model select")).to_be_focused()
     page.keyboard.press("Escape")
     page.fill("#sg-size input", "512x512")
     expect(page.locator("#sg-size .sg-advice")).to_contain_text("made for 256x256")

@@ -70,7 +70,7 @@ def address(
 def show(page: Page) -> Locator:
     """Open the panel by keyboard, and wait until it says what is here."""
     if not page.locator("#sg-models").is_visible():
-        page.locator("#sg-settings button").first.click()
+        page.locator("#sg-settings > summary").click()
     page.locator("#sg-models").focus()
     page.keyboard.press("Enter")
     panel = page.locator("#sg-models-panel")
@@ -134,7 +134,7 @@ def test_a_model_is_fetched_beside_painting_and_used_and_deleted(
     use = panel.get_by_role("button", name=f"Use: {FOXES}")
     use.press("Enter")
     expect(panel).to_have_count(0)
-    expect(page.locator("#sg-model input")).to_have_value(FOXES)
+    expect(page.locator("#sg-model select")).to_have_value(FOXES)
     panel = show(page)
     expect(panel.get_by_text("In use")).to_be_visible()
     assert found_by_axe(page) == []

@@ -276,7 +276,7 @@ def test_the_page_speaks_the_visitors_language(
     expect(page.locator("#sg-generate")).to_have_text(button)
     generate(page)
     refine(page, 0)
-    page.locator("#sg-settings button").first.click()
+    page.locator("#sg-settings > summary").click()
     seeds(page).fill("abc")
     page.click("#sg-generate")
     expect(page.locator("#sg-seeds [role=alert]")).to_be_visible()
@@ -370,12 +370,36 @@ def test_the_page_is_open_while_the_model_loads(
         page.close()  # before its server
 
 
-def test_a_page_begins_with_one_script_and_one_style_of_ours(page: Page) -> None:
-    """There were thirty, each packed for itself; the library's come with the first click there."""
-    names = """() => performance.getEntriesByType("resource").map((each) => each.name)
-        .filter((name) => /seedgrid.assets.*[.](js|css)/.test(name))
-        .map((name) => name.split("/").at(-1).split("?")[0]).sort()"""
-    assert page.evaluate(names) == ["first-en.js", "first.css"]
+def test_a_page_asks_little_and_for_the_library_later(page: Page) -> None:
+    """Each file once; what is behind a door comes with the first click there."""
+    names = """() => performance.getEntriesByType("resource").map((each) => each.name)"""
+    asked = page.evaluate(names)
+    assert len(asked) == len(set(asked)) <= 20
+    assert not [name for name in asked if "library.js" in name or "models" in name]
     page.click("#sg-library-open")
     expect(page.locator("#sg-library input[type=search]")).to_be_visible()
-    assert page.evaluate(names) == ["first-en.js", "first.css", "later.js"]
+    assert [name for name in page.evaluate(names) if "library.js" in name]
+
+
+def test_the_page_keeps_its_own_policy(browser: Browser, address: str) -> None:
+    """Nothing that it does is forbidden by it: painting, picking, large view, library, settings."""
+    context = browser.new_context()
+    page = context.new_page()
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.goto(address)
+    page.click("#sg-generate")
+    expect(page.locator("#sg-stage [data-state='done'] img")).to_have_count(4)
+    cell(page, 0).click()
+    page.click("#sg-zoom")
+    expect(page.locator("dialog.sg-zoom img")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.click("#sg-settings > summary")
+    page.click("#sg-models")
+    expect(page.locator("#sg-models-panel")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.click("#sg-library-open")
+    expect(page.locator("#sg-library .sg-item").first).to_be_visible()
+    assert said == []
+    context.close()

@@ -31,7 +31,7 @@ from steps import (
 from seedgrid.web.texts import say
 
 FIELDS = """() => ["prompt", "seeds", "steps", "size", "negative", "scheduler", "vary-1", "vary-2"]
-    .map((id) => document.querySelector(`#sg-${id} :is(textarea, input)`)?.value)"""
+    .map((id) => document.querySelector(`#sg-${id} :is(textarea, input, select)`)?.value)"""
 
 
 def fields(page: Page) -> list[str]:
@@ -58,8 +58,7 @@ def type_a_cat(page: Page) -> None:
     prompt(page).fill("a cat")
     seeds(page).fill("11-14")
     page.evaluate("SeedGrid.reveal(document.querySelector('#sg-scheduler'))")
-    page.locator("#sg-scheduler input").click()
-    page.get_by_role("option", name="Euler", exact=True).click()
+    page.locator("#sg-scheduler select").select_option("Euler")
     variation(page, 2).fill(", in the fog")
 
 
@@ -253,8 +252,8 @@ def port_of(address: str) -> int:
     return int(address.rstrip("/").rsplit(":", 1)[1])
 
 
-def test_a_link_opens_the_picture_or_paints_it(open_page: OpenPage, elsewhere: str) -> None:
-    """A copied link shows the very picture where the library has it, else its recipe's grid."""
+def test_a_link_opens_the_picture_or_fills_it_in(open_page: OpenPage, elsewhere: str) -> None:
+    """A copied link shows the very picture where the library has it, else waits for a click."""
     page = open_page(permissions=["clipboard-read", "clipboard-write"])
     prompt(page).fill("a fox & a “link”")
     seeds(page).fill("31")
@@ -271,10 +270,12 @@ def test_a_link_opens_the_picture_or_paints_it(open_page: OpenPage, elsewhere: s
     expect_ids(other, ids(page))
     expect(prompt(other)).to_have_value("a fox & a “link”")
     expect(cell(other, 0)).to_have_attribute("aria-selected", "true")
-    stranger = open_page(link, at=elsewhere, count=1)
-    wait_until_done(stranger, 1)
+    stranger = open_page(link, at=elsewhere)
+    expect(status(stranger)).to_contain_text("press Generate")
     expect(prompt(stranger)).to_have_value("a fox & a “link”")
     expect(stranger.locator("#sg-steps input")).to_have_value("1")
+    stranger.click("#sg-generate")
+    wait_until_done(stranger, 1)
     expect(cell(stranger, 0)).to_have_attribute("data-seed", "31")
     stranger.reload()
     wait_until_done(stranger, 1)

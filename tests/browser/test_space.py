@@ -20,7 +20,6 @@ from steps import (
     set_steps,
     variation,
     wait_for_turns,
-    write_into_list,
 )
 
 from seedgrid.core.prompts import GUIDE_SUFFIXES
@@ -66,10 +65,9 @@ def test_a_space_tells_nothing_of_its_machine(open_page: OpenPage, space: str) -
     page = open_page(at=space)
     page.set_default_timeout(SLOW_MS)
     set_steps(page, 2)
-    model = page.locator("#sg-model input")
+    model = page.locator("#sg-model select")
     expect(model).to_have_value("bundled")
-    write_into_list(model, "/etc")
-    expect(page.locator("#sg-model")).to_contain_text("is not offered here")
+    model.evaluate("(list) => (list.firstElementChild.value = list.value = '/etc')")
     page.click("#sg-generate")
     wait_for_turns(page)
     expect(page.locator("#sg-model")).to_contain_text("is not offered here")

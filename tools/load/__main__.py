@@ -18,20 +18,16 @@ from collections.abc import Sequence
 from itertools import combinations, pairwise
 from pathlib import Path
 
-import httpx
-
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
 from serving import TRIM_S, serve_process
 
 from tools.load.hostile import Hostile
 from tools.load.process import Sample, held_by
-from tools.load.visitor import Page, Visitor
+from tools.load.visitor import Visitor
 
 WIDE = {
     "SEEDGRID_MAX_RUNS_PER_ADDRESS": "none",  # the crowd has one address
-    "SEEDGRID_MAX_UPLOADS_MB_PER_ADDRESS": "none",
-    "SEEDGRID_MAX_OPEN_PER_ADDRESS": "none",
 }
 _TRIM_S = 2.0
 """The C library keeps up to 200 MB that were freed, as it is told to: that is not held."""
@@ -57,12 +53,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         public = WIDE | {"TMPDIR": name, TRIM_S: str(_TRIM_S)}
         server = serve_process(folder / "library", public=public, log=asked.log)
         with server as (address, pid):
-            page = Page(httpx.get(f"{address}config").json())
             crowd = [
-                Visitor(address, page, asked.seed + n)
-                for n in range(asked.visitors - asked.hostile)
+                Visitor(address, asked.seed + n) for n in range(asked.visitors - asked.hostile)
             ]
-            rude = [Hostile(address, page, asked.seed + n) for n in range(asked.hostile)]
+            rude = [Hostile(address, asked.seed + n) for n in range(asked.hostile)]
             samples = run([*crowd, *rude], asked.seconds, pid, folder)
     return tell(crowd, rude, samples, asked.seconds)
 

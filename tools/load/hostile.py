@@ -21,7 +21,7 @@ import httpx
 from foreign_files import blank_png
 from PIL import Image
 
-from tools.load.visitor import Page, Tally
+from tools.load.visitor import Tally
 
 _REFUSED = (503, 507)
 _PATIENCE_S = 20.0
@@ -48,10 +48,9 @@ class Hostile:
         done: How often it did what.
     """
 
-    def __init__(self, address: str, page: Page, seed: int) -> None:
+    def __init__(self, address: str, seed: int) -> None:
         self.tally = Tally()
         self.done: Counter[str] = Counter()
-        self._page = page
         self._address = address
         self._random = random.Random(seed)  # noqa: S311 (a crowd, no secret)
         self._client = httpx.Client(base_url=address, timeout=_PATIENCE_S)
@@ -68,7 +67,7 @@ class Hostile:
             *(self._forged, self._oversized, self._backtracking, self._broken_upload),
             *(self._abandoned, self._slow_reader, self._left_open, self._nested, self._many_ids),
             *(self._verify_flood, self._odd_paths, self._huge_picture, self._bad_zip),
-            *(self._unheard, self._new_sessions),
+            self._long_state,
         ]
         while time.monotonic() < until_s:
             kind = self._random.choice(kinds)
@@ -91,20 +90,19 @@ class Hostile:
             said = answer.text[:80]
             self.tally.errors.append(f"{what}: {answer.status_code} {said}")
 
-    def _event(self, elem: str | None, event: str, data: list[Any], more: object = None) -> Any:
-        body = {"fn_index": self._page.number(elem, event), "data": data, "event_data": more}
-        body["session_hash"] = secrets.token_hex(5)
-        answer = self._client.post("/gradio_api/run/predict", json=body)
-        self._judge(answer, f"{elem} {event}")
-        return answer
+    def _ask(self, action: str, **told: object) -> None:
+        body = {"state": self._state()} | told
+        headers = {"X-SeedGrid-Visitor": secrets.token_hex(16)}
+        answer = self._client.post(f"/seedgrid/do/{action}", json=body, headers=headers)
+        self._judge(answer, action)
 
     def _state(self) -> dict[str, Any]:
-        return {"visitor": secrets.token_hex(16), "epoch": 1}
+        return {"round": secrets.token_hex(16), "epoch": 1}
 
     def _forged(self) -> None:
         asked = {"prompt": "hostile", "seeds": "0-255", "size": "2048x2048", "steps": "150"}
-        self._event("sg-generate", "click", [self._state(), json.dumps(asked)])
-        self._event("sg-stage", "pick", [self._state()], {"id": "../" * 20})
+        self._ask("generate", fields=asked)
+        self._ask("pick", id="../" * 20)
 
     def _oversized(self) -> None:
         body = b"[" + b"{}," * 700_000 + b"{}]"
@@ -112,23 +110,18 @@ class Hostile:
 
     def _nested(self) -> None:
         body = b'{"data":' + b"[" * 5000
-        self._judge(self._client.post("/gradio_api/run/predict", content=body), "nested")
-        self._judge(self._client.post("/seedgrid/follow", content=b"[" * 30), "nested")
+        self._judge(self._client.post("/seedgrid/do/generate", content=body), "nested")
+        self._judge(self._client.post("/seedgrid/do/follow", content=b"[" * 30), "nested")
 
     def _backtracking(self) -> None:
         asked = {"prompt": "hostile", "seeds": "1   " * 400 + "x", "size": "9" * 200 + "x"}
-        self._event("sg-generate", "click", [self._state(), json.dumps(asked)])
-        link = {"place": None, "link": "prompt=a&seeds=" + "1+++" * 200 + "x&mix=" + "1:" * 99}
-        self._event("sg-payload", "arrive", [self._state()], {"said": link})
-        self._event(None, "load", [self._state(), json.dumps(link)])
+        self._ask("generate", fields=asked)
+        self._ask("load", link="prompt=a&seeds=" + "1+++" * 200 + "x&mix=" + "1:" * 99)
 
     def _upload(self, name: str, data: bytes) -> None:
-        answer = self._client.post("/gradio_api/upload", files={"files": (name, data)})
-        self._judge(answer, "upload")
-        if answer.status_code != 200:
-            return
-        file = {"path": answer.json()[0], "meta": {"_type": "gradio.FileData"}}
-        self._event("sg-drop", "upload", [self._state(), [file] * 50])
+        for path in ("/gradio_api/upload", "/seedgrid/drop"):
+            form = {"state": json.dumps(self._state())}
+            self._judge(self._client.post(path, data=form, files={"files": (name, data)}), path)
 
     def _broken_upload(self) -> None:
         with self._raw() as raw:
@@ -152,7 +145,9 @@ class Hostile:
         self._upload("bad.zip", bytes(data))
 
     def _abandoned(self) -> None:
-        with self._client.stream("POST", "/seedgrid/follow", json=self._state()) as news:
+        with self._client.stream(
+            "POST", "/seedgrid/do/follow", json={"state": self._state()}
+        ) as news:
             self._judge_head(news)
 
     def _judge_head(self, answer: httpx.Response) -> None:
@@ -194,22 +189,12 @@ class Hostile:
 
     def _verify_flood(self) -> None:
         for _ in range(10):
-            number = self._page.number("sg-verify", "click")
-            body = {"fn_index": number, "data": [self._state() | {"picked": "0" * 32}]}
-            body["session_hash"] = secrets.token_hex(5)
-            self._judge(self._client.post("/gradio_api/queue/join", json=body), "verify")
+            self._ask("verify", id="0" * 32)
 
-    def _unheard(self) -> None:
-        """Have one session told much, and listen to nothing of it."""
-        number, session = self._page.number("sg-verify", "click"), secrets.token_hex(5)
-        body = {"fn_index": number, "data": [self._state()], "session_hash": session}
-        for _ in range(20):
-            self._judge(self._client.post("/gradio_api/queue/join", json=body), "unheard")
-
-    def _new_sessions(self) -> None:
-        """Leave as much as one request may hold with each of many sessions."""
+    def _long_state(self) -> None:
+        """Leave as much as one request may hold with each of many visitors."""
         for _ in range(3):
-            self._event("sg-stop", "click", [self._state() | {"round": "x" * 1_900_000}])
+            self._ask("stop", more="x" * 290_000)
 
     def _odd_paths(self) -> None:
         for path in (

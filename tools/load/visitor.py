@@ -10,7 +10,7 @@ import random
 import secrets
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -42,31 +42,16 @@ class Tally:
     errors: list[str] = field(default_factory=list)
 
 
-class Page:
-    """The events of the page, by what is clicked."""
-
-    def __init__(self, config: Mapping[str, Any]) -> None:
-        ids = {part["id"]: part["props"].get("elem_id") for part in config["components"]}
-        self._events = {
-            (ids.get(target), event): each["id"]
-            for each in reversed(config["dependencies"])
-            for target, event in each["targets"]
-        }
-
-    def number(self, elem_id: str | None, event: str) -> int:
-        """Return the event's number; None is the page itself."""
-        return int(self._events[elem_id, event])
+_STATE = ("work", "round", "picked", "run", "epoch")
 
 
 class Visitor:
     """Clicks until it is told to stop."""
 
-    def __init__(self, address: str, page: Page, seed: int) -> None:
+    def __init__(self, address: str, seed: int) -> None:
         self.tally = Tally()
-        self._page = page
         self._random = random.Random(seed)  # noqa: S311 (a crowd, no secret)
         self._word = f"visitor{secrets.token_hex(4)}"
-        self._session = secrets.token_hex(5)
         self._client = httpx.Client(base_url=address, timeout=60.0)
         self._state: dict[str, Any] = {}
         self._pictures: list[str] = []
@@ -94,23 +79,19 @@ class Visitor:
     def _open(self) -> None:
         with self._timed("open"):
             self._client.get("/").raise_for_status()
-        state, _ = self._event(None, "load", [self._state, ""])
-        self._state = state
+        self._ask("load", place=None)
 
     def _generate(self) -> None:
         first = self._random.randrange(2**20)
         asked = {"prompt": f"a fox, {self._word}", "seeds": f"{first}-{first + 3}", "size": "64x64"}
         self.tally.goes_on = False  # Also where what follows fails.
         with self._timed("generate"):
-            state, letter = self._event(
-                "sg-generate", "click", [self._state, json.dumps(asked | {"steps": "3"})]
-            )
-        if not isinstance(state, dict) or "visitor" not in state:
+            shown = self._ask("generate", fields=asked | {"steps": "3"})
+        if "place" not in shown:
             self.tally.refused += 1
             self.tally.goes_on = True  # Nothing was begun.
             return
-        self._state = state
-        cells, status = self._follow(json.loads(letter))
+        cells, status = self._follow(shown)
         self._pictures = [cell["id"] for cell in cells if cell.get("id")]
         self.tally.goes_on = bool(self._pictures)
         if not self._pictures:
@@ -121,7 +102,8 @@ class Visitor:
 
     def _follow(self, shown: dict[str, Any]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         """Return the cells and the status at the end of the run that is shown."""
-        with self._client.stream("POST", "/seedgrid/follow", json=self._state) as news:
+        asked = {"state": self._state}
+        with self._client.stream("POST", "/seedgrid/do/follow", json=asked) as news:
             for line in news.iter_lines():
                 if line.startswith("data: "):
                     shown |= json.loads(line[6:])
@@ -143,14 +125,11 @@ class Visitor:
         if not self._pictures:
             return
         picture = {"id": self._random.choice(self._pictures)}
-        kind, elem, data = self._random.choice(
-            (
-                ("pick", "sg-stage", picture),
-                ("favourite", "sg-picked", picture | {"favourite": True}),
-            )
+        action, told = self._random.choice(
+            (("pick", picture), ("favourite", picture | {"favourite": True}))
         )
         with self._timed("click"):
-            self._event(elem, kind, [self._state], data)
+            self._ask(action, **told)
 
     def _look(self) -> None:
         if self._pictures:
@@ -162,16 +141,13 @@ class Visitor:
             else:
                 answer.raise_for_status()
 
-    def _event(
-        self, elem_id: str | None, event: str, data: list[Any], event_data: object = None
-    ) -> tuple[Any, Any]:
-        number = self._page.number(elem_id, event)
-        body = {"fn_index": number, "data": data, "session_hash": self._session}
-        answer = self._client.post(
-            "/gradio_api/run/predict", json=body | {"event_data": event_data}
-        )
-        first, second, *_ = answer.raise_for_status().json()["data"]
-        return first, second
+    def _ask(self, action: str, **told: Any) -> dict[str, Any]:
+        """Ask the page as its script does, and go where the answer leads."""
+        answer = self._client.post(f"/seedgrid/do/{action}", json={"state": self._state} | told)
+        parts: dict[str, Any] = answer.raise_for_status().json()
+        place = parts.get("place", {})
+        self._state |= {name: place[name] for name in _STATE if name in place}
+        return parts
 
     @contextmanager
     def _timed(self, what: str) -> Iterator[None]:

@@ -1,14 +1,14 @@
 """What was typed into the page's fields, read into a request. Empty fields stay open.
 
-Knows nothing of components or models; values are checked by `request.resolve`.
+Knows nothing of models; values are checked by `request.resolve`.
 """
 
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, make_dataclass
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field as Described
 
 from seedgrid.core.errors import InputError
 from seedgrid.core.field import Field
@@ -48,29 +48,8 @@ class RoundPayload(_ON_CARD):  # type: ignore[misc] # see _texts
         upscaler: The network that makes a large final, by its name; empty for the model itself.
     """
 
-    vary: tuple[str, ...] = ()
+    vary: Annotated[tuple[str, ...], Described(max_length=NUM_VARIATIONS)] = ()
     upscaler: str = ""
-
-
-_FORM: Final = TypeAdapter(FormPayload)
-_ROUND: Final = TypeAdapter(RoundPayload)
-
-
-def read_form(payload: object) -> FormPayload:
-    """Read what the browser says its fields show; nothing of a payload that is not ours."""
-    try:
-        return _FORM.validate_json(str(payload))
-    except ValidationError:
-        return FormPayload()
-
-
-def read_round(payload: object) -> RoundPayload:
-    """Read what a round around the picked picture is told; as `read_form` does."""
-    try:
-        varied = _ROUND.validate_json(str(payload))
-    except ValidationError:
-        return RoundPayload()
-    return varied if len(varied.vary) <= NUM_VARIATIONS else RoundPayload()
 
 
 def read_request(asked: FormPayload) -> Request:

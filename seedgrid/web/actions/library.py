@@ -26,7 +26,6 @@ from seedgrid.studio import Studio
 from seedgrid.web.actions.hindered import says_what_hinders
 from seedgrid.web.serializers import pictures, stage
 from seedgrid.web.serializers.answers import PageUpdate
-from seedgrid.web.server.uploads import taken_in
 from seedgrid.web.server.waiting import is_this_machine
 from seedgrid.web.state.opening import opening_files
 from seedgrid.web.state.page_state import PageState, read_page_state
@@ -155,9 +154,6 @@ class LibraryActions:
         except SeedGridError as error:
             epoch = here.state.move().epoch
             return PageUpdate(), Filled(status=stage.complain(epoch, error, field="drop"))
-        finally:
-            for file in files:
-                taken_in(Path(file))
         return self._taken(taken, here)
 
     def _begun(self, path: Path, here: Snapshot) -> Filled:

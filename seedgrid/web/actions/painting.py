@@ -4,18 +4,19 @@ A handler has the studio start a run, or moves to another place in the tree, and
 following.py then tells how the run goes. Runs belong to the engine: a closed tab loses nothing.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from seedgrid.core.errors import SeedGridError
+from seedgrid.core.errors import PictureError, SeedGridError
 from seedgrid.core.events import Loading, Noise, Started
 from seedgrid.core.picture import Entry
 from seedgrid.core.request import Request
 from seedgrid.engine import Run
 from seedgrid.formats.links import read_link
-from seedgrid.studio import RunOptions, Studio
+from seedgrid.studio import RunOptions
 from seedgrid.web.actions.arrivals import find_place, pick_of, read_arrival
 from seedgrid.web.actions.following import Following
 from seedgrid.web.actions.form import (
@@ -32,24 +33,17 @@ from seedgrid.web.serializers.answers import PageUpdate
 from seedgrid.web.serializers.place import write_fields
 from seedgrid.web.state.model_options import Offer, offer
 from seedgrid.web.state.page_state import read_page_state
-from seedgrid.web.state.snapshot import Snapshot, Snapshots
+from seedgrid.web.state.snapshot import Snapshot
 
 _AT_ONCE_S: Final = 0.1
 """How long a click waits to hear whether the library knows the pictures; a grid takes longer."""
+_DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 _NOISE_S: Final = 0.02
 """How much longer it waits for the noise, which comes first of all, to show it with the answer."""
 
 
 class Handlers(Following):
-    """The page's answers. Safe from any thread: all state is in the page state and the library.
-
-    Args:
-        paints_links: Whether a link's usual recipe is painted at once, or waits for a click.
-    """
-
-    def __init__(self, studio: Studio, snapshots: Snapshots, *, paints_links: bool = True) -> None:
-        super().__init__(studio, snapshots)
-        self._paints_links = paints_links
+    """The page's answers. Safe from any thread: all state is in the page state and the library."""
 
     @says_what_hinders
     def on_load(self, kept: object, said: object = None, address: str = "") -> PageUpdate:
@@ -60,35 +54,23 @@ class Handlers(Following):
         if found is not None:
             return found.show()
         if arrival.link:
-            return self._open_link(here, arrival.link, address)
+            return self._open_link(here, arrival.link)
         is_unknown = arrival.place is not None
         if is_unknown or arrival.start or not (here.state.work and (here.rounds or here.run)):
             here = here.moved(work=None, round=None, picked=None, run=None)
         shown = here.show()
         return _say(shown, "place_unknown") if is_unknown else shown
 
-    def _open_link(self, here: Snapshot, link: str, address: str) -> PageUpdate:
-        """Paint what a link asks for, or fill it in where a click must say that it is wanted."""
+    def _open_link(self, here: Snapshot, link: str) -> PageUpdate:
+        """Fill in what a link asks for: a click must say that it is wanted."""
         empty = here.moved(work=None, round=None, picked=None, run=None)
         try:
             request = read_link(link)
-            if request is None:
-                return empty.show()
-            if self._paints_links and self._is_usual(request):
-                run = self._studio.start_grid(
-                    request, **self._options(empty, FormPayload(), address)
-                )
-                return self._show_run(empty, run, is_asked=False)
         except SeedGridError as error:
             return replace(empty.show(), status=stage.complain(empty.state.epoch, error))
+        if request is None:
+            return empty.show()
         return replace(_say(empty.show(), "link_ready"), fields=write_fields(request))
-
-    def _is_usual(self, request: Request) -> bool:
-        """Whether it is no more work than two grids as the model's card has them."""
-        card = self._studio.card(request.model)
-        usual = 8 * card.width * card.height * card.num_inference_steps
-        recipes = self._studio.resolve(request)
-        return sum(r.width * r.height * r.num_inference_steps for r in recipes) <= usual
 
     @says_what_hinders
     def on_generate(self, asked: FormPayload, kept: object, address: str = "") -> PageUpdate:
@@ -97,6 +79,7 @@ class Handlers(Following):
 
         def start() -> Run:
             request = read_request(asked)
+            _check_start(request, here)
             prompts = read_prompts(asked, request)
             options = self._options(here, asked, address)
             return self._studio.start_grid(request, prompts, turbo=asked.turbo, **options)
@@ -242,16 +225,27 @@ class Handlers(Following):
             placement=replace(self._studio.placement, **read_placement(said)),
         )
 
-    def _show_run(self, before: Snapshot, run: Run, *, is_asked: bool = True) -> PageUpdate:
+    def _show_run(self, before: Snapshot, run: Run) -> PageUpdate:
         """Show the round that has just begun, finished where the library knew its pictures."""
         run.wait_for(Loading, Started, timeout_s=_AT_ONCE_S)
         if run.state == "running":
             run.wait_for(Loading, Noise, timeout_s=_NOISE_S)
         if run.has_ended:
             self._snapshots.lock.consider(run)
-        return before.after(run).show(is_asked=is_asked)
+        return before.after(run).show(is_asked=True)
 
 
 def _say(shown: PageUpdate, key: str) -> PageUpdate:
     assert shown.state is not None
     return replace(shown, status=stage.say(shown.state.epoch, key, kind="note"))
+
+
+def _check_start(request: Request, here: Snapshot) -> None:
+    """Refuse a start that this visitor's library does not hold: its digest is no key.
+
+    Raises:
+        PictureError: `start_missing`.
+    """
+    start = request.start or ""
+    if _DIGEST.fullmatch(start) and not (here.library.starts / f"{start}.png").is_file():
+        raise PictureError("start_missing", value=start[:12])

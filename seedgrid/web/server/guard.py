@@ -18,21 +18,21 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from seedgrid.core.variables import named_hosts
-from seedgrid.web.server.limits import route_path
+from seedgrid.web.server.limits import route_path, whole_body
 
 _READ: Final = ("GET", "HEAD")
-_CALLS: Final = re.compile(r"/gradio_api/(queue/join|(run|api|call|call/v2)/[^/]+)/?")
-"""Where a caller's data goes to the framework."""
+_CALLS: Final = re.compile(r"/gradio_api/(queue/join|(call|call/v2)/[^/]+)/?")
+"""Where a program's data goes to the framework."""
+_AGENTS: Final = re.compile(r"/gradio_api/mcp(/.*)?")
 _FILE: Final = "/gradio_api/file="
 _ALLOWED: Final = (
-    (_READ, re.compile(r"/|/(config|theme\.css|robots\.txt|favicon\.ico|manifest\.json)")),
-    (_READ, re.compile(r"/(assets|static)/.+|/healthz|/metrics")),
+    (_READ, re.compile(r"/|/(config|robots\.txt|healthz|metrics)")),
     (("GET", "HEAD", "POST", "PUT"), re.compile(r"/seedgrid/.+")),
-    (_READ, re.compile(r"/gradio_api/(info|openapi\.json|app_id|startup-events|theme\.css)/?")),
-    (_READ, re.compile(r"/gradio_api/(queue/data|upload_progress|heartbeat/[^/]+|call/[^/]+/.+)")),
+    (_READ, re.compile(r"/gradio_api/(info|openapi\.json|app_id|startup-events)/?")),
+    (_READ, re.compile(r"/gradio_api/(queue/data|heartbeat/[^/]+|call/[^/]+/.+)")),
     (("POST",), _CALLS),
     (("POST",), re.compile(r"/gradio_api/(upload|cancel|reset)/?")),
-    (("GET", "POST", "DELETE"), re.compile(r"/gradio_api/mcp/?")),
+    (("GET", "POST", "DELETE"), _AGENTS),
 )
 _ADDRESS: Final = re.compile(r"\s*([a-z][a-z0-9+.-]+:|//|\\\\)", re.IGNORECASE)
 """What a framework could fetch: a scheme of two letters or more, or a place in a network."""
@@ -101,16 +101,18 @@ class NoAddresses:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request; 400 where its data name an address as a file."""
-        if scope["type"] != "http" or not _CALLS.fullmatch(route_path(scope)):
+        path = route_path(scope) if scope["type"] == "http" else ""
+        is_agent = bool(_AGENTS.fullmatch(path)) and scope["method"] == "POST"
+        if not (is_agent or _CALLS.fullmatch(path)):
             await self._app(scope, receive, send)
             return
-        message = await receive()  # whole: what bounds it has read it
+        message = await whole_body(receive)()
         try:
-            told = json.loads(message.get("body", b""))
-        except ValueError:
+            told = json.loads(message.get("body", b""), parse_constant=_no_number)
+        except (ValueError, RecursionError):
             await PlainTextResponse("this is no JSON", status_code=400)(scope, receive, send)
             return
-        if _names_address(told):
+        if _names_address(told) or (is_agent and _holds_address(_arguments(told))):
             said = "a file is uploaded, never fetched from an address"
             await PlainTextResponse(said, status_code=400)(scope, receive, send)
             return
@@ -128,6 +130,10 @@ class NoAddresses:
 def is_listed(method: str, path: str) -> bool:
     """Tell whether a route is answered, files of the framework's own folder apart."""
     return any(method in methods and form.fullmatch(path) for methods, form in _ALLOWED)
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(name)  # NaN and Infinity, which no JSON has
 
 
 def host_name(host: str) -> str:
@@ -158,6 +164,21 @@ def _names_address(told: Any) -> bool:  # noqa: ANN401 (JSON)
     if any(isinstance(place, str) and _ADDRESS.match(place) for place in places):
         return True
     return any(map(_names_address, told.values()))
+
+
+def _arguments(told: object) -> list[object]:
+    """Return what the tools of agents' messages are told."""
+    messages = told if isinstance(told, list) else [told]
+    params = [each.get("params") for each in messages if isinstance(each, dict)]
+    return [each.get("arguments") for each in params if isinstance(each, dict)]
+
+
+def _holds_address(told: Any) -> bool:  # noqa: ANN401 (JSON)
+    """Tell whether any text is an address: of an agent's, a framework takes each for a file."""
+    if isinstance(told, str):
+        return bool(_ADDRESS.match(told)) and not told.startswith("data:")
+    inner = told.values() if isinstance(told, dict) else told if isinstance(told, list) else ()
+    return any(map(_holds_address, inner))
 
 
 def _is_foreign(headers: Headers) -> bool:

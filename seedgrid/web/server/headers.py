@@ -1,17 +1,15 @@
-"""What a browser is told to refuse: foreign scripts, foreign frames, guesses at a file's kind.
+"""What a browser is told of an answer: what it may run, show and keep.
 
-The page's policy names the hash of every script that stands in it. Two things Gradio 6 does not
-do without: it makes functions from texts (`unsafe-eval`: the templates of gr.HTML and every `js=`)
-and writes styles into elements (`unsafe-inline` for styles alone). Everything else the server
-sends may run nothing at all, an uploaded file included.
+The page runs its own modules from this server and nothing else: no script and no style stands in
+it. Everything else the server sends may run nothing at all, a picture from elsewhere included.
 """
 
-import base64
-import hashlib
-from collections.abc import Iterator
+import json
+from collections.abc import Mapping
 from typing import Final
 
 from starlette.datastructures import MutableHeaders
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 FOREVER: Final = {"Cache-Control": "private, max-age=31536000, immutable"}
@@ -27,8 +25,36 @@ SPACE_FRAMES: Final = "https://huggingface.co https://*.hf.space"
 _NOTHING: Final = "default-src 'none'; frame-ancestors 'none'"
 
 
+def page_policy(frames: str = "") -> str:
+    """Return the policy of the page.
+
+    Args:
+        frames: Who else may show it in a frame.
+    """
+    return "; ".join(
+        (
+            "default-src 'none'",
+            "script-src 'self'",
+            "style-src 'self'",
+            "img-src 'self' data: blob:",
+            "font-src 'self'",
+            "connect-src 'self'",
+            "base-uri 'none'",
+            "form-action 'none'",
+            f"frame-ancestors 'self' {frames}".strip(),
+        )
+    )
+
+
+def json_answer(parts: Mapping[str, object]) -> Response:
+    """Answer with the parts of a page that change; what is None does not."""
+    told = {name: value for name, value in parts.items() if value is not None}
+    body = json.dumps(told, ensure_ascii=False).encode()
+    return Response(body, media_type="application/json", headers=UNCACHED)
+
+
 class SecurityHeaders:
-    """What an answer says for itself stays."""
+    """Stands before everything else; what an answer says for itself stays."""
 
     def __init__(self, app: ASGIApp, frames: str = "") -> None:
         self._app = app
@@ -51,37 +77,3 @@ class SecurityHeaders:
             await send(message)
 
         await self._app(scope, receive, harden)
-
-
-def page_policy(page: bytes, *, frames: str) -> str:
-    """Return the policy of a page: its own inline scripts by their hashes, no others."""
-    hashes = " ".join(sorted({_hash(script) for script in _inline_scripts(page)}))
-    return "; ".join(
-        (
-            "default-src 'none'",
-            f"script-src 'self' 'unsafe-eval' {hashes}",
-            "style-src 'self' 'unsafe-inline'",
-            "img-src 'self' data: blob:",
-            "font-src 'self' data:",
-            "connect-src 'self'",
-            "media-src 'self' blob:",
-            "worker-src 'self' blob:",
-            "manifest-src 'self'",
-            "object-src 'none'",
-            "base-uri 'self'",
-            "form-action 'self'",
-            f"frame-ancestors 'self' {frames}".strip(),
-        )
-    )
-
-
-def _inline_scripts(page: bytes) -> Iterator[bytes]:
-    """Yield what stands between the tags of each script without an address of its own."""
-    for piece in page.split(b"<script")[1:]:
-        tag, _, rest = piece.partition(b">")
-        if not any(word.startswith(b"src=") for word in tag.split()):
-            yield rest.partition(b"</script>")[0]
-
-
-def _hash(script: bytes) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(script).digest()).decode()}'"

@@ -1,80 +1,84 @@
-"""BoundedBody: refuses a request that is larger than anything the page or the API ever sends.
+"""Body: bounds what a request carries, before anything of it is read.
 
-Gradio reads a JSON body into memory and builds it before it looks at it. Here it is counted while
-it arrives and looked through as text. The routes that take files are exempt: their bodies go to
-the disk piece by piece, pictures counted by `uploads.UploadGate`, models by their own route.
-Knows nothing of components.
+Where what is uploaded lies on the disk (`/gradio_api/upload`, for programs), it is bounded together
+too, and tidied up by a timer. How fast a body must come is the proxy's (docs/operations.md).
 """
 
-from collections import Counter
+import contextlib
+import os
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from seedgrid.web.server.json_bounds import problem
-from seedgrid.web.server.waiting import network_of
-
-MAX_BODY_BYTES: Final = 2_000_000
-MAX_IN_WORK_BYTES: Final = 6 * MAX_BODY_BYTES
-"""Of the bodies of one address that arrive or are answered, which are in memory."""
-UPLOAD_ROUTE: Final = "/gradio_api/upload"
+MAX_BODY_BYTES: Final = 300_000
+"""Of everything but a file: a long prompt, or the ids of 2,000 pictures."""
 MODEL_FILES: Final = "/seedgrid/models/file/"
 """Where a model's file may come to, of any size: its route looks who asks and what has room."""
-_WITHOUT_BODY: Final = ("GET", "HEAD", "OPTIONS")
+_UPLOADS: Final = ("/gradio_api/upload", "/seedgrid/drop")
+_LYING_S: Final = 3600.0
+_TIDY_S: Final = 60.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class UploadBounds:
+    """In bytes; None bounds nothing.
+
+    Attributes:
+        request: One upload, with all its files.
+        together: All that lies on the disk.
+    """
+
+    request: float | None = None
+    together: float | None = None
 
 
 class BoundedBody:
-    """Stands before Gradio."""
+    """Stands before whatever reads a body.
 
-    def __init__(self, app: ASGIApp) -> None:
+    Args:
+        app: What comes after it.
+        folder: Where uploads lie.
+        bounds: What may be uploaded.
+    """
+
+    def __init__(self, app: ASGIApp, folder: Path, bounds: UploadBounds) -> None:
         self._app = app
-        self._in_work: Counter[str] = Counter()
+        self._folder = folder
+        self._bounds = bounds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or refuse it: 413 or 429 for too much, 411 without a length, 400."""
-        if scope["type"] != "http" or scope["method"] in _WITHOUT_BODY or is_upload(scope):
+        """Answer a request, or refuse it: 411 without a length, 413 or 507 for too much."""
+        if scope["type"] != "http" or scope["method"] in ("GET", "HEAD"):
             await self._app(scope, receive, send)
             return
-        is_model = is_model_file(scope)
-        headers = Headers(scope=scope)
-        refusal = _refusal(headers, limit=None if is_model else MAX_BODY_BYTES)
+        refusal = self._refusal(route_path(scope), Headers(scope=scope))
         if refusal is not None:
             await refusal(scope, receive, send)
-        elif is_model:
-            await self._app(scope, receive, send)
         else:
-            length = body_length(headers) or 0
-            await self._counted(length, scope, receive, send)
+            await self._app(scope, receive, send)
 
-    async def _counted(self, length: int, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer what has a body of this length, unless too much of its address is in work."""
-        address = network_of((scope.get("client") or ("",))[0])
-        if self._in_work[address] + length > MAX_IN_WORK_BYTES:
-            said = "too much from your network is still arriving: try again in a minute"
-            await PlainTextResponse(said, 429, {"Retry-After": "60"})(scope, receive, send)
-            return
-        self._in_work[address] += length
-        try:
-            body = await _read(receive)
-            found = problem(body)
-            app = self._app if found is None else _refused(*found)
-            await app(scope, _replaying(body, receive), send)
-        finally:
-            self._in_work[address] -= length
-            if not self._in_work[address]:
-                del self._in_work[address]
-
-
-def is_upload(scope: Scope) -> bool:
-    """Tell whether this is a request to the one route that takes files, as the router sees it."""
-    return str(scope["method"]) == "POST" and route_path(scope) == UPLOAD_ROUTE
-
-
-def is_model_file(scope: Scope) -> bool:
-    """Tell whether this is a model's file for the models panel."""
-    return str(scope["method"]) == "PUT" and route_path(scope).startswith(MODEL_FILES)
+    def _refusal(self, path: str, headers: Headers) -> PlainTextResponse | None:
+        length = body_length(headers)
+        if length is None:
+            return PlainTextResponse("say how long the request is", status_code=411)
+        if path.startswith(MODEL_FILES):
+            return None
+        is_upload = path.rstrip("/") in _UPLOADS
+        limit = self._bounds.request if is_upload else MAX_BODY_BYTES
+        if limit is not None and length > limit:
+            said = f"the request is too large: more than {limit:,.0f} bytes"
+            return PlainTextResponse(said, status_code=413)
+        together = self._bounds.together
+        if is_upload and together is not None and lying(self._folder) + length > together:
+            said = "there is no room for uploads at the moment: try again in some minutes"
+            return PlainTextResponse(said, status_code=507, headers={"Retry-After": "600"})
+        return None
 
 
 def route_path(scope: Scope) -> str:
@@ -83,44 +87,65 @@ def route_path(scope: Scope) -> str:
     return path.removeprefix(root) if path.startswith(f"{root}/") else path
 
 
-def body_length(headers: Headers, *, default: str = "") -> int | None:
+def body_length(headers: Headers) -> int | None:
     """Return how long a request says that its body is; None where it does not say."""
-    length = headers.get("content-length", default)
+    length = headers.get("content-length", "" if "transfer-encoding" in headers else "0")
     is_number = length.isascii() and length.isdigit() and len(length) < 20
     return int(length) if is_number and "transfer-encoding" not in headers else None
 
 
-def _refusal(headers: Headers, limit: int | None) -> PlainTextResponse | None:
-    length = body_length(headers, default="0" if limit else "")
-    if length is None:
-        return PlainTextResponse("say how long the request is", status_code=411)
-    if limit is not None and length > limit:
-        return _refused(413, f"more than {limit:,} bytes")
-    return None
+def lying(folder: Path, older_than_s: float | None = None) -> int:
+    """Return how many bytes lie in a folder, after deleting what is older than so long."""
+    total, now_s = 0, time.time()
+    for root, _, files in os.walk(folder, topdown=False):
+        for name in files:
+            path = Path(root) / name
+            with contextlib.suppress(OSError):
+                status = path.stat()
+                if older_than_s is not None and status.st_mtime < now_s - older_than_s:
+                    path.unlink()
+                else:
+                    total += max(status.st_size, 4096)
+        if Path(root) != folder:
+            with contextlib.suppress(OSError):  # Others are in it.
+                Path(root).rmdir()
+    return total
 
 
-def _refused(status: int, said: str) -> PlainTextResponse:
-    why = "the request is too large" if status == 413 else "nobody can read the request"
-    return PlainTextResponse(f"{why}: {said}", status_code=status)
+def tidy_up(folder: Path) -> None:
+    """Delete by a timer what lies in a folder for an hour."""
+
+    def tidy() -> None:
+        while True:
+            time.sleep(_TIDY_S)
+            lying(folder, _LYING_S)
+
+    threading.Thread(target=tidy, name="seedgrid-tidy", daemon=True).start()
 
 
-async def _read(receive: Receive) -> bytes:
-    """Read the body; the server below stops at the length that the request named."""
+def taken_in(path: Path) -> None:
+    """Delete an upload that was read; never more than its file, and its folder when it is empty."""
+    with contextlib.suppress(OSError):
+        path.unlink()
+        path.parent.rmdir()
+
+
+def whole_body(receive: Receive) -> Receive:
+    """Return a `receive` whose first message is the whole body, whatever pieces it came in."""
     parts: list[bytes] = []
-    while True:
-        message = await receive()
-        if message["type"] != "http.request":
-            return b"".join(parts)
-        parts.append(message.get("body", b""))
-        if not message.get("more_body"):
-            return b"".join(parts)
+    is_read = False
 
+    async def read() -> Message:
+        nonlocal is_read
+        if is_read:
+            return await receive()
+        while True:
+            message = await receive()
+            if message["type"] != "http.request":
+                return message
+            parts.append(message.get("body", b""))
+            if not message.get("more_body"):
+                is_read = True
+                return {"type": "http.request", "body": b"".join(parts), "more_body": False}
 
-def _replaying(body: bytes, receive: Receive) -> Receive:
-    """Give the body that was read, then whatever comes after it."""
-    waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def replay() -> Message:
-        return waiting.pop() if waiting else await receive()
-
-    return replay
+    return read

@@ -1,54 +1,36 @@
-"""The stream: how a run goes, told to the page in the moment it happens.
+"""Event streams: answers that come piece by piece, each in the moment in which it happens.
 
-Gradio's own queue copies every value of a streamed output leaf by leaf in the browser, on the
-processors that paint; one line of JSON costs a tenth of that. Who listens holds no thread. Knows
-no component.
+Who listens holds no thread.
 """
 
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import aclosing
-from typing import Final
+from typing import Any, Final
 
-from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.responses import StreamingResponse
 
 from seedgrid.web.serializers.answers import Progress
-
-Follow = Callable[[object], AsyncGenerator[Progress, None]]
-"""What tells how the run of a page goes: `Following.follow`."""
 
 _HEADERS: Final = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 _HEARTBEAT: Final = ": still here\n\n"
 
 
-def follow_route(follow: Follow) -> Callable[[Request], Awaitable[Response]]:
-    """Return what answers a page state with the news of its run."""
-
-    async def answer(request: Request) -> Response:
-        try:
-            state = await request.json()
-        except (ValueError, RecursionError):
-            return PlainTextResponse("a page state is a JSON object", status_code=400)
-        news = _lines(follow(state))
-        return StreamingResponse(news, media_type="text/event-stream", headers=_HEADERS)
-
-    return answer
+def event_stream(news: AsyncIterator[Any]) -> StreamingResponse:
+    """Answer with each piece of news: a `Progress`, or a mapping of parts of the page."""
+    return StreamingResponse(_lines(news), media_type="text/event-stream", headers=_HEADERS)
 
 
-async def _lines(news: AsyncGenerator[Progress, None]) -> AsyncGenerator[str, None]:
-    told: Progress | None = None
-    async with aclosing(news):
-        async for progress in news:
-            yield line(progress, told)
-            told = progress
+async def _lines(news: AsyncIterator[Any]) -> AsyncIterator[str]:
+    told: dict[str, Any] = {}
+    async with aclosing(news) as each:  # type: ignore[type-var] # all of ours are generators
+        async for progress in each:
+            parts = vars(progress) if isinstance(progress, Progress) else progress
+            yield line(parts, told)
+            told = parts
 
 
-def line(progress: Progress, told: Progress | None) -> str:
-    """Write one piece of news; what was told just before is not told again."""
-    parts = {
-        name: value
-        for name, value in vars(progress).items()
-        if value is not None and (told is None or value is not getattr(told, name))
-    }
-    return f"data: {json.dumps(parts, ensure_ascii=False)}\n\n" if parts else _HEARTBEAT
+def line(parts: dict[str, Any], told: dict[str, Any]) -> str:
+    """Write one piece of news; a part that was told just before is not told again."""
+    new = {k: v for k, v in parts.items() if v is not None and v is not told.get(k)}
+    return f"data: {json.dumps(new, ensure_ascii=False)}\n\n" if new else _HEARTBEAT

@@ -44,8 +44,8 @@ class PageState(Value):
         return self.model_copy(update={**changes, "epoch": epoch})
 
     def to_browser(self) -> dict[str, Any]:
-        """Return it as the browser keeps it."""
-        return self.model_dump(mode="json")
+        """Return it as the browser keeps it: who it is, a cookie says."""
+        return self.model_dump(mode="json", exclude={"visitor"})
 
 
 class _Epochs:
@@ -68,13 +68,11 @@ class _Epochs:
 
 _EPOCHS: Final = _Epochs()
 
-NEW_VISIT: Final[dict[str, Any]] = {}
-"""What a browser holds at its first visit."""
-
 
 def read_page_state(kept: object) -> PageState:
     """Read what a browser kept; a new visitor's state when it is nothing that we wrote."""
+    visitor = {"visitor": new_id()}
     try:
-        return PageState.model_validate(kept)
+        return PageState.model_validate(visitor | kept if isinstance(kept, dict) else visitor)
     except ValidationError:
-        return PageState(visitor=new_id())
+        return PageState.model_validate(visitor)

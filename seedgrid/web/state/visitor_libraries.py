@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 AWAY_S: Final = 6 * 3600.0
 _LEFT_ALONE_S: Final = 1800.0
 """Nobody's pictures are deleted for somebody else's before they were left alone so long."""
+_TIDY_S: Final = 60.0
 
 
 class Libraries(Protocol):
@@ -138,6 +139,17 @@ class VisitorLibraries:
             self._forget_who_is_away()
             return self._library_of(visitor, address)
 
+    def tidy_by_timer(self, every_s: float = _TIDY_S) -> None:
+        """Delete from now on what those left who are away, whether anybody comes or not."""
+
+        def tidy() -> None:
+            while True:
+                time.sleep(every_s)
+                with self._lock:
+                    self._forget_who_is_away()
+
+        threading.Thread(target=tidy, name="seedgrid-visitors", daemon=True).start()
+
     def of_programs(self, address: str) -> Library:
         """Return a library like a visitor's, bounded and deleted as those are."""
         return self.of(f"programs-{hashlib.sha256(address.encode()).hexdigest()[:32]}", address)
@@ -186,13 +198,14 @@ class VisitorLibraries:
             for picture_id in picture_ids:
                 self._owners.pop(picture_id, None)
 
-    def _library_of(self, visitor: str, address: str = "") -> Library:
+    def _library_of(self, visitor: str, address: str = "", *, is_here: bool = True) -> Library:
         from seedgrid.library import Library
 
         visit = self._visits.get(visitor) or self._looking.get(visitor)
         if visit is None:
             visit = self._looking[visitor] = _Visit(visitor, self._folder / visitor, self)
-        self._use(visit)
+        if is_here:
+            self._use(visit)
         visit.address = address or visit.address
         library = self._held.get(visitor)
         if library is None:
@@ -202,7 +215,8 @@ class VisitorLibraries:
     def _library_with(self, picture_id: str) -> Library | None:
         with self._lock:
             visitor = self._owners.get(picture_id)
-            return None if visitor is None else self._library_of(visitor)
+            # Whose picture it is may be anybody's guess: they are no longer kept for it.
+            return None if visitor is None else self._library_of(visitor, is_here=False)
 
     def _check_share(self, visit: _Visit) -> None:
         if self._max_bytes is None:

@@ -1,6 +1,11 @@
 /* The card of the picked picture: its seed behind a lock, its words against its parent's, the facts
    of its recipe. Nothing here can change the seed. */
-SeedGrid.picked = ({ element, props, watch, favourite, note }) => {
+import { SeedGrid } from "./base.js";
+
+(() => {
+  const element = SeedGrid.byId("sg-picked");
+  const favourite = (data) => SeedGrid.ask("favourite", data);
+  const note = (data) => SeedGrid.ask("note", data);
   const { make, text, icon, image, words, thumbUrl } = SeedGrid;
   const isTouched = matchMedia("(pointer: coarse)").matches;
   let now = null;
@@ -13,8 +18,8 @@ SeedGrid.picked = ({ element, props, watch, favourite, note }) => {
     card.classList.add("sg-card-head");
     const rest = now && !now.isEarly ? [make("p", { class: "sg-facts", text: factsOf(value) }), noteField(value)] : [];
     const said = value.lost ? "card_lost" : value.trashed ? "card_trashed" : value.hint;
-    const hint = said ? make("p", { class: "sg-hint", text: text(said) }) : null;
-    element.replaceChildren(...[card, ...rest, hint].filter(Boolean));
+    element.replaceChildren(card, ...rest);
+    SeedGrid.byId("sg-hint").textContent = said ? text(said) : "";
     element.style.minHeight = now?.isEarly ? `${room}px` : "";
     if (now && !now.isEarly) {
       room = element.offsetHeight;
@@ -134,6 +139,81 @@ SeedGrid.picked = ({ element, props, watch, favourite, note }) => {
   }
 
   SeedGrid.pickedNow = () => now;
-  SeedGrid.shows.picked = show;
-  SeedGrid.follow(props, watch, (value) => isLate(value) || show(value));
-};
+  SeedGrid.shows.picked = (value) => isLate(value) || show(value);
+  show({ id: null });
+})();
+
+/* The verdict: whether a picture's recipe gives its very pixels here, and if not, why. */
+(() => {
+  const element = SeedGrid.byId("sg-verdict");
+  const { make, text } = SeedGrid;
+
+  function show(value) {
+    if (!value.id) return element.replaceChildren();
+    const box = make("div", { class: "sg-verdict", role: "status" });
+    if (value.error) box.append(make("p", { class: "sg-is-difference", text: text(value.error.key, value.error.data) }));
+    else if (value.working) box.append(make("p", { text: text(value.total ? "verdict_step" : "verdict_working", value) }));
+    else fill(box, value);
+    element.replaceChildren(box);
+    element.dataset.pictureId = value.id;
+  }
+
+  function fill(box, value) {
+    box.dataset.verdict = value.verdict;
+    box.append(make("strong", { text: text(`verdict_${value.verdict}`) }));
+    if (value.verdict === "identical") box.append(make("p", { text: text("verdict_identical_why") }));
+    if (value.max_abs_diff) {
+      const data = { max: value.max_abs_diff, pixels: value.differing_pixels, psnr: value.psnr_db };
+      box.append(make("p", { text: text("verdict_numbers", data) }));
+    }
+    for (const reason of value.reasons) {
+      const kind = reason.is_difference ? "sg-is-difference" : null;
+      box.append(make("p", { class: kind, text: text(reason.key, reason.data) }));
+    }
+    if (value.difference) box.append(make("img", { src: value.difference, alt: text("compare_difference") }));
+  }
+
+  // A verdict is about one picture: it goes when another one is in the card.
+  document.addEventListener("sg-card", (event) => {
+    if (element.dataset.pictureId !== event.detail) element.replaceChildren();
+  });
+  SeedGrid.shows.verdict = show;
+  SeedGrid.byId("sg-verify").addEventListener("click", () => SeedGrid.listen("verify", { id: SeedGrid.pick().picked }));
+})();
+
+/* Ways out for the picture in the card: its round or its whole work as a sheet or a bundle, the tree as a
+   picture, a slideshow, a film. */
+(() => {
+  const element = SeedGrid.byId("sg-export");
+  const { make, text, language } = SeedGrid;
+
+  function show(id) {
+    if (!id) return element.replaceChildren();
+    const link = (scope, kind) =>
+      make("dd", {}, make("a", { href: `seedgrid/export/${id}/${scope}.${kind}?lang=${language}`, download: "", text: text(`export_${kind}`) }));
+    const column = (scope) => [
+      make("dt", { text: text(`export_${scope}`) }),
+      make("dd", {}, make("a", { href: `seedgrid/download/${id}/${scope}.zip`, download: "", text: text("export_pictures") })),
+      link(scope, "png"),
+      link(scope, "pdf"),
+      link(scope, "zip"),
+      link(scope, "py"),
+    ];
+    const [left, right] = [column("round"), column("work")];
+    const cells = left.flatMap((cell, row) => [cell, right[row]]);
+    const wasOpen = element.querySelector("details")?.open;
+    const box = make("details", { class: "sg-export" });
+    const tree = make("a", { href: `seedgrid/tree/${id}.png?lang=${language}`, download: "", text: text("export_tree") });
+    const looks = make("p", { class: "sg-looks" }, tree, later("slides", ({ slideshow }) => slideshow(id)), later("film", ({ film }) => film(id)));
+    box.append(make("summary", { text: text("export_title") }), make("dl", {}, ...cells), looks);
+    box.open = Boolean(wasOpen);
+    element.replaceChildren(box);
+  }
+
+  /** A button whose script comes with its first click. */
+  function later(name, look) {
+    return make("button", { type: "button", "data-look": name, text: text(`export_${name}`), onclick: () => SeedGrid.module("looking").then(look) });
+  }
+
+  document.addEventListener("sg-card", (event) => show(event.detail));
+})();

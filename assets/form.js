@@ -1,0 +1,252 @@
+/* The form: what the settings offer with a model, shapes to click, a start beside the prompt, other
+   seeds, advice before a click, and what is folded away. */
+import { SeedGrid } from "./base.js";
+
+const { byId, config, inputOf, make, text, write } = SeedGrid;
+
+// ---- What the settings offer -------------------------------------------------------------------
+const lists = Object.fromEntries(config.lists.map((name) => [name, inputOf(`sg-${name}`)]));
+let asked = 0;
+
+/** Fill lists and placeholders; a choice that is still offered stays. */
+function showOffer({ lists: choices, chosen, open, hints, shapes }) {
+  for (const [name, pairs] of Object.entries(choices)) {
+    const list = lists[name];
+    const before = list.value;
+    const wanted = pairs.some(([, value]) => value === before) ? before : (chosen[name] ?? pairs[0]?.[1] ?? "");
+    const missing = pairs.some(([, value]) => value === wanted) ? [] : [[wanted, wanted]];
+    list.replaceChildren(...[...pairs, ...missing].map(([label, value]) => make("option", { value, text: label })));
+    list.value = wanted;
+  }
+  for (const [name, placeholder] of Object.entries(open)) inputOf(`sg-${name}`).placeholder = placeholder;
+  SeedGrid.showHints(hints);
+  showShapes(shapes);
+}
+
+/** Ask what a model offers; of two questions the newer one counts. */
+SeedGrid.offer = async (model = lists.model.value) => {
+  asked += 1;
+  const mine = asked;
+  lists.model.dataset.wanted = model;
+  const turbo = inputOf("sg-turbo")?.checked ?? false;
+  const parts = await SeedGrid.ask("offer", { model: model || null, turbo });
+  return parts && mine === asked;
+};
+SeedGrid.shows.offer = (offer) => {
+  showOffer(offer);
+  const { wanted } = lists.model.dataset;
+  if (wanted && [...lists.model.options].some(({ value }) => value === wanted)) lists.model.value = wanted;
+};
+
+/** Choose in lists what they offer; another model offers other things, and is asked first. */
+SeedGrid.choose = async (fields) => {
+  if (fields.model && fields.model !== lists.model.value) await SeedGrid.offer(fields.model);
+  for (const [name, list] of Object.entries(lists)) {
+    const isThere = [...list.options].some(({ value }) => value === fields[name]);
+    if (isThere && list.value !== fields[name]) {
+      list.value = fields[name];
+      list.dispatchEvent(new Event("input", { bubbles: true }));
+    }
+  }
+};
+
+lists.model.addEventListener("change", () => SeedGrid.offer());
+inputOf("sg-turbo")?.addEventListener("change", () => SeedGrid.offer());
+
+const portable = inputOf("sg-portable");
+const aboutPortable = byId("sg-portable-about");
+const said = aboutPortable?.textContent;
+portable?.addEventListener("change", () => {
+  aboutPortable.textContent = said;
+  if (portable.checked) SeedGrid.listen("portable", { model: lists.model.value || null });
+});
+SeedGrid.shows.portable = ({ key, data }) => (aboutPortable.textContent = text(key, data));
+
+// ---- Shapes of pictures, drawn to click: each types its size into the field ------------------------
+const shapesBox = byId("sg-shapes");
+shapesBox.classList.add("sg-shape-list");
+const size = inputOf("sg-size");
+
+function shapeButton(shape) {
+  const name = shape.ratio || text("shapes_own");
+  const frame = make("i", { "aria-hidden": "true" });
+  frame.style.aspectRatio = `${shape.width} / ${shape.height}`;
+  frame.style[shape.width < shape.height ? "height" : "width"] = "22px";
+  const title = text("shapes_title", { name, width: shape.width, height: shape.height }) + (shape.own ? ` · ${text("shapes_own")}` : "");
+  return make(
+    "button",
+    { type: "button", class: "sg-shape", title, "data-size": shape.size, "data-own": shape.own ? "" : null, onclick: () => write(size, shape.size) },
+    make("span", { class: "sg-shape-frame" }, frame),
+    make("span", { text: name }),
+  );
+}
+
+/** Press the button of the size in the field; an empty field means the model's own. */
+function markShape() {
+  const wanted = size.value.trim().toLowerCase().replaceAll(" ", "").replace("×", "x");
+  for (const each of shapesBox.querySelectorAll(".sg-shape")) {
+    const isOn = wanted ? each.dataset.size === wanted : "own" in each.dataset;
+    each.setAttribute("aria-pressed", String(isOn));
+  }
+}
+
+function showShapes(shapes) {
+  shapesBox.replaceChildren(...(shapes.length > 1 ? shapes.map(shapeButton) : []));
+  shapesBox.setAttribute("role", "group");
+  shapesBox.setAttribute("aria-label", text("shapes_label"));
+  markShape();
+}
+size.addEventListener("input", markShape);
+
+// ---- What the next grid begins from: a picture beside the prompt ------------------------------------
+const start = inputOf("sg-start");
+let shownStart = "";
+
+function showStart() {
+  const value = start.value.trim();
+  if (value === shownStart) return;
+  shownStart = value;
+  const isId = /^[0-9a-f]{32}([0-9a-f]{32})?$/.test(value);
+  const label = text("starting_title");
+  const chip = make("button", { type: "button", class: "sg-starting", title: label, "aria-label": label, onclick: () => write(start, "") });
+  if (isId) chip.append(SeedGrid.image(SeedGrid.thumbUrl(value), false, { class: "sg-thumb" }));
+  chip.append(make("span", { "aria-hidden": "true", text: "×" }));
+  byId("sg-starting").replaceChildren(...(value ? [chip] : []));
+}
+start.addEventListener("input", showStart);
+byId("sg-begin").addEventListener("click", () => write(start, SeedGrid.pickedNow()?.id ?? ""));
+
+// ---- Other seeds for the same words, written into the field as if typed -------------------------------
+const NUM_SEEDS = 2 ** 32;
+const MOST = 16;
+const seeds = inputOf("sg-seeds");
+
+/** The seeds in the field: "0-3", "7, 11"; none where a part of it is no number. */
+function writtenSeeds() {
+  const parts = seeds.value.split(/[,\s]+/).filter(Boolean).map((part) => {
+    const [first, last = first] = part.split("-").map((end) => (end === "" ? NaN : Number(end)));
+    if (!Number.isInteger(first) || !Number.isInteger(last) || last < first) return [];
+    return Array.from({ length: Math.min(last - first + 1, MOST) }, (_, index) => first + index);
+  });
+  return parts.every((part) => part.length) ? parts.flat() : [];
+}
+
+const seedsOnStage = () => (SeedGrid.stageNow?.()?.cells ?? []).map((cell) => cell.seed).filter(Number.isInteger);
+const seedsNow = () => [writtenSeeds(), seedsOnStage(), [0, 1, 2, 3]].find((found) => found.length);
+const drawn = (found) => [...crypto.getRandomValues(new Uint32Array(Math.min(found.length, MOST)))].join(", ");
+
+function following(found) {
+  const past = Math.max(...found) + 1;
+  const first = past + found.length > NUM_SEEDS ? 0 : past;
+  return found.length > 1 ? `${first}-${first + found.length - 1}` : String(first);
+}
+
+function paint(choose) {
+  write(seeds, choose(seedsNow()));
+  byId("sg-generate").click();
+}
+
+/** "Next" says how many there will be. */
+function labelNext() {
+  const number = seedsNow().length;
+  byId("sg-next").textContent = number === 4 ? text("next_seeds") : text("next_number", { number });
+}
+document.addEventListener("sg-pick", labelNext);
+seeds.addEventListener("input", labelNext);
+byId("sg-roll").addEventListener("click", () => paint(drawn));
+byId("sg-next").addEventListener("click", () => paint(following));
+
+// ---- What is folded away, and opening it for a field ----------------------------------------------
+const settings = byId("sg-settings");
+const experts = byId("sg-expert");
+
+function unfold(isOpen) {
+  experts.hidden = !isOpen;
+  byId("sg-expert-open").setAttribute("aria-expanded", String(isOpen));
+}
+
+/** Unfold what hides a field. */
+SeedGrid.reveal = (field) => {
+  if (field?.closest("#sg-expert")) unfold(true);
+  settings.open = true;
+};
+
+byId("sg-expert-open").addEventListener("click", () => unfold(experts.hidden));
+settings.addEventListener("click", (event) => {
+  // Who opens what ends below the window sees it from its top.
+  if (event.isTrusted && event.target.closest("summary, #sg-expert-open")) requestAnimationFrame(() => settings.scrollIntoView({ block: "nearest" }));
+});
+
+// ---- The bar: a prompt of several lines makes it taller, and the pictures give way ------------------------
+const ONE_LINE_PX = 54;
+new ResizeObserver(([{ target }]) => {
+  const taller = Math.max(0, target.offsetHeight - ONE_LINE_PX);
+  document.documentElement.style.setProperty("--sg-taller", `${taller}px`);
+}).observe(byId("sg-bar"));
+byId("sg-bar").addEventListener("focusout", ({ target }) => (target.scrollTop = 0));
+
+// ---- Advice at the fields, before a click -------------------------------------------------------------
+const PAUSE_MS = 250;
+let timer = 0;
+let shownAdvice = "";
+let askedFor = "";
+let isOut = false;
+
+function adviseSoon() {
+  clearTimeout(timer);
+  timer = setTimeout(advise, PAUSE_MS);
+}
+
+const typed = () => ({ fields: SeedGrid.typed(), around: SeedGrid.typedAround() });
+
+/** One question at a time: of two that overlap, the older one may be answered last. */
+async function advise() {
+  if (isOut) return;
+  isOut = true;
+  const now = typed();
+  askedFor = JSON.stringify(now);
+  await SeedGrid.ask("advise", now);
+  isOut = false;
+  if (JSON.stringify(typed()) !== askedFor) adviseSoon();
+}
+
+function showAdvice(all) {
+  const news = JSON.stringify(all);
+  if (news === shownAdvice) return;
+  shownAdvice = news;
+  for (const note of document.querySelectorAll(".sg-advice")) note.remove();
+  for (const each of all) placeAdvice(each);
+}
+
+function placeAdvice({ field, key, data }) {
+  const at = byId({ vary: "sg-variations", prompt: "sg-hints" }[field] ?? `sg-${field}`);
+  const note = make("p", { class: "sg-advice", role: "status" }, make("span", { text: text(key, data) }));
+  if (key === "error_words_unknown") {
+    note.append(
+      adviceButton("advice_words", () => SeedGrid.openHints()),
+      adviceButton("advice_model", openModels),
+    );
+  }
+  if (field === "prompt") at?.prepend(note);
+  else at?.append(note);
+}
+
+function adviceButton(key, onclick) {
+  // The prompt would lose its focus to the press, and the words that open close again.
+  return make("button", { type: "button", class: "sg-link", text: text(key), onmousedown: (event) => event.preventDefault(), onclick });
+}
+
+/** The way to another model: the settings, at their list of models. */
+function openModels() {
+  SeedGrid.reveal(lists.model);
+  byId("sg-model").scrollIntoView({ block: "center" });
+  lists.model.focus();
+}
+
+for (const kind of ["input", "change"]) {
+  document.addEventListener(kind, (event) => {
+    if (event.target.closest?.("#sg-top, #sg-panel")) adviseSoon();
+  });
+}
+document.addEventListener("sg-words", adviseSoon);
+SeedGrid.shows.advice = showAdvice;

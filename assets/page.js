@@ -1,0 +1,277 @@
+/* The page: what each button asks for, keys, files that are dropped, and the doors to the library and
+   the models. This module comes last; then the server is asked where this browser is. */
+import { SeedGrid } from "./base.js";
+import "./server.js";
+import "./words.js";
+import "./stage.js";
+import "./rail.js";
+import "./card.js";
+import "./variations.js";
+import "./form.js";
+import "./place.js";
+
+/* Which button asks the server for what. A press tells what the fields show and what is ringed then. */
+(() => {
+  const { byId, inputOf } = SeedGrid;
+  const on = (id, ask) => byId(id).addEventListener("click", ask);
+  const generate = () => SeedGrid.turn("generate", { fields: SeedGrid.typed() }, SeedGrid.pick());
+  const around = (action) => () => SeedGrid.turn(action, { around: SeedGrid.typedAround() }, SeedGrid.pick());
+  const final = (action) => () => {
+    const upscaler = inputOf("sg-upscaler")?.value ?? "";
+    SeedGrid.turn(action, { around: SeedGrid.typedAround({ upscaler }) }, SeedGrid.pick());
+  };
+  on("sg-generate", generate);
+  for (const name of ["refine", "subtle", "strong"]) on(`sg-${name}`, around(name));
+  for (const name of ["final", "final-4"]) on(`sg-${name}`, final(name));
+  on("sg-back", () => SeedGrid.turn("back"));
+  on("sg-again", () => SeedGrid.turn("again"));
+  on("sg-stop", () => SeedGrid.ask("stop"));
+  for (const id of ["sg-prompt", "sg-seeds"]) {
+    byId(id).addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+      event.preventDefault();
+      if (!document.documentElement.classList.contains("sg-busy")) byId("sg-generate").click();
+    });
+  }
+})();
+
+/* What tooltips and screen readers call the keys of buttons. */
+(() => {
+  const { byId, text } = SeedGrid;
+
+  /** Button, key as `aria-keyshortcuts` has it, key as one reads it, words, and those of the list of `?`. */
+  SeedGrid.keys = [
+    ["sg-generate", "Control+Enter", "Ctrl + Enter", "generate"],
+    ["sg-refine", "R", "R", "refine"],
+    ["sg-back", "B", "B", "back"],
+    ["sg-zoom", "Z", "Z", "zoom"],
+    ["sg-star", "F", "F", "help_favourite"],
+    ["sg-stop", "Escape", "Esc", "stop", "help_stop"],
+    ["sg-keys", "?", "?", "help_title"],
+  ];
+
+  function nameKey([id, key, shown, words]) {
+    const button = byId(id);
+    if (!button) return;
+    button.setAttribute("aria-keyshortcuts", key);
+    button.title = `${text(words)} (${shown})`;
+    if (button.textContent.trim() === shown) button.setAttribute("aria-label", text(words));
+  }
+
+  SeedGrid.keys.forEach(nameKey);
+})();
+
+/* Keys: Ctrl+Enter generate, 1-9 pick, R refine, B back, Z zoom, F favourite, Esc stop or let go, ? their list.
+   While one types, only Ctrl+Enter and Esc count, and Enter in a variation, which refines. Every key
+   clicks what a mouse would click. */
+(() => {
+  const { byId, make, text } = SeedGrid;
+  const press = (id) => {
+    const button = byId(id);
+    if (button && !button.disabled) button.click();
+  };
+  /** Mark what is in the card, or not. */
+  SeedGrid.favourite = () => document.querySelector("#sg-picked .sg-star")?.click();
+  const actions = {
+    r: () => press("sg-refine"),
+    b: () => press("sg-back"),
+    z: () => press("sg-zoom"),
+    f: SeedGrid.favourite,
+    "?": () => help(),
+  };
+
+  /** Every key and what it does. */
+  async function help() {
+    const { overlay } = await SeedGrid.module("zoom");
+    const { keys } = SeedGrid;
+    const moves = [["1 – 9", "pick_title"], ["← ↑ → ↓", "help_arrows"], ["Enter", "help_enter"]];
+    const pressed = keys.map(([, , shown, key, help]) => [shown, help ?? key]);
+    const rows = [...moves, ...pressed, ["↑", "help_earlier"]];
+    const list = rows.flatMap(([key, what]) => [
+      make("dt", {}, make("kbd", { text: key })),
+      make("dd", { text: text(what) }),
+    ]);
+    const title = make("h2", { id: "sg-help-title", text: text("help_title") });
+    const dialog = overlay("help", make("section", {}, title, make("dl", {}, ...list)));
+    dialog.id = "sg-help";
+    dialog.setAttribute("aria-labelledby", title.id);
+  }
+
+  document.addEventListener("click", (event) => event.target.closest?.("#sg-keys") && help());
+
+  function isTyping(target) {
+    return target.closest?.("input, textarea, select, [contenteditable='true']") !== null;
+  }
+
+  /** Over the page the large view alone hears keys, and they mean the picture that it shows. */
+  function pressOver(dialog, key) {
+    if (!dialog.matches(".sg-zoom:not(.sg-slides)")) return;
+    const tool = { r: "refine", f: "favourite" }[key];
+    if (tool) dialog.querySelector(`[data-tool="${tool}"]`).click();
+    else if (/^[1-9]$/.test(key)) SeedGrid.module("large").then(({ zoom }) => zoom(Number(key) - 1));
+    else if (key === "z") dialog.close();
+    else if (key === "?") help();
+  }
+
+  document.addEventListener("keydown", (event) => {
+    const over = document.querySelector("dialog[open]");
+    const isHeld = event.ctrlKey || event.metaKey || event.altKey || event.isComposing;
+    if (over) {
+      if (!isHeld && !isTyping(event.target)) pressOver(over, event.key.toLowerCase());
+      return;
+    }
+    const isVarying = Boolean(event.target.closest?.("#sg-variations"));
+    const isSent = event.ctrlKey || event.metaKey || isVarying;
+    if (event.key === "Enter" && isSent && !event.isComposing) {
+      event.preventDefault();
+      event.stopPropagation();
+      document.activeElement?.blur(); // the next key picks a picture
+      const isBusy = document.documentElement.classList.contains("sg-busy");
+      if (!isBusy) press(isVarying ? "sg-refine" : "sg-generate");
+      return;
+    }
+    if (isHeld) return;
+    if (event.key === "Escape") {
+      if (document.documentElement.classList.contains("sg-busy")) press("sg-stop");
+      else if (!isTyping(event.target)) SeedGrid.letGo();
+      return;
+    }
+    if (isTyping(event.target)) return;
+    if (/^[1-9]$/.test(event.key)) document.querySelector(`#sg-stage [data-cell="${event.key - 1}"]`)?.click();
+    else actions[event.key.toLowerCase()]?.();
+  }, true);
+})();
+
+/* Dropping files anywhere on the page hands them to the import field; a model or LoRA to its panel. */
+(() => {
+  const { make, text, byId } = SeedGrid;
+  let depth = 0;
+  let veil = null;
+  const hasFiles = (event) => [...(event.dataTransfer?.types ?? [])].includes("Files");
+
+  function cover() {
+    veil ??= make("div", { class: "sg-veil" }, make("strong", { text: text("drop_here") }));
+    document.body.append(veil);
+  }
+
+  function uncover() {
+    depth = 0;
+    veil?.remove();
+  }
+
+  document.addEventListener("dragenter", (event) => {
+    if (!hasFiles(event)) return;
+    depth += 1;
+    cover();
+  });
+  document.addEventListener("dragleave", (event) => {
+    if (hasFiles(event) && (depth -= 1) <= 0) uncover();
+  });
+  document.addEventListener("dragover", (event) => {
+    if (hasFiles(event)) event.preventDefault();
+  });
+  const field = () => byId("sg-drop")?.querySelector("input[type=file]");
+
+  /** Say at once what cannot be sent, and send none of it; true when there was such a file. */
+  function refuses(files) {
+    const wrong = [...files].map(troubleOf).find(Boolean);
+    if (wrong) SeedGrid.shows.status({ ...wrong, kind: "error", field: "drop" });
+    return Boolean(wrong);
+  }
+
+  function troubleOf({ name, size }) {
+    const kinds = (field()?.accept ?? "").split(/[\s,]+/).filter(Boolean);
+    if (kinds.length && !kinds.some((kind) => name.toLowerCase().endsWith(kind))) {
+      return { key: "upload_kind", data: { name, kinds: kinds.join(", ") } };
+    }
+    const data = { name, value: Math.ceil(size / 2 ** 20), limit: SeedGrid.maxUploadMb };
+    return data.value > data.limit ? { key: "upload_large", data } : null;
+  }
+
+  /** Hand them over; what is chosen once more in the field is heard again. */
+  function take(files) {
+    if (files.length && !refuses(files)) SeedGrid.turnFiles([...files]);
+  }
+
+  field().addEventListener("change", () => {
+    take(field().files);
+    field().value = "";
+  });
+  document.addEventListener("drop", (event) => {
+    if (!hasFiles(event)) return;
+    uncover();
+    event.preventDefault();
+    const { files } = event.dataTransfer;
+    const weights = [...files].find((file) => file.name.endsWith(".safetensors"));
+    if (weights) SeedGrid.module("models").then(() => SeedGrid.takeModel(weights));
+    else take(files);
+  });
+})();
+
+/* The library's door and the models': what is behind them comes with the first click. */
+(() => {
+  const { make, text, byId } = SeedGrid;
+  const element = byId("sg-library");
+  const opener = make("button", { type: "button", class: "sg-library-closed" });
+  opener.append(make("strong", { text: text("library_title") }), make("span", { text: text("library_closed") }));
+  element.replaceChildren(opener); // nobody's pictures are in the page before this visitor asks
+
+  async function unfold() {
+    const { openLibrary } = await SeedGrid.module("library");
+    if (opener.isConnected) openLibrary();
+  }
+
+  opener.addEventListener("click", unfold);
+  byId("sg-library-open").addEventListener("click", async () => {
+    await unfold();
+    element.scrollIntoView({ behavior: "smooth", block: "start" });
+  });
+  byId("sg-models").addEventListener("click", async () => {
+    await SeedGrid.module("models");
+    SeedGrid.showModels();
+  });
+  // On a phone the button at the thumb belongs to the stage: it goes while one is in the library.
+  new IntersectionObserver(
+    (seen) => document.documentElement.classList.toggle("sg-in-library", seen.at(-1).isIntersecting),
+    { rootMargin: "-50% 0px -50% 0px" },
+  ).observe(element);
+})();
+
+/* A press counts where it began: an answer that comes between down and up may move a button away
+   under a still pointer, and the browser then clicks nothing. */
+(() => {
+  const STILL_PX = 8;
+  let press = null;
+
+  function placeOf(button) {
+    const { left, top } = button.getBoundingClientRect();
+    return `${left} ${top}`;
+  }
+
+  document.addEventListener("pointerdown", (event) => {
+    const button = event.button === 0 && event.target.closest?.("button");
+    const { clientX: x, clientY: y } = event;
+    press = button ? { button, place: placeOf(button), x, y } : null;
+  }, true);
+
+  document.addEventListener("click", (event) => {
+    const began = press;
+    press = null;
+    if (!began || !event.isTrusted || !event.detail || began.button.contains(event.target)) return;
+    const { button, place, x, y } = began;
+    const isStill = Math.hypot(event.clientX - x, event.clientY - y) < STILL_PX;
+    if (!isStill || !button.isConnected || placeOf(button) === place) return;
+    event.stopPropagation(); // it would go to what holds both, the button and what lies there now
+    button.click();
+  }, true);
+})();
+
+/* The large view comes with the first picture that is picked, so that a click finds it there. */
+let large = null;
+const fetchLarge = async () => (large = await SeedGrid.module("large"));
+document.addEventListener("sg-card", ({ detail }) => detail && !large && fetchLarge());
+for (const id of ["sg-zoom", "sg-save", "sg-compare", "sg-link"]) {
+  const button = SeedGrid.byId(id);
+  button.addEventListener("click", () => (large ? large.press(button) : fetchLarge().then(() => large.press(button))));
+}
+SeedGrid.arrive();

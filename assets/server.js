@@ -1,0 +1,300 @@
+/* Questions to the server, one after the other where they lead to another place; the news of a run; and
+   what is said when nobody answers. */
+import { SeedGrid } from "./base.js";
+
+const { byId, config, make, text, language, shows } = SeedGrid;
+const KEPT = "seedgrid-place";
+const VISITOR = "seedgrid-visitor";
+const NAMES = ["work", "round", "picked", "run", "epoch"];
+
+/** A line of questions: each `comes` waits until the one before it has had its `answered`. */
+SeedGrid.line = () => {
+  let last = Promise.resolve();
+  let end = () => undefined;
+  return {
+    async comes() {
+      const before = last;
+      let over;
+      last = new Promise((resolve) => (over = resolve));
+      await before;
+      end = over;
+    },
+    answered: () => end(),
+  };
+};
+
+const line = SeedGrid.line();
+let known = recall(KEPT) ?? {};
+
+function recall(key) {
+  try {
+    return JSON.parse(localStorage.getItem(key));
+  } catch {
+    return null;
+  }
+}
+
+function keep(key, value) {
+  try {
+    localStorage.setItem(key, JSON.stringify(value));
+  } catch {
+    // A browser that keeps nothing begins anew each time.
+  }
+  return value;
+}
+
+/** Where the browser is now; begun with where it was when it was closed. */
+SeedGrid.stands = (place) => {
+  known = Object.fromEntries(NAMES.map((name) => [name, place[name] ?? null]));
+  keep(KEPT, known);
+};
+SeedGrid.state = () => known;
+
+/** For a browser that keeps no cookie of this page: who it is, as it says itself. */
+const newId = () => [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+const visitor = recall(VISITOR) ?? keep(VISITOR, newId());
+
+/** Ask the server; throws where nobody answers. */
+async function send(path, options = {}) {
+  const headers = { "X-SeedGrid-Language": language, "X-SeedGrid-Visitor": visitor, ...(await lentHeaders()), ...options.headers };
+  try {
+    const answer = await fetch(path, { ...options, headers });
+    if (!answer.ok) refused(answer.status);
+    return answer;
+  } catch (error) {
+    if (error.name === "TypeError") away();
+    throw error;
+  }
+}
+SeedGrid.send = send;
+
+const asJson = (body) => ({ method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+
+async function post(path, options) {
+  const answer = await send(path, options).catch(() => null);
+  if (!answer?.ok) return null;
+  const parts = await answer.json();
+  SeedGrid.tell(parts);
+  return parts;
+}
+
+/** Ask for something at this place; its answer is shown. Null where it was refused. */
+SeedGrid.ask = (action, data = {}, more = {}) => post(`seedgrid/do/${action}`, asJson({ state: { ...known, ...more }, ...data }));
+
+/** Ask for what leads to another place. A hand is quicker than a server: who presses Back twice asks
+    from a place that is about to change, so each question waits for the answer before it. */
+SeedGrid.turn = async (action, data = {}, more = {}) => {
+  await line.comes();
+  try {
+    return await SeedGrid.ask(action, data, more);
+  } finally {
+    line.answered();
+  }
+};
+
+/** Hand files over, in their turn. */
+SeedGrid.turnFiles = async (files) => {
+  await line.comes();
+  try {
+    const body = new FormData();
+    body.append("state", JSON.stringify(known));
+    for (const file of files) body.append("files", file);
+    return await post("seedgrid/drop", { method: "POST", body });
+  } finally {
+    line.answered();
+  }
+};
+
+/** Resolves when every question that was asked before has its answer. */
+SeedGrid.turnsDone = async () => {
+  await line.comes();
+  line.answered();
+};
+
+/** Read an answer that comes in pieces to its end; false where it broke off. */
+SeedGrid.listen = async (action, data = {}, signal = null) => {
+  try {
+    const answer = await fetch(`seedgrid/do/${action}`, { ...asJson({ state: known, ...data }), signal, headers: { "Content-Type": "application/json", "X-SeedGrid-Visitor": visitor, ...(await lentHeaders()) } });
+    if (!answer.ok) return answer.status < 429; // from there on (too often, in trouble) it is asked again
+    const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+    let rest = "";
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return true;
+      const parts = (rest + value).split("\n\n");
+      rest = parts.pop();
+      for (const part of parts) if (part.startsWith("data: ")) SeedGrid.tell(JSON.parse(part.slice(6)));
+    }
+  } catch {
+    return false;
+  }
+};
+
+const PAUSE_MS = 2000;
+let current = null;
+
+/** Listen to the news of a page state; without one, listen no more. A connection that breaks off is
+    taken up again; a newer page state ends it, and so does a server that is gone. */
+SeedGrid.stream = async (state) => {
+  current?.abort();
+  current = state ? new AbortController() : null;
+  const signal = current?.signal;
+  while (signal && !signal.aborted && !(await SeedGrid.listen("follow", { state }, signal))) {
+    if (signal.aborted) return;
+    shows.status({ epoch: state.epoch, key: "status_unreachable", kind: "going", data: {} });
+    await pause(PAUSE_MS);
+    if (SeedGrid.isAway()) return; // the page opens anew
+    if (!(await answers())) return void away();
+  }
+  if (signal && !signal.aborted) settle(state);
+};
+
+/** A server that was started again knows nothing of the run: then nobody works any more. */
+function settle(state) {
+  const stage = SeedGrid.stageNow();
+  if (!stage.busy || stage.epoch !== state.epoch) return;
+  shows.stage({ ...stage, busy: false });
+  shows.status({ epoch: state.epoch, key: "status_interrupted", kind: "note", data: {} });
+}
+
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+// The server is away: the page says so, keeps what was typed (place.js), and opens anew, once, as soon
+// as somebody answers.
+const WENT = "seedgrid-went";
+let banner = null;
+let isLeaving = false;
+addEventListener("beforeunload", () => (isLeaving = true));
+
+async function away() {
+  if (banner || isLeaving) return;
+  note(SeedGrid.stageNow?.().busy ? "busy" : "idle");
+  banner = make("div", { id: "sg-away", role: "alert" }, make("strong", { text: text("away_title") }), make("span", { text: text("away_text") }));
+  document.body.append(banner);
+  document.documentElement.classList.add("sg-is-away");
+  while (!(await answers())) await pause(1500);
+  location.reload();
+}
+
+const answers = () => fetch("healthz", { cache: "no-store" }).then(() => true, () => false);
+
+/** A server that stands but does not take a question: too many at once, too much, or a fault. */
+function refused(code) {
+  shows.status?.({ key: "status_refused", kind: "error", data: { code } });
+}
+
+/** What the page that opens anew must know: whether a run went on when the server went. */
+function note(value) {
+  try {
+    const was = sessionStorage.getItem(WENT);
+    if (value) sessionStorage.setItem(WENT, value);
+    else sessionStorage.removeItem(WENT);
+    return was;
+  } catch {
+    return null; // a browser that keeps nothing is not told
+  }
+}
+
+/** The page stands again. A run that nobody knows any more went with its server, and so did a
+    place without a finished picture: it was no wrong address. */
+SeedGrid.back = (epoch) => {
+  const went = note(null);
+  setTimeout(() => {
+    const said = SeedGrid.statusNow();
+    const isLost = said === "place_unknown" ? went : !said && went === "busy" && !SeedGrid.stageNow().busy;
+    if (isLost) shows.status({ epoch, key: "status_interrupted", kind: "note", data: {} });
+  });
+};
+SeedGrid.away = away;
+
+/** Fetch a module that the page did not begin with; what waits for it goes with the page otherwise. */
+SeedGrid.module = (name) =>
+  import(`./${name}.js`).catch(() => {
+    away();
+    return new Promise(() => undefined);
+  });
+SeedGrid.refused = refused;
+SeedGrid.isAway = () => Boolean(banner);
+
+/** On a Space with ZeroGPU the page around this one says whose quota a GPU is lent from. */
+function lentHeaders() {
+  if (!config.zero_gpu || window.parent === window) return {};
+  return new Promise((resolve) => {
+    const channel = new MessageChannel();
+    channel.port1.onmessage = ({ data }) => resolve(data ?? {});
+    setTimeout(() => resolve({}), 500);
+    window.parent.postMessage("zerogpu-headers", "https://huggingface.co", [channel.port2]);
+  });
+}
+
+/* The status line under the stage, and messages at the field they are about. */
+(() => {
+  const element = byId("sg-status");
+  const folder = (id) => SeedGrid.ask("folder", { id });
+  const line = make("p", { class: "sg-status-line", role: "status", "aria-live": "polite" });
+  const ways = make("div", { class: "sg-status-ways", hidden: "" });
+  element.replaceChildren(line, ways);
+  let epoch = -1;
+  let isMarked = false;
+  // The fields of the page; an error about anything else stands in the status line alone.
+  const PLACES = new Set([...SeedGrid.fields, "vary", "drop"]);
+
+  function show(value) {
+    if (value.epoch < epoch) return;
+    epoch = value.epoch ?? epoch;
+    line.textContent = value.key ? text(value.key, value.data) : "";
+    line.dataset.kind = value.kind;
+    line.dataset.key = value.key ?? "";
+    document.documentElement.classList.toggle("sg-remembered", value.kind === "remembered");
+    offer(value);
+    clearFields();
+    if (PLACES.has(value.field)) complain(value.field, text(value.key, value.data));
+    else if (value.kind === "error" || value.kind === "note") line.scrollIntoView({ block: "nearest" });
+  }
+
+  /** What can be done about it, where there is something. */
+  function offer(value) {
+    const button = (key, onclick) => make("button", { type: "button", class: "sg-pill", text: text(key), onclick });
+    const name = "status_folder_other";
+    const other = make("input", { class: "sg-field", maxlength: "500", placeholder: text(name), "aria-label": text(name) });
+    const found = {
+      error_folder_read_only: () => [button("status_folder_again", () => folder("")), other, button("status_folder_use", () => folder(other.value))],
+      error_picture_without_recipe: () => [button("drop_describe", () => byId("sg-prompt").querySelector("textarea").focus()), button("library_open", () => byId("sg-library-open").click())],
+    };
+    found.error_folder_refuses = found.error_folder_read_only;
+    ways.replaceChildren(...(found[value.key]?.() ?? []));
+    ways.hidden = !ways.children.length;
+  }
+
+  function clearFields() {
+    if (!isMarked) return; // at every step of a run: not a look through the whole page
+    isMarked = false;
+    for (const note of document.querySelectorAll(".sg-field-error")) note.remove();
+    for (const field of document.querySelectorAll("[data-sg-wrong]")) {
+      delete field.dataset.sgWrong;
+      field.querySelector("input, textarea, select")?.removeAttribute("aria-invalid");
+    }
+  }
+
+  /** Put the sentence at its field; a folded field is opened first, and needs a moment for that. */
+  function complain(name, sentence, isOpened = false) {
+    const field = byId(`sg-${name === "vary" ? "vary-1" : name}`);
+    if (field?.offsetParent) return mark(field, sentence);
+    if (isOpened) return undefined; // the status line says it as well
+    SeedGrid.reveal(field ?? byId("sg-settings"));
+    complain(name, sentence, true);
+  }
+
+  function mark(field, sentence) {
+    isMarked = true;
+    const input = field.querySelector("input, textarea, select");
+    field.dataset.sgWrong = "";
+    field.append(make("p", { class: "sg-field-error", role: "alert", text: sentence }));
+    input?.setAttribute("aria-invalid", "true");
+    input?.addEventListener("input", clearFields, { once: true });
+    if (input?.type !== "file") input?.focus();
+  }
+
+  SeedGrid.statusNow = () => line.dataset.key ?? "";
+  shows.status = show;
+})();

@@ -1,1 +1,0 @@
-"""The page's components and where they stand."""

@@ -1,0 +1,149 @@
+"""Pictures by their id, thumbnails, and files that are dropped on the page.
+
+Pictures are served as they are on disk, byte for byte; an id is 128 random bits, so only who was
+shown a picture can ask for it. A start has its content's digest for a name, which anybody may know:
+it is shown to whoever's library holds it.
+"""
+
+import json
+import re
+import shutil
+import tempfile
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Final
+
+from anyio import to_thread
+from fastapi import APIRouter, Depends, Form, UploadFile
+from fastapi.responses import FileResponse, Response
+
+from seedgrid.core.errors import SeedGridError
+from seedgrid.web.actions.library import LibraryActions
+from seedgrid.web.answers import Answers
+from seedgrid.web.serializers import pictures, stage
+from seedgrid.web.serializers.place import write_fields
+from seedgrid.web.server.file_work import FileWork
+from seedgrid.web.server.headers import FOREVER, HARMLESS, json_answer
+from seedgrid.web.server.who import Who, who
+from seedgrid.web.state.opening import opening_files
+from seedgrid.web.state.page_state import read_page_state
+
+_THUMB_PX: Final = 192
+_OPENING_PX: Final = 256
+_QUALITY: Final = 80
+_DIGEST: Final = re.compile(r"[0-9a-f]{64}")
+_LONGEST: Final = 100
+_MAX_STATE: Final = 10_000
+Asks = Annotated[Who, Depends(who)]
+
+
+def file_routes(answers: Answers) -> APIRouter:
+    """Return the routes of pictures, thumbnails, and the opening page's pictures."""
+    router = APIRouter(prefix="/seedgrid")
+    thumbs = FileWork()  # Apart from what is heavy: a page asks for sixty of them at once.
+    libraries = answers.libraries
+
+    @router.get("/pictures/{picture_id}.png")
+    def picture(picture_id: str) -> Response:
+        path = libraries.file_of(picture_id)
+        if path is None or not path.is_file():
+            return no_picture()
+        return FileResponse(path, media_type="image/png", headers=FOREVER | HARMLESS)
+
+    @router.get("/thumbs/{picture_id}.jpg")
+    async def thumb(picture_id: str, who: Asks) -> Response:
+        def find() -> Path | None:
+            if not _DIGEST.fullmatch(picture_id):
+                return libraries.file_of(picture_id)
+            return libraries.of(who.visitor).starts / f"{picture_id}.png"
+
+        data = await thumbs.run(lambda: _thumb_of(find()))
+        return no_picture() if data is None else _jpeg(data, FOREVER)
+
+    @router.get("/opening/{number}.jpg")
+    def opening(number: str) -> Response:
+        names = {str(n): file for n, file in enumerate(opening_files(), 1)}
+        file = names.get(number)
+        return no_picture() if file is None else _jpeg(_thumb(file, _OPENING_PX), {})
+
+    return router
+
+
+def drop_route(actions: LibraryActions, file_work: FileWork) -> APIRouter:
+    """Return the route that takes dropped files: a form with the page state and the files."""
+    router = APIRouter(prefix="/seedgrid")
+
+    @router.post("/drop")
+    async def drop(
+        files: list[UploadFile],
+        state: Annotated[str, Form(max_length=_MAX_STATE)],
+        who: Asks,
+    ) -> Response:
+        kept = who.stands(read_json(state))
+        folder = Path(tempfile.mkdtemp(prefix="seedgrid-drop-"))
+        try:
+            names = [
+                await to_thread.run_sync(_keep, folder, file, n) for n, file in enumerate(files)
+            ]
+            update, filled = await file_work.do(
+                who.address,
+                lambda: actions.on_drop(names, kept, file_work.bounds.dropped, who.address),
+            )
+        except SeedGridError as error:
+            status = stage.complain(read_page_state(kept).move().epoch, error)
+            return json_answer({"status": status})
+        finally:
+            await to_thread.run_sync(lambda: shutil.rmtree(folder, ignore_errors=True))
+        parts = {name: value for name, value in vars(update).items() if name != "state"}
+        if filled.request is not None:  # another tool's, which names no model of ours: that stays
+            shown = write_fields(filled.request)
+            parts["fields"] = {name: value for name, value in shown.items() if name != "model"}
+        elif filled.start is not None:
+            parts["fields"] = {"start": filled.start}
+        return json_answer(parts | ({} if filled.status is None else {"status": filled.status}))
+
+    return router
+
+
+def read_json(text: str) -> object:
+    """Read what a browser keeps; nothing where it is no JSON."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def no_picture() -> Response:
+    """Answer that there is no such picture."""
+    return Response("there is no such picture", status_code=404, media_type="text/plain")
+
+
+def _keep_all(folder: Path, files: list[UploadFile]) -> list[str]:
+    return [_keep(folder, file, number) for number, file in enumerate(files)]
+
+
+def _keep(folder: Path, file: UploadFile, number: int) -> str:
+    """Write an upload to the disk, in a folder of its own, under its name without what is odd."""
+    name = re.sub(r"[^\w. -]", "_", file.filename or "file")[-_LONGEST:].lstrip(".")
+    path = folder / str(number) / (name or "file")
+    path.parent.mkdir()
+    with path.open("wb") as target:
+        shutil.copyfileobj(file.file, target)
+    return str(path)
+
+
+def _jpeg(data: bytes, headers: dict[str, str]) -> Response:
+    return Response(data, media_type="image/jpeg", headers=headers | HARMLESS)
+
+
+def _thumb_of(path: Path | None) -> bytes | None:
+    try:
+        return None if path is None else _thumb(path)
+    except OSError:
+        return None
+
+
+@lru_cache(maxsize=4096)
+def _thumb(path: Path, side_px: int = _THUMB_PX) -> bytes:
+    """A thumbnail, made once: a file is named by the digest of its content."""
+    return pictures.small_jpeg(path, side_px, quality=_QUALITY)

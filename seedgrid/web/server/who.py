@@ -1,0 +1,80 @@
+"""Who asks: the visitor, by a cookie that no script reads, and the address.
+
+A browser that keeps no cookie, as in another site's frame, says a number of its own in a header.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from seedgrid.core.picture import new_id
+from seedgrid.core.variables import is_public, is_zero_gpu
+from seedgrid.web.server.waiting import network_of
+from seedgrid.web.texts import choose_language
+
+COOKIE: Final = "seedgrid-visitor"
+_HEADER: Final = "x-seedgrid-visitor"
+_ID: Final = re.compile(r"[0-9a-f]{32}")
+_YEAR_S: Final = 365 * 86400
+
+
+@dataclass(frozen=True, kw_only=True)
+class Who:
+    """Somebody who asks.
+
+    Attributes:
+        visitor: 32 hexadecimal digits.
+        host: The address itself.
+        address: What counts as one address for bounds.
+        language: The page's, in which they ask.
+    """
+
+    visitor: str
+    host: str
+    address: str
+    language: str
+
+    def stands(self, state: object) -> dict[str, Any]:
+        """Return the page state that their browser told, as theirs."""
+        told = state if isinstance(state, dict) else {}
+        return {**told, "visitor": self.visitor}
+
+
+async def who(request: Request) -> Who:
+    """Say who asks."""
+    if is_zero_gpu():
+        _lend_to(request)
+    host = request.client.host if request.client else ""
+    said = request.cookies.get(COOKIE) or request.headers.get(_HEADER, "")
+    return Who(
+        visitor=said if _ID.fullmatch(said) else new_id(),
+        host=host,
+        address=network_of(host),
+        language=choose_language(request.headers.get("x-seedgrid-language")),
+    )
+
+
+def welcome(request: Request, answer: Response) -> None:
+    """Give a new visitor a cookie."""
+    if _ID.fullmatch(request.cookies.get(COOKIE, "")):
+        return
+    is_framed = is_public() and request.headers.get("host", "").endswith(".hf.space")
+    answer.set_cookie(
+        COOKIE,
+        new_id(),
+        max_age=_YEAR_S,
+        httponly=True,
+        secure=is_framed,
+        samesite="none" if is_framed else "lax",
+    )
+
+
+def _lend_to(request: Request) -> None:
+    """Tell `spaces` for whom a GPU is lent: it reads the headers of this request."""
+    import gradio as gr
+    from gradio.context import LocalContext
+
+    LocalContext.request.set(gr.Request(request))

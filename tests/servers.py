@@ -1,0 +1,23 @@
+"""A server of the page, asked in this process."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from starlette.testclient import TestClient
+
+from seedgrid.web.answers import Answers
+from seedgrid.web.server.app import Site, make_server
+
+
+def client_of(answers: Answers, folder: Path, *, language: str | None = None) -> TestClient:
+    """Return a client of the page that these answer; `folder` is where uploads lie."""
+
+    async def make() -> (
+        TestClient
+    ):  # Gradio opens a loop where none is running, and leaves it open.
+        site = Site(uploads=folder, language=language, host="127.0.0.1")
+        return TestClient(make_server(answers, site), base_url="http://127.0.0.1")
+
+    return asyncio.run(make())
