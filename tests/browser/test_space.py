@@ -67,7 +67,7 @@ def test_a_space_tells_nothing_of_its_machine(open_page: OpenPage, space: str) -
     set_steps(page, 2)
     model = page.locator("#sg-model select")
     expect(model).to_have_value("bundled")
-    model.evaluate("(list) => (list.firstElementChild.value = list.value = '/etc')")
+    model.evaluate("(list) => { list.firstElementChild.value = '/etc'; list.value = '/etc'; }")
     page.click("#sg-generate")
     wait_for_turns(page)
     expect(page.locator("#sg-model")).to_contain_text("is not offered here")
