@@ -11,8 +11,7 @@ from typing import Any
 from PIL import Image, PngImagePlugin
 
 from seedgrid.formats import png_chunks
-from seedgrid.formats.importers.foreign import read_foreign
-from seedgrid.formats.importers.imported import Imported
+from seedgrid.formats.importers.imported import Imported, read_foreign
 from seedgrid.formats.png_chunks import Chunk
 
 

@@ -16,7 +16,7 @@ from PIL import Image
 
 from seedgrid.core.errors import PictureError
 from seedgrid.formats import exif
-from seedgrid.formats.importers.foreign import read_foreign
+from seedgrid.formats.importers.imported import read_foreign
 
 SETTINGS = "a red fox\nSteps: 20, Sampler: Euler a, CFG scale: 7, Seed: 42, Size: 512x640"
 CHINESE = SETTINGS.replace("a red fox", "一只红色的狐狸 🦊")

@@ -25,7 +25,7 @@ from seedgrid.core.recipe import NoiseShare
 from seedgrid.core.request import Request, resolve
 from seedgrid.formats.importers.imported import Found, fit, to_imported
 from seedgrid.formats.importers.samplers import OUR_NAMES
-from seedgrid.formats.parameters import parameters_text
+from seedgrid.formats.own_texts import parameters_text
 from seedgrid.models.schedulers import TABLE
 from seedgrid.testing.fake import FAKE_CARD
 

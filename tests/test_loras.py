@@ -23,7 +23,7 @@ from seedgrid.core.errors import InputError
 from seedgrid.core.prompts import read_tags, write_tags
 from seedgrid.core.recipe import Lora
 from seedgrid.export.bundle import write_bundle
-from seedgrid.formats.parameters import parameters_text
+from seedgrid.formats.own_texts import parameters_text
 from seedgrid.library import Library
 from seedgrid.library.take_in import take_in
 from seedgrid.models.loras import find_lora, take_lora

@@ -5,17 +5,21 @@ from __future__ import annotations
 import ast
 import io
 import json
+import struct
 import subprocess
 import sys
 import threading
+import zipfile
+import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
 from foreign_files import blank_png
 from pictures import make_picture
-from PIL import Image, UnidentifiedImageError
+from PIL import Image, ImageOps, UnidentifiedImageError
 
 from seedgrid.core.errors import PictureError
 from seedgrid.formats import png, png_chunks
@@ -23,8 +27,8 @@ from seedgrid.storage import starts, unpacking
 from seedgrid.storage.unpacking import unpacked
 
 ROOT = Path(__file__).parent.parent
-MAY_OPEN = {"seedgrid/storage/unpacking.py", "seedgrid/export/sheets.py"}
-"""The one place, and one that opens what it has just written."""
+MAY_OPEN = {"storage/unpacking.py", "core/picture.py", "export/sheets.py"}
+"""The one place, one that unpacks the size of a recipe, and one that wrote the file itself."""
 
 CHILD = """
 import json, sys
@@ -49,18 +53,47 @@ def drop(path):
 def begin(path):
     return starts.read_picture(png.read_bytes(path))
 
+def count(frame, event, argument):
+    global calls
+    calls += event in ("call", "c_call")
+
+drop(Path(sys.argv[1]) / "a first one.png")  # What is imported with it is no file's cost.
 told = []
-for path in sorted(Path(sys.argv[1]).glob("*.png")):
+for path in sorted(Path(sys.argv[1]).glob("*.*")):
     for work in (drop, begin, read_claim, png.read_size):
         Path("/proc/self/clear_refs").write_text("5")
-        before, said = held("VmRSS"), "done"
+        before, said, calls = held("VmRSS"), "done", 0
+        sys.setprofile(count)
         try:
-            work(path)
+            answer = work(path)
+            if getattr(answer, "error", None):
+                said = answer.error.code
         except SeedGridError as error:
             said = error.code
-        told.append((path.stem, work.__name__, held("VmHWM") - before, said))
+        sys.setprofile(None)
+        told.append((path.name, work.__name__, held("VmHWM") - before, said, calls))
 print(json.dumps(told))
 """
+
+Costs = dict[tuple[str, str], tuple[int, str, int]]
+"""By file and door: the most memory that it took, in MB, what was said, and the calls made."""
+
+
+def costs_of(folder: Path) -> Costs:
+    """Give each file of a folder to every door, in a process of its own."""
+    (folder / "a first one.png").write_bytes(png.encode(make_picture(seed=99)))
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", CHILD, str(folder)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"SEEDGRID_PUBLIC": "1", "SEEDGRID_CACHE": str(folder / "cache")},
+    )
+    return {
+        (name, work): (peak, said, calls)
+        for name, work, peak, said, calls in json.loads(done.stdout)
+    }
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux tells the largest that was held")
@@ -71,21 +104,93 @@ def test_a_huge_picture_of_a_stranger_takes_no_more_than_it_may(tmp_path: Path) 
     ours = png_chunks.split(png.encode(make_picture()))
     texts = [chunk for chunk in ours if chunk.kind in (b"iTXt", b"tEXt")]
     (tmp_path / "ours.png").write_bytes(blank_png(8000, 8000, colour=6, more=texts))
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", CHILD, str(tmp_path)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-        env={"SEEDGRID_PUBLIC": "1", "SEEDGRID_CACHE": str(tmp_path / "cache")},
+    costs = costs_of(tmp_path)
+    assert costs["clear.png", "begin"][1] == costs["ours.png", "begin"][1] == "picture_large"
+    assert costs["grey.png", "begin"][1] == costs["ours.png", "read_claim"][1] == "done"
+    assert costs.pop(("grey.png", "begin"))[0] < 256 + 100  # And the smaller one that comes of it.
+    assert max(peak for peak, *_ in costs.values()) < 40
+
+
+HOSTILE: dict[str, Callable[[], bytes]] = {
+    "a long EXIF block.png": lambda: ours_with(b"eXIf", b"MM\0*" + bytes(60 * 2**20)),
+    "a long text.png": lambda: ours_with(b"tEXt", b"parameters\0" + b"a" * (60 * 2**20)),
+    "packed XMP.png": lambda: ours_with(b"iTXt", b"XML:com.adobe.xmp\0\1\0\0\0" + BOMB),
+    "a packed record.png": lambda: ours_with(b"zTXt", b"seedgrid\0\0" + BOMB),
+    "a packed profile.png": lambda: ours_with(b"iCCP", b"a\0\0" + BOMB),
+    "many packed texts.png": lambda: ours_with(b"zTXt", b"a\0\0" + SMALL_BOMB, count=9000),
+    "many names.png": lambda: ours_with(b"tEXt", b"a" * 79 + b"\0" + bytes(6000), count=9000),
+    "texts of another.png": lambda: blank_png(
+        8, 8, colour=2, more=[png_chunks.Chunk(kind=b"zTXt", data=b"prompt\0\0" + BOMB)]
+    ),
+    "many EXIF blocks.jpg": lambda: photo(segment(b"Exif\0\0" + bytes(65_000)) * 950),
+    "many empty parts.jpg": lambda: photo(b"\xff\xe1\0\2" * 4_000_000),
+    "fields that share their bytes.jpg": lambda: photo(segment(shared_fields())),
+    "a long EXIF block.webp": lambda: with_webp_block(b"EXIF", bytes(60 * 2**20)),
+    "long XMP.webp": lambda: with_webp_block(b"XMP ", bytes(60 * 2**20)),
+    "a bundle.zip": lambda: bundle_of(HOSTILE["a long EXIF block.png"]()),
+}
+"""Files of which the metadata alone cost seconds of the interpreter, or gigabytes."""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux tells the largest that was held")
+def test_no_metadata_cost_more_than_their_file(tmp_path: Path) -> None:
+    """Not a quarter of a gigabyte, nor more calls than parts may be there, at any door."""
+    for name, make in HOSTILE.items():
+        (tmp_path / name).write_bytes(make())
+    costs = costs_of(tmp_path)
+    assert len(costs) == 4 * (len(HOSTILE) + 1)
+    assert not {door: peak for door, (peak, *_) in costs.items() if peak > 256}
+    assert not {door: calls for door, (*_, calls) in costs.items() if calls > 1_000_000}
+    for name in HOSTILE:
+        if name.endswith(".png") and name not in ("a packed record.png", "texts of another.png"):
+            assert costs[name, "read_claim"][1] == costs[name, "drop"][1] == "done", name
+
+
+BOMB = zlib.compress(bytes(150 * 2**20), 9)
+SMALL_BOMB = zlib.compress(bytes(2**20), 9)
+
+
+def ours_with(kind: bytes, data: bytes, *, count: int = 1) -> bytes:
+    """Put chunks into a picture of ours, before its own texts."""
+    head, *rest = png_chunks.split(png.encode(make_picture(seed=count)))
+    added = [png_chunks.Chunk(kind=kind, data=data)] * count
+    return png_chunks.SIGNATURE + b"".join(map(png_chunks.packed, [head, *added, *rest]))
+
+
+def photo(parts: bytes) -> bytes:
+    """Put segments into a JPEG, before its pixels."""
+    target = io.BytesIO()
+    Image.new("RGB", (8, 8)).save(target, "JPEG")
+    return target.getvalue()[:2] + parts + target.getvalue()[2:]
+
+
+def segment(data: bytes) -> bytes:
+    return b"\xff\xe1" + (len(data) + 2).to_bytes(2, "big") + data
+
+
+def shared_fields() -> bytes:
+    """A block that turns the picture, with 5,000 fields that all point at the same 60 KB."""
+    fields = b"".join(
+        struct.pack("<HHII", 0x0112, 3, 1, 6)
+        if not tag
+        else struct.pack("<HHII", tag, 7, 60_000, 0)
+        for tag in range(5000)
     )
-    told = json.loads(done.stdout)
-    peaks = {(name, work): peak for name, work, peak, _ in told}
-    said = {(name, work): words for name, work, _, words in told}
-    assert said["clear", "begin"] == said["ours", "begin"] == "picture_large"
-    assert said["grey", "begin"] == said["ours", "read_claim"] == "done"
-    assert peaks.pop(("grey", "begin")) < 256 + 100  # And the smaller one that comes of it.
-    assert max(peaks.values()) < 40
+    return b"Exif\0\0II*\0" + struct.pack("<IH", 8, 5000) + fields + bytes(4)
+
+
+def with_webp_block(kind: bytes, data: bytes) -> bytes:
+    target = io.BytesIO()
+    Image.new("RGB", (8, 8)).save(target, "WEBP", exif=b"Exif\0\0", xmp=b"x")
+    body = target.getvalue()[12:] + kind + struct.pack("<I", len(data)) + data
+    return b"RIFF" + struct.pack("<I", len(body) + 4) + b"WEBP" + body
+
+
+def bundle_of(data: bytes) -> bytes:
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as bundle:
+        bundle.writestr("it.png", data)
+    return target.getvalue()
 
 
 def test_heavy_pictures_wait_for_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,13 +240,36 @@ def _animated() -> bytes:
     return blank_png(5000, 5000, colour=6, more=more)
 
 
-@pytest.mark.parametrize("make", [_scanned_again, _two_headers, _animated])
-def test_what_costs_more_than_its_size_says_is_refused(make: Callable[[], bytes]) -> None:
+def test_what_costs_more_than_its_size_says_is_refused() -> None:
     """141 bytes of a JPEG are a walk over all its pixels, and a file may hold 400,000 of them."""
-    with pytest.raises(UnidentifiedImageError), unpacked(make(), ("PNG", "JPEG")):
+    with pytest.raises(UnidentifiedImageError), unpacked(_scanned_again(), ("PNG", "JPEG")):
         pass
     with pytest.raises(PictureError):
-        starts.read_picture(make())
+        starts.read_picture(_scanned_again())
+
+
+@pytest.mark.parametrize(("make", "side_px"), [(_two_headers, 10), (_animated, 5000)])
+def test_the_first_header_and_the_first_picture_count(
+    make: Callable[[], bytes], side_px: int
+) -> None:
+    """A second header, or an animation, for which Pillow makes room at once, is left out."""
+    with unpacked(make()) as image:
+        assert image.size == (side_px, side_px)
+        assert not getattr(image, "is_animated", False)
+
+
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP"])
+@pytest.mark.parametrize("how", range(1, 9))
+def test_a_photograph_is_upright(kind: str, how: int) -> None:
+    """It is turned as Pillow turns it, without Pillow reading its EXIF data."""
+    image = Image.linear_gradient("L").crop((0, 0, 256, 128)).convert("RGB")
+    image.paste("red", (0, 0, 64, 64))
+    target, exif = io.BytesIO(), Image.Exif()
+    exif[0x0112] = how
+    image.save(target, kind, exif=exif, **({} if kind == "PNG" else {"quality": 100}))
+    with Image.open(target) as saved:
+        upright = ImageOps.exif_transpose(saved).convert("RGB")
+    assert np.array_equal(starts.read_picture(target.getvalue()), np.asarray(upright))
 
 
 @pytest.mark.parametrize(
@@ -187,5 +315,5 @@ def test_nobody_else_opens_pictures() -> None:
     for path in (ROOT / "seedgrid").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Attribute) and ast.unparse(node) in ("Image.open", "PIL.open"):
-                found.add(path.relative_to(ROOT).as_posix())
+                found.add(path.relative_to(ROOT / "seedgrid").as_posix())
     assert found == MAY_OPEN

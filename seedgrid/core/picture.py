@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, StringConstraints
 
-from seedgrid.core.errors import InputError, LibraryError
+from seedgrid.core.errors import InputError, LibraryError, PictureError
 from seedgrid.core.recipe import Passport, Recipe, Value
 from seedgrid.core.text import one_line
 
@@ -172,10 +172,13 @@ class Entry:
 
         Raises:
             LibraryError: `picture_lost`: its file is gone.
+            PictureError: `picture_altered`: it is not of its recipe's size, so it is not unpacked.
         """
         from PIL import Image
 
-        with Image.open(io.BytesIO(self._repr_png_())) as image:
+        with Image.open(io.BytesIO(self._repr_png_()), formats=("PNG",)) as image:
+            if image.size != (self.recipe.width, self.recipe.height):
+                raise PictureError("picture_altered")
             return image.convert("RGB")
 
     def save(self, path: str | Path) -> Path:

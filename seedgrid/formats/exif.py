@@ -11,16 +11,13 @@ Source: Exif 2.32, 4.6.2 (structure) and 4.6.5 (user comment)
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from seedgrid.core.errors import PictureError
-from seedgrid.formats.embedded import EXIF_HEAD
-from seedgrid.formats.importers.json_texts import as_text, read_object
-from seedgrid.formats.png_chunks import MAX_TEXT_BYTES
+from seedgrid.formats.importers.found import as_text, read_object
+from seedgrid.storage.unpacking import MAX_METADATA_BYTES, exif_block
 
-_JPEG: Final = b"\xff\xd8\xff"
 _SOFTWARE, _SUB_BLOCK, _MAKER_NOTE, _USER_COMMENT = 0x0131, 0x8769, 0x927C, 0x9286
 _MAKE_AND_MODEL: Final = range(0x0100, 0x0111)
 """ComfyUI counts down from the camera's model: make, description, and whatever is below."""
@@ -32,50 +29,21 @@ _WANTED: Final = {_SOFTWARE, _SUB_BLOCK, _MAKER_NOTE, _USER_COMMENT, *_MAKE_AND_
 _MAX_FIELDS: Final = 1000
 
 
-def is_photo(data: bytes) -> bool:
-    """Tell whether a file is a JPEG or a WebP."""
-    return data.startswith(_JPEG) or (data.startswith(b"RIFF") and data[8:12] == b"WEBP")
-
-
 def read_texts(data: bytes) -> dict[str, str]:
     """Read the texts by the keys that the same tools use in a PNG; none when there are none.
 
     Raises:
-        PictureError: `picture_foreign` when the EXIF block is damaged.
+        PictureError: `picture_foreign` when the EXIF block is damaged, `picture_text` when it has
+            more than 256 KB.
     """
-    blocks = _jpeg_blocks(data) if data.startswith(_JPEG) else _webp_blocks(data)
-    return texts_of_block(next(blocks, b"").removeprefix(EXIF_HEAD))
-
-
-def texts_of_block(block: bytes) -> dict[str, str]:
-    """Read the texts in a block, which may be empty."""
+    block = exif_block(data)
+    if block is None:
+        raise PictureError("picture_text", value="EXIF")
     try:
         tags = _Reader.of(block).tags() if block else {}
     except (struct.error, ValueError) as error:
         raise PictureError("picture_foreign", reason="their EXIF data are damaged") from error
     return _texts(tags)
-
-
-def _jpeg_blocks(data: bytes) -> Iterator[bytes]:
-    """Go through the EXIF segments, which stand before the pixels."""
-    place = 2
-    while data[place : place + 1] == b"\xff" and place + 4 <= len(data):
-        kind, length = data[place + 1], int.from_bytes(data[place + 2 : place + 4], "big")
-        if kind == 0xDA or length < 2:
-            return
-        segment = data[place + 4 : place + 2 + length]
-        if kind == 0xE1 and segment.startswith(EXIF_HEAD):
-            yield segment
-        place += 2 + length
-
-
-def _webp_blocks(data: bytes) -> Iterator[bytes]:
-    place = 12
-    while place + 8 <= len(data):
-        length = int.from_bytes(data[place + 4 : place + 8], "little")
-        if data[place : place + 4] == b"EXIF":
-            yield data[place + 8 : place + 8 + length]
-        place += 8 + length + length % 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +79,7 @@ class _Reader:
             at = start + 8 if size <= 4 else self._number(start + 8)
             if at + size > len(self.block):
                 raise ValueError("a field leads out of the block")
-            if sum(map(len, fields.values()), size) > MAX_TEXT_BYTES:
+            if sum(map(len, fields.values()), size) > MAX_METADATA_BYTES:
                 raise ValueError("too much text")
             fields[tag] = self.block[at : at + size]
         return fields

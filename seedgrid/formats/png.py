@@ -1,4 +1,4 @@
-"""A recipe in and out of a PNG file: the `seedgrid` chunk, and `parameters` for other readers.
+"""A recipe in and out of a PNG file: the `seedgrid` chunk, and what other programs read.
 
 Every file is walked with limits (png_chunks.py) before Pillow sees it, and whatever is wrong with
 it becomes one `PictureError`. Knows nothing of other tools' formats or of the library.
@@ -21,12 +21,18 @@ from seedgrid.core.errors import PictureError
 from seedgrid.core.picture import Lineage, Picture, Pixels, pixels_sha256
 from seedgrid.core.recipe import Digest, Passport, Recipe, Value, first_reason
 from seedgrid.formats import png_chunks
-from seedgrid.formats.parameters import PARAMETERS_KEY, parameters_text
+from seedgrid.formats.own_texts import (
+    MARK_KEY,
+    PARAMETERS_KEY,
+    mark_text,
+    parameters_text,
+    without_version,
+)
 from seedgrid.formats.png_chunks import Chunk
-from seedgrid.storage.unpacking import as_rgb, unpacked
+from seedgrid.storage.unpacking import MAX_METADATA_BYTES, as_rgb, unpacked
 
 CHUNK_KEY: Final = "seedgrid"
-MAX_RECORD_CHARACTERS: Final = 256 * 1024
+_KEY: Final = CHUNK_KEY.encode()
 
 Source = Path | bytes
 """A file, or what is in it."""
@@ -86,7 +92,8 @@ def encode(picture: Picture) -> bytes:
         lineage=picture.lineage,
         pixels_sha256=picture.pixels_sha256,
     )
-    return _with_record(png_chunks.split(buffer.getvalue()), record)
+    texts = (*_texts_of(record), mark_of(picture.recipe))
+    return png_chunks.with_texts(png_chunks.split(buffer.getvalue()), texts)
 
 
 def read(source: Source) -> PngRecord:
@@ -105,7 +112,11 @@ def read(source: Source) -> PngRecord:
 
 def read_claimed(source: Source) -> PngRecord:
     """Read what a picture says of itself, also when it was cropped or resized since."""
-    chunks = png_chunks.split(read_bytes(source))
+    return record_of(png_chunks.split(read_bytes(source)))
+
+
+def record_of(chunks: tuple[Chunk, ...]) -> PngRecord:
+    """Read what a picture says of itself from the chunks of its file."""
     size = png_chunks.header(chunks)
     record = _record(chunks)
     return PngRecord(
@@ -156,8 +167,8 @@ def read_size(source: Source) -> tuple[int, int]:
     return size.width, size.height
 
 
-def read_texts(source: Source) -> dict[str, str]:
-    """Read the text chunks of any PNG file by key, within limits.
+def read_texts(source: Source) -> dict[str, str | None]:
+    """Read the text chunks of any PNG file by key; None for one that is too long (`texts`).
 
     Raises:
         PictureError: The file is not there, damaged or too large.
@@ -170,7 +181,27 @@ def read_texts(source: Source) -> dict[str, str]:
 def rewrite(png: bytes, *, lineage: Lineage) -> bytes:
     """Give a SeedGrid picture another place in the tree of choices; its pixels stay packed."""
     chunks = png_chunks.split(png)
-    return _with_record(chunks, _record(chunks).model_copy(update={"lineage": lineage}))
+    record = _record(chunks).model_copy(update={"lineage": lineage})
+    return png_chunks.with_texts(chunks, _texts_of(record))
+
+
+def mark_of(recipe: Recipe) -> Chunk:
+    """Return the chunk that marks a picture as made by a model."""
+    return png_chunks.utf8_text(MARK_KEY, mark_text(has_start=bool(recipe.start)))
+
+
+def is_record_as_written(chunk: Chunk) -> bool:
+    """Tell whether a file's record is letter by letter as `encode` writes JSON, and so packed."""
+    text = png_chunks.texts([chunk]).get(CHUNK_KEY)
+    return text is not None and chunk == png_chunks.utf8_text(CHUNK_KEY, _json(json.loads(text)))
+
+
+def is_parameters_as_written(chunk: Chunk, recipe: Recipe) -> bool:
+    """Tell whether the text for other programs is the recipe's, whatever release wrote it."""
+    text = png_chunks.texts([chunk]).get(PARAMETERS_KEY)
+    if text is None or chunk != png_chunks.plain_text(PARAMETERS_KEY, text):
+        return False
+    return without_version(text) == without_version(parameters_text(recipe))
 
 
 def read_bytes(source: Source) -> bytes:
@@ -191,23 +222,26 @@ def read_bytes(source: Source) -> bytes:
     return data
 
 
-def _with_record(chunks: tuple[Chunk, ...], record: _Record) -> bytes:
-    text = json.dumps(
-        record.model_dump(mode="json"), ensure_ascii=False, separators=(",", ":"), allow_nan=False
-    )
-    if len(text) > MAX_RECORD_CHARACTERS:
+def _texts_of(record: _Record) -> tuple[Chunk, Chunk]:
+    text = _json(record.model_dump(mode="json"))
+    if len(text.encode()) > MAX_METADATA_BYTES:
         raise PictureError("picture_text", value=CHUNK_KEY)
     parameters = png_chunks.plain_text(PARAMETERS_KEY, parameters_text(record.recipe))
-    return png_chunks.with_texts(chunks, (png_chunks.utf8_text(CHUNK_KEY, text), parameters))
+    return png_chunks.utf8_text(CHUNK_KEY, text), parameters
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 def _record(chunks: tuple[Chunk, ...]) -> _Record:
-    text = png_chunks.texts(chunks).get(CHUNK_KEY)
-    if text is None:
+    records = [chunk for chunk in chunks if png_chunks.key_of(chunk) == _KEY]
+    if not records:
         raise PictureError("picture_without_recipe")
-    if png_chunks.count_texts(chunks, CHUNK_KEY) > 1:
+    if len(records) > 1:
         raise PictureError("picture_record", reason="it holds two records")
-    if len(text) > MAX_RECORD_CHARACTERS:
+    text = png_chunks.texts(records)[CHUNK_KEY]
+    if text is None:
         raise PictureError("picture_text", value=CHUNK_KEY)
     try:
         record = _Record.model_validate_json(text)

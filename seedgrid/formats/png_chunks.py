@@ -13,16 +13,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from seedgrid.core.errors import PictureError
+from seedgrid.storage.unpacking import MAX_METADATA_BYTES
 
 SIGNATURE: Final = b"\x89PNG\r\n\x1a\n"
 MAX_FILE_BYTES: Final = 64 * 1024 * 1024
 MAX_PIXELS: Final = 64 * 1024 * 1024
 MAX_CHUNKS: Final = 10_000
-MAX_TEXT_BYTES: Final = 4 * 1024 * 1024
-MAX_ALL_TEXT_BYTES: Final = 16 * 1024 * 1024
+TEXT_KINDS: Final = frozenset({b"tEXt", b"zTXt", b"iTXt"})
 
 _CRITICAL_KINDS: Final = frozenset({b"IHDR", b"PLTE", b"IDAT", b"IEND"})
-TEXT_KINDS: Final = frozenset({b"tEXt", b"zTXt", b"iTXt"})
+_MAX_KEY_BYTES: Final = 79
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,11 +35,21 @@ class Chunk:
 
 @dataclass(frozen=True, kw_only=True)
 class Header:
-    """What IHDR says of the size, in pixels, and of the bits of each number."""
+    """What IHDR says.
+
+    Attributes:
+        width: In pixels.
+        height: In pixels.
+        bit_depth: Of each number.
+        colour_type: 2 is RGB.
+        is_interlaced: Whether the rows come in seven passes.
+    """
 
     width: int
     height: int
     bit_depth: int
+    colour_type: int
+    is_interlaced: bool
 
 
 def split(png: bytes) -> tuple[Chunk, ...]:
@@ -76,41 +86,40 @@ def header(chunks: Iterable[Chunk]) -> Header:
         raise PictureError("picture_large", value=f"{width}x{height}", limit="64 megapixels")
     if data[10] or data[11] or data[12] not in (0, 1):  # There is one way to pack, and to filter.
         raise PictureError("picture_damaged", reason="its header names a way that there is not")
-    return Header(width=width, height=height, bit_depth=data[8])
+    return Header(
+        width=width,
+        height=height,
+        bit_depth=data[8],
+        colour_type=data[9],
+        is_interlaced=data[12] == 1,
+    )
 
 
-def texts(chunks: Iterable[Chunk]) -> dict[str, str]:
-    """Read the text chunks by key; of two with one key the first counts."""
-    found: dict[str, str] = {}
-    for key, value in all_texts(chunks):
-        found.setdefault(key, value)
-    return found
+def texts(chunks: Iterable[Chunk]) -> dict[str, str | None]:
+    """Read the text chunks by key; of two with one key the first counts.
 
-
-def all_texts(chunks: Iterable[Chunk]) -> list[tuple[str, str]]:
-    """Read the text chunks, in their order, with their keys.
+    Returns:
+        As many as have 256 KB together, unpacked; None for one that does not fit any more.
 
     Raises:
-        PictureError: `picture_text` beyond 4 MB in one text or 16 MB in all, unpacked;
-            `picture_damaged` for a text that cannot be unpacked.
+        PictureError: `picture_damaged` for a text that cannot be unpacked.
     """
-    found: list[tuple[str, str]] = []
-    total = 0
+    found: dict[str, str | None] = {}
+    left = MAX_METADATA_BYTES
     for chunk in chunks:
-        if chunk.kind not in TEXT_KINDS:
+        key = key_of(chunk).decode("latin-1")
+        if not key or key in found:
             continue
-        key, value = _text(chunk)
-        total += len(value)
-        if len(value) > MAX_TEXT_BYTES or total > MAX_ALL_TEXT_BYTES:
-            raise PictureError("picture_text", value=key[:80])
-        found.append((key, value.decode("latin-1" if chunk.kind != b"iTXt" else "utf-8")))
+        value = _text(chunk, left)
+        found[key] = None if value is None else _decoded(chunk.kind, value)
+        left -= len(value or b"")
     return found
 
 
-def count_texts(chunks: Iterable[Chunk], key: str) -> int:
-    """Return how many text chunks have a key."""
-    wanted = key.encode("latin-1")
-    return sum(chunk.kind in TEXT_KINDS and _key(chunk) == wanted for chunk in chunks)
+def key_of(chunk: Chunk) -> bytes:
+    """Return the key of a text chunk; nothing for any other, and for a text that has none."""
+    end = chunk.data.find(b"\0", 0, _MAX_KEY_BYTES + 1) if chunk.kind in TEXT_KINDS else -1
+    return chunk.data[: max(end, 0)]
 
 
 def utf8_text(key: str, value: str) -> Chunk:
@@ -128,9 +137,9 @@ def plain_text(key: str, value: str) -> Chunk:
 
 def with_texts(chunks: Iterable[Chunk], wanted: Sequence[Chunk]) -> bytes:
     """Write a PNG file with these texts right after its header; other chunks stay as they are."""
-    keys = {_key(chunk) for chunk in wanted}
+    keys = {key_of(chunk) for chunk in wanted}
     first, *rest = chunks
-    kept = [chunk for chunk in rest if chunk.kind not in TEXT_KINDS or _key(chunk) not in keys]
+    kept = [chunk for chunk in rest if key_of(chunk) not in keys]
     return SIGNATURE + b"".join(packed(chunk) for chunk in (first, *wanted, *kept))
 
 
@@ -162,43 +171,40 @@ def _check_order(chunks: list[Chunk]) -> None:
         raise PictureError("picture_damaged", reason=f"its chunk {name} is none of a PNG picture")
 
 
-def _text(chunk: Chunk) -> tuple[str, bytes]:
-    """Return key and value, unpacked; iTXt is checked to be UTF-8."""
-    raw_key, separator, rest = chunk.data.partition(b"\0")
-    key = raw_key.decode("latin-1")
-    if not separator:
-        raise PictureError("picture_damaged", reason="a text has no key")
-    if chunk.kind == b"tEXt":
-        return key, rest
+def _text(chunk: Chunk, most: int) -> bytes | None:
+    """Return a text, unpacked; None when it has more than so many bytes."""
+    start = len(key_of(chunk)) + 1
+    is_packed = chunk.kind == b"zTXt" or chunk.data[start : start + 1] == b"\1"
     if chunk.kind == b"zTXt":
-        return key, _unpacked(key, rest[1:])
-    flags, rest = rest[:2], rest[2:]
-    _language, _, rest = rest.partition(b"\0")
-    _translated, _, value = rest.partition(b"\0")
-    if flags[:1] == b"\1":
-        value = _unpacked(key, value)
+        start += 1
+    elif chunk.kind == b"iTXt":  # Flags, then a language and the key in that language.
+        end_of_language = chunk.data.find(b"\0", start + 2)
+        start = chunk.data.find(b"\0", end_of_language + 1) + 1
+        if end_of_language < 0 or start == 0:
+            raise PictureError("picture_damaged", reason="a text has no end of its head")
+    if is_packed and chunk.kind != b"tEXt":
+        return _unpacked(memoryview(chunk.data)[start:], most)
+    return None if len(chunk.data) - start > most else chunk.data[start:]
+
+
+def _decoded(kind: bytes, value: bytes) -> str:
     try:
-        value.decode()
+        return value.decode("utf-8" if kind == b"iTXt" else "latin-1")
     except UnicodeDecodeError as error:
         raise PictureError("picture_damaged", reason="a text is not UTF-8") from error
-    return key, value
 
 
-def _unpacked(key: str, data: bytes) -> bytes:
+def _unpacked(data: memoryview, most: int) -> bytes | None:
     unpacker = zlib.decompressobj()
     try:
-        value = unpacker.decompress(data, MAX_TEXT_BYTES + 1)
+        value = unpacker.decompress(data, most + 1)
     except zlib.error as error:
         raise PictureError("picture_damaged", reason="a text cannot be unpacked") from error
-    if len(value) > MAX_TEXT_BYTES:
-        raise PictureError("picture_text", value=key[:80])
+    if len(value) > most:
+        return None
     if not unpacker.eof:
         raise PictureError("picture_damaged", reason="a text cannot be unpacked")
     return value
-
-
-def _key(chunk: Chunk) -> bytes:
-    return chunk.data.partition(b"\0")[0]
 
 
 def packed(chunk: Chunk) -> bytes:

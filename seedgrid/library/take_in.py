@@ -25,12 +25,12 @@ from seedgrid.core.errors import InputError, Notice, PictureError
 from seedgrid.core.picture import Entry, pixels_sha256
 from seedgrid.core.prompts import read_scale
 from seedgrid.core.recipe import Lora
-from seedgrid.formats import exif, png
-from seedgrid.formats.importers.foreign import read_foreign
-from seedgrid.formats.importers.imported import Imported
+from seedgrid.formats import png
+from seedgrid.formats.importers.imported import Imported, read_foreign
 from seedgrid.formats.png_chunks import MAX_FILE_BYTES
 from seedgrid.models.loras import find_lora
 from seedgrid.storage import starts
+from seedgrid.storage.unpacking import is_photo
 
 if TYPE_CHECKING:
     from seedgrid.library import Library
@@ -108,7 +108,7 @@ def _pictures_in(folder: Path) -> Iterator[Path]:
 def _take_one(library: Library, name: str, source: png.Source) -> Taken:
     try:
         data = png.read_bytes(source)
-        if exif.is_photo(data):
+        if is_photo(data):
             return Taken(name=name, imported=_with_loras(read_foreign(data)))
         try:
             record, _ = png.read_checked(data)

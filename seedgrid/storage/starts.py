@@ -19,7 +19,7 @@ import numpy as np
 from seedgrid.core.errors import InputError, PictureError
 from seedgrid.core.picture import Pixels, pixels_sha256
 from seedgrid.storage.files import make_folder, write_atomically
-from seedgrid.storage.unpacking import on_white, unpacked
+from seedgrid.storage.unpacking import on_white, unpacked, upright
 
 MAX_SIDE_PX: Final = 2048
 """What is larger is made smaller when it is taken in: no picture is painted larger."""
@@ -102,15 +102,15 @@ def read_picture(data: bytes) -> Pixels:
         PictureError: `start_unreadable` for what is no PNG, JPEG or WebP, `picture_large` for
             what is too much to be unpacked here.
     """
-    from PIL import Image, ImageOps
+    from PIL import Image
 
     try:
         with unpacked(data, _FORMATS, wanted_px=MAX_SIDE_PX) as image:
             if image.width * image.height > _MAX_PIXELS:
                 raise PictureError("start_unreadable")
-            upright = on_white(image)
-            upright.thumbnail((MAX_SIDE_PX, MAX_SIDE_PX), Image.Resampling.LANCZOS)
-            return np.array(ImageOps.exif_transpose(upright), dtype=np.uint8)
+            opaque = on_white(image)
+            opaque.thumbnail((MAX_SIDE_PX, MAX_SIDE_PX), Image.Resampling.LANCZOS)
+            return np.array(upright(opaque, data), dtype=np.uint8)
     except (OSError, ValueError, SyntaxError, MemoryError, Image.DecompressionBombError) as error:
         raise PictureError("start_unreadable") from error
 

@@ -90,10 +90,10 @@ class Verifier:
             A verdict each, as soon as there is one; a file that cannot be read or holds no recipe
             is `impossible`.
         """
-        from seedgrid.verify import asked_by, batches, read_claims
+        from seedgrid.verify import batches, pixel_steps_of, read_claims
 
         watch = Unwatched()
-        paths = sorted(paths, key=asked_by)
+        paths = sorted(paths, key=pixel_steps_of)
         try:
             for start in range(0, len(paths), _BATCH):
                 claims, unreadable = read_claims(paths[start : start + _BATCH])

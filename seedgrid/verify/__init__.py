@@ -11,7 +11,7 @@ reasons.py     what there is to say, in words
 verifying.py   the work itself
 """
 
-from seedgrid.verify.claim import Claim, asked_by, claim_of, read_claim
+from seedgrid.verify.claim import Claim, claim_of, pixel_steps_of, read_claim
 from seedgrid.verify.comparison import Box, Comparison, compare_pixels, difference_picture
 from seedgrid.verify.judging import WORDS, Verdict
 from seedgrid.verify.reasons import Reason, passport_differences
@@ -24,12 +24,12 @@ __all__ = [
     "Comparison",
     "Reason",
     "Verdict",
-    "asked_by",
     "batches",
     "claim_of",
     "compare_pixels",
     "difference_picture",
     "passport_differences",
+    "pixel_steps_of",
     "read_claim",
     "read_claims",
     "verify",

@@ -1,15 +1,26 @@
-"""A claim: pixels, and the recipe and passport that are said to have made them."""
+"""A claim: pixels, and the recipe and passport that are said to have made them.
 
+A file of ours is an 8-bit RGB PNG, not interlaced, whose texts `seedgrid` and `parameters` are as
+we write them. Everything else in it, be it a chunk or a byte, is listed and not looked into.
+"""
+
+import zlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from seedgrid.core.errors import PictureError
 from seedgrid.core.picture import Pixels, pixels_sha256
 from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.core.speeds import pixel_steps
-from seedgrid.formats import png
-from seedgrid.formats.appearance import shown_otherwise
-from seedgrid.formats.told import told_otherwise, unchecked
+from seedgrid.formats import png, png_chunks
+from seedgrid.formats.own_texts import PARAMETERS_KEY
+from seedgrid.formats.png_chunks import Chunk, Header
+
+_PIXEL_KINDS: Final = frozenset({b"IHDR", b"IDAT", b"IEND"})
+_RGB: Final = 2
+_KEY_LETTERS: Final = 40
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,9 +32,9 @@ class Claim:
         pixels: As they are now; None where there are more or fewer than the recipe says: then
             nothing can be compared, and a stranger's huge picture is not unpacked.
         pixels_sha256: As they were when the picture was made, as the file says.
-        shown_otherwise: What makes a viewer show other colours than the pixels have.
-        told_otherwise: Whether the file names other words or settings to other programs.
-        unchecked: What it holds beside, of which no verdict tells all.
+        has_own_form: Whether the pixels are stored as SeedGrid stores them.
+        altered_texts: The keys of those of our own texts that are not as we write them.
+        unverified: What the file holds beside, which no verdict tells anything of.
     """
 
     name: str
@@ -31,9 +42,9 @@ class Claim:
     pixels_sha256: str
     recipe: Recipe
     passport: Passport
-    shown_otherwise: tuple[str, ...] = ()
-    told_otherwise: bool = False
-    unchecked: tuple[str, ...] = ()
+    has_own_form: bool = True
+    altered_texts: tuple[str, ...] = ()
+    unverified: tuple[str, ...] = ()
 
     @property
     def is_altered(self) -> bool:
@@ -48,21 +59,79 @@ def read_claim(path: Path) -> Claim:
         PictureError: The file is missing or damaged, or holds no recipe that can be read.
     """
     data = png.read_bytes(path)
-    record = png.read_claimed(data)
-    has_size = (record.width, record.height) == (record.recipe.width, record.recipe.height)
+    chunks = png_chunks.split(data)
+    record = png.record_of(chunks)
+    header = png_chunks.header(chunks)
+    has_size = (header.width, header.height) == (record.recipe.width, record.recipe.height)
+    has_form = _has_own_form(header)
+    others = list(_other_chunks(chunks, record.recipe))
+    others += _other_bytes(data, chunks, record.recipe if has_size and has_form else None)
     return Claim(
         name=str(path),
         pixels=png.read_pixels(data) if has_size else None,
         pixels_sha256=record.pixels_sha256,
         recipe=record.recipe,
         passport=record.passport,
-        shown_otherwise=shown_otherwise(data) if has_size else (),
-        told_otherwise=told_otherwise(data, record.recipe),
-        unchecked=unchecked(data),
+        has_own_form=has_form,
+        altered_texts=tuple(dict.fromkeys(_altered_texts(chunks, record.recipe))),
+        unverified=tuple(dict.fromkeys(others)),
     )
 
 
-def asked_by(path: Path) -> int:
+def _has_own_form(header: Header) -> bool:
+    return (header.bit_depth, header.colour_type, header.is_interlaced) == (8, _RGB, False)
+
+
+def _altered_texts(chunks: Sequence[Chunk], recipe: Recipe) -> Iterator[str]:
+    for chunk in chunks:
+        key = png_chunks.key_of(chunk).decode("latin-1")
+        if key == png.CHUNK_KEY and not png.is_record_as_written(chunk):
+            yield key
+        if key == PARAMETERS_KEY and not png.is_parameters_as_written(chunk, recipe):
+            yield key
+
+
+def _other_chunks(chunks: Sequence[Chunk], recipe: Recipe) -> Iterator[str]:
+    """Name each chunk that SeedGrid does not write: its kind, with the key of a text."""
+    mark = png.mark_of(recipe)
+    for chunk in chunks:
+        key = png_chunks.key_of(chunk).decode("latin-1")
+        is_ours = chunk.kind in _PIXEL_KINDS or key in (png.CHUNK_KEY, PARAMETERS_KEY)
+        if not is_ours and chunk != mark:
+            shown = key[:_KEY_LETTERS] if key.isprintable() else "?"
+            yield f"{chunk.kind.decode('latin-1')} {shown}".strip()
+
+
+def _other_bytes(data: bytes, chunks: Sequence[Chunk], recipe: Recipe | None) -> Iterator[str]:
+    """Name what lies behind the pixels inside their chunks, and behind the end of the file.
+
+    How many pixels there are the recipe says; none is given where they have another size or form.
+    """
+    num_bytes = recipe.height * (1 + 3 * recipe.width) if recipe else 0
+    if num_bytes and _has_bytes_behind_pixels(chunks, num_bytes=num_bytes):
+        yield "data behind the pixels"
+    if len(data) > len(png_chunks.SIGNATURE) + sum(len(chunk.data) + 12 for chunk in chunks):
+        yield "data behind the end"
+
+
+def _has_bytes_behind_pixels(chunks: Sequence[Chunk], *, num_bytes: int) -> bool:
+    """Tell whether more is packed than rows of pixels, each behind the number of its filter."""
+    unpacker = zlib.decompressobj()
+    left = num_bytes + 1
+    try:
+        for chunk in chunks:
+            if chunk.kind == b"IDAT" and chunk.data:
+                if unpacker.eof:
+                    return True
+                left -= len(unpacker.decompress(chunk.data, left))
+                if left <= 0:
+                    return True
+    except zlib.error:
+        return True  # A wrong check sum, which readers of pictures pass over.
+    return bool(unpacker.unused_data)
+
+
+def pixel_steps_of(path: Path) -> int:
     """Return how many pixels a file's batch paints, by steps; 0 for what cannot be verified."""
     try:
         recipe = png.read_claimed(path).recipe

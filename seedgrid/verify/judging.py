@@ -99,16 +99,17 @@ class Painted:
     doubt: Doubt = ""
 
 
-def impossible(name: str, error: SeedGridError) -> Verdict:
-    """Say that a claim could not be run, and why."""
-    why = (Reason("impossible", error=str(error)),)
-    return Verdict(name=name, verdict="impossible", reasons=why)
+def impossible(name: str, error: SeedGridError, claim: Claim | None = None) -> Verdict:
+    """Say that a claim could not be run, and why; None where the file could not be read."""
+    unverified = _unverified(claim) if claim else ()
+    reasons = (Reason("impossible", error=str(error)), *unverified)
+    return Verdict(name=name, verdict="impossible", reasons=reasons)
 
 
 def judge(claim: Claim, pixels: Outcome, painted: Painted) -> Verdict:
     """Compare what came out with what is claimed."""
     if isinstance(pixels, RunError):
-        return impossible(claim.name, pixels)
+        return impossible(claim.name, pixels, claim)
     comparison = None if claim.pixels is None else compare_pixels(claim.pixels, pixels)
     word, reasons = _word(claim, pixels, comparison, painted)
     if word != "identical":
@@ -157,10 +158,9 @@ def _forgery(claim: Claim, pixels: Pixels, comparison: Comparison) -> tuple[Reas
         found.append(Reason("digest" if comparison.is_identical else "altered"))
         if pixels_sha256(pixels) == claim.pixels_sha256:
             found.append(Reason("altered_but_reproduces"))
-    if claim.shown_otherwise:
-        found.append(Reason("shown_otherwise", what=", ".join(claim.shown_otherwise)))
-    if claim.told_otherwise:
-        found.append(Reason("told_otherwise"))
+    if not claim.has_own_form:
+        found.append(Reason("form"))
+    found += [Reason("own_text", key=key) for key in claim.altered_texts]
     return tuple(found)
 
 
@@ -171,9 +171,9 @@ def _unverified(claim: Claim) -> tuple[Reason, ...]:
         found.append(Reason("enlarged_unverified"))
     elif recipe.typed_prompt:
         found.append(Reason("typed_unverified", typed=recipe.typed_prompt, painted=recipe.prompt))
-    if claim.unchecked:
-        more = len(claim.unchecked) - _MAX_NAMES
-        names = [*claim.unchecked[:_MAX_NAMES], *([f"+{more}"] if more > 0 else [])]
+    if claim.unverified:
+        more = len(claim.unverified) - _MAX_NAMES
+        names = [*claim.unverified[:_MAX_NAMES], *([f"+{more}"] if more > 0 else [])]
         found.append(Reason("others_unverified", names=", ".join(names)))
     return tuple(found)
 

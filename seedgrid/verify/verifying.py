@@ -96,7 +96,7 @@ def _verify_batch(
             return [verdict for verdicts in alone for verdict in verdicts]
         if not isinstance(error, SeedGridError):
             logger.exception("a picture could not be verified")
-        return [impossible(batch[0].name, _as_ours(error))]
+        return [impossible(batch[0].name, _as_ours(error), batch[0])]
 
 
 def _bearable(placement: Placement) -> Placement:

@@ -24,7 +24,7 @@ from seedgrid.core.recipe import Passport
 from seedgrid.core.request import Request, resolve
 from seedgrid.core.seeds import parse_seeds
 from seedgrid.formats import png
-from seedgrid.formats.importers.foreign import read_foreign
+from seedgrid.formats.importers.imported import read_foreign
 from seedgrid.formats.links import read_link
 from seedgrid.library import Library
 from seedgrid.library.take_in import take_in

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from seedgrid.core.errors import Notice, PictureError
-from seedgrid.formats.importers.imported import Found
+from seedgrid.formats.importers.found import Found
 from seedgrid.formats.importers.samplers import A1111_AUTOMATIC
 
 # Every repeat has a bound or an end of its own: no text makes these slow.

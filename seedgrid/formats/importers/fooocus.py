@@ -8,8 +8,7 @@ Source: https://github.com/lllyasviel/Fooocus, modules/meta_parser.py
 import re
 from collections.abc import Mapping
 
-from seedgrid.formats.importers.imported import Found
-from seedgrid.formats.importers.json_texts import as_list, as_text, read_object
+from seedgrid.formats.importers.found import Found, as_list, as_text, read_object
 
 _SCHEME = "metadata_scheme"
 _NOTHING = ("", "None", "[]", "Default (model)", "none")

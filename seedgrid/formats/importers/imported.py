@@ -1,24 +1,42 @@
-"""Imported: another tool's settings as a request, and in one sentence what cannot come along.
+"""Another tool's picture as a request, and in one sentence what cannot come along.
 
-`Found` is what a reader of one tool's format finds, unchecked; `to_imported` checks every value
-and turns what does not fit into a reason. `fit` does the same for one model. Reads no files.
+The readers, one file a tool, give `Found`, unchecked; `to_imported` checks every value and turns
+what does not fit into a reason. `fit` does the same for one model.
+
+    read_foreign(Path("00012-1234.png")).request.prompt
 """
 
 import math
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from seedgrid.core.card import ModelCard, rounded_side
 from seedgrid.core.checks import check_prompt
-from seedgrid.core.errors import Notice
+from seedgrid.core.errors import Notice, PictureError
 from seedgrid.core.field import Field
 from seedgrid.core.fields import FIELDS, field
 from seedgrid.core.prompts import MAX_LORAS
 from seedgrid.core.recipe import MAX_PROMPT_CHARACTERS, MAX_SHARES, NoiseShare
 from seedgrid.core.request import Request
 from seedgrid.core.seeds import MAX_SEED
+from seedgrid.formats import exif, png
+from seedgrid.formats.importers import a1111, comfyui, fooocus, invokeai, novelai, swarmui
+from seedgrid.formats.importers.found import Found
 from seedgrid.formats.importers.samplers import OUR_NAMES
+from seedgrid.storage.unpacking import is_photo
+
+_READERS: Final[tuple[Callable[[Mapping[str, str]], Found | None], ...]] = (
+    invokeai.read,
+    swarmui.read,
+    fooocus.read,
+    a1111.read,
+    novelai.read,
+    comfyui.read,
+)
+_SETTINGS: Final = ("parameters", "prompt", "Comment", "invokeai_metadata", "sd-metadata", "Dream")
+"""The keys of the texts in which these tools write their settings."""
 
 _NO_TEXT: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 _NO_NAME: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -51,41 +69,27 @@ class Imported:
         return Notice("imported", tool=self.tool, reasons="; ".join(clauses))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Found:
-    """What a file says, as it says it; a number has the name of its field (core/fields.py).
+def read_foreign(source: png.Source) -> Imported:
+    """Turn another tool's picture into a request, with what cannot come along.
 
-    Attributes:
-        sampler: The tool's name of it.
-        schedule: The tool's name of its noise levels, `"karras"` for example.
-        model: The tool's name of it.
-        mix: Seeds whose noise the tool mixed in, in order, each with its weight.
-        is_cpu_noise: Whether the tool drew the first noise on the CPU, as SeedGrid does.
-        extras: What SeedGrid has no setting for, by the tool's names.
-        loras: Names of low-rank adaptations.
-        lora_tags: Names and scales of those that the prompt named.
-        weights: Whether brackets weigh words there as they can here.
-        reasons: More that cannot come along.
+    Raises:
+        PictureError: The file is missing or damaged; `picture_without_recipe` when it says
+            nothing of how it was made; `picture_foreign` when what it says cannot be read;
+            `picture_text` when that is more than 256 KB.
     """
-
-    tool: str
-    prompt: object = ""
-    negative_prompt: object = ""
-    seed: object = None
-    width: object = None
-    height: object = None
-    steps: object = None
-    guidance: object = None
-    sampler: str = ""
-    schedule: str = ""
-    model: str = ""
-    mix: tuple[tuple[object, object], ...] = ()
-    is_cpu_noise: bool = False
-    extras: tuple[str, ...] = ()
-    loras: tuple[str, ...] = ()
-    lora_tags: tuple[tuple[str, str], ...] = ()
-    weights: bool = False
-    reasons: tuple[Notice, ...] = ()
+    data = png.read_bytes(source)
+    texts: Mapping[str, str | None] = (
+        exif.read_texts(data) if is_photo(data) else png.read_texts(data)
+    )
+    for key in _SETTINGS:
+        if key in texts and texts[key] is None:
+            raise PictureError("picture_text", value=key)
+    plain = {key: text or "" for key, text in texts.items()}
+    for read in _READERS:
+        found = read(plain)
+        if found is not None:
+            return to_imported(found)
+    raise PictureError("picture_without_recipe")
 
 
 def to_imported(found: Found) -> Imported:
@@ -104,11 +108,11 @@ def to_imported(found: Found) -> Imported:
     )
     if seeds:
         request = replace(request, seeds=seeds)
-    checker.say_the_rest()
+    checker.add_the_rest()
     return Imported(
         tool=found.tool,
         request=request,
-        reasons=tuple(checker.said),
+        reasons=tuple(checker.reasons),
         loras=found.loras,
         lora_tags=found.lora_tags[:MAX_LORAS],
     )
@@ -140,23 +144,23 @@ def fit(imported: Imported, card: ModelCard) -> Imported:
 
 
 class _Checker:
-    """Checks one value after the other, and keeps in `said` what cannot come along."""
+    """Checks one value after the other, and keeps in `reasons` what cannot come along."""
 
     def __init__(self, found: Found) -> None:
         self._found = found
-        self.said: list[Notice] = []
+        self.reasons: list[Notice] = []
 
     def seeds(self) -> tuple[int, ...]:
         seed = _whole(self._found.seed)
         if seed is None or seed < 0:
-            self.said.append(Notice("import_seed_missing"))
+            self.reasons.append(Notice("import_seed_missing"))
             return ()
         return (self._our_seed(seed),)
 
     def noise_mix(self) -> tuple[NoiseShare, ...]:
         shares = []
-        for said_seed, said_weight in self._found.mix[:MAX_SHARES]:
-            seed, weight = _whole(said_seed), _decimal(said_weight)
+        for found_seed, found_weight in self._found.mix[:MAX_SHARES]:
+            seed, weight = _whole(found_seed), _decimal(found_weight)
             if seed is not None and seed >= 0 and weight is not None and 0 < weight <= 1:
                 shares.append(NoiseShare(seed=self._our_seed(seed), weight=weight))
         return tuple(shares)
@@ -164,7 +168,7 @@ class _Checker:
     def _our_seed(self, seed: int) -> int:
         ours = seed % (MAX_SEED + 1)  # torch's CPU generator uses the low 32 bits and no more.
         if ours != seed:
-            self.said.append(Notice("import_seed", value=seed, instead=ours))
+            self.reasons.append(Notice("import_seed", value=seed, instead=ours))
         return ours
 
     def text(self, value: object) -> str:
@@ -172,7 +176,7 @@ class _Checker:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
         kept = _NO_TEXT.sub("", text)[:MAX_PROMPT_CHARACTERS]
         if kept != text:
-            self.said.append(Notice("import_text", value=len(text) - len(kept)))
+            self.reasons.append(Notice("import_text", value=len(text) - len(kept)))
         return check_prompt(kept, field="prompt")
 
     def numbers(self) -> dict[str, Any]:
@@ -180,14 +184,14 @@ class _Checker:
         settings: dict[str, Any] = {}
         for row in FIELDS:
             if row.imported:
-                said = getattr(self._found, row.name)
+                value = getattr(self._found, row.name)
                 is_whole = row.value_type is int
-                number = self.whole(row, said) if is_whole else self._fitted(row, _decimal(said))
+                number = self.whole(row, value) if is_whole else self._fitted(row, _decimal(value))
                 settings |= row.filled(number)
         return settings
 
-    def whole(self, row: Field, said: object) -> int | None:
-        number = self._fitted(row, _whole(said))
+    def whole(self, row: Field, value: object) -> int | None:
+        number = self._fitted(row, _whole(value))
         return None if number is None else int(number)
 
     def _fitted(self, row: Field, number: float | None) -> float | None:
@@ -196,7 +200,7 @@ class _Checker:
         low = type(number)(row.low)  # A whole number stays one.
         ours = min(max(number, low), row.high)
         if ours != number:
-            self.said.append(Notice("import_number", name=row.name, value=number, instead=ours))
+            self.reasons.append(Notice("import_number", name=row.name, value=number, instead=ours))
         return ours
 
     def scheduler(self) -> str | None:
@@ -208,23 +212,23 @@ class _Checker:
             return ours
         ours = OUR_NAMES.get(sampler.casefold())
         if ours is None:
-            self.said.append(Notice("import_sampler", value=f"{sampler} {schedule}".strip()))
+            self.reasons.append(Notice("import_sampler", value=f"{sampler} {schedule}".strip()))
         else:
-            self.said.append(Notice("import_schedule", value=schedule, sampler=ours))
+            self.reasons.append(Notice("import_schedule", value=schedule, sampler=ours))
         return ours
 
-    def say_the_rest(self) -> None:
+    def add_the_rest(self) -> None:
         found = self._found
-        self.said += found.reasons
+        self.reasons += found.reasons
         if found.loras:
-            self.said.append(Notice("import_loras", value=_listed(found.loras)))
+            self.reasons.append(Notice("import_loras", value=_listed(found.loras)))
         if found.extras:
-            self.said.append(Notice("import_extras", value=_listed(found.extras)))
+            self.reasons.append(Notice("import_extras", value=_listed(found.extras)))
         if found.model:
-            self.said.append(Notice("import_model", value=_name(found.model)))
+            self.reasons.append(Notice("import_model", value=_name(found.model)))
         if not found.is_cpu_noise:
-            self.said.append(Notice("import_noise", tool=found.tool))
-        self.said.append(Notice("import_arithmetic"))
+            self.reasons.append(Notice("import_noise", tool=found.tool))
+        self.reasons.append(Notice("import_arithmetic"))
 
 
 def _as_clause(sentence: str) -> str:

@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from seedgrid.core.errors import Notice
-from seedgrid.formats.importers.imported import Found
-from seedgrid.formats.importers.json_texts import as_dict, as_list, as_text, read_object
+from seedgrid.formats.importers.found import Found, as_dict, as_list, as_text, read_object
 
 _TOOL = "NovelAI"
 

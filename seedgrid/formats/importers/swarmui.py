@@ -7,8 +7,7 @@ import re
 from collections.abc import Mapping
 
 from seedgrid.core.errors import Notice
-from seedgrid.formats.importers.imported import Found
-from seedgrid.formats.importers.json_texts import as_dict, as_list, as_text, read_object
+from seedgrid.formats.importers.found import Found, as_dict, as_list, as_text, read_object
 
 _TOOL = "SwarmUI"
 _EXTRAS = {

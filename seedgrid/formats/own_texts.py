@@ -1,4 +1,10 @@
-"""A recipe in the words that AUTOMATIC1111-style readers understand: the text `parameters`."""
+"""What SeedGrid writes into a picture for other programs: the text `parameters`, and a mark.
+
+AUTOMATIC1111-style readers understand `parameters`. The mark says, in XMP, that a model made the
+picture: IPTC's digital source type. It holds no word of anybody's, so it needs no escaping.
+
+Source: https://cv.iptc.org/newscodes/digitalsourcetype/; XMP specification, part 3, 1.1.5 (PNG)
+"""
 
 import json
 import re
@@ -9,6 +15,21 @@ from seedgrid.core.recipe import Recipe
 
 PARAMETERS_KEY: Final = "parameters"
 """The name of the text in a PNG file."""
+
+MARK_KEY: Final = "XML:com.adobe.xmp"
+"""The name of the text in which PNG readers look for XMP."""
+
+_MADE_BY_MODEL: Final = "trainedAlgorithmicMedia"
+_WITH_OTHER_PICTURE: Final = "compositeWithTrainedAlgorithmicMedia"
+_MARK: Final = (
+    '<?xpacket begin="\ufeff" id="W5M0MpCehiHzreSzNTczkc9d"?>'
+    '<x:xmpmeta xmlns:x="adobe:ns:meta/">'
+    '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">'
+    '<rdf:Description rdf:about=""'
+    ' xmlns:Iptc4xmpExt="http://iptc.org/std/Iptc4xmpExt/2008-02-29/"'
+    ' Iptc4xmpExt:DigitalSourceType="http://cv.iptc.org/newscodes/digitalsourcetype/{kind}"/>'
+    '</rdf:RDF></x:xmpmeta><?xpacket end="r"?>'
+)
 
 _VERSION: Final = re.compile(r", Version: SeedGrid [\w.+-]{1,40}\Z")
 
@@ -43,6 +64,15 @@ def parameters_text(recipe: Recipe) -> str:
         lines.append(f"Negative prompt: {recipe.negative_prompt}")
     lines.append(", ".join(f"{name}: {_quoted(value)}" for name, value in settings.items()))
     return "\n".join(lines)
+
+
+def mark_text(*, has_start: bool) -> str:
+    """Return the XMP packet that says that a model made a picture.
+
+    Args:
+        has_start: Whether it began from another picture, which may be a photograph.
+    """
+    return _MARK.format(kind=_WITH_OTHER_PICTURE if has_start else _MADE_BY_MODEL)
 
 
 def without_version(text: str) -> str:
