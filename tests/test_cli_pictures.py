@@ -78,7 +78,7 @@ def test_the_library_is_listed_newest_first(capsys: pytest.CaptureFixture[str]) 
 def test_the_library_is_checked_and_repaired(
     capsys: pytest.CaptureFixture[str], library_folder: Path
 ) -> None:
-    """A damaged file is found once (exit 1), put away, and then there is nothing to find."""
+    """A damaged file is found and put away once; its picture is missing from then on."""
     main(["grid", "a fox", "--seeds", "1-2", "--json", *SMALL])
     row = rows(capsys.readouterr().out)[0]
     assert main(["library", "check"]) == 0
@@ -86,9 +86,10 @@ def test_the_library_is_checked_and_repaired(
     assert main(["library", "check", "--look-only"]) == 1
     assert main(["library", "check", "--json"]) == 1
     capsys.readouterr()
-    assert main(["library", "check", "--library", str(library_folder), "--json"]) == 0
+    assert main(["library", "check", "--library", str(library_folder), "--json"]) == 1
     (report,) = rows(capsys.readouterr().out)
-    assert report["clean"] is True
+    assert not report["damaged"]
+    assert len(report["missing"]) == 1
 
 
 def test_models_lists_the_bundled_one(capsys: pytest.CaptureFixture[str]) -> None:

@@ -115,3 +115,18 @@ def test_whoever_reads_of_a_gpu_reads_at_once_that_none_was_tried(page: str) -> 
     claims = re.split(r"\n\n|\n(?=- )", text)
     first = " ".join(next(each for each in claims if re.search("GPU|CUDA", each)).split())
     assert re.search("(never|not been|not yet) run on (a GPU|one)", first, re.IGNORECASE), first
+
+
+def test_no_line_of_a_document_is_longer_than_120_characters() -> None:
+    """A document is read in an editor as well; tables, code and addresses may be longer."""
+    too_long = []
+    pages = [path for path in ROOT.rglob("*.md") if not {".git", ".venv"} & set(path.parts)]
+    for path in pages:
+        text = re.sub(r"^```.*?^```$", "", path.read_text(), flags=re.DOTALL | re.MULTILINE)
+        too_long += [
+            f"{path.relative_to(ROOT)}: {line[:60]}"
+            for line in text.splitlines()
+            if len(line) > 120 and not re.match(r"\s*(\||!\[)|.*https?://\S{40,}", line)
+        ]
+    assert len(pages) > 10
+    assert not too_long

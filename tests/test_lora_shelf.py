@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 
 from seedgrid.core.errors import SeedGridError
 from seedgrid.core.request import Request
-from seedgrid.models import loras, shelf
+from seedgrid.models import shelf
 from seedgrid.models.files import read_header
 from seedgrid.models.hub import read_download
 from seedgrid.models.loras import LoraItem, describe_lora, find_lora
@@ -246,7 +246,7 @@ def test_a_lora_is_read_once_however_often_it_is_named(
         reads.append(path)
         return read_header(path, shown)
 
-    monkeypatch.setattr(loras, "read_header", counted)
+    monkeypatch.setattr(shelf, "read_header", counted)
     tags = "<lora:fox0:0.5> <lora:fox1:0.5> <lora:fox0:1>"
     prompts = [f"fox {number} {tags}" for number in range(50)]
     recipes = resolve_prompts(Request(prompt="", seeds=(1,)), prompts, studio.card())
