@@ -181,21 +181,20 @@ import { SeedGrid } from "./base.js";
   SeedGrid.byId("sg-verify").addEventListener("click", () => SeedGrid.listen("verify", { id: SeedGrid.pick().picked }));
 })();
 
-/* Ways out for the picture in the card: its round or its whole work as a sheet or a bundle, the tree as a
-   picture, a slideshow, a film. */
+/* Ways out for the picture in the card: its round as a sheet, its whole work as a poster, either as a bundle; a
+   slideshow, a film. */
 (() => {
   const element = SeedGrid.byId("sg-export");
   const { make, text, language } = SeedGrid;
 
   function show(id) {
     if (!id) return element.replaceChildren();
-    const link = (scope, kind) =>
-      make("dd", {}, make("a", { href: `seedgrid/export/${id}/${scope}.${kind}?lang=${language}`, download: "", text: text(`export_${kind}`) }));
+    const link = (scope, kind, name = kind) =>
+      make("dd", {}, make("a", { href: `seedgrid/export/${id}/${scope}.${kind}?lang=${language}`, download: "", text: text(`export_${name}`) }));
     const column = (scope) => [
       make("dt", { text: text(`export_${scope}`) }),
       make("dd", {}, make("a", { href: `seedgrid/download/${id}/${scope}.zip`, download: "", text: text("export_pictures") })),
-      link(scope, "png"),
-      link(scope, "pdf"),
+      link(scope, "png", scope === "work" ? "poster" : "png"),
       link(scope, "zip"),
       link(scope, "py"),
     ];
@@ -203,8 +202,7 @@ import { SeedGrid } from "./base.js";
     const cells = left.flatMap((cell, row) => [cell, right[row]]);
     const wasOpen = element.querySelector("details")?.open;
     const box = make("details", { class: "sg-export" });
-    const tree = make("a", { href: `seedgrid/tree/${id}.png?lang=${language}`, download: "", text: text("export_tree") });
-    const looks = make("p", { class: "sg-looks" }, tree, later("slides", ({ slideshow }) => slideshow(id)), later("film", ({ film }) => film(id)));
+    const looks = make("p", { class: "sg-looks" }, later("slides", ({ slideshow }) => slideshow(id)), later("film", ({ film }) => film(id)));
     box.append(make("summary", { text: text("export_title") }), make("dl", {}, ...cells), looks);
     box.open = Boolean(wasOpen);
     element.replaceChildren(box);

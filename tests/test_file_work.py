@@ -20,7 +20,7 @@ from starlette.testclient import TestClient
 
 from seedgrid.core.picture import Entry, new_id
 from seedgrid.core.recipe import Lora
-from seedgrid.export import pictures
+from seedgrid.export import bundle
 from seedgrid.library import Library
 from seedgrid.models.loras import find_lora
 from seedgrid.studio import Studio
@@ -47,7 +47,6 @@ ROUTES: Final = {
     "/seedgrid/download/selected.zip": FILE_WORK,
     "/seedgrid/download/{id}/{scope}.zip": FILE_WORK,
     "/seedgrid/export/{id}/{scope}.{kind}": FILE_WORK,
-    "/seedgrid/tree/{id}.png": FILE_WORK,
     "/seedgrid/tree/{id}.json": FILE_WORK,
     "/seedgrid/film/{id}.json": SMALL,
     "/seedgrid/film": ENGINE,
@@ -113,8 +112,8 @@ def test_a_download_goes_out_piece_by_piece_and_whole(
     library, entries = work
     large = replace(entries[0], path=tmp_path / "large.png")
     large.path.write_bytes(bytes(3_000_000))
-    monkeypatch.setattr(pictures, "_PIECE_BYTES", 50_000)
-    assert max(map(len, pictures.packed_pictures([large]))) < 200_000
+    monkeypatch.setattr(bundle, "_PIECE_BYTES", 50_000)
+    assert max(map(len, bundle.packed_pictures([large]))) < 200_000
     with client_of(library) as client:
         answer = client.get(f"/seedgrid/download/{entries[0].id}/work.zip")
     assert answer.headers["content-type"] == "application/zip"
@@ -130,7 +129,7 @@ def test_a_picture_that_goes_meanwhile_takes_no_other_with_it(
     """Deleting and downloading at once leaves a good archive of what is there."""
     library = Library(tmp_path)
     first, second = (library.add(make_picture(seed=n)) for n in (0, 1))
-    pieces = pictures.packed_pictures([first, second])
+    pieces = bundle.packed_pictures([first, second])
     begun = next(pieces)
     second.path.unlink()
     with zipfile.ZipFile(io.BytesIO(begun + b"".join(pieces))) as archive:

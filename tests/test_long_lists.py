@@ -21,7 +21,7 @@ from seedgrid.core.recipe import Passport
 from seedgrid.core.text import unique_names
 from seedgrid.core.variations import read_variation, refine
 from seedgrid.diffusion.word_weights import token_weights
-from seedgrid.export.tree_picture import draw_tree
+from seedgrid.export.sheets import blocks_of
 from seedgrid.web.serializers.rail import rail
 from seedgrid.web.state.tree import living, rounds_of
 
@@ -90,7 +90,7 @@ CASES: dict[str, Callable[[int], Callable[[], object]]] = {
     "files of one name": lambda size: lambda: unique_names(["a.png"] * size),
     "a long line of rounds": lambda size: show_rail(chain(size)),
     "many rounds of one picture": lambda size: show_rail(star(size)),
-    "a tree's picture": lambda size: lambda: draw_tree(chain(size)),
+    "a poster": lambda size: lambda: blocks_of(chain(size)),
     "words with weights": lambda size: (
         lambda: token_weights(Letters(), read_weights("(a)b" * size), 77)
     ),
@@ -141,4 +141,4 @@ def test_pictures_that_are_their_own_ancestors_are_shown(
 
     assert sorted(e.id for each in rounds for e in each.entries) == sorted(e.id for e in entries)
     assert len(living(rounds, None)) == len(rounds) == num_rounds
-    assert draw_tree(entries)
+    assert blocks_of(entries)

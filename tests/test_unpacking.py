@@ -27,8 +27,8 @@ from seedgrid.storage import starts, unpacking
 from seedgrid.storage.unpacking import unpacked
 
 ROOT = Path(__file__).parent.parent
-MAY_OPEN = {"storage/unpacking.py", "core/picture.py", "export/sheets.py"}
-"""The one place, one that unpacks the size of a recipe, and one that wrote the file itself."""
+MAY_OPEN = {"storage/unpacking.py", "core/picture.py"}
+"""The one place, and one that unpacks nothing but the size of a recipe."""
 
 CHILD = """
 import json, sys

@@ -25,7 +25,7 @@ def export(
     ] = None,
     sheet: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="All pictures labelled, in one .png or .pdf."),
+        typer.Option(metavar="FILE.png", help="All labelled; with --work a poster of its rounds."),
     ] = None,
     film: Annotated[
         Path | None,
@@ -45,8 +45,8 @@ def export(
 ) -> None:
     """Write a script, a bundle, a sheet or a film; without an option, print the script."""
     from seedgrid.export.bundle import write_bundle
-    from seedgrid.export.contact_sheets import write_sheet
     from seedgrid.export.script import script as write_script
+    from seedgrid.export.sheets import write_sheet
 
     with Studio(library=library) as studio:
         entries = _entries(studio, pictures, whole_round=whole_round, whole_work=whole_work)

@@ -1,24 +1,33 @@
-"""A bundle: pictures in one ZIP file with all they need to be made again.
+"""ZIP files: pictures as they are, or a bundle of them with all they need to be made again.
 
-write_bundle(entries, Path("art.zip"))
+    write_bundle(entries, Path("art.zip"))
+
+Pictures as they are come in pieces, as they are packed: the file lies nowhere, and no more than a
+piece is in memory.
 """
 
+from __future__ import annotations
+
+import io
 import shutil
 import zipfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 import seedgrid
-from seedgrid.core.errors import LibraryError, ModelError
+from seedgrid.core.errors import InputError, LibraryError, ModelError
 from seedgrid.core.picture import Entry
-from seedgrid.core.text import is_hub_id, json_text
-from seedgrid.export.pictures import DATE
+from seedgrid.core.text import is_hub_id, json_text, picture_filename, unique_names
 from seedgrid.export.script import needs_model_path, requirements, script, starts_of
 from seedgrid.models import loras, registry, upscalers
 from seedgrid.models.shelf import BUNDLED
 from seedgrid.storage.files import open_atomically
 
+_DATE: Final = (2026, 1, 1, 0, 0, 0)
+"""Of all members: a fixed one makes equal archives equal files."""
+_PIECE_BYTES: Final = 1024**2
 _README: Final = """\
 {count} pictures made with SeedGrid {version}.
 
@@ -148,7 +157,7 @@ def _readme(entries: Sequence[Entry], *, has_model: bool) -> str:
 
 
 def _member(name: str) -> zipfile.ZipInfo:
-    member = zipfile.ZipInfo(name, DATE)
+    member = zipfile.ZipInfo(name, _DATE)
     member.external_attr = 0o644 << 16
     return member
 
@@ -165,3 +174,49 @@ def _copy(bundle: zipfile.ZipFile, name: str, source: Path) -> None:
 
 def _json(value: object) -> bytes:
     return json_text(value, indent=2).encode()
+
+
+def packed_pictures(entries: Sequence[Entry]) -> Iterator[bytes]:
+    """Pack the files of these pictures, named by their words; those that are gone are left out."""
+    there = [entry for entry in entries if entry.path.is_file()]
+    if not there:
+        raise InputError("export_nothing", field="picture")
+    names = unique_names(picture_filename(e.recipe.prompt, e.recipe.seed) for e in there)
+    pieces = _Pieces()
+    # PNGs are compressed already. But a stored member that comes in pieces has no length in its
+    # header, and some readers stop there; deflated at level 0, which all read, it says its end.
+    with zipfile.ZipFile(pieces, "w", zipfile.ZIP_DEFLATED, compresslevel=0) as archive:
+        for name, entry in zip(names, there, strict=True):
+            with suppress(FileNotFoundError):  # It was deleted since.
+                yield from _packed_member(archive, pieces, name, entry)
+    yield pieces.taken()
+
+
+def _packed_member(
+    archive: zipfile.ZipFile, pieces: _Pieces, name: str, entry: Entry
+) -> Iterator[bytes]:
+    member = zipfile.ZipInfo(name, _DATE)
+    member.compress_type = zipfile.ZIP_DEFLATED
+    with entry.path.open("rb") as file, archive.open(member, "w") as target:
+        while piece := file.read(_PIECE_BYTES):
+            target.write(piece)
+            yield pieces.taken()
+
+
+class _Pieces(io.RawIOBase):
+    """A file that holds what was written since it was last taken."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: object) -> int:
+        piece = bytes(memoryview(data))  # type: ignore[arg-type] # what has a buffer
+        self._pieces.append(piece)
+        return len(piece)
+
+    def taken(self) -> bytes:
+        pieces, self._pieces = self._pieces, []
+        return b"".join(pieces)

@@ -13,6 +13,7 @@ from PIL import Image
 from seedgrid.core.errors import InputError, RunError
 from seedgrid.core.picture import Entry, Pixels, pixels_sha256
 from seedgrid.diffusion.backend import Backend, Placement, PreviewMaker, Watch
+from seedgrid.formats.own_texts import mark_text
 from seedgrid.storage.files import open_atomically
 
 MAX_FRAMES: Final = 100
@@ -35,11 +36,13 @@ class Film:
         steps: The noise and the previews of the steps, (height, width, 3) each.
         end: The finished picture, as large as it is.
         is_same: Whether it came out bit for bit as the one that was asked for.
+        has_start: Whether the picture began from another one.
     """
 
     steps: tuple[Pixels, ...]
     end: Pixels
     is_same: bool
+    has_start: bool = False
 
 
 def paint_film(entry: Entry, backend: Backend, placement: Placement, watch: Watch) -> Film:
@@ -54,7 +57,8 @@ def paint_film(entry: Entry, backend: Backend, placement: Placement, watch: Watc
     if isinstance(end, RunError):
         raise end
     is_same = pixels_sha256(end) == entry.pixels_sha256
-    return Film(steps=tuple(recorder.frames), end=end, is_same=is_same)
+    has_start = bool(entry.recipe.start)
+    return Film(steps=tuple(recorder.frames), end=end, is_same=is_same, has_start=has_start)
 
 
 class PreviewRecorder:
@@ -97,7 +101,8 @@ def write_film(film: Film, path: Path) -> None:
     if suffix not in SUFFIXES:
         raise InputError("film_suffix", field="film", value=path.name)
     first, *others = _frames(film)
-    how = {"quality": _WEBP_QUALITY} if suffix == ".webp" else {"optimize": True}
+    webp = {"quality": _WEBP_QUALITY, "xmp": mark_text(has_start=film.has_start).encode()}
+    how = webp if suffix == ".webp" else {"optimize": True}  # A GIF has no place for the mark.
     with open_atomically(path) as file:
         first.save(
             file,

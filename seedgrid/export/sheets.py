@@ -1,73 +1,126 @@
-"""Sheets: several pictures in one PNG file, written band by band, so that few are in memory.
+"""Several pictures in one PNG file: a plain grid, a contact sheet with words, the poster of a work.
 
-Knows Pillow and nothing of recipes or of the library.
+What a contact sheet looks like follows from the pictures: several rounds of one work are a poster,
+one block a round with where it came from and what was changed; all prompts on all seeds are a
+table; everything else is a grid.
 
-    with path.open("wb") as file:
-        write_grid(file, (Image.open(each) for each in paths), count=4)
+    write_sheet(library.work(work_id), Path("poster.png"))
 """
 
-import io
 import math
-import struct
-import zlib
-from collections.abc import Iterable, Sequence
-from itertools import chain, islice
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain, takewhile
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from PIL import Image
+from PIL import Image, ImageDraw
+from PIL.PngImagePlugin import PngInfo
 
-from seedgrid.core.errors import PictureError
-from seedgrid.formats import png, png_chunks
-from seedgrid.formats.png_chunks import Chunk
+from seedgrid.core.errors import InputError, PictureError
+from seedgrid.core.picture import Entry
+from seedgrid.core.recipe import Recipe, describe_mix
+from seedgrid.export.drawing import wrap, write
+from seedgrid.formats import png
+from seedgrid.formats.own_texts import MARK_KEY, mark_text
+from seedgrid.locales import ENGLISH, english, locales
+from seedgrid.storage.files import open_atomically
 
 _SOFTWARE: Final = "SeedGrid sheet"
 _COMPRESS_LEVEL: Final = 1
+_PARTS: Final = re.compile(r"\s+|\S+")
+_POSTER_COLUMNS: Final = 4
+_MAX_COLUMNS: Final = 16
+
+_CELLS_PX: Final = (256, 192, 128, 96, 64)
+"""The more pictures there are, the smaller they are, so that the whole stays below:"""
+_MAX_PIXELS: Final = 50_000_000
+_MAX_SIDE_PX: Final = 60_000
+_CAPTION_FROM_PX: Final = 128
+"""Smaller pictures have no words under them: nobody could read them."""
+_MARGIN: Final = 24
+_GAP: Final = 12
+_CAPTION_PX, _CAPTION_LINE, _CAPTION_LINES = 15, 20, 2
+_HEADING_PX, _HEADING_LINE, _HEADING_LINES = 18, 24, 3
+_PAPER: Final = "#ffffff"
+_FAINT: Final = "#d8d8de"
+_CHOSEN: Final = "#d9480f"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One picture with its caption.
+
+    Attributes:
+        open: Gives the picture when it is drawn; None draws an empty frame: it is missing.
+        missing: What follows the caption where the picture is missing.
+        chosen: Draws a coloured frame: the artist went on from here.
+    """
+
+    open: Callable[[], Image.Image | None]
+    caption: str
+    missing: str = ""
+    chosen: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """A heading and its cells, row by row."""
+
+    heading: str
+    cells: tuple[Cell, ...]
+
+
+def write_sheet(entries: Sequence[Entry], path: Path, language: str = ENGLISH) -> None:
+    """Draw pictures with their words and write them as one PNG.
+
+    Args:
+        entries: At least one, in the order in which they were made.
+        path: Ends in `.png`; replaced if it exists.
+        language: Of what is said beside the prompts.
+
+    Raises:
+        InputError: `sheet_suffix`, `export_nothing`, or `sheet_large` for more pictures than one
+            can look at.
+    """
+    if path.suffix.lower() != ".png":
+        raise InputError("sheet_suffix", field="sheet", value=path.name)
+    blocks, columns = blocks_of(entries, language)
+    page = draw(blocks, columns=columns)
+    with open_atomically(path) as file:
+        _save(file, page, has_start=any(entry.recipe.start for entry in entries))
 
 
 def write_grid(
     file: BinaryIO, images: Iterable[Image.Image], *, count: int, rows: int | None = None
 ) -> None:
-    """Write images of one size in rows and columns, as diffusers' `make_image_grid` does.
+    """Write images side by side, without words; see `make_grid`."""
+    _save(file, make_grid(images, count=count, rows=rows), has_start=False)
+
+
+def make_grid(images: Iterable[Image.Image], *, count: int, rows: int | None = None) -> Image.Image:
+    """Return images of one size in rows and columns, as diffusers' `make_image_grid` does.
 
     Args:
-        file: Takes the PNG.
-        images: Row by row, all of the first one's size; made when they are taken.
-        count: How many, at least one; cells without a picture stay black.
-        rows: From the top; by default as square as can be: four make 2x2, five to nine 3 columns.
+        images: Row by row, made when they are taken; cells without a picture stay black. They are
+            made smaller where the whole would have more than 50 megapixels.
+        count: How many, at least one.
+        rows: By default as square as can be: four make 2x2, five to nine 3 columns.
     """
     columns = count // rows if rows else math.isqrt(count - 1) + 1
     num_rows = -(-count // columns)
     taken = iter(images)
     first = next(taken)
-    width, height = columns * first.width, first.height
-    taken = chain([first], taken)
-    bands = (_row(islice(taken, columns), (width, height)) for _ in range(num_rows))
-    write_png(file, width, num_rows * height, bands)
-
-
-def make_sheet(images: Sequence[Image.Image]) -> Image.Image:
-    """Return images of one size in one, as `write_grid` writes them; at least one."""
-    buffer = io.BytesIO()
-    write_grid(buffer, images, count=len(images))
-    return Image.open(buffer, formats=["PNG"])
-
-
-def write_png(file: BinaryIO, width: int, height: int, bands: Iterable[Image.Image]) -> None:
-    """Write a PNG file that `is_sheet` knows again."""
-
-    def write(kind: bytes, data: bytes) -> None:
-        file.write(png_chunks.packed(Chunk(kind=kind, data=data)))
-
-    file.write(png_chunks.SIGNATURE)
-    write(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
-    write(b"tEXt", b"Software\0" + _SOFTWARE.encode("latin-1"))
-    packer = zlib.compressobj(_COMPRESS_LEVEL)
-    for band in bands:
-        if data := packer.compress(_with_filters(band)):
-            write(b"IDAT", data)
-    write(b"IDAT", packer.flush())
-    write(b"IEND", b"")
+    scale = min(1.0, math.sqrt(_MAX_PIXELS / (columns * num_rows * first.width * first.height)))
+    size = (max(1, int(first.width * scale)), max(1, int(first.height * scale)))
+    grid = Image.new("RGB", (columns * size[0], num_rows * size[1]))
+    for number, image in enumerate(chain([first], taken)):
+        row, column = divmod(number, columns)
+        cell = image if image.size == size else image.resize(size, Image.Resampling.LANCZOS)
+        grid.paste(cell, (column * size[0], row * size[1]))
+    return grid
 
 
 def is_sheet(path: Path) -> bool:
@@ -79,14 +132,183 @@ def is_sheet(path: Path) -> bool:
     return texts.get("Software") == _SOFTWARE and png.CHUNK_KEY not in texts
 
 
-def _row(images: Iterable[Image.Image], size: tuple[int, int]) -> Image.Image:
-    row = Image.new("RGB", size)
-    for index, image in enumerate(images):
-        row.paste(image, (index * image.width, 0))
-    return row
+def _save(file: BinaryIO, image: Image.Image, *, has_start: bool) -> None:
+    texts = PngInfo()
+    texts.add_text("Software", _SOFTWARE)
+    texts.add_itxt(MARK_KEY, mark_text(has_start=has_start))
+    image.save(file, "PNG", compress_level=_COMPRESS_LEVEL, pnginfo=texts)
 
 
-def _with_filters(band: Image.Image) -> bytes:
-    """Return the rows of a band as PNG has them: each behind the number of its filter, none."""
-    data, stride = band.tobytes(), 3 * band.width
-    return b"".join(b"\0" + data[at : at + stride] for at in range(0, len(data), stride))
+def draw(blocks: Sequence[Block], *, columns: int) -> Image.Image:
+    """Draw blocks one under the other; each picture is opened when it is drawn.
+
+    Raises:
+        InputError: `sheet_large`: it is too large with the smallest pictures, too.
+    """
+    cell_px, width, height = _fitting_size(blocks, columns)
+    page, top = Image.new("RGB", (width, height), _PAPER), _MARGIN
+    for block in blocks:
+        lines = _heading_lines(block, width)
+        write(page, (_MARGIN, top), lines, _HEADING_PX, _HEADING_LINE)
+        top += len(lines) * _HEADING_LINE + _GAP
+        for number, cell in enumerate(block.cells):
+            row, column = divmod(number, columns)
+            place = (_MARGIN + column * (cell_px + _GAP), top + row * _row_px(cell_px))
+            _draw_cell(page, cell, place, cell_px)
+        top += -(-len(block.cells) // columns) * _row_px(cell_px) + _GAP
+    return page
+
+
+def _fitting_size(blocks: Sequence[Block], columns: int) -> tuple[int, int, int]:
+    """Return the size of a picture, and width and height of the whole, in pixels."""
+    for cell_px in _CELLS_PX:
+        width = 2 * _MARGIN + columns * (cell_px + _GAP) - _GAP
+        rows = sum(-(-len(block.cells) // columns) for block in blocks)
+        headings = sum(len(_heading_lines(block, width)) * _HEADING_LINE for block in blocks)
+        height = 2 * _MARGIN + headings + rows * _row_px(cell_px) + 2 * _GAP * len(blocks)
+        if width * height <= _MAX_PIXELS and height <= _MAX_SIDE_PX:
+            return cell_px, width, height
+    raise InputError("sheet_large", field="sheet", value=f"{width}x{height}")
+
+
+def _heading_lines(block: Block, width: int) -> list[str]:
+    return wrap(block.heading, _HEADING_PX, width - 2 * _MARGIN, _HEADING_LINES)
+
+
+def _row_px(cell_px: int) -> int:
+    captions = _CAPTION_LINES * _CAPTION_LINE if cell_px >= _CAPTION_FROM_PX else 0
+    return cell_px + captions + _GAP
+
+
+def _draw_cell(page: Image.Image, cell: Cell, place: tuple[int, int], cell_px: int) -> None:
+    """Draw a picture in the middle of its square, its frame and its caption."""
+    (left, top), pencil = place, ImageDraw.Draw(page)
+    frame = (left, top, left + cell_px - 1, top + cell_px - 1)
+    picture, caption = cell.open(), cell.caption
+    if picture is None:
+        pencil.rectangle(frame, outline=_FAINT)
+        caption = f"{caption} {cell.missing}"
+    else:
+        scale = cell_px / max(picture.size)
+        size = (max(1, round(picture.width * scale)), max(1, round(picture.height * scale)))
+        small = picture.convert("RGB").resize(size, Image.Resampling.LANCZOS)
+        page.paste(small, (left + (cell_px - size[0]) // 2, top + (cell_px - size[1]) // 2))
+    if cell.chosen:
+        pencil.rectangle(frame, outline=_CHOSEN, width=max(2, cell_px // 50))
+    if cell_px >= _CAPTION_FROM_PX:
+        lines = wrap(caption, _CAPTION_PX, cell_px, _CAPTION_LINES)
+        write(page, (left, top + cell_px + 2), lines, _CAPTION_PX, _CAPTION_LINE)
+
+
+def blocks_of(entries: Sequence[Entry], language: str = ENGLISH) -> tuple[list[Block], int]:
+    """Lay pictures out; return the blocks and the number of columns. Nothing is opened yet."""
+    if not entries:
+        raise InputError("export_nothing", field="picture")
+    rounds = _rounds_of(entries)
+    if len(rounds) > 1 and len({entry.lineage.work_id for entry in entries}) == 1:
+        return _poster(rounds, language), _POSTER_COLUMNS
+    if is_matrix(entries):
+        return _matrix(entries, language), len({entry.recipe.seed for entry in entries})
+    cells = tuple(_cell_of(entry, entry.lineage.change, language) for entry in entries)
+    columns = min(math.isqrt(len(entries) - 1) + 1, _MAX_COLUMNS)
+    return [Block(heading=_common_words(entries), cells=cells)], columns
+
+
+def is_matrix(entries: Sequence[Entry]) -> bool:
+    """Tell whether the pictures are several prompts, each on the same several seeds."""
+    pairs = {(entry.recipe.prompt, entry.recipe.seed) for entry in entries}
+    prompts, seeds = {prompt for prompt, _ in pairs}, {seed for _, seed in pairs}
+    is_full = len(pairs) == len(entries) == len(prompts) * len(seeds)
+    return is_full and len(prompts) > 1 and len(seeds) > 1 and len(seeds) <= _MAX_COLUMNS
+
+
+def _rounds_of(entries: Sequence[Entry]) -> list[list[Entry]]:
+    """Return pictures by the click that made them, in order, each round by its cells."""
+    rounds: dict[str, list[Entry]] = {}
+    for entry in entries:
+        rounds.setdefault(entry.lineage.round_id, []).append(entry)
+    return [sorted(made, key=lambda entry: entry.lineage.cell) for made in rounds.values()]
+
+
+def _poster(rounds: Sequence[Sequence[Entry]], language: str) -> list[Block]:
+    """One block a round: where it came from, its pictures, and which was gone on from."""
+    places = {
+        entry.id: {"number": number, "cell": entry.lineage.cell + 1}
+        for number, made in enumerate(rounds, 1)
+        for entry in made
+    }
+    parents = {entry.lineage.parent_id for made in rounds for entry in made}
+    blocks = []
+    for number, made in enumerate(rounds, 1):
+        parent = places.get(made[0].lineage.parent_id or "")
+        origin = f"{sheet_word('from', language, **parent)} · " if parent else ""
+        cells = tuple(
+            _cell_of(entry, entry.lineage.change, language, chosen=entry.id in parents)
+            for entry in made
+        )
+        blocks.append(Block(heading=f"{number} · {origin}{_common_words(made)}", cells=cells))
+    return blocks
+
+
+def _matrix(entries: Sequence[Entry], language: str) -> list[Block]:
+    """One block a prompt, the seeds in the same columns everywhere."""
+    places = {(entry.recipe.prompt, entry.recipe.seed): entry for entry in entries}
+    prompts = dict.fromkeys(prompt for prompt, _ in places)
+    seeds = dict.fromkeys(seed for _, seed in places)
+    return [
+        Block(
+            heading=prompt,
+            cells=tuple(_cell_of(places[prompt, seed], "", language) for seed in seeds),
+        )
+        for prompt in prompts
+    ]
+
+
+def _cell_of(entry: Entry, change: str, language: str, *, chosen: bool = False) -> Cell:
+    """Return a picture with its seed and what was changed under it."""
+    return Cell(
+        open=partial(_open, entry.path),
+        caption=caption_of(entry.recipe, change, language),
+        missing=sheet_word("missing", language),
+        chosen=chosen,
+    )
+
+
+def _open(path: Path) -> Image.Image | None:
+    """Decode a picture; None when its file is gone or damaged."""
+    try:
+        return Image.fromarray(png.read_pixels(path))
+    except PictureError:
+        return None
+
+
+def _common_words(entries: Sequence[Entry]) -> str:
+    prompts = [entry.recipe.prompt for entry in entries]
+    # Words and the spaces between them in turn, no further than they are the same.
+    parts = [(found[0] for found in _PARTS.finditer(prompt)) for prompt in prompts]
+    columns = zip(*parts, strict=False)
+    common = "".join(column[0] for column in takewhile(lambda words: len(set(words)) == 1, columns))
+    # The last shared word may end in a comma in one prompt only.
+    return common.strip(" ,;.") or prompts[0]
+
+
+def caption_of(recipe: Recipe, change: str, language: str) -> str:
+    """Say a picture's seed and what was changed in it; words and settings as they were written."""
+    if change and change == describe_mix(recipe):
+        shares = [(f"{share.weight:.0%}"[:-1], share.seed) for share in recipe.noise_mix]
+        change = " + ".join(sheet_word("mix", language, percent=p, seed=seed) for p, seed in shares)
+    seed = sheet_word("seed", language, seed=recipe.seed)
+    return f"{seed} · {change.strip(' ,')}" if change else seed
+
+
+def sheet_word(name: str, language: str, **data: int | str) -> str:
+    """Return a sentence of the sheets, filled in.
+
+    Args:
+        name: Of the word, without `sheet_`.
+        language: One without such words, or none of ours, is answered in English.
+        data: What stands in its braces.
+    """
+    key = f"sheet_{name}"
+    words = locales()[language].later if language in locales() else {}
+    return (words.get(key) or english().later[key]).format(**data)

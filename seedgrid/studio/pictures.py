@@ -82,21 +82,20 @@ class Pictures(Sequence[Entry]):
 
     def _repr_png_(self) -> bytes:
         """Show the round in a notebook: side by side, each with its seed or what was changed."""
-        from seedgrid.export.labels import Block, Cell, lay_out
+        from seedgrid.export.sheets import Block, Cell, draw
 
         cells = tuple(Cell(open=partial(_open, each), caption=_caption(each)) for each in self)
         heading = self[0].prompt if len({each.prompt for each in self}) == 1 else ""
         columns = math.isqrt(len(self) - 1) + 1
         target = io.BytesIO()
-        (page,) = lay_out([Block(heading=heading, cells=cells)], columns=columns)
-        page.image().save(target, "PNG")
+        draw([Block(heading=heading, cells=cells)], columns=columns).save(target, "PNG")
         return target.getvalue()
 
     def sheet(self) -> Image:
         """Return the pictures side by side: 2x2 for four, as square as can be otherwise."""
-        from seedgrid.export.sheets import make_sheet
+        from seedgrid.export.sheets import make_grid
 
-        return make_sheet([picture.image for picture in self])
+        return make_grid((picture.image for picture in self), count=len(self))
 
 
 def _open(picture: Entry) -> Image:

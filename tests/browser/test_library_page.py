@@ -354,12 +354,11 @@ def test_a_round_leaves_as_sheet_bundle_and_script(page: Page, address: str) -> 
     links = page.eval_on_selector_all(
         "#sg-export a[href*='/export/']", "all => all.map((a) => a.href)"
     )
-    assert len(links) == 8
+    assert len(links) == 6
     answers = {
         httpx.URL(link).path.rsplit(".", 1)[1]: httpx.get(link).content for link in links[::2]
     }
     assert Image.open(io.BytesIO(answers["png"])).width > 256
-    assert answers["pdf"].startswith(b"%PDF")
     assert b"DDIMScheduler" in answers["py"]
     names = zipfile.ZipFile(io.BytesIO(answers["zip"])).namelist()
     assert len([name for name in names if name.endswith(".png")]) == 4

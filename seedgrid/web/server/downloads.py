@@ -17,10 +17,9 @@ from starlette.routing import Route
 
 from seedgrid.core.errors import InputError, LibraryError, RunError, SeedGridError
 from seedgrid.core.picture import Entry
-from seedgrid.export.bundle import weight_files, write_bundle
-from seedgrid.export.contact_sheets import write_sheet
-from seedgrid.export.pictures import packed_pictures
+from seedgrid.export.bundle import packed_pictures, weight_files, write_bundle
 from seedgrid.export.script import script
+from seedgrid.export.sheets import write_sheet
 from seedgrid.storage.files import size_of
 from seedgrid.web.server.file_work import FileWork, FileWorkBounds, Holding
 from seedgrid.web.server.headers import HARMLESS
@@ -31,7 +30,7 @@ from seedgrid.web.texts import choose_language
 MAX_NAMED: Final = 200
 MAX_PICTURES: Final = 1000
 SCOPES: Final = ("round", "work")
-EXPORTS: Final = ("png", "pdf", "zip", "py")
+EXPORTS: Final = ("png", "zip", "py")
 
 _ALL_OF: Final = "*"
 

@@ -1,11 +1,10 @@
-"""Looking: a tree as a picture, its pictures for a slideshow, and the film of one of them.
+"""Looking: the pictures of a tree for a slideshow, and the film of one of them.
 
 An id is 128 random bits: only who was shown a picture can ask for it, as for the picture itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from concurrent.futures import CancelledError
 from contextlib import ExitStack, aclosing
 from functools import partial
@@ -21,10 +20,9 @@ from seedgrid.core.errors import RunError, SeedGridError
 from seedgrid.core.picture import PictureId
 from seedgrid.core.recipe import Value
 from seedgrid.export.film import SUFFIXES, write_film
-from seedgrid.export.tree_picture import write_tree
 from seedgrid.studio import Studio
 from seedgrid.web.serializers import pictures
-from seedgrid.web.server.downloads import answered, language_of, written
+from seedgrid.web.server.downloads import written
 from seedgrid.web.server.file_work import FileWork, Holding
 from seedgrid.web.server.waiting import StepWatch, asker, network_of, steps_of
 from seedgrid.web.state.visitor_libraries import Libraries
@@ -47,16 +45,7 @@ class FilmAsked(Value):
 
 
 def looking_routes(studio: Studio, libraries: Libraries, file_work: FileWork) -> list[Route]:
-    """Return the addresses: `tree/ID.png`, `tree/ID.json`, `film/ID.json`, and POST `film`."""
-
-    async def tree(request: Request) -> Response:
-        wanted = request.path_params["id"]
-        return await answered(
-            file_work,
-            request,
-            lambda: libraries.family(wanted, scope="work")[:MAX_PICTURES],
-            partial(_drawn, language=language_of(request)),
-        )
+    """Return the addresses: `tree/ID.json`, `film/ID.json`, and POST `film`."""
 
     async def slides(request: Request) -> Response:
         wanted, address = request.path_params["id"], network_of(_host(request))
@@ -89,7 +78,6 @@ def looking_routes(studio: Studio, libraries: Libraries, file_work: FileWork) ->
         return await _filmed(studio, entry, wanted.kind, request)
 
     return [
-        Route("/seedgrid/tree/{id}.png", tree),
         Route("/seedgrid/tree/{id}.json", slides),
         Route("/seedgrid/film/{id}.json", cost),
         Route("/seedgrid/film", film, methods=["POST"]),
@@ -124,13 +112,6 @@ def _host(request: Request) -> str | None:
 def _one(libraries: Libraries, picture_id: str) -> Entry | None:
     found = libraries.family(picture_id, scope="picture")
     return found[0] if found else None
-
-
-def _drawn(
-    entries: Sequence[Entry], _file_work: FileWork, kept: ExitStack, *, language: str
-) -> Response:
-    write = partial(write_tree, entries, language=language)
-    return written(f"seedgrid-tree-{entries[0].id[:8]}.png", write, kept)
 
 
 def no_picture() -> Response:
