@@ -87,8 +87,8 @@ def _template(name: str) -> str:
 
 def starts_of(entries: Iterable[Entry]) -> dict[str, bytes]:
     """Return the files of what these pictures were begun from, by the digests of their pixels."""
-    wanted = {entry.recipe.start for entry in entries if entry.recipe.start}
-    return {sha256: starts.file_bytes(sha256) for sha256 in sorted(wanted)}
+    digests = {entry.recipe.start for entry in entries if entry.recipe.start}
+    return {sha256: starts.file_bytes(sha256) for sha256 in sorted(digests)}
 
 
 def requirements(passports: Iterable[Passport], *besides: str) -> str:
@@ -174,11 +174,11 @@ def _nothing(_: str) -> Pieces:
 
 def _picture(entry: Entry) -> dict[str, Any]:
     recipe = entry.recipe
-    said = plain_words if recipe.weights else str
+    as_words = plain_words if recipe.weights else str
     weighed = read_weights if recipe.weights else _nothing
     return {
-        "prompt": said(recipe.prompt),
-        "negative_prompt": said(recipe.negative_prompt),
+        "prompt": as_words(recipe.prompt),
+        "negative_prompt": as_words(recipe.negative_prompt),
         "weights": weighed(recipe.prompt),
         "negative_weights": weighed(recipe.negative_prompt),
         "seed": recipe.seed,

@@ -25,7 +25,7 @@ _MAKE_AND_MODEL: Final = range(0x0100, 0x0111)
 _SIZES: Final = {1: 1, 2: 1, 4: 4, 7: 1, 13: 4}
 """Bytes of one value, of the types that hold text or lead on: byte, text, long, undefined."""
 
-_WANTED: Final = {_SOFTWARE, _SUB_BLOCK, _MAKER_NOTE, _USER_COMMENT, *_MAKE_AND_MODEL}
+_TEXT_TAGS: Final = {_SOFTWARE, _SUB_BLOCK, _MAKER_NOTE, _USER_COMMENT, *_MAKE_AND_MODEL}
 _MAX_FIELDS: Final = 1000
 
 
@@ -73,7 +73,7 @@ class _Reader:
         for number in range(min(count, _MAX_FIELDS)):
             start = place + 2 + 12 * number
             tag, kind, length = struct.unpack_from(f"{self.order}HHI", self.block, start)
-            if tag not in _WANTED or tag in fields:
+            if tag not in _TEXT_TAGS or tag in fields:
                 continue
             size = length * _SIZES.get(kind, 0)
             at = start + 8 if size <= 4 else self._number(start + 8)

@@ -34,9 +34,9 @@ def link_query(recipe: Recipe) -> str:
         recipe: Its LoRAs are named in the prompt; digests stay out: what they mean is installed.
     """
     request = ask_again(recipe)
-    said = {row.name: row.text(request) for row in IN_LINKS}
-    said["prompt"] = write_tags(request.prompt, recipe.loras)
-    return urlencode({name: text for name, text in said.items() if text})
+    values = {row.name: row.text(request) for row in IN_LINKS}
+    values["prompt"] = write_tags(request.prompt, recipe.loras)
+    return urlencode({name: text for name, text in values.items() if text})
 
 
 def read_link(query: str) -> Request | None:
@@ -54,32 +54,32 @@ def read_link(query: str) -> Request | None:
     """
     if len(query) > MAX_CHARACTERS:
         raise InputError("link_invalid", field="prompt", value="link", reason="it is too long")
-    said = _said(query)
-    if not said:
+    values = _values_of(query)
+    if not values:
         return None
     settings: dict[str, Any] = {"prompt": ""}
     for row in IN_LINKS:
-        if row.name in said:
-            settings |= row.filled(_value(row, said[row.name]))
+        if row.name in values:
+            settings |= row.filled(_parsed(row, values[row.name]))
     return Request(**settings)
 
 
-def _said(query: str) -> dict[str, str]:
+def _values_of(query: str) -> dict[str, str]:
     try:
         pairs = parse_qsl(query, keep_blank_values=True, errors="strict", max_num_fields=100)
     except ValueError as error:
         raise _invalid("link", query, "it cannot be read") from error
-    said: dict[str, str] = {}
+    values: dict[str, str] = {}
     names = {row.name for row in IN_LINKS}
     for name, value in pairs:
-        if name in said:
+        if name in values:
             raise _invalid(name, value, "it is given twice")
         if name in names:
-            said[name] = value
-    return said
+            values[name] = value
+    return values
 
 
-def _value(row: Field, text: str) -> Any:  # noqa: ANN401 (each field has its own type)
+def _parsed(row: Field, text: str) -> Any:  # noqa: ANN401 (each field has its own type)
     """Read a value as a link writes it; a link is stricter than what people type."""
     if row.name == "model":
         return _model(text)

@@ -135,12 +135,12 @@ def plain_text(key: str, value: str) -> Chunk:
         return utf8_text(key, value)
 
 
-def with_texts(chunks: Iterable[Chunk], wanted: Sequence[Chunk]) -> bytes:
+def with_texts(chunks: Iterable[Chunk], texts: Sequence[Chunk]) -> bytes:
     """Write a PNG file with these texts right after its header; other chunks stay as they are."""
-    keys = {key_of(chunk) for chunk in wanted}
+    keys = {key_of(chunk) for chunk in texts}
     first, *rest = chunks
     kept = [chunk for chunk in rest if key_of(chunk) not in keys]
-    return SIGNATURE + b"".join(packed(chunk) for chunk in (first, *wanted, *kept))
+    return SIGNATURE + b"".join(packed(chunk) for chunk in (first, *texts, *kept))
 
 
 def _chunk_at(png: bytes, position: int) -> Chunk:

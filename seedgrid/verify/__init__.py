@@ -6,8 +6,7 @@
 claim.py       what a picture says of itself
 comparison.py  two pictures, pixel by pixel
 judging.py     the verdict on one picture
-rounding.py    what a difference of the passports can explain, and how much of it
-reasons.py     what there is to say, in words
+reasons.py     what there is to say, and what a difference of the passports explains
 verifying.py   the work itself
 """
 

@@ -15,17 +15,9 @@ from seedgrid.core.errors import RunError, SeedGridError
 from seedgrid.core.picture import Pixels, pixels_sha256
 from seedgrid.core.recipe import Passport
 from seedgrid.diffusion.backend import Outcome
-from seedgrid.verify import rounding
 from seedgrid.verify.claim import Claim
 from seedgrid.verify.comparison import Box, Comparison, compare_pixels
-from seedgrid.verify.reasons import (
-    Reason,
-    differing_fields,
-    in_words,
-    known_fields,
-    passport_differences,
-    unknown_fields,
-)
+from seedgrid.verify.reasons import Reason, explain, passport_differences
 
 Word = Literal["identical", "close", "altered", "drifted", "impossible"]
 WORDS: tuple[Word, ...] = get_args(Word)
@@ -148,7 +140,7 @@ def _word(
         return "altered", (Reason("portable_differs"),)
     if painted.doubt:
         return "drifted", (Reason(painted.doubt),)
-    return _excused(claim.passport, painted.passport, comparison)
+    return explain(claim.passport, painted.passport, comparison)
 
 
 def _forgery(claim: Claim, pixels: Pixels, comparison: Comparison) -> tuple[Reason, ...]:
@@ -176,33 +168,6 @@ def _unverified(claim: Claim) -> tuple[Reason, ...]:
         names = [*claim.unverified[:_MAX_NAMES], *([f"+{more}"] if more > 0 else [])]
         found.append(Reason("others_unverified", names=", ".join(names)))
     return tuple(found)
-
-
-def _excused(
-    then: Passport, now: Passport, comparison: Comparison
-) -> tuple[Word, tuple[Reason, ...]]:
-    """Ask the passports whether they explain that other pixels came out."""
-    if then == Passport():
-        return "drifted", ()
-    known = known_fields(now)
-    parts = {name.partition(".")[0] for name in known}
-    # A field that is unknown here explains nothing: anybody can write one into a file.
-    differing = [pair for pair in differing_fields(then, now) if pair[0].partition(".")[0] in parts]
-    explaining = rounding.explaining(pair for pair in differing if pair[0] in known)
-    if explaining:
-        is_rounding = rounding.is_rounding(comparison)
-        said = Reason(
-            "close" if is_rounding else "unexplained",
-            names=in_words(explaining),
-            limit=rounding.MAX_DIFFERENCE,
-            share=f"{rounding.MAX_SHARE:.0%}",
-        )
-        return ("close" if is_rounding else "drifted"), (said,)
-    if rounding.that_may_matter(name for name, _ in differing):
-        return "drifted", ()
-    if unknown := rounding.that_may_matter(unknown_fields(then, now)):
-        return "drifted", (Reason("passport_unknown", names=in_words(unknown)),)
-    return "altered", (Reason("same_passport"),)
 
 
 def _where(comparison: Comparison | None) -> Sequence[Reason]:

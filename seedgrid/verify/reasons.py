@@ -1,20 +1,26 @@
-"""What there is to say about a verdict: a code, its data, and one English sentence.
+"""What there is to say about a verdict, and what a difference of two passports explains.
 
-Other languages translate the code, as they do for errors.
+A reason is a code, its data, and one English sentence; other languages translate the code, as they
+do for errors. Other threads, instructions or kernels add up the same numbers in another order. What
+that does to a picture was measured by flipping one switch at a time (docs/lock.md): a few pixels
+differ by one step, rarely two. Only such a named difference excuses other pixels, and only so far.
 """
 
-from collections.abc import Iterable
-from typing import Final
+import re
+from collections.abc import Callable, Iterable
+from typing import Final, Literal
 
 from seedgrid.core.errors import Notice
 from seedgrid.core.recipe import Passport
 from seedgrid.diffusion import processor
 from seedgrid.locales import english
+from seedgrid.verify.comparison import Comparison
 
-REASONS: Final = english().reasons
-"""The English sentence of each code: `reasons` in `locales/en.json`."""
-
-FIELD_NAMES: Final[dict[str, str]] = {
+_MAX_DIFFERENCE: Final = 2
+"""Of 255; twice the largest that was seen in float32."""
+_MAX_SHARE: Final = 0.01
+"""Of the pixels; several times the largest that was seen in float32, 0.0024."""
+_FIELD_NAMES: Final[dict[str, str]] = {
     "device_name": "device",
     "cpu_capability": "CPU instructions",
     "instruction_limits": "instruction limit",
@@ -27,12 +33,75 @@ FIELD_NAMES: Final[dict[str, str]] = {
 class Reason(Notice):
     """One thing to say."""
 
-    sentences = REASONS
+    sentences = english().reasons
 
     @property
     def is_difference(self) -> bool:
         """Whether it tells how then and now differ."""
         return self.code in {"passport_field", "passport_missing"}
+
+
+def _matches(pattern: str) -> Callable[[str], bool]:
+    compiled = re.compile(pattern)
+    return lambda value: compiled.fullmatch(value) is not None
+
+
+def _is_text(value: str) -> bool:
+    return bool(value.strip()) and value.isprintable() and len(value) <= 200
+
+
+_is_version = _matches(r"\d++\.\d++[\w.+-]*+")
+
+_ROUNDING: Final[dict[str, Callable[[str], bool]]] = {
+    **dict.fromkeys(("torch", "diffusers", "transformers", "peft", "spandrel"), _is_version),
+    "device": _matches(r"(cpu|cuda|xpu|mps)(:\d+)?"),
+    "device_name": _is_text,
+    "driver": _is_text,
+    "cpu_capability": _matches(r"[A-Z0-9_ ]{3,20}"),
+    "instruction_limits": _matches(r"[A-Za-z0-9_, ]{1,60}"),
+    "threads": lambda value: value.isdigit() and 0 < int(value) <= 4096,
+    "precision": _matches("none|ieee|tf32|bf16|highest|high|medium|true|false"),
+    "attention": _is_text,
+    "memory_format": _matches("contiguous|channels_last"),
+    "vae_slicing": _matches("True|False"),
+    "vae_tiling": _matches("True|False"),
+    "determinism.onednn": _matches("true|false"),
+}
+"""Fields of the passport of which another value rounds otherwise, and what values there are."""
+
+_UNKNOWN_EFFECT: Final = frozenset({"seedgrid", "offload", "determinism"})
+"""Fields of which another value may change anything: nobody is blamed, and nothing is close."""
+
+
+def explain(
+    then: Passport, now: Passport, comparison: Comparison
+) -> tuple[Literal["close", "drifted", "altered"], tuple[Reason, ...]]:
+    """Ask two passports whether they explain that other pixels came out.
+
+    Returns:
+        The verdict, and what is said of it.
+    """
+    if then == Passport():
+        return "drifted", ()
+    before, after = _flat(then), _flat_now(now)
+    known_fields = {_field_of(name) for name in after}
+    # A field that is unknown here explains nothing: anybody can write one into a file.
+    differing = [
+        name
+        for name, value in before.items()
+        if after.get(name) != value and _field_of(name) in known_fields
+    ]
+    explaining = [name for name in differing if name in after and _rounds(name, before[name])]
+    if explaining:
+        has_few = comparison.max_abs_diff <= _MAX_DIFFERENCE and comparison.share <= _MAX_SHARE
+        data = {"limit": _MAX_DIFFERENCE, "share": f"{_MAX_SHARE:.0%}"}
+        reason = Reason("close" if has_few else "unexplained", names=_listed(explaining), **data)
+        return ("close" if has_few else "drifted"), (reason,)
+    if any(map(_may_matter, differing)):
+        return "drifted", ()
+    if unknown := [name for name in after if name not in before and _may_matter(name)]:
+        return "drifted", (Reason("passport_unknown", names=_listed(unknown)),)
+    return "altered", (Reason("same_passport"),)
 
 
 def passport_differences(then: Passport, now: Passport) -> tuple[Reason, ...]:
@@ -47,26 +116,6 @@ def passport_differences(then: Passport, now: Passport) -> tuple[Reason, ...]:
     )
 
 
-def differing_fields(then: Passport, now: Passport) -> tuple[tuple[str, str], ...]:
-    """Return the fields of which the older passport says something else, with what it says.
-
-    Those of dictionaries come as `name.key`. What only the newer one says is `unknown_fields`.
-    """
-    after = _flat_now(now)
-    return tuple((name, value) for name, value in _flat(then).items() if after.get(name) != value)
-
-
-def known_fields(passport: Passport) -> tuple[str, ...]:
-    """Return the fields of which a passport says something, as `name` or `name.key`."""
-    return tuple(_flat_now(passport))
-
-
-def unknown_fields(then: Passport, now: Passport) -> tuple[str, ...]:
-    """Return the fields of which the older passport says nothing."""
-    before = _flat(then)
-    return tuple(name for name in _flat_now(now) if name not in before)
-
-
 def passport_changes(before: Passport, after: Passport) -> tuple[tuple[str, str], ...]:
     """Return the fields, in words, that the second passport has and the first has otherwise."""
     old = _flat(before)
@@ -75,9 +124,14 @@ def passport_changes(before: Passport, after: Passport) -> tuple[tuple[str, str]
     )
 
 
-def in_words(names: Iterable[str]) -> str:
-    """Return fields as a list that people read."""
-    return ", ".join(dict.fromkeys(_in_words(name) for name in names))
+def _rounds(name: str, value: str) -> bool:
+    """Tell whether a field that differs, with its value then, is known to round otherwise."""
+    is_known = _ROUNDING.get(name, _ROUNDING.get(_field_of(name)))
+    return is_known is not None and is_known(value)
+
+
+def _may_matter(name: str) -> bool:
+    return _field_of(name) in _ROUNDING or _field_of(name) in _UNKNOWN_EFFECT
 
 
 def _flat_now(passport: Passport) -> dict[str, str]:
@@ -104,7 +158,15 @@ def _flat(passport: Passport) -> dict[str, str]:
     return flat
 
 
+def _field_of(name: str) -> str:
+    return name.partition(".")[0]
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(dict.fromkeys(map(_in_words, names)))
+
+
 def _in_words(name: str) -> str:
     field_name, _, key = name.partition(".")
-    words = FIELD_NAMES.get(field_name, field_name)
+    words = _FIELD_NAMES.get(field_name, field_name)
     return f"{words} {key.replace('_', ' ')}" if key else words
