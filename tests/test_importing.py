@@ -204,6 +204,13 @@ def test_names_in_a_bundle_lead_nowhere(library: Library, tmp_path: Path) -> Non
     assert before == after
 
 
+def test_a_member_without_a_name_is_passed_over(library: Library, tmp_path: Path) -> None:
+    """A name that begins with a NUL is read as none, and was an error that nobody expected."""
+    path = write_zip(tmp_path / "art.zip", {"fox.png": ours()}, zipfile.ZIP_STORED)
+    path.write_bytes(path.read_bytes().replace(b"fox.png", b"\0ox.png"))
+    assert not list(taken(library, path))
+
+
 def test_a_bomb_in_a_bundle_is_not_unpacked(library: Library, tmp_path: Path) -> None:
     """A member that unpacks to more than a picture may have is refused, the others come in."""
     path = write_zip(tmp_path / "art.zip", {"bomb.png": b"\0" * (65 * 2**20), "fox.png": ours()})

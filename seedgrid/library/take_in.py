@@ -173,7 +173,8 @@ def _keep_start(library: Library, name: str, data: bytes, sha256: str) -> Taken:
 def _take_bundle(library: Library, path: Path) -> Iterator[Taken]:
     try:
         with zipfile.ZipFile(path) as bundle:
-            members = [each for each in bundle.infolist() if not each.is_dir()]
+            named = [each for each in bundle.infolist() if each.filename]
+            members = [each for each in named if not each.is_dir()]
             if len(members) > MAX_MEMBERS:
                 raise InputError("bundle_large", field="picture", value=path.name)
             yield from _take_members(library, path, bundle, members)
