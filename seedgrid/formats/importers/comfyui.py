@@ -21,15 +21,8 @@ _MAX_NODES: Final = 1000
 _MAX_KIND: Final = 200
 _FILLED_IN: Final = "populated_text"
 _WORDS: Final = (
-    "text",
-    "text_g",
-    "text_l",
-    "clip_g",
-    "t5xxl",
-    "clip_l",
-    "prompt",
-    "string",
-    "value",
+    *("text", "text_g", "text_l", "clip_g", "t5xxl", "clip_l"),
+    *("prompt", "string", "value"),
 )
 _PART: Final = re.compile(r"(?:string|text)_?[a-d0-4]")
 """Inputs of nodes that join texts."""
@@ -91,11 +84,9 @@ class _Reader:
 
     def _ends(self) -> list[Node]:
         """Return the nodes that save a picture, else those that only show one."""
-        kinds = [
-            (str(n["class_type"]).casefold().replace(" ", ""), n) for n in self._nodes.values()
-        ]
-        saving = [node for kind, node in kinds if "save" in kind and "image" in kind]
-        return saving or [node for kind, node in kinds if kind.startswith("previewimage")]
+        nodes = [(_kind(node).casefold().replace(" ", ""), node) for node in self._nodes.values()]
+        saving = [node for kind, node in nodes if "save" in kind and "image" in kind]
+        return saving or [node for kind, node in nodes if kind.startswith("previewimage")]
 
     def _settings(
         self, sampler: Node, extras: tuple[str, ...], passes: tuple[Notice, ...]
@@ -105,9 +96,7 @@ class _Reader:
         negative = self._words(guider, "negative")
         latent = self._nearest(self._behind(sampler, "latent_image"), _decides_size)
         size = None if latent is None or "Encode" in _kind(latent) else latent
-        sigmas = self._nearest(
-            self._behind(sampler, "sigmas"), lambda node: "steps" in node["inputs"]
-        )
+        sigmas = self._nearest(self._behind(sampler, "sigmas"), _has_steps) or sampler
         models = self._chain(guider, "model")
         conditioned = self._all_behind(self._behind(guider, "positive", "conditioning"))
         flux = next((node for node in conditioned if "Flux" in _kind(node)), None)
@@ -118,10 +107,10 @@ class _Reader:
             seed=self._value(sampler, "noise", "noise_seed", "seed"),
             width=self._value(size, "", "width", "empty_latent_width"),
             height=self._value(size, "", "height", "empty_latent_height"),
-            steps=self._value(sigmas or sampler, "", "steps"),
+            steps=self._value(sigmas, "", "steps"),
             guidance=self._value(flux, "", "guidance") or self._value(guider, "", "cfg"),
             sampler=self._text(sampler, "sampler", "sampler_name").removeprefix("Sampler"),
-            schedule=self._schedule(sigmas or sampler),
+            schedule=self._schedule(sigmas),
             model=next(filter(None, map(_model_of, models)), ""),
             is_cpu_noise=True,
             extras=extras,
@@ -149,12 +138,12 @@ class _Reader:
         return as_text(self._value(sigmas, "", "scheduler")) or alone
 
     def _behind(self, node: Node, *names: str) -> list[Node]:
-        """Return the nodes that these inputs of a node are linked to; all inputs if none is named.
-
-        A node that only leads a line around has one input, and is passed over by whoever searches.
-        """
+        """Return the nodes that some inputs of a node are linked to; of all if none is named."""
         inputs = node["inputs"]
-        values = [inputs.get(name) for name in names] if names else list(inputs.values())
+        return self._linked(*(map(inputs.get, names) if names else inputs.values()))
+
+    def _linked(self, *values: object) -> list[Node]:
+        """Return the nodes that values are links to; other values are passed over."""
         ids = [str(value[0]) for value in values if isinstance(value, list) and len(value) == 2]
         return [self._nodes[name] for name in ids if name in self._nodes]
 
@@ -189,7 +178,7 @@ class _Reader:
             value = waiting.pop()
             if isinstance(value, str) and value.strip():
                 found[value.strip()] = None
-            for each in self._behind({"inputs": {"": value}}):
+            for each in self._linked(value):
                 if id(each) not in seen and "ZeroOut" not in _kind(each):
                     seen.add(id(each))
                     waiting += reversed(_with_words(each["inputs"], role))
@@ -211,8 +200,8 @@ class _Reader:
         value = next((inputs[name] for name in names if name in inputs), None)
         if not isinstance(value, list):
             return None if isinstance(value, bool) else value
-        known = (*names, *_NUMBERS, *sorted(_WORDS))
-        behind = self._all_behind(self._behind({"inputs": {"": value}}))
+        known = (*names, *_NUMBERS, *_WORDS)
+        behind = self._all_behind(self._linked(value))
         found = (each["inputs"].get(name) for each in behind for name in known)
         return next((one for one in found if isinstance(one, int | float | str)), None)
 
