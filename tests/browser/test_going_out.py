@@ -93,7 +93,7 @@ def test_a_grid_a_tree_and_a_selection_leave_as_pictures(page: Page) -> None:
 
 
 def test_a_tree_is_looked_at(page: Page) -> None:
-    """A slideshow that waits where less motion is wanted, the tree as a picture, and a film."""
+    """A slideshow that waits where less motion is wanted, its poster, and a film."""
     page.emulate_media(reduced_motion="reduce")
     prompt(page).fill("a fox to look at")
     generate(page)
@@ -117,8 +117,8 @@ def test_a_tree_is_looked_at(page: Page) -> None:
     expect(slides).to_be_visible()
     page.keyboard.press("Escape")
     expect(slides).to_have_count(0)
-    tree = page.locator("#sg-export a[href*='/tree/']").evaluate("link => link.href")
-    assert httpx.get(tree).content.startswith(b"\x89PNG")
+    poster = page.locator("#sg-export a", has_text="Poster").evaluate("link => link.href")
+    assert httpx.get(poster).content.startswith(b"\x89PNG")
     page.click("[data-look='film']")
     film = page.locator("dialog.sg-film")
     expect(film.locator("p")).to_contain_text("painted again")
