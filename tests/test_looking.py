@@ -50,6 +50,7 @@ def test_a_film_shows_every_step_and_keeps_the_library(studio: Studio, tmp_path:
         with Image.open(tmp_path / name) as image:
             assert image.format == kind
             assert image.size == (64, 64)
+            assert (b"trainedAlgorithmicMedia" in image.info.get("xmp", b"")) == (kind == "WEBP")
             lengths = [_length_ms(frame) for frame in ImageSequence.Iterator(image)]
         assert sum(lengths) == sum(durations_ms(6))
     assert len(studio.library.search().entries) == 1

@@ -25,7 +25,7 @@ from seedgrid.core.picture import Picture
 from seedgrid.core.recipe import MAX_PROMPT_CHARACTERS, ModelRef, NoiseShare, Passport, Upscaler
 from seedgrid.formats import png, png_chunks
 from seedgrid.formats.own_texts import MARK_KEY, parameters_text, without_version
-from seedgrid.storage.unpacking import MAX_METADATA_BYTES
+from seedgrid.storage.metadata import MAX_METADATA_BYTES
 
 
 def chunk(kind: bytes, data: bytes) -> bytes:

@@ -16,13 +16,10 @@ from seedgrid.core.errors import InputError, LibraryError
 from seedgrid.core.picture import Entry, Lineage, Picture, new_id
 from seedgrid.core.recipe import NoiseShare, describe_mix
 from seedgrid.export import drawing
-from seedgrid.export.drawing import font_for, wrap
+from seedgrid.export.drawing import Block, Cell, draw, font_for, wrap
 from seedgrid.export.sheets import (
-    Block,
-    Cell,
     blocks_of,
     caption_of,
-    draw,
     is_matrix,
     is_sheet,
     make_grid,

@@ -4,14 +4,29 @@ write(image, (24, 24), wrap("a red fox", 18, 500, 2), 18, 24)
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from PIL import Image, ImageDraw, ImageFont
 
+from seedgrid.core.errors import InputError
 from seedgrid.storage.assets import assets_folder
 
-INK: Final = "#1b1b1f"
+_CELLS_PX: Final = (256, 192, 128, 96, 64)
+"""The more pictures there are, the smaller they are, so that the whole stays below:"""
+MAX_PIXELS: Final = 50_000_000
+_MAX_SIDE_PX: Final = 60_000
+_CAPTION_FROM_PX: Final = 128
+"""Smaller pictures have no words under them: nobody could read them."""
+_MARGIN: Final = 24
+_GAP: Final = 12
+_CAPTION_PX, _CAPTION_LINE, _CAPTION_LINES = 15, 20, 2
+_HEADING_PX, _HEADING_LINE, _HEADING_LINES = 18, 24, 3
+_PAPER: Final = "#ffffff"
+_FAINT: Final = "#d8d8de"
+_CHOSEN: Final = "#d9480f"
+_INK: Final = "#1b1b1f"
 
 _INTER: Final = assets_folder() / "fonts" / "inter.woff2"
 # Inter holds no Chinese or Korean: these are what systems bring, the first that is there is used.
@@ -26,6 +41,91 @@ _SYSTEM_FONTS: Final = (
 )
 
 Font = ImageFont.FreeTypeFont
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One picture with its caption.
+
+    Attributes:
+        open: Gives the picture when it is drawn; None draws an empty frame: it is missing.
+        missing: What follows the caption where the picture is missing.
+        chosen: Draws a coloured frame: the artist went on from here.
+    """
+
+    open: Callable[[], Image.Image | None]
+    caption: str
+    missing: str = ""
+    chosen: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """A heading and its cells, row by row."""
+
+    heading: str
+    cells: tuple[Cell, ...]
+
+
+def draw(blocks: Sequence[Block], *, columns: int) -> Image.Image:
+    """Draw blocks one under the other; each picture is opened when it is drawn.
+
+    Raises:
+        InputError: `sheet_large`: it is too large with the smallest pictures, too.
+    """
+    cell_px, width, height = _fitting_size(blocks, columns)
+    page, top = Image.new("RGB", (width, height), _PAPER), _MARGIN
+    for block in blocks:
+        lines = _heading_lines(block, width)
+        write(page, (_MARGIN, top), lines, _HEADING_PX, _HEADING_LINE)
+        top += len(lines) * _HEADING_LINE + _GAP
+        for number, cell in enumerate(block.cells):
+            row, column = divmod(number, columns)
+            place = (_MARGIN + column * (cell_px + _GAP), top + row * _row_px(cell_px))
+            _draw_cell(page, cell, place, cell_px)
+        top += -(-len(block.cells) // columns) * _row_px(cell_px) + _GAP
+    return page
+
+
+def _fitting_size(blocks: Sequence[Block], columns: int) -> tuple[int, int, int]:
+    """Return the size of a picture, and width and height of the whole, in pixels."""
+    for cell_px in _CELLS_PX:
+        width = 2 * _MARGIN + columns * (cell_px + _GAP) - _GAP
+        rows = sum(-(-len(block.cells) // columns) for block in blocks)
+        headings = sum(len(_heading_lines(block, width)) * _HEADING_LINE for block in blocks)
+        height = 2 * _MARGIN + headings + rows * _row_px(cell_px) + 2 * _GAP * len(blocks)
+        if width * height <= MAX_PIXELS and height <= _MAX_SIDE_PX:
+            return cell_px, width, height
+    raise InputError("sheet_large", field="sheet", value=f"{width}x{height}")
+
+
+def _heading_lines(block: Block, width: int) -> list[str]:
+    return wrap(block.heading, _HEADING_PX, width - 2 * _MARGIN, _HEADING_LINES)
+
+
+def _row_px(cell_px: int) -> int:
+    captions = _CAPTION_LINES * _CAPTION_LINE if cell_px >= _CAPTION_FROM_PX else 0
+    return cell_px + captions + _GAP
+
+
+def _draw_cell(page: Image.Image, cell: Cell, place: tuple[int, int], cell_px: int) -> None:
+    """Draw a picture in the middle of its square, its frame and its caption."""
+    (left, top), pencil = place, ImageDraw.Draw(page)
+    frame = (left, top, left + cell_px - 1, top + cell_px - 1)
+    picture, caption = cell.open(), cell.caption
+    if picture is None:
+        pencil.rectangle(frame, outline=_FAINT)
+        caption = f"{caption} {cell.missing}"
+    else:
+        scale = cell_px / max(picture.size)
+        size = (max(1, round(picture.width * scale)), max(1, round(picture.height * scale)))
+        small = picture.convert("RGB").resize(size, Image.Resampling.LANCZOS)
+        page.paste(small, (left + (cell_px - size[0]) // 2, top + (cell_px - size[1]) // 2))
+    if cell.chosen:
+        pencil.rectangle(frame, outline=_CHOSEN, width=max(2, cell_px // 50))
+    if cell_px >= _CAPTION_FROM_PX:
+        lines = wrap(caption, _CAPTION_PX, cell_px, _CAPTION_LINES)
+        write(page, (left, top + cell_px + 2), lines, _CAPTION_PX, _CAPTION_LINE)
 
 
 def wrap(text: str, size_px: int, width_px: int, num_lines: int) -> list[str]:
@@ -56,7 +156,7 @@ def write(
     pencil, (left, top) = ImageDraw.Draw(image), place
     for number, line in enumerate(lines):
         font = font_for(line, size_px)
-        pencil.text((left, top + number * line_px), line, font=font, fill=INK)
+        pencil.text((left, top + number * line_px), line, font=font, fill=_INK)
 
 
 def font_for(text: str, size_px: int) -> Font:

@@ -9,20 +9,19 @@ table; everything else is a grid.
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import chain, takewhile
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from PIL import Image, ImageDraw
+from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from seedgrid.core.errors import InputError, PictureError
 from seedgrid.core.picture import Entry
 from seedgrid.core.recipe import Recipe, describe_mix
-from seedgrid.export.drawing import wrap, write
+from seedgrid.export.drawing import MAX_PIXELS, Block, Cell, draw
 from seedgrid.formats import png
 from seedgrid.formats.own_texts import MARK_KEY, mark_text
 from seedgrid.locales import ENGLISH, english, locales
@@ -33,44 +32,6 @@ _COMPRESS_LEVEL: Final = 1
 _PARTS: Final = re.compile(r"\s+|\S+")
 _POSTER_COLUMNS: Final = 4
 _MAX_COLUMNS: Final = 16
-
-_CELLS_PX: Final = (256, 192, 128, 96, 64)
-"""The more pictures there are, the smaller they are, so that the whole stays below:"""
-_MAX_PIXELS: Final = 50_000_000
-_MAX_SIDE_PX: Final = 60_000
-_CAPTION_FROM_PX: Final = 128
-"""Smaller pictures have no words under them: nobody could read them."""
-_MARGIN: Final = 24
-_GAP: Final = 12
-_CAPTION_PX, _CAPTION_LINE, _CAPTION_LINES = 15, 20, 2
-_HEADING_PX, _HEADING_LINE, _HEADING_LINES = 18, 24, 3
-_PAPER: Final = "#ffffff"
-_FAINT: Final = "#d8d8de"
-_CHOSEN: Final = "#d9480f"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Cell:
-    """One picture with its caption.
-
-    Attributes:
-        open: Gives the picture when it is drawn; None draws an empty frame: it is missing.
-        missing: What follows the caption where the picture is missing.
-        chosen: Draws a coloured frame: the artist went on from here.
-    """
-
-    open: Callable[[], Image.Image | None]
-    caption: str
-    missing: str = ""
-    chosen: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class Block:
-    """A heading and its cells, row by row."""
-
-    heading: str
-    cells: tuple[Cell, ...]
 
 
 def write_sheet(entries: Sequence[Entry], path: Path, language: str = ENGLISH) -> None:
@@ -113,7 +74,7 @@ def make_grid(images: Iterable[Image.Image], *, count: int, rows: int | None = N
     num_rows = -(-count // columns)
     taken = iter(images)
     first = next(taken)
-    scale = min(1.0, math.sqrt(_MAX_PIXELS / (columns * num_rows * first.width * first.height)))
+    scale = min(1.0, math.sqrt(MAX_PIXELS / (columns * num_rows * first.width * first.height)))
     size = (max(1, int(first.width * scale)), max(1, int(first.height * scale)))
     grid = Image.new("RGB", (columns * size[0], num_rows * size[1]))
     for number, image in enumerate(chain([first], taken)):
@@ -137,67 +98,6 @@ def _save(file: BinaryIO, image: Image.Image, *, has_start: bool) -> None:
     texts.add_text("Software", _SOFTWARE)
     texts.add_itxt(MARK_KEY, mark_text(has_start=has_start))
     image.save(file, "PNG", compress_level=_COMPRESS_LEVEL, pnginfo=texts)
-
-
-def draw(blocks: Sequence[Block], *, columns: int) -> Image.Image:
-    """Draw blocks one under the other; each picture is opened when it is drawn.
-
-    Raises:
-        InputError: `sheet_large`: it is too large with the smallest pictures, too.
-    """
-    cell_px, width, height = _fitting_size(blocks, columns)
-    page, top = Image.new("RGB", (width, height), _PAPER), _MARGIN
-    for block in blocks:
-        lines = _heading_lines(block, width)
-        write(page, (_MARGIN, top), lines, _HEADING_PX, _HEADING_LINE)
-        top += len(lines) * _HEADING_LINE + _GAP
-        for number, cell in enumerate(block.cells):
-            row, column = divmod(number, columns)
-            place = (_MARGIN + column * (cell_px + _GAP), top + row * _row_px(cell_px))
-            _draw_cell(page, cell, place, cell_px)
-        top += -(-len(block.cells) // columns) * _row_px(cell_px) + _GAP
-    return page
-
-
-def _fitting_size(blocks: Sequence[Block], columns: int) -> tuple[int, int, int]:
-    """Return the size of a picture, and width and height of the whole, in pixels."""
-    for cell_px in _CELLS_PX:
-        width = 2 * _MARGIN + columns * (cell_px + _GAP) - _GAP
-        rows = sum(-(-len(block.cells) // columns) for block in blocks)
-        headings = sum(len(_heading_lines(block, width)) * _HEADING_LINE for block in blocks)
-        height = 2 * _MARGIN + headings + rows * _row_px(cell_px) + 2 * _GAP * len(blocks)
-        if width * height <= _MAX_PIXELS and height <= _MAX_SIDE_PX:
-            return cell_px, width, height
-    raise InputError("sheet_large", field="sheet", value=f"{width}x{height}")
-
-
-def _heading_lines(block: Block, width: int) -> list[str]:
-    return wrap(block.heading, _HEADING_PX, width - 2 * _MARGIN, _HEADING_LINES)
-
-
-def _row_px(cell_px: int) -> int:
-    captions = _CAPTION_LINES * _CAPTION_LINE if cell_px >= _CAPTION_FROM_PX else 0
-    return cell_px + captions + _GAP
-
-
-def _draw_cell(page: Image.Image, cell: Cell, place: tuple[int, int], cell_px: int) -> None:
-    """Draw a picture in the middle of its square, its frame and its caption."""
-    (left, top), pencil = place, ImageDraw.Draw(page)
-    frame = (left, top, left + cell_px - 1, top + cell_px - 1)
-    picture, caption = cell.open(), cell.caption
-    if picture is None:
-        pencil.rectangle(frame, outline=_FAINT)
-        caption = f"{caption} {cell.missing}"
-    else:
-        scale = cell_px / max(picture.size)
-        size = (max(1, round(picture.width * scale)), max(1, round(picture.height * scale)))
-        small = picture.convert("RGB").resize(size, Image.Resampling.LANCZOS)
-        page.paste(small, (left + (cell_px - size[0]) // 2, top + (cell_px - size[1]) // 2))
-    if cell.chosen:
-        pencil.rectangle(frame, outline=_CHOSEN, width=max(2, cell_px // 50))
-    if cell_px >= _CAPTION_FROM_PX:
-        lines = wrap(caption, _CAPTION_PX, cell_px, _CAPTION_LINES)
-        write(page, (left, top + cell_px + 2), lines, _CAPTION_PX, _CAPTION_LINE)
 
 
 def blocks_of(entries: Sequence[Entry], language: str = ENGLISH) -> tuple[list[Block], int]:

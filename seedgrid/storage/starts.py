@@ -19,7 +19,8 @@ import numpy as np
 from seedgrid.core.errors import InputError, PictureError
 from seedgrid.core.picture import Pixels, pixels_sha256
 from seedgrid.storage.files import make_folder, write_atomically
-from seedgrid.storage.unpacking import on_white, unpacked, upright
+from seedgrid.storage.metadata import upright
+from seedgrid.storage.unpacking import on_white, unpacked
 
 MAX_SIDE_PX: Final = 2048
 """What is larger is made smaller when it is taken in: no picture is painted larger."""

@@ -82,7 +82,7 @@ class Pictures(Sequence[Entry]):
 
     def _repr_png_(self) -> bytes:
         """Show the round in a notebook: side by side, each with its seed or what was changed."""
-        from seedgrid.export.sheets import Block, Cell, draw
+        from seedgrid.export.drawing import Block, Cell, draw
 
         cells = tuple(Cell(open=partial(_open, each), caption=_caption(each)) for each in self)
         heading = self[0].prompt if len({each.prompt for each in self}) == 1 else ""
