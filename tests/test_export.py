@@ -179,29 +179,6 @@ def as_entry(picture: Picture) -> Entry:
     )
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        '"""; import os; os.abort() #',
-        "'''\n\\",
-        "\\N{BULLET} %s {x}",
-        "# <data>\n",
-        "狐狸 🦊 \u202e",
-    ],
-)
-def test_words_cannot_break_out_of_the_script(words: str) -> None:
-    """Whatever a prompt says, in the script it is a text and nothing else."""
-    program = single.script([as_entry(make_picture(prompt=words, negative_prompt=words))])
-
-    names: dict[str, object] = {}
-    data = program.split("\nBATCHES = ")[1].split("\n# cuBLAS")[0]
-    exec(f"BATCHES = {data}", names)  # noqa: S102 - just the data, to see that it is data
-
-    (batch,) = names["BATCHES"]
-    assert batch["pictures"][0]["prompt"] == words
-    compile(program, "reproduce.py", "exec")
-
-
 def test_pictures_of_one_kind_share_batches_of_the_locks_width() -> None:
     """Five cells of width four are two batches; other settings are batches of their own."""
     entries = [as_entry(make_picture(seed=seed)) for seed in range(5)]
