@@ -15,7 +15,7 @@ from seedgrid.storage.assets import assets_folder
 
 _CELLS_PX: Final = (256, 192, 128, 96, 64)
 """The more pictures there are, the smaller they are, so that the whole stays below:"""
-MAX_PIXELS: Final = 50_000_000
+_MAX_PIXELS: Final = 24_000_000
 _MAX_SIDE_PX: Final = 60_000
 _CAPTION_FROM_PX: Final = 128
 """Smaller pictures have no words under them: nobody could read them."""
@@ -94,7 +94,7 @@ def _fitting_size(blocks: Sequence[Block], columns: int) -> tuple[int, int, int]
         rows = sum(-(-len(block.cells) // columns) for block in blocks)
         headings = sum(len(_heading_lines(block, width)) * _HEADING_LINE for block in blocks)
         height = 2 * _MARGIN + headings + rows * _row_px(cell_px) + 2 * _GAP * len(blocks)
-        if width * height <= MAX_PIXELS and height <= _MAX_SIDE_PX:
+        if width * height <= _MAX_PIXELS and height <= _MAX_SIDE_PX:
             return cell_px, width, height
     raise InputError("sheet_large", field="sheet", value=f"{width}x{height}")
 

@@ -21,7 +21,7 @@ from PIL.PngImagePlugin import PngInfo
 from seedgrid.core.errors import InputError, PictureError
 from seedgrid.core.picture import Entry
 from seedgrid.core.recipe import Recipe, describe_mix
-from seedgrid.export.drawing import MAX_PIXELS, Block, Cell, draw
+from seedgrid.export.drawing import Block, Cell, draw
 from seedgrid.formats import png
 from seedgrid.formats.own_texts import MARK_KEY, mark_text
 from seedgrid.locales import ENGLISH, english, locales
@@ -32,6 +32,7 @@ _COMPRESS_LEVEL: Final = 1
 _PARTS: Final = re.compile(r"\s+|\S+")
 _POSTER_COLUMNS: Final = 4
 _MAX_COLUMNS: Final = 16
+_MAX_GRID_PIXELS: Final = 100_000_000
 
 
 def write_sheet(entries: Sequence[Entry], path: Path, language: str = ENGLISH) -> None:
@@ -66,7 +67,7 @@ def make_grid(images: Iterable[Image.Image], *, count: int, rows: int | None = N
 
     Args:
         images: Row by row, made when they are taken; cells without a picture stay black. They are
-            made smaller where the whole would have more than 50 megapixels.
+            made smaller where the whole would have more than 100 megapixels.
         count: How many, at least one.
         rows: By default as square as can be: four make 2x2, five to nine 3 columns.
     """
@@ -74,7 +75,9 @@ def make_grid(images: Iterable[Image.Image], *, count: int, rows: int | None = N
     num_rows = -(-count // columns)
     taken = iter(images)
     first = next(taken)
-    scale = min(1.0, math.sqrt(MAX_PIXELS / (columns * num_rows * first.width * first.height)))
+    scale = min(
+        1.0, math.sqrt(_MAX_GRID_PIXELS / (columns * num_rows * first.width * first.height))
+    )
     size = (max(1, int(first.width * scale)), max(1, int(first.height * scale)))
     grid = Image.new("RGB", (columns * size[0], num_rows * size[1]))
     for number, image in enumerate(chain([first], taken)):
