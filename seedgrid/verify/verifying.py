@@ -83,10 +83,10 @@ def _verify_batch(
     batch: Sequence[Claim], backend: Backend, watch: Watch, device: str | None
 ) -> list[Verdict]:
     try:
-        placement = _bearable(placement_of(batch[0].passport, device=device))
+        placement = _with_bearable_threads(placement_of(batch[0].passport, device=device))
         painted = _paint(batch, backend, placement, watch)
         if not _all_reproduce(batch, painted):
-            painted = _doubted(painted, batch[0].recipe, backend, placement, watch)
+            painted = _with_doubt(painted, batch[0].recipe, backend, placement, watch)
         return [judge(*pair, painted) for pair in zip(batch, painted.pictures, strict=True)]
     except RunCancelled:
         raise
@@ -99,7 +99,7 @@ def _verify_batch(
         return [impossible(batch[0].name, _as_ours(error), batch[0])]
 
 
-def _bearable(placement: Placement) -> Placement:
+def _with_bearable_threads(placement: Placement) -> Placement:
     """Restore no number of threads at which this machine would stand still: anybody can write one.
 
     The number is a difference then, and is said.
@@ -141,7 +141,7 @@ def _all_reproduce(batch: Sequence[Claim], painted: Painted) -> bool:
     )
 
 
-def _doubted(
+def _with_doubt(
     painted: Painted, recipe: Recipe, backend: Backend, placement: Placement, watch: Watch
 ) -> Painted:
     """Ask the probe before a picture is blamed for what its slot did."""
