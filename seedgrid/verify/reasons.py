@@ -20,6 +20,7 @@ _MAX_DIFFERENCE: Final = 2
 """Of 255; twice the largest that was seen in float32."""
 _MAX_SHARE: Final = 0.01
 """Of the pixels; several times the largest that was seen in float32, 0.0024."""
+_VERSION: Final = re.compile(r"\d++\.\d++[\w.+-]*+")
 _FIELD_NAMES: Final[dict[str, str]] = {
     "device_name": "device",
     "cpu_capability": "CPU instructions",
@@ -41,31 +42,28 @@ class Reason(Notice):
         return self.code in {"passport_field", "passport_missing"}
 
 
-def _matches(pattern: str) -> Callable[[str], bool]:
-    compiled = re.compile(pattern)
-    return lambda value: compiled.fullmatch(value) is not None
-
-
 def _is_text(value: str) -> bool:
     return bool(value.strip()) and value.isprintable() and len(value) <= 200
 
 
-_is_version = _matches(r"\d++\.\d++[\w.+-]*+")
+def _is_version(value: str) -> bool:
+    return _VERSION.fullmatch(value) is not None
 
-_ROUNDING: Final[dict[str, Callable[[str], bool]]] = {
+
+_ROUNDING: Final[dict[str, Callable[[str], object]]] = {
     **dict.fromkeys(("torch", "diffusers", "transformers", "peft", "spandrel"), _is_version),
-    "device": _matches(r"(cpu|cuda|xpu|mps)(:\d+)?"),
+    "device": re.compile(r"(cpu|cuda|xpu|mps)(:\d+)?").fullmatch,
     "device_name": _is_text,
     "driver": _is_text,
-    "cpu_capability": _matches(r"[A-Z0-9_ ]{3,20}"),
-    "instruction_limits": _matches(r"[A-Za-z0-9_, ]{1,60}"),
+    "cpu_capability": re.compile(r"[A-Z0-9_ ]{3,20}").fullmatch,
+    "instruction_limits": re.compile(r"[A-Za-z0-9_, ]{1,60}").fullmatch,
     "threads": lambda value: value.isdigit() and 0 < int(value) <= 4096,
-    "precision": _matches("none|ieee|tf32|bf16|highest|high|medium|true|false"),
+    "precision": re.compile("none|ieee|tf32|bf16|highest|high|medium|true|false").fullmatch,
     "attention": _is_text,
-    "memory_format": _matches("contiguous|channels_last"),
-    "vae_slicing": _matches("True|False"),
-    "vae_tiling": _matches("True|False"),
-    "determinism.onednn": _matches("true|false"),
+    "memory_format": re.compile("contiguous|channels_last").fullmatch,
+    "vae_slicing": re.compile("True|False").fullmatch,
+    "vae_tiling": re.compile("True|False").fullmatch,
+    "determinism.onednn": re.compile("true|false").fullmatch,
 }
 """Fields of the passport of which another value rounds otherwise, and what values there are."""
 
@@ -127,7 +125,7 @@ def passport_changes(before: Passport, after: Passport) -> tuple[tuple[str, str]
 def _rounds(name: str, value: str) -> bool:
     """Tell whether a field that differs, with its value then, is known to round otherwise."""
     is_known = _ROUNDING.get(name, _ROUNDING.get(_field_of(name)))
-    return is_known is not None and is_known(value)
+    return is_known is not None and bool(is_known(value))
 
 
 def _may_matter(name: str) -> bool:
