@@ -79,9 +79,12 @@ function icon(name) {
   return svg;
 }
 
+/** An address of this visitor's own; where the browser keeps no cookie it says who asks. */
+const own = (path) => (SeedGrid.by ? `${path}${path.includes("?") ? "&" : "?"}by=${SeedGrid.by}` : path);
+
 /** A picture's address on this server; ids are 32 hexadecimal digits. */
-const pictureUrl = (id) => `seedgrid/pictures/${id}.png`;
-const thumbUrl = (id) => `seedgrid/thumbs/${id}.jpg`;
+const pictureUrl = (id) => own(`seedgrid/pictures/${id}.png`);
+const thumbUrl = (id) => own(`seedgrid/thumbs/${id}.jpg`);
 
 /** An image of a picture, or a quiet mark in its place when the file is gone. */
 function image(source, isLost, attributes = {}) {
@@ -188,5 +191,5 @@ function style(name) {
 }
 
 /** The page's parts meet here; tests and the console find it as `SeedGrid`. */
-export const SeedGrid = { config, fields: config.fields, links: config.links, maxUploadMb: config.max_upload_mb, language, text, bare, shortList, make, icon, image, words, shows, tell, pictureUrl, thumbUrl, byId, inputOf, write, allow, refresh, rove, pick, seen, style };
+export const SeedGrid = { config, fields: config.fields, links: config.links, maxUploadMb: config.max_upload_mb, language, text, bare, shortList, make, icon, image, words, shows, tell, own, pictureUrl, thumbUrl, byId, inputOf, write, allow, refresh, rove, pick, seen, style };
 globalThis.SeedGrid = SeedGrid;

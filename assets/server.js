@@ -53,6 +53,7 @@ SeedGrid.state = () => known;
 /** For a browser that keeps no cookie of this page: who it is, as it says itself. */
 const newId = () => [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 const visitor = recall(VISITOR) ?? keep(VISITOR, newId());
+shows.keyed = (isKeyed) => (SeedGrid.by = isKeyed ? visitor : null);
 
 /** Ask the server; throws where nobody answers. */
 async function send(path, options = {}) {

@@ -158,7 +158,7 @@ def test_what_programs_paint_is_bounded_like_visitors_pictures(tmp_path: Path) -
     with Studio(library=tmp_path / "own", backend=FakeBackend()) as studio:
         api = Api(make_answers(studio, libraries), tmp_path / "copies")
         (record,) = asyncio.run(grid(api))
-        assert libraries.file_of(record["id"])
+        assert libraries.of_programs("").file_of(record["id"])
         with pytest.raises(gr.Error, match="visitors"):
             asyncio.run(grid(api))
     assert not list((tmp_path / "own").glob("objects/*"))

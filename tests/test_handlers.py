@@ -575,14 +575,6 @@ def test_a_link_waits_for_a_click(handlers: Handlers) -> None:
     assert kept(shown)["run"] is None
 
 
-def test_a_start_is_painted_from_by_its_owner_only(handlers: Handlers) -> None:
-    """Its digest stands in every picture that was begun from it: a name, and no key."""
-    asked = replace(ASKED, start="a" * 64)
-    shown = handlers.on_generate(asked, {})
-    assert shown.status is not None
-    assert shown.status["key"] == "error_start_missing"
-
-
 def test_a_link_that_cannot_be_is_explained(handlers: Handlers) -> None:
     """A stranger's link may hold anything; a message says what is wrong with it."""
     shown = handlers.on_load({}, {"link": "prompt=a&steps=many"})

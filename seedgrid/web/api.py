@@ -25,7 +25,7 @@ from seedgrid.core.field import Field
 from seedgrid.core.picture import Entry, new_id
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.engine import Run
-from seedgrid.studio import RunOptions
+from seedgrid.studio import RunOptions, check_starts
 from seedgrid.verify import read_claim
 from seedgrid.web.actions.form import check_count
 from seedgrid.web.answers import Answers
@@ -41,7 +41,6 @@ from seedgrid.web.calls import (
 )
 from seedgrid.web.server.limits import taken_in
 from seedgrid.web.server.waiting import Asker, StepWatch, asker, begun, followed, steps_of
-from seedgrid.web.state.visitor_libraries import find_anywhere, for_program
 
 Record = dict[str, Any]
 Files = list[gr.FileData]
@@ -100,10 +99,11 @@ class Api:
 
         def start() -> Run:
             asked = checked(RefineCall, {"picture_id": picture_id, "vary": vary})
-            parent = find_anywhere(self._libraries, asked.picture_id)
             suffixes = asked.vary or GUIDE_SUFFIXES
             check_count(len(suffixes), field="vary")
-            return self._studio.start_refine(parent, suffixes, **self._options(request))
+            options = self._options(request)
+            parent = options["library"].get(asked.picture_id)
+            return self._studio.start_refine(parent, suffixes, **options)
 
         async with aclosing(self._answer(start)) as answers:
             async for answer in answers:
@@ -124,6 +124,7 @@ class Api:
         watch, who, path = StepWatch(), _asker(request), self._uploaded(picture)
         try:
             claim = await self._file_work.do(who["address"], lambda: read_claim(path))
+            check_starts([claim.recipe], self._libraries.of_programs(who["address"]))
             future = self._studio.verifier.verify([claim], watch, **who)
             async with aclosing(steps_of(future, watch)) as steps:
                 async for _ in steps:
@@ -161,7 +162,9 @@ class Api:
             taken_in(path)
 
     def _options(self, request: gr.Request | None) -> RunOptions:
-        return for_program(self._libraries, **_asker(request))
+        who = _asker(request)
+        library = self._libraries.of_programs(who["address"])
+        return RunOptions(owner=who["owner"], address=who["address"], library=library)
 
     def _uploaded(self, picture: object) -> Path:
         """Return where an upload lies.

@@ -11,7 +11,7 @@ from anyio import to_thread
 
 from seedgrid.core.errors import LibraryError, RunCancelled, SeedGridError
 from seedgrid.core.picture import Entry
-from seedgrid.studio import Studio
+from seedgrid.studio import Studio, check_starts
 from seedgrid.verify import Claim, Reason, Verdict, difference_picture, read_claim
 from seedgrid.web.serializers import stage
 from seedgrid.web.server.file_work import FileWork
@@ -55,7 +55,9 @@ class Checks:
         entry = self._libraries.of(visitor).get(picture_id)
         if entry.lost:
             raise LibraryError("picture_lost", value=entry.id)
-        return entry, read_claim(entry.path)
+        claim = read_claim(entry.path)
+        check_starts([claim.recipe], self._libraries.of(visitor))
+        return entry, claim
 
     async def _verify(self, claim: Claim, visitor: str, address: str) -> AsyncIterator[stage.Json]:
         watch = StepWatch()

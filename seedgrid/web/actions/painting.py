@@ -4,16 +4,14 @@ A handler has the studio start a run, or moves to another place in the tree, and
 following.py then tells how the run goes. Runs belong to the engine: a closed tab loses nothing.
 """
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from seedgrid.core.errors import PictureError, SeedGridError
+from seedgrid.core.errors import SeedGridError
 from seedgrid.core.events import Loading, Noise, Started
 from seedgrid.core.picture import Entry
-from seedgrid.core.request import Request
 from seedgrid.engine import Run
 from seedgrid.formats.links import read_link
 from seedgrid.studio import RunOptions
@@ -37,7 +35,6 @@ from seedgrid.web.state.snapshot import Snapshot
 
 _AT_ONCE_S: Final = 0.1
 """How long a click waits to hear whether the library knows the pictures; a grid takes longer."""
-_DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 _NOISE_S: Final = 0.02
 """How much longer it waits for the noise, which comes first of all, to show it with the answer."""
 
@@ -79,7 +76,6 @@ class Handlers(Following):
 
         def start() -> Run:
             request = read_request(asked)
-            _check_start(request, here)
             prompts = read_prompts(asked, request)
             options = self._options(here, asked, address)
             return self._studio.start_grid(request, prompts, turbo=asked.turbo, **options)
@@ -238,14 +234,3 @@ class Handlers(Following):
 def _say(shown: PageUpdate, key: str) -> PageUpdate:
     assert shown.state is not None
     return replace(shown, status=stage.say(shown.state.epoch, key, kind="note"))
-
-
-def _check_start(request: Request, here: Snapshot) -> None:
-    """Refuse a start that this visitor's library does not hold: its digest is no key.
-
-    Raises:
-        PictureError: `start_missing`.
-    """
-    start = request.start or ""
-    if _DIGEST.fullmatch(start) and not (here.library.starts / f"{start}.png").is_file():
-        raise PictureError("start_missing", value=start[:12])

@@ -97,6 +97,7 @@ def card(
         "negative": recipe.negative_prompt,
         "strength": "" if recipe.upscaler or not recipe.start else f"{recipe.strength:g}",
         "upscaler": recipe.upscaler.id if recipe.upscaler else "",
+        "begun": bool(recipe.start),
         "favourite": entry.favourite,
         "note": entry.note,
         "hint": hint,

@@ -21,13 +21,12 @@ import seedgrid
 from seedgrid.core.errors import SeedGridError, told_of
 from seedgrid.web.answers import Answers, starting_suffixes
 from seedgrid.web.api import publish
-from seedgrid.web.server.downloads import download_routes
+from seedgrid.web.server.exports import export_routes
 from seedgrid.web.server.files import drop_route, file_routes
 from seedgrid.web.server.guard import Guard, NoAddresses
 from seedgrid.web.server.headers import SPACE_FRAMES, UNCACHED, SecurityHeaders, page_policy
 from seedgrid.web.server.health import health_route
 from seedgrid.web.server.limits import BoundedBody, UploadBounds
-from seedgrid.web.server.looking import looking_routes
 from seedgrid.web.server.metrics import metrics_routes
 from seedgrid.web.server.models import model_routes
 from seedgrid.web.server.page import document, files
@@ -77,13 +76,12 @@ def make_server(answers: Answers, site: Site) -> gr.Server:
     )
     server.include_router(page_routes(answers))
     server.include_router(file_routes(answers))
+    server.include_router(export_routes(answers))
     server.include_router(drop_route(answers.library, answers.file_work))
     server.router.routes.extend(
         [
             _page_route(answers, site.language, page_policy(frames)),
             Route("/seedgrid/assets/{version}/{name:path}", files().answer),
-            *download_routes(answers.libraries, answers.file_work),
-            *looking_routes(answers.studio, answers.libraries, answers.file_work),
             health_route(answers.studio),
             *metrics_routes(answers.studio),
             *model_routes(answers.studio, answers.file_work),

@@ -1,8 +1,7 @@
 """Pictures by their id, thumbnails, and files that are dropped on the page.
 
-Pictures are served as they are on disk, byte for byte; an id is 128 random bits, so only who was
-shown a picture can ask for it. A start has its content's digest for a name, which anybody may know:
-it is shown to whoever's library holds it.
+Pictures are served as they are on disk, byte for byte, to who has them in their library: an id, or
+the digest of what a picture began from, is a name that a published picture tells everybody.
 """
 
 import json
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import Annotated, Final
 
 from anyio import to_thread
-from fastapi import APIRouter, Depends, Form, UploadFile
+from fastapi import APIRouter, Form, UploadFile
 from fastapi.responses import FileResponse, Response
 
 from seedgrid.core.errors import SeedGridError
@@ -22,9 +21,10 @@ from seedgrid.web.actions.library import LibraryActions
 from seedgrid.web.answers import Answers
 from seedgrid.web.serializers import pictures, stage
 from seedgrid.web.serializers.place import write_fields
+from seedgrid.web.server.exports import no_picture
 from seedgrid.web.server.file_work import FileWork
 from seedgrid.web.server.headers import FOREVER, HARMLESS, json_answer
-from seedgrid.web.server.who import Who, who
+from seedgrid.web.server.who import Asks
 from seedgrid.web.state.opening import opening_files
 from seedgrid.web.state.page_state import read_page_state
 
@@ -35,7 +35,6 @@ _IN_ONE_PIECE: Final = 200_000
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 _LONGEST: Final = 100
 _MAX_STATE: Final = 10_000
-Asks = Annotated[Who, Depends(who)]
 
 
 def file_routes(answers: Answers) -> APIRouter:
@@ -45,8 +44,8 @@ def file_routes(answers: Answers) -> APIRouter:
     libraries = answers.libraries
 
     @router.get("/pictures/{picture_id}.png")
-    def picture(picture_id: str) -> Response:
-        path = libraries.file_of(picture_id)
+    def picture(picture_id: str, who: Asks) -> Response:
+        path = libraries.of(who.visitor).file_of(picture_id)
         headers = FOREVER | HARMLESS
         try:
             # In one piece: a FileResponse goes to another thread and back for every 64 KB. But
@@ -62,9 +61,10 @@ def file_routes(answers: Answers) -> APIRouter:
     @router.get("/thumbs/{picture_id}.jpg")
     async def thumb(picture_id: str, who: Asks) -> Response:
         def find() -> Path | None:
+            library = libraries.of(who.visitor)
             if not _DIGEST.fullmatch(picture_id):
-                return libraries.file_of(picture_id)
-            return libraries.of(who.visitor).starts / f"{picture_id}.png"
+                return library.file_of(picture_id)
+            return library.starts / f"{picture_id}.png"
 
         data = await thumbs.run(lambda: _thumb_of(find()))
         return no_picture() if data is None else _jpeg(data, FOREVER)
@@ -120,15 +120,6 @@ def read_json(text: str) -> object:
         return json.loads(text)
     except (ValueError, RecursionError):
         return None
-
-
-def no_picture() -> Response:
-    """Answer that there is no such picture."""
-    return Response("there is no such picture", status_code=404, media_type="text/plain")
-
-
-def _keep_all(folder: Path, files: list[UploadFile]) -> list[str]:
-    return [_keep(folder, file, number) for number, file in enumerate(files)]
 
 
 def _keep(folder: Path, file: UploadFile, number: int) -> str:

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 from pydantic import BaseModel, Field, StringConstraints
 from starlette.responses import Response, StreamingResponse
 
@@ -23,11 +23,10 @@ from seedgrid.web.serializers import offers, stage
 from seedgrid.web.serializers.answers import PageUpdate
 from seedgrid.web.server.headers import json_answer
 from seedgrid.web.server.stream import event_stream
-from seedgrid.web.server.who import Who, who
+from seedgrid.web.server.who import Asks
 from seedgrid.web.state.page_state import read_page_state
 
 Json = dict[str, Any]
-Asks = Annotated[Who, Depends(who)]
 Id = Annotated[str, StringConstraints(max_length=64)]
 Text = Annotated[str, StringConstraints(max_length=2000)]
 
@@ -137,7 +136,7 @@ def _add_rounds(router: APIRouter, answers: Answers) -> None:
         said = asked.model_dump(include={"place", "link", "start"})
         update = handlers.on_load(who.stands(asked.state), said, who.address)
         first = _offer(handlers, None, who.language) if asked.offer else {}
-        return json_answer(first | _parts(update))
+        return json_answer({"keyed": not who.has_cookie} | first | _parts(update))
 
     @router.post("/generate")
     def generate(asked: Generates, who: Asks) -> Response:

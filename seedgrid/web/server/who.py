@@ -1,12 +1,14 @@
 """Who asks: the visitor, by a cookie that no script reads, and the address.
 
-A browser that keeps no cookie, as in another site's frame, says a number of its own in a header.
+A browser that keeps no cookie, as in another site's frame, says a number of its own: in a header,
+and in the addresses of pictures and downloads.
 """
 
 import re
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
+from fastapi import Depends
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -30,12 +32,14 @@ class Who:
         host: The address itself.
         address: What counts as one address for bounds.
         language: The page's, in which they ask.
+        has_cookie: Whether their browser keeps one.
     """
 
     visitor: str
     host: str
     address: str
     language: str
+    has_cookie: bool = True
 
     def stands(self, state: object) -> dict[str, Any]:
         """Return the page state that their browser told, as theirs."""
@@ -48,13 +52,19 @@ async def who(request: Request) -> Who:
     if is_zero_gpu():
         _lend_to(request)
     host = request.client.host if request.client else ""
-    said = request.cookies.get(COOKIE) or request.headers.get(_HEADER, "")
+    cookie = request.cookies.get(COOKIE, "")
+    said = cookie or request.headers.get(_HEADER, "") or request.query_params.get("by", "")
     return Who(
         visitor=said if _ID.fullmatch(said) else new_id(),
         host=host,
         address=network_of(host),
         language=choose_language(request.headers.get("x-seedgrid-language")),
+        has_cookie=bool(_ID.fullmatch(cookie)),
     )
+
+
+Asks = Annotated[Who, Depends(who)]
+"""What a route asks for that wants to know."""
 
 
 def welcome(request: Request, answer: Response) -> None:
@@ -70,6 +80,8 @@ def welcome(request: Request, answer: Response) -> None:
         secure=is_framed,
         samesite="none" if is_framed else "lax",
     )
+    if is_framed:  # else browsers that part sites keep none of another site's frame
+        answer.headers["set-cookie"] += "; Partitioned"
 
 
 def _lend_to(request: Request) -> None:
