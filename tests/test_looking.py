@@ -197,7 +197,7 @@ def test_the_server_hands_them_out(client: TestClient, studio: Studio) -> None:
     for body in ({"id": new_id()}, {"id": wanted, "kind": "exe"}):
         assert client.post("/seedgrid/film", json=body).status_code in (404, 422)
     for body in ({}, {"id": "../x"}, {"id": wanted, "kind": 3}, [1]):
-        assert client.post("/seedgrid/film", json=body).status_code == 400
+        assert client.post("/seedgrid/film", json=body).status_code == 422
 
 
 @pytest.mark.usefixtures("fake")
