@@ -159,7 +159,7 @@ def listening(host: str) -> Iterator[tuple[str, list[bytes]]]:
 
 
 def test_the_running_page_asks_no_other_server(tmp_path: Path) -> None:
-    """Whatever a caller names, on every address that takes data; and no line of its log is forged."""
+    """Whatever a caller names, on every address that takes data; no line of its log is forged."""
     log = tmp_path / "log"
     with (
         listening(os.environ.get(OTHER, "127.0.0.1")) as (address, heard),
@@ -183,7 +183,7 @@ OTHER = "SEEDGRID_TEST_OTHER"
 
 
 def test_an_address_that_filters_take_for_public_is_not_asked_either() -> None:
-    """100.64.0.0/10 is a cloud's metadata and Tailscale's network; Gradio's own filter lets it by."""
+    """100.64.0.0/10 is Tailscale and metadata of clouds; Gradio's own filter lets it by."""
     enter = ["unshare", "--map-root-user", "--net", "sh", "-c"]
     ready = "ip link set lo up && ip addr add 100.64.0.9/32 dev lo"
     if shutil.which("ip") is None or subprocess.run([*enter, ready], check=False).returncode:
@@ -202,7 +202,7 @@ def test_an_address_that_filters_take_for_public_is_not_asked_either() -> None:
 
 
 def test_a_model_is_asked_for_by_its_name_and_no_path_is_told_apart(tmp_path: Path) -> None:
-    """Anybody in a home's network could learn what lies on its disk, on Windows of other disks too."""
+    """Anybody in a home's network could learn what lies on its disk."""
     with serve(tmp_path / "library", real=True) as page:
         keys = {
             httpx.post(f"{page}seedgrid/do/offer", json={"model": model}).json()["status"]["key"]

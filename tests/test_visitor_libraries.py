@@ -20,7 +20,7 @@ from seedgrid.storage.files import DELETING
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
 from seedgrid.web.actions.form import FormPayload
-from seedgrid.web.actions.library import LibraryActions
+from seedgrid.web.actions.library import LibraryActions, Query
 from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.serializers.answers import PageUpdate
 from seedgrid.web.state.page_state import PageState
@@ -39,7 +39,7 @@ def paint(handlers: Handlers, kept: object) -> PageUpdate:
 
 
 def count(actions: LibraryActions, kept: object) -> int:
-    answer = actions.on_search({}, kept)
+    answer = actions.on_search(Query(), kept).library
     assert answer is not None
     return len(answer["items"])
 

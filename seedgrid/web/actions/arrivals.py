@@ -1,41 +1,7 @@
-"""What the page's own address asks for: a round, a picture, or a link with a recipe.
+"""Where the page's own address leads: to a round or a picture. Starts nothing."""
 
-Knows no component, and starts nothing.
-"""
-
-from typing import Annotated
-
-from pydantic import StringConstraints, ValidationError
-
-from seedgrid.core.picture import PictureId
-from seedgrid.core.recipe import Value
-from seedgrid.formats.links import MAX_CHARACTERS
 from seedgrid.web.state.snapshot import Snapshot
 from seedgrid.web.state.tree import Round
-
-
-class Arrival(Value):
-    """What the address says when the page opens, or when the browser goes back and forward.
-
-    Attributes:
-        place: A round or a picture.
-        link: The query of a link, as far as it is ours.
-        start: Whether it is the page before the first grid that is asked for.
-    """
-
-    place: PictureId | None = None
-    link: Annotated[str, StringConstraints(max_length=MAX_CHARACTERS)] = ""
-    start: bool = False
-
-
-def read_arrival(said: object) -> Arrival:
-    """Read what the browser says of its address: JSON or an object; nothing if it is not ours."""
-    try:
-        if isinstance(said, str):
-            return Arrival.model_validate_json(said)
-        return Arrival.model_validate(said or {})
-    except ValidationError:
-        return Arrival()
 
 
 def find_place(here: Snapshot, place: str) -> Snapshot | None:

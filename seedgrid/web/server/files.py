@@ -10,7 +10,7 @@ import shutil
 import tempfile
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from anyio import to_thread
 from fastapi import APIRouter, Form, UploadFile
@@ -20,13 +20,13 @@ from seedgrid.core.errors import SeedGridError
 from seedgrid.web.actions.library import LibraryActions
 from seedgrid.web.answers import Answers
 from seedgrid.web.serializers import pictures, stage
-from seedgrid.web.serializers.place import write_fields
+from seedgrid.web.serializers.answers import PageUpdate
 from seedgrid.web.server.exports import no_picture
 from seedgrid.web.server.file_work import FileWork
 from seedgrid.web.server.headers import FOREVER, HARMLESS, json_answer
 from seedgrid.web.server.who import Asks
 from seedgrid.web.state.opening import opening_files
-from seedgrid.web.state.page_state import read_page_state
+from seedgrid.web.state.page_state import next_epoch
 
 _THUMB_PX: Final = 192
 _OPENING_PX: Final = 256
@@ -88,38 +88,32 @@ def drop_route(actions: LibraryActions, file_work: FileWork) -> APIRouter:
         state: Annotated[str, Form(max_length=_MAX_STATE)],
         who: Asks,
     ) -> Response:
-        kept = who.stands(read_json(state))
+        kept = {**read_json(state), "visitor": who.visitor}
         folder = Path(tempfile.mkdtemp(prefix="seedgrid-drop-"))
         try:
             names = [
                 await to_thread.run_sync(_keep, folder, file, n) for n, file in enumerate(files)
             ]
-            update, filled = await file_work.do(
+            update = await file_work.do(
                 who.address,
                 lambda: actions.on_drop(names, kept, file_work.bounds.dropped, who.address),
             )
         except SeedGridError as error:
-            status = stage.complain(read_page_state(kept).move().epoch, error)
-            return json_answer({"status": status})
+            update = PageUpdate(status=stage.complain(next_epoch(), error))
         finally:
             await to_thread.run_sync(lambda: shutil.rmtree(folder, ignore_errors=True))
-        parts = {name: value for name, value in vars(update).items() if name != "state"}
-        if filled.request is not None:  # another tool's, which names no model of ours: that stays
-            shown = write_fields(filled.request)
-            parts["fields"] = {name: value for name, value in shown.items() if name != "model"}
-        elif filled.start is not None:
-            parts["fields"] = {"start": filled.start}
-        return json_answer(parts | ({} if filled.status is None else {"status": filled.status}))
+        return json_answer(update.parts())
 
     return router
 
 
-def read_json(text: str) -> object:
-    """Read what a browser keeps; nothing where it is no JSON."""
+def read_json(text: str) -> dict[str, Any]:
+    """Read what a browser keeps; nothing where it is no object."""
     try:
-        return json.loads(text)
+        told = json.loads(text)
     except (ValueError, RecursionError):
-        return None
+        told = None
+    return told if isinstance(told, dict) else {}
 
 
 def _keep(folder: Path, file: UploadFile, number: int) -> str:

@@ -31,7 +31,7 @@ from seedgrid.studio.model_manager import ManagedModel, ModelManager
 from seedgrid.web.server.file_work import FileWork
 from seedgrid.web.server.headers import UNCACHED
 from seedgrid.web.server.limits import MODEL_FILES
-from seedgrid.web.server.waiting import is_this_machine, network_of
+from seedgrid.web.server.who import is_this_machine, network_of
 from seedgrid.web.texts import choose_language
 
 Json = dict[str, Any]

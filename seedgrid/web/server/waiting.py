@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ipaddress
 from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
@@ -22,6 +21,7 @@ from anyio import to_thread
 from seedgrid.core.events import Event, Finished, Loading, Queued, Started, Step
 from seedgrid.diffusion.backend import PreviewMaker, Unwatched
 from seedgrid.engine import Run
+from seedgrid.web.server.who import network_of
 
 _LOOK_S: Final = 0.2
 
@@ -159,27 +159,6 @@ async def steps_of(
             await asyncio.wait({waited}, timeout=_LOOK_S)
     finally:
         watch.stop()
-
-
-def is_this_machine(address: str) -> bool:
-    """Tell whether somebody asks from the machine that SeedGrid runs on."""
-    try:
-        return ipaddress.ip_address(address).is_loopback
-    except ValueError:
-        return False
-
-
-def network_of(address: str | None) -> str:
-    """Return what counts as one address: IPv6 hands 2**64 of them to every household."""
-    try:
-        found = ipaddress.ip_address(address or "")
-    except ValueError:
-        return address or ""
-    if isinstance(found, ipaddress.IPv6Address):
-        if found.ipv4_mapped is not None:
-            return str(found.ipv4_mapped)
-        return str(ipaddress.ip_network((found, 64), strict=False))
-    return str(found)
 
 
 class Asker(TypedDict):
