@@ -20,8 +20,7 @@ from seedgrid.library import Library
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
 from seedgrid.web.answers import make_answers
-from seedgrid.web.api import Api
-from seedgrid.web.calls import GRID_FIELDS, default_of
+from seedgrid.web.api import GRID_FIELDS, Api, default_of
 from seedgrid.web.state.visitor_libraries import VisitorLibraries
 
 SOON_S = 60.0

@@ -52,8 +52,10 @@ def test_waiting_for_a_run_takes_no_thread(make_recipes: MakeRecipes) -> None:
     with Engine(FakeBackend(step_delay_s=0.05), MemoryStore()) as engine:
         run = engine.submit(plan_grid(make_recipes(steps=10)), owner="me")
 
-        async def follow() -> float:
-            return [stand.pictures async for stand in followed(run)][-1]
+        async def follow() -> int:
+            async for _ in followed(run):
+                pass
+            return len(run.finished)
 
         async def wait() -> int:
             waiters = [asyncio.create_task(follow()) for _ in range(200)]

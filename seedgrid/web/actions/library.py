@@ -23,9 +23,8 @@ from seedgrid.formats.importers.imported import Imported, fit
 from seedgrid.library.search import Sort
 from seedgrid.library.take_in import Taken, take_in
 from seedgrid.studio import Studio
-from seedgrid.web.actions.hindered import says_what_hinders
 from seedgrid.web.serializers import pictures, stage
-from seedgrid.web.serializers.answers import PageUpdate
+from seedgrid.web.serializers.answers import PageUpdate, says_what_hinders
 from seedgrid.web.serializers.place import write_fields
 from seedgrid.web.server.who import Host, Id, Kept, is_this_machine
 from seedgrid.web.state.opening import opening_files

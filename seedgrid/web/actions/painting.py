@@ -18,7 +18,6 @@ from seedgrid.engine import Run
 from seedgrid.formats.links import MAX_CHARACTERS, read_link
 from seedgrid.locales import ENGLISH
 from seedgrid.studio import RunOptions
-from seedgrid.web.actions.arrivals import find_place, pick_of
 from seedgrid.web.actions.following import Following
 from seedgrid.web.actions.form import (
     FormPayload,
@@ -28,15 +27,14 @@ from seedgrid.web.actions.form import (
     read_request,
     read_what_can_be,
 )
-from seedgrid.web.actions.hindered import says_what_hinders
 from seedgrid.web.serializers import stage
-from seedgrid.web.serializers.answers import PageUpdate
-from seedgrid.web.serializers.offers import offered
+from seedgrid.web.serializers.answers import PageUpdate, says_what_hinders
 from seedgrid.web.serializers.place import write_fields
 from seedgrid.web.server.who import NOBODY, Address, Asks, Id, Kept, Language
-from seedgrid.web.state.model_options import offer
+from seedgrid.web.state.model_options import offer, offered
 from seedgrid.web.state.page_state import PageState, read_page_state
 from seedgrid.web.state.snapshot import Snapshot
+from seedgrid.web.state.tree import Round
 
 _AT_ONCE_S: Final = 0.1
 """How long a click waits to hear whether the library knows the pictures; a grid takes longer."""
@@ -271,3 +269,35 @@ class Handlers(Following):
 def _say(shown: PageUpdate, key: str) -> PageUpdate:
     assert shown.state is not None
     return replace(shown, status=stage.say(shown.state.epoch, key, kind="note"))
+
+
+def find_place(here: Snapshot, place: str) -> Snapshot | None:
+    """Look at the place that an address names; None when this library does not have it.
+
+    Args:
+        here: Where the browser was: its own round may still be forming.
+        place: A round, or a picture, which is then picked.
+    """
+    entry = here.find(place)
+    if entry is not None:
+        lineage = entry.lineage
+        return here.moved(work=lineage.work_id, round=lineage.round_id, picked=entry.id)
+    if place == here.state.round and (here.round or here.is_forming):
+        return here
+    if here.run is not None and here.run.lineage.round_id == place:
+        lineage = here.run.lineage
+        return here.moved(work=lineage.work_id, round=place, picked=lineage.parent_id)
+    entries = here.library.round(place)
+    if not entries:
+        return None
+    there = here.moved(work=entries[0].lineage.work_id, round=place, picked=None)
+    return there.moved(picked=pick_of(there.round, there.rounds)) if there.round else there
+
+
+def pick_of(shown: Round, rounds: tuple[Round, ...]) -> str | None:
+    """Return what is picked when one comes to a round.
+
+    The last of its pictures that was refined; where none was, the picture that it refines.
+    """
+    refined = [each.parent_id for each in rounds if each.parent_round_id == shown.id]
+    return refined[-1] if refined else shown.parent_id

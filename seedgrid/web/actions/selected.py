@@ -13,9 +13,8 @@ from pydantic import Field, StringConstraints
 
 from seedgrid.core.picture import MAX_TAGS, PictureId
 from seedgrid.core.recipe import Value
-from seedgrid.web.actions.hindered import says_what_hinders
 from seedgrid.web.actions.library import tags_of
-from seedgrid.web.serializers.answers import PageUpdate
+from seedgrid.web.serializers.answers import PageUpdate, says_what_hinders
 from seedgrid.web.server.who import Kept
 from seedgrid.web.state.page_state import read_page_state
 from seedgrid.web.state.snapshot import Snapshots

@@ -1,10 +1,13 @@
 """What the page is told: its parts as values, in one answer or piece by piece."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import wraps
+from typing import Any, ParamSpec
 
-from seedgrid.web.serializers.stage import Json
-from seedgrid.web.state.page_state import PageState
+from seedgrid.core.errors import SeedGridError, told_of
+from seedgrid.web.serializers.stage import Json, complain
+from seedgrid.web.state.page_state import PageState, next_epoch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,3 +42,24 @@ class PageUpdate:
     def parts(self) -> dict[str, Any]:
         """Return what changes, by the parts of the page."""
         return {k: v for k, v in vars(self).items() if v is not None and k != "state"}
+
+
+P = ParamSpec("P")
+
+
+def says_what_hinders(action: Callable[P, PageUpdate]) -> Callable[P, PageUpdate]:
+    """Have an action say what hinders it; then nothing else changes on the page.
+
+    A library may refuse at any look: its folder is gone and cannot be made again, its disk is full.
+    """
+
+    @wraps(action)
+    def answer(*args: P.args, **kwargs: P.kwargs) -> PageUpdate:
+        try:
+            return action(*args, **kwargs)
+        except (SeedGridError, MemoryError) as met:
+            error = met if isinstance(met, SeedGridError) else told_of(met)
+            # No older news may cover it.
+            return PageUpdate(status=complain(next_epoch(), error))
+
+    return answer

@@ -25,9 +25,8 @@ from seedgrid.web.server.exports import export_routes
 from seedgrid.web.server.files import drop_route, file_routes
 from seedgrid.web.server.guard import Guard, NoAddresses
 from seedgrid.web.server.headers import SPACE_FRAMES, UNCACHED, SecurityHeaders, page_policy
-from seedgrid.web.server.health import health_route
+from seedgrid.web.server.health import health_route, metrics_routes
 from seedgrid.web.server.limits import BoundedBody, UploadBounds
-from seedgrid.web.server.metrics import metrics_routes
 from seedgrid.web.server.models import model_routes
 from seedgrid.web.server.page import document, files
 from seedgrid.web.server.routes import page_routes
