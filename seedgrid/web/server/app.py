@@ -76,6 +76,7 @@ def make_server(answers: Answers, site: Site) -> gr.Server:
     server.include_router(page_routes(answers))
     server.include_router(file_routes(answers))
     server.include_router(export_routes(answers))
+    server.include_router(model_routes(answers.studio, answers.file_work))
     server.include_router(drop_route(answers.library, answers.file_work))
     server.router.routes.extend(
         [
@@ -83,7 +84,6 @@ def make_server(answers: Answers, site: Site) -> gr.Server:
             Route("/seedgrid/assets/{version}/{name:path}", files().answer),
             health_route(answers.studio),
             *metrics_routes(answers.studio),
-            *model_routes(answers.studio, answers.file_work),
         ]
     )
     publish(server, answers, site.uploads)
