@@ -213,7 +213,7 @@ import { SeedGrid } from "./base.js";
   /** Show a picture that ships: none of this visitor's, until it is clicked. */
   function exhibit(cell, state) {
     if (cell.image?.dataset.example === String(state.example)) return;
-    const image = make("img", { class: "sg-example", alt: state.prompt, "data-example": state.example, src: `seedgrid/opening/${state.example}.jpg` });
+    const image = make("img", { class: "sg-example", alt: state.prompt, "data-example": state.example, src: `seedgrid/opening/${state.example}.webp` });
     cell.image?.remove();
     cell.image = image;
     cell.canvas.after(image);

@@ -43,7 +43,7 @@ ROUTES: Final = {
     "/seedgrid/assets/{version}/{name:path}": SMALL,
     "/seedgrid/pictures/{picture_id}.png": SMALL,
     "/seedgrid/thumbs/{picture_id}.jpg": FILE_WORK,
-    "/seedgrid/opening/{number}.jpg": SMALL,  # four files
+    "/seedgrid/opening/{number}.webp": SMALL,  # four files
     "/seedgrid/drop": FILE_WORK,
     "/seedgrid/download/selected.zip": FILE_WORK,
     "/seedgrid/download/{picture_id}/{scope}.zip": FILE_WORK,

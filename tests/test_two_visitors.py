@@ -31,7 +31,7 @@ ANNA, BERT = "a" * 32, "b" * 32
 FIELDS = {"prompt": "a red fox", "seeds": "5-6", "steps": "2", "size": "64x64"}
 OF_NOBODY = (
     *("/", "/healthz", "/metrics", "/seedgrid/assets/{version}/{name:path}"),
-    *("/seedgrid/opening/{number}.jpg", "/seedgrid/models", "/seedgrid/models/{action}"),
+    *("/seedgrid/opening/{number}.webp", "/seedgrid/models", "/seedgrid/models/{action}"),
     *("/seedgrid/models/file/{name}", "/seedgrid/drop"),
     *(f"/seedgrid/do/{each}" for each in ("offer", "advise", "portable", "example", "empty")),
     *(f"/seedgrid/do/{each}" for each in ("folder", "search", "stop")),

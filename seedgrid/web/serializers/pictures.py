@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 
-def small_jpeg(path: Path, side_px: int, *, quality: int) -> bytes:
-    """A PNG file as a JPEG of no more than so many pixels along a side."""
+def small(path: Path, side_px: int, *, quality: int, kind: str = "JPEG") -> bytes:
+    """A PNG file as a JPEG, or another kind, of no more than so many pixels along a side."""
     with unpacked(path.read_bytes()) as image:
-        small = image.convert("RGB")
-    small.thumbnail((side_px, side_px), Image.Resampling.LANCZOS)
+        thumbnail = image.convert("RGB")
+    thumbnail.thumbnail((side_px, side_px), Image.Resampling.LANCZOS)
     target = io.BytesIO()
-    small.save(target, "JPEG", quality=quality)
+    thumbnail.save(target, kind, quality=quality)
     return target.getvalue()
 
 
