@@ -57,7 +57,8 @@ def test_the_stream_tells_a_run_to_its_end(studio: Studio, may_go: threading.Eve
     answers = make_answers(studio)
     shown = answers.handlers.on_generate(ASKED, {})
     assert shown.stage is not None
-    place = shown.stage["follow"]
+    assert shown.state is not None
+    place = shown.state.model_dump(mode="json")
 
     async def follow(state: object) -> AsyncGenerator[PageUpdate, None]:
         async for news in answers.handlers.follow(state):
@@ -85,7 +86,8 @@ def test_a_stream_holds_no_thread(studio: Studio, may_go: threading.Event) -> No
     answers, before = make_answers(studio), threading.active_count()
     shown = answers.handlers.on_generate(ASKED, {})
     assert shown.stage is not None
-    place = shown.stage["follow"]
+    assert shown.state is not None
+    place = shown.state.model_dump(mode="json")
 
     async def listen() -> int:
         listeners = [answers.handlers.follow(place) for _ in range(60)]

@@ -25,6 +25,8 @@ from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
 from seedgrid.web.answers import make_answers
 from seedgrid.web.server.who import COOKIE
+from seedgrid.web.state.page_state import PageState
+from seedgrid.web.state.snapshot import Snapshot, Snapshots
 from seedgrid.web.state.visitor_libraries import VisitorLibraries
 
 ANNA, BERT = "a" * 32, "b" * 32
@@ -48,6 +50,7 @@ class Page:
     photo: str
     published: Entry
     parent: Entry
+    runs: tuple[Snapshot, Snapshot] | None = None
 
     def as_(self, visitor: str) -> TestClient:
         self.client.cookies.clear()
@@ -100,7 +103,17 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
         dropped = {"files": ("hers.png", page.published.path.read_bytes())}
         answer = page.as_(BERT).post("/seedgrid/drop", data={"state": "{}"}, files=dropped)
         assert answer.json()["status"]["key"] == "status_taken_in"
+        snapshots = Snapshots(studio, libraries)
+        page.runs = tuple(  # type: ignore[assignment] # two
+            snapshots.of(PageState(visitor=each, run=refined["run"])) for each in (ANNA, BERT)
+        )
         yield page
+
+
+def test_a_run_is_shown_to_its_owner_only(page: Page) -> None:
+    """What forms in it is a picture too, and its words are hers."""
+    assert page.runs is not None
+    assert [each.run is not None for each in page.runs] == [True, False]
 
 
 def test_every_address_at_which_a_picture_can_be_named_is_tried_here(page: Page) -> None:

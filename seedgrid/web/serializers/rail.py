@@ -5,7 +5,7 @@ Pure functions from rounds to plain values; knows no component and no handler.
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 from seedgrid.engine import Run
 from seedgrid.web.serializers import pictures
@@ -13,8 +13,6 @@ from seedgrid.web.serializers.changes import Change, round_name
 from seedgrid.web.state.tree import Round
 
 Json = dict[str, Any]
-
-EMPTY_RAIL: Final[Json] = {"epoch": 0, "rounds": [], "current": None, "has_parent": False}
 
 
 def rail(

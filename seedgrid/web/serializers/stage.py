@@ -39,7 +39,6 @@ _PREVIEW_QUALITY: Final = 85
 _PLANS: Final = frozenset({"final_tiles", "upscaler_tiles"})
 """Notices of how a picture will be made, and what memory that takes: no news once it is there."""
 _SAID_BEFORE: Final = _PLANS | advice.CODES
-NO_ITEMS: Final[Json] = {"number": 0, "items": [], "after": None, "is_more": False}
 
 
 def stage_of_noise(epoch: int = 0, *, busy: bool = False) -> Json:
