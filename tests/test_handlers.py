@@ -25,10 +25,10 @@ from seedgrid.web.actions import following as listening
 from seedgrid.web.actions.form import FormPayload, RoundPayload
 from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.serializers.answers import PageUpdate
+from seedgrid.web.serializers.rail import rounds_of
 from seedgrid.web.state.model_options import offer
 from seedgrid.web.state.page_state import read_page_state
 from seedgrid.web.state.snapshot import Snapshots
-from seedgrid.web.state.tree import rounds_of
 from seedgrid.web.state.visitor_libraries import OneLibrary
 
 ASKED = FormPayload(prompt="a red fox", seeds="5-8", steps="3", size="64x64")

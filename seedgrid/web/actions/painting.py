@@ -30,11 +30,11 @@ from seedgrid.web.actions.form import (
 from seedgrid.web.serializers import stage
 from seedgrid.web.serializers.answers import PageUpdate, says_what_hinders
 from seedgrid.web.serializers.place import write_fields
+from seedgrid.web.serializers.rail import Round
 from seedgrid.web.server.who import NOBODY, Address, Asks, Id, Kept, Language
 from seedgrid.web.state.model_options import offer, offered
 from seedgrid.web.state.page_state import PageState, read_page_state
 from seedgrid.web.state.snapshot import Snapshot
-from seedgrid.web.state.tree import Round
 
 _AT_ONCE_S: Final = 0.1
 """How long a click waits to hear whether the library knows the pictures; a grid takes longer."""

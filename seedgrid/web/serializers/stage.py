@@ -30,7 +30,7 @@ from seedgrid.core.events import (
 from seedgrid.core.picture import Entry, Pixels
 from seedgrid.core.recipe import Recipe
 from seedgrid.engine import Run, Warmth
-from seedgrid.web.serializers import changes, pictures
+from seedgrid.web.serializers import pictures
 
 Json = pictures.Json
 
@@ -83,7 +83,7 @@ def stage_of_run(epoch: int, run: Run, steps: Mapping[int, Json], *, picked: str
             waiting = "missed"
         change = job.recipe, job.lineage.change
         base = {"state": waiting, "seed": job.recipe.seed, "prompt": job.recipe.words}
-        base |= {"words": changes.caption(*change), "mix": changes.mix(*change)}
+        base |= {"words": pictures.caption(*change), "mix": pictures.mix(*change)}
         locked = job.lineage.parent_id is not None
         cells.append(base | {"locked": locked} | steps.get(cell, {}))
     ids = [job.lineage.picture_id for job in run.jobs]

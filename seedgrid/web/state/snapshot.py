@@ -24,11 +24,11 @@ from seedgrid.web.serializers import place as places
 from seedgrid.web.serializers import rail as rails
 from seedgrid.web.serializers import stage as stages
 from seedgrid.web.serializers.answers import PageUpdate
+from seedgrid.web.serializers.rail import Round, living, path_to, rounds_of
 from seedgrid.web.state.lock_badge import LockBadge
 from seedgrid.web.state.model_options import answers_of
 from seedgrid.web.state.opening import opening_cells, opening_size
 from seedgrid.web.state.page_state import PageState
-from seedgrid.web.state.tree import Round, living, path_to, rounds_of
 from seedgrid.web.state.visitor_libraries import Libraries
 
 if TYPE_CHECKING:
