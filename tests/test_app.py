@@ -258,7 +258,7 @@ def test_a_space_builds_the_page_at_import() -> None:
         cwd=ROOT,
         env=environment,
     )
-    assert done.stdout.split() == ["Server", "VisitorLibraries", "InstalledBackend"]
+    assert done.stdout.split() == ["GuardedServer", "VisitorLibraries", "InstalledBackend"]
 
 
 @pytest.mark.parametrize("model", ["/etc", "assets/model", "../main", "someone/unknown"])

@@ -139,6 +139,12 @@ def test_other_sites_read_nothing_and_change_nothing(tmp_path: Path) -> None:
         assert refused.status_code == 403
 
 
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with serve(tmp_path_factory.mktemp("library")) as address:
+        yield address
+
+
 @contextlib.contextmanager
 def listening(host: str) -> Iterator[tuple[str, list[bytes]]]:
     """A server that notes who asks it, and its address."""
@@ -209,3 +215,14 @@ def test_a_model_is_asked_for_by_its_name_and_no_path_is_told_apart(tmp_path: Pa
             for model in ("/etc", "/nonexistent", "../main", "tests", r"\\evil\share", "C:/x")
         }
     assert keys == {"error_model_not_offered"}
+
+
+@pytest.mark.parametrize("host", ["192.168.1.5:7860", "localhost:7860"])
+def test_no_other_site_reads_the_running_page(address: str, host: str) -> None:
+    """Gradio's own layer stood in front of the guard, and let any origin in, with cookies."""
+    for method, path in (("GET", "gradio_api/info"), ("GET", ""), ("OPTIONS", "seedgrid/do/load")):
+        asked = {"Access-Control-Request-Method": "POST"} if method == "OPTIONS" else {}
+        headers = {"Host": host, "Origin": "http://evil.example"} | asked
+        answer = httpx.request(method, f"{address}{path}", headers=headers)
+        assert answer.status_code == (403 if asked else 200)
+        assert not [name for name in answer.headers if name.startswith("access-control")]
