@@ -27,24 +27,37 @@ function clauses(sentences) {
 /** A text as its words alone, to look whether one holds another. */
 const bare = (said) => ` ${said.toLowerCase().split(/[^\p{L}\p{N}]+/u).join(" ").trim()} `;
 
-/** A short list of texts that this browser keeps, the newest first; empty where it keeps none. */
-function shortList(key, most) {
-  function recall() {
-    try {
-      const kept = JSON.parse(localStorage.getItem(key)) ?? [];
-      return Array.isArray(kept) ? kept.filter((each) => typeof each === "string") : [];
-    } catch {
-      return [];
-    }
-  }
-  function keep(texts) {
-    try {
-      localStorage.setItem(key, JSON.stringify(texts.slice(0, most)));
-    } catch {
-      // The texts are forgotten, and nothing else is lost.
-    }
-  }
-  return { recall, keep };
+/** What this browser, or this tab, keeps under a name; one that keeps nothing forgets that, and nothing else. */
+function kept(key, storage = () => localStorage) {
+  return {
+    recall() {
+      try {
+        return JSON.parse(storage().getItem(key));
+      } catch {
+        return null;
+      }
+    },
+    keep(value) {
+      try {
+        storage().setItem(key, JSON.stringify(value));
+      } catch {
+        // forgotten
+      }
+      return value;
+    },
+  };
+}
+
+/** A short list that this browser keeps, the newest first, of what `fits`. */
+function shortList(key, most, fits = (each) => typeof each === "string") {
+  const list = kept(key);
+  return {
+    recall() {
+      const found = list.recall();
+      return Array.isArray(found) ? found.filter(fits) : [];
+    },
+    keep: (all) => list.keep(all.slice(0, most)),
+  };
 }
 
 /** Make an element; `text` becomes textContent, never HTML. */
@@ -79,9 +92,12 @@ function icon(name) {
   return svg;
 }
 
+/** An address of this visitor's own; where the browser keeps no cookie it says who asks. */
+const own = (path) => (SeedGrid.by ? `${path}${path.includes("?") ? "&" : "?"}by=${SeedGrid.by}` : path);
+
 /** A picture's address on this server; ids are 32 hexadecimal digits. */
-const pictureUrl = (id) => `seedgrid/pictures/${id}.png`;
-const thumbUrl = (id) => `seedgrid/thumbs/${id}.jpg`;
+const pictureUrl = (id) => own(`seedgrid/pictures/${id}.png`);
+const thumbUrl = (id) => own(`seedgrid/thumbs/${id}.jpg`);
 
 /** An image of a picture, or a quiet mark in its place when the file is gone. */
 function image(source, isLost, attributes = {}) {
@@ -188,5 +204,5 @@ function style(name) {
 }
 
 /** The page's parts meet here; tests and the console find it as `SeedGrid`. */
-export const SeedGrid = { config, fields: config.fields, links: config.links, maxUploadMb: config.max_upload_mb, language, text, bare, shortList, make, icon, image, words, shows, tell, pictureUrl, thumbUrl, byId, inputOf, write, allow, refresh, rove, pick, seen, style };
+export const SeedGrid = { config, fields: config.fields, links: config.links, maxUploadMb: config.max_upload_mb, language, text, bare, kept, shortList, make, icon, image, words, shows, tell, own, pictureUrl, thumbUrl, byId, inputOf, write, allow, refresh, rove, pick, seen, style };
 globalThis.SeedGrid = SeedGrid;

@@ -185,15 +185,16 @@ import { SeedGrid } from "./base.js";
    slideshow, a film. */
 (() => {
   const element = SeedGrid.byId("sg-export");
-  const { make, text, language } = SeedGrid;
+  const { make, text, language, own } = SeedGrid;
 
-  function show(id) {
+  function show(id, withStarts = false) {
     if (!id) return element.replaceChildren();
+    const starts = withStarts ? "&starts=true" : "";
     const link = (scope, kind, name = kind) =>
-      make("dd", {}, make("a", { href: `seedgrid/export/${id}/${scope}.${kind}?lang=${language}`, download: "", text: text(`export_${name}`) }));
+      make("dd", {}, make("a", { href: own(`seedgrid/export/${id}/${scope}.${kind}?lang=${language}${starts}`), download: "", text: text(`export_${name}`) }));
     const column = (scope) => [
       make("dt", { text: text(`export_${scope}`) }),
-      make("dd", {}, make("a", { href: `seedgrid/download/${id}/${scope}.zip`, download: "", text: text("export_pictures") })),
+      make("dd", {}, make("a", { href: own(`seedgrid/download/${id}/${scope}.zip`), download: "", text: text("export_pictures") })),
       link(scope, "png", scope === "work" ? "poster" : "png"),
       link(scope, "zip"),
       link(scope, "py"),
@@ -204,8 +205,16 @@ import { SeedGrid } from "./base.js";
     const box = make("details", { class: "sg-export" });
     const looks = make("p", { class: "sg-looks" }, later("slides", ({ slideshow }) => slideshow(id)), later("film", ({ film }) => film(id)));
     box.append(make("summary", { text: text("export_title") }), make("dl", {}, ...cells), looks);
+    if (SeedGrid.pickedNow().begun) looks.before(begunFrom(id, withStarts));
     box.open = Boolean(wasOpen);
     element.replaceChildren(box);
+  }
+
+  /** What pictures were begun from, perhaps somebody's photograph, goes out only when it is wanted. */
+  function begunFrom(id, isOn) {
+    const box = make("input", { type: "checkbox", onchange: () => show(id, box.checked) });
+    box.checked = isOn;
+    return make("label", { class: "sg-quiet sg-begun" }, box, make("span", { text: text("export_starts") }));
   }
 
   /** A button whose script comes with its first click. */

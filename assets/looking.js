@@ -89,7 +89,7 @@ export const film = async (id) => {
     said.textContent = text("film_working");
     try {
       const headers = { "Content-Type": "application/json" };
-      const made = await fetch("seedgrid/film", { method: "POST", headers, signal: stop.signal, body: JSON.stringify({ id, kind }) });
+      const made = await fetch(SeedGrid.own("seedgrid/film"), { method: "POST", headers, signal: stop.signal, body: JSON.stringify({ id, kind }) });
       if (!made.ok) throw await reason(made);
       show(kind, await made.blob(), made.headers.get("X-SeedGrid-Same") === "true");
     } catch (trouble) {

@@ -4,33 +4,17 @@
 import { SeedGrid } from "./base.js";
 
 const { config, inputOf, write } = SeedGrid;
-const TAB = "seedgrid-tab";
-const FIELDS = "seedgrid-fields";
+const tab = SeedGrid.kept("seedgrid-tab", () => sessionStorage);
+const fieldsOfPlaces = SeedGrid.kept("seedgrid-fields", () => sessionStorage);
 const MOST = 60;
 const names = Object.fromEntries(SeedGrid.fields.map((id) => [id.replaceAll("-", "_"), `sg-${id}`]));
 const variations = [1, 2, 3, 4].map((number) => `sg-vary-${number}`);
 const ids = { ...names, vary: variations };
 let current = { epoch: -1, round: null };
-let records = recall(FIELDS) ?? {};
+let records = fieldsOfPlaces.recall() ?? {};
 let isFilled = false;
 let wanted = null;
 let travelled = []; // where Back and Forward went that the server has not answered yet
-
-function recall(key) {
-  try {
-    return JSON.parse(sessionStorage.getItem(key));
-  } catch {
-    return null;
-  }
-}
-
-function keep(key, value) {
-  try {
-    sessionStorage.setItem(key, JSON.stringify(value));
-  } catch {
-    // A browser that keeps nothing forgets what was typed, and nothing else.
-  }
-}
 
 const keyOf = (round) => round ?? "";
 
@@ -55,11 +39,11 @@ function addressOf(place) {
 
 /** Ask the server when the page opens: for this tab's own place, or that of the address. */
 function arrive() {
-  const tab = recall(TAB);
+  const was = tab.recall();
   const place = addressed();
-  const isOurs = tab && (place ? [tab.round, tab.picked].includes(place) : !link());
-  if (isOurs) fill(records[keyOf(tab.round)]?.now);
-  return SeedGrid.turn("load", { place, link: link(), offer: true }, isOurs ? tab : {});
+  const isOurs = was && (place ? [was.round, was.picked].includes(place) : !link());
+  if (isOurs) fill(records[keyOf(was.round)]?.now);
+  return SeedGrid.turn("load", { place, link: link(), offer: true }, isOurs ? was : {});
 }
 
 addEventListener("popstate", () => {
@@ -72,14 +56,14 @@ function show(value) {
   if (value.epoch < current.epoch) return;
   const isFirst = current.epoch < 0;
   const before = current;
-  const lost = isFirst && !value.round ? recall(TAB)?.round : null;
+  const lost = isFirst && !value.round ? tab.recall()?.round : null;
   record();
   current = value;
   SeedGrid.stands(value);
   if (value.asked) sent(before, value);
   else fill((records[keyOf(lost ?? value.round)] ?? records[keyOf(value.round)])?.now ?? value.fields);
   const { work, round, picked, run } = value;
-  keep(TAB, { work, round, picked, run });
+  tab.keep({ work, round, picked, run });
   name(value.address, isFirst);
   if (isFirst) SeedGrid.back(value.epoch);
 }
@@ -122,7 +106,7 @@ function record() {
 function keepRecords() {
   const newest = Object.entries(records).sort(([, one], [, other]) => other.at - one.at);
   records = Object.fromEntries(newest.slice(0, MOST));
-  keep(FIELDS, records);
+  fieldsOfPlaces.keep(records);
 }
 
 /** Write values into the fields, as if they were typed. */
@@ -159,7 +143,7 @@ document.addEventListener("sg-pick", (event) => {
   if (place !== addressed()) history.replaceState(null, "", addressOf(place));
   const { work, round, run } = current;
   const aside = current.picked === current.address ? null : current.picked;
-  keep(TAB, { work, round, run, picked: event.detail ?? aside });
+  tab.keep({ work, round, run, picked: event.detail ?? aside });
 });
 
 /** Whether the fields show this place, and what the next rounds may try there. */

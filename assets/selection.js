@@ -98,7 +98,7 @@ export const makeSelection = ({ shown, isTrash, change, mark }) => {
     favourite.setAttribute("aria-pressed", String(areLoved()));
     compare.disabled = chosen.size < 2 || items().some((item) => item.lost);
     const ids = items().map((item) => (item.count ? `${item.id}*` : item.id));
-    download.href = `seedgrid/download/selected.zip?ids=${ids.join(",")}`;
+    download.href = SeedGrid.own(`seedgrid/download/selected.zip?ids=${ids.join(",")}`);
   }
 
   /** All between two items, as they stand. */

@@ -3,8 +3,6 @@
 import { SeedGrid } from "./base.js";
 
 const { byId, config, make, text, language, shows } = SeedGrid;
-const KEPT = "seedgrid-place";
-const VISITOR = "seedgrid-visitor";
 const NAMES = ["work", "round", "picked", "run", "epoch"];
 
 /** A line of questions: each `comes` waits until the one before it has had its `answered`. */
@@ -24,35 +22,21 @@ SeedGrid.line = () => {
 };
 
 const line = SeedGrid.line();
-let known = recall(KEPT) ?? {};
-
-function recall(key) {
-  try {
-    return JSON.parse(localStorage.getItem(key));
-  } catch {
-    return null;
-  }
-}
-
-function keep(key, value) {
-  try {
-    localStorage.setItem(key, JSON.stringify(value));
-  } catch {
-    // A browser that keeps nothing begins anew each time.
-  }
-  return value;
-}
+const ownPlace = SeedGrid.kept("seedgrid-place");
+const ownName = SeedGrid.kept("seedgrid-visitor");
+let known = ownPlace.recall() ?? {};
 
 /** Where the browser is now; begun with where it was when it was closed. */
 SeedGrid.stands = (place) => {
   known = Object.fromEntries(NAMES.map((name) => [name, place[name] ?? null]));
-  keep(KEPT, known);
+  ownPlace.keep(known);
 };
 SeedGrid.state = () => known;
 
 /** For a browser that keeps no cookie of this page: who it is, as it says itself. */
 const newId = () => [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
-const visitor = recall(VISITOR) ?? keep(VISITOR, newId());
+const visitor = ownName.recall() ?? ownName.keep(newId());
+shows.keyed = (isKeyed) => (SeedGrid.by = isKeyed ? visitor : null);
 
 /** Ask the server; throws where nobody answers. */
 async function send(path, options = {}) {
@@ -161,14 +145,14 @@ const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 // The server is away: the page says so, keeps what was typed (place.js), and opens anew, once, as soon
 // as somebody answers.
-const WENT = "seedgrid-went";
+const went = SeedGrid.kept("seedgrid-went", () => sessionStorage);
 let banner = null;
 let isLeaving = false;
 addEventListener("beforeunload", () => (isLeaving = true));
 
 async function away() {
   if (banner || isLeaving) return;
-  note(SeedGrid.stageNow?.().busy ? "busy" : "idle");
+  went.keep(SeedGrid.stageNow?.().busy ? "busy" : "idle"); // what the page that opens anew must know
   banner = make("div", { id: "sg-away", role: "alert" }, make("strong", { text: text("away_title") }), make("span", { text: text("away_text") }));
   document.body.append(banner);
   document.documentElement.classList.add("sg-is-away");
@@ -183,25 +167,14 @@ function refused(code) {
   shows.status?.({ key: "status_refused", kind: "error", data: { code } });
 }
 
-/** What the page that opens anew must know: whether a run went on when the server went. */
-function note(value) {
-  try {
-    const was = sessionStorage.getItem(WENT);
-    if (value) sessionStorage.setItem(WENT, value);
-    else sessionStorage.removeItem(WENT);
-    return was;
-  } catch {
-    return null; // a browser that keeps nothing is not told
-  }
-}
-
 /** The page stands again. A run that nobody knows any more went with its server, and so did a
     place without a finished picture: it was no wrong address. */
 SeedGrid.back = (epoch) => {
-  const went = note(null);
+  const before = went.recall();
+  went.keep(null);
   setTimeout(() => {
     const said = SeedGrid.statusNow();
-    const isLost = said === "place_unknown" ? went : !said && went === "busy" && !SeedGrid.stageNow().busy;
+    const isLost = said === "place_unknown" ? before : !said && before === "busy" && !SeedGrid.stageNow().busy;
     if (isLost) shows.status({ epoch, key: "status_interrupted", kind: "note", data: {} });
   });
 };

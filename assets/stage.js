@@ -204,16 +204,16 @@ import { SeedGrid } from "./base.js";
     cell.image?.remove();
     cell.image = null;
     cell.canvas.hidden = false;
-    if (isNew || (!state.preview && cell.noise !== state.seed)) {
-      drawNoise(cell.canvas, state.seed ?? cell.index);
-      cell.noise = state.seed;
-    }
+    if (!isNew && (state.preview || cell.blank === state.seed)) return;
+    cell.blank = state.seed;
+    Object.assign(cell.canvas, { width: 1, height: 1 }); // empties it; a soft field of colour lies behind
+    cell.canvas.style.setProperty("--sg-hue", ((state.seed ?? cell.index) * 137) % 360);
   }
 
   /** Show a picture that ships: none of this visitor's, until it is clicked. */
   function exhibit(cell, state) {
     if (cell.image?.dataset.example === String(state.example)) return;
-    const image = make("img", { class: "sg-example", alt: state.prompt, "data-example": state.example, src: `seedgrid/opening/${state.example}.jpg` });
+    const image = make("img", { class: "sg-example", alt: state.prompt, "data-example": state.example, src: `seedgrid/opening/${state.example}.webp` });
     cell.image?.remove();
     cell.image = image;
     cell.canvas.after(image);
@@ -282,26 +282,3 @@ import { SeedGrid } from "./base.js";
   SeedGrid.shows.stage = show;
   show({ epoch: -1, cells: [0, 1, 2, 3].map((seed) => ({ state: "empty", seed })), size: [1, 1], picked: null, busy: false });
 })();
-
-/** The noise that a seed stands for, in spirit: a soft field of colour, the same for the same seed. */
-function drawNoise(canvas, seed) {
-  const side = 9;
-  let state = (Number(seed) * 2654435761 + 97) >>> 0;
-  const next = () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-  canvas.width = side;
-  canvas.height = side;
-  const context = canvas.getContext("2d");
-  const field = context.createImageData(side, side);
-  for (let at = 0; at < field.data.length; at += 4) {
-    for (let channel = 0; channel < 3; channel += 1) {
-      field.data[at + channel] = 128 + 96 * (next() + next() + next() - 1.5);
-    }
-    field.data[at + 3] = 255;
-  }
-  context.putImageData(field, 0, 0);
-}

@@ -6,8 +6,6 @@ import { SeedGrid } from "./base.js";
 (() => {
   const element = SeedGrid.byId("sg-fours");
   const { make, text } = SeedGrid;
-  const KEPT = "seedgrid-fours";
-  const MOST = 24;
   element.classList.add("sg-four-list");
 
   const inputs = () => [1, 2, 3, 4].map((number) => SeedGrid.inputOf(`sg-vary-${number}`));
@@ -16,22 +14,12 @@ import { SeedGrid } from "./base.js";
     inputs().forEach((input, index) => SeedGrid.write(input, lines[index] ?? ""));
   }
 
-  /** Own sets, as [name, lines]; a browser that keeps nothing has none. */
-  function own() {
-    try {
-      const kept = JSON.parse(localStorage.getItem(KEPT));
-      return Array.isArray(kept) ? kept.filter(([name, lines]) => typeof name === "string" && Array.isArray(lines)) : [];
-    } catch {
-      return [];
-    }
-  }
+  /** Own sets, as [name, lines]. */
+  const sets = SeedGrid.shortList("seedgrid-fours", 24, (each) => Array.isArray(each) && typeof each[0] === "string" && Array.isArray(each[1]));
+  const own = () => sets.recall();
 
-  function keep(sets) {
-    try {
-      localStorage.setItem(KEPT, JSON.stringify(sets.slice(-MOST)));
-    } catch {
-      // Nothing is kept, and nothing else is lost.
-    }
+  function keep(all) {
+    sets.keep(all.slice(-24));
     show();
   }
 

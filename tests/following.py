@@ -8,15 +8,15 @@ from contextlib import aclosing
 import anyio
 
 from seedgrid.web.actions.painting import Handlers
-from seedgrid.web.serializers.answers import Progress
+from seedgrid.web.serializers.answers import PageUpdate
 
 
 def follow(
-    handlers: Handlers, kept: object, enough: Callable[[Progress], object] = lambda _: False
-) -> list[Progress]:
+    handlers: Handlers, kept: object, enough: Callable[[PageUpdate], object] = lambda _: False
+) -> list[PageUpdate]:
     """Return the news up to the end, or up to the first with which somebody has heard enough."""
 
-    async def listen() -> list[Progress]:
+    async def listen() -> list[PageUpdate]:
         heard = []
         async with aclosing(handlers.follow(kept)) as news:
             async for each in news:

@@ -20,8 +20,7 @@ from seedgrid.library import Library
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
 from seedgrid.web.answers import make_answers
-from seedgrid.web.api import Api
-from seedgrid.web.calls import GRID_FIELDS, default_of
+from seedgrid.web.api import GRID_FIELDS, Api, default_of
 from seedgrid.web.state.visitor_libraries import VisitorLibraries
 
 SOON_S = 60.0
@@ -158,7 +157,7 @@ def test_what_programs_paint_is_bounded_like_visitors_pictures(tmp_path: Path) -
     with Studio(library=tmp_path / "own", backend=FakeBackend()) as studio:
         api = Api(make_answers(studio, libraries), tmp_path / "copies")
         (record,) = asyncio.run(grid(api))
-        assert libraries.file_of(record["id"])
+        assert libraries.of_programs("").file_of(record["id"])
         with pytest.raises(gr.Error, match="visitors"):
             asyncio.run(grid(api))
     assert not list((tmp_path / "own").glob("objects/*"))

@@ -53,7 +53,7 @@ def verdicts(studio: Studio, picture_id: str | None, kept: object) -> list[dict[
 
     async def collect() -> list[dict[str, Any]]:
         checks = Checks(studio, OneLibrary(studio), FileWork())
-        return [news async for news in checks.on_verify(picture_id, kept)]
+        return [news.verdict async for news in checks.on_verify(picture_id, kept)]
 
     return asyncio.run(collect())
 

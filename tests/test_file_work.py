@@ -9,9 +9,11 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Final, cast
 
 import pytest
+from fastapi import FastAPI
 from lora_files import lora_bytes
 from pictures import make_lineage, make_picture
 from servers import client_of as client_of_page
@@ -25,11 +27,10 @@ from seedgrid.library import Library
 from seedgrid.models.loras import find_lora
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
-from seedgrid.web.answers import make_answers
-from seedgrid.web.server import downloads
-from seedgrid.web.server.downloads import download_routes
+from seedgrid.web.answers import Answers, make_answers
+from seedgrid.web.server import exports
+from seedgrid.web.server.exports import export_routes
 from seedgrid.web.server.file_work import FileWork, FileWorkBounds
-from seedgrid.web.server.looking import looking_routes
 from seedgrid.web.state.visitor_libraries import OneLibrary
 
 ROOT: Final = Path(__file__).parent.parent
@@ -42,13 +43,13 @@ ROUTES: Final = {
     "/seedgrid/assets/{version}/{name:path}": SMALL,
     "/seedgrid/pictures/{picture_id}.png": SMALL,
     "/seedgrid/thumbs/{picture_id}.jpg": FILE_WORK,
-    "/seedgrid/opening/{number}.jpg": SMALL,  # four files
+    "/seedgrid/opening/{number}.webp": SMALL,  # four files
     "/seedgrid/drop": FILE_WORK,
     "/seedgrid/download/selected.zip": FILE_WORK,
-    "/seedgrid/download/{id}/{scope}.zip": FILE_WORK,
-    "/seedgrid/export/{id}/{scope}.{kind}": FILE_WORK,
-    "/seedgrid/tree/{id}.json": FILE_WORK,
-    "/seedgrid/film/{id}.json": SMALL,
+    "/seedgrid/download/{picture_id}/{scope}.zip": FILE_WORK,
+    "/seedgrid/export/{picture_id}/{scope}.{kind}": FILE_WORK,
+    "/seedgrid/tree/{picture_id}.json": FILE_WORK,
+    "/seedgrid/film/{picture_id}.json": SMALL,
     "/seedgrid/film": ENGINE,
     "/seedgrid/models": FILE_WORK,
     "/seedgrid/models/{action}": SMALL,  # on a public page what its owner lists
@@ -95,13 +96,13 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> tuple[Library, tuple[Entry
     return library, tuple(added)
 
 
-class _Libraries(OneLibrary):
-    def __init__(self, library: Library) -> None:
-        self._studio = type("Holder", (), {"library": library})()  # type: ignore[assignment]
-
-
 def client_of(library: Library, bounds: FileWorkBounds = FileWorkBounds()) -> TestClient:  # noqa: B008
-    app = Starlette(routes=download_routes(_Libraries(library), FileWork(bounds)))
+    studio = cast("Studio", SimpleNamespace(library=library, verifier=None))
+    answers = SimpleNamespace(
+        studio=studio, libraries=OneLibrary(studio), file_work=FileWork(bounds)
+    )
+    app = FastAPI()
+    app.include_router(export_routes(cast("Answers", answers)))
     return TestClient(app)
 
 
@@ -149,7 +150,7 @@ def test_what_is_too_much_is_refused_in_a_sentence(
     with client_of(library, FileWorkBounds(download_bytes=1000)) as client:
         answer = client.get(address)
         assert (answer.status_code, "MB together" in answer.text) == (413, True)
-    monkeypatch.setattr(downloads, "MAX_PICTURES", 3)
+    monkeypatch.setattr(exports, "MAX_PICTURES", 3)
     with client_of(library) as client:
         answer = client.get(address)
         assert (answer.status_code, "select fewer" in answer.text) == (413, True)
@@ -158,9 +159,7 @@ def test_what_is_too_much_is_refused_in_a_sentence(
 def test_the_slides_of_a_work_are_counted_too(work: tuple[Library, tuple[Entry, ...]]) -> None:
     """A thousand pictures with long words are megabytes, made for whoever asked, at any rate."""
     library, entries = work
-    spent = FileWork(FileWorkBounds(address=0))
-    routes = looking_routes(cast("Studio", None), _Libraries(library), spent)
-    with TestClient(Starlette(routes=routes)) as client:
+    with client_of(library, FileWorkBounds(address=0)) as client:
         assert client.get(f"/seedgrid/tree/{entries[0].id}.json").status_code == 429
 
 
@@ -190,7 +189,7 @@ def test_one_address_has_so_much_in_work_and_no_more(
         may_go.wait(60)
         yield b"PK"
 
-    monkeypatch.setattr(downloads, "packed_pictures", held)
+    monkeypatch.setattr(exports, "packed_pictures", held)
     path = f"/seedgrid/download/{entries[0].id}/round.zip"
     with client_of(library, FileWorkBounds(address=2)) as client, ThreadPoolExecutor(2) as pool:
         going = [pool.submit(client.get, path) for _ in range(2)]

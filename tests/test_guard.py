@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import shutil
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
-from serving import serve
+from serving import serve, serve_process
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -135,10 +140,16 @@ def test_other_sites_read_nothing_and_change_nothing(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def listener() -> Iterator[tuple[int, list[bytes]]]:
-    """A server that notes who asks it."""
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with serve(tmp_path_factory.mktemp("library")) as address:
+        yield address
+
+
+@contextlib.contextmanager
+def listening(host: str) -> Iterator[tuple[str, list[bytes]]]:
+    """A server that notes who asks it, and its address."""
     heard: list[bytes] = []
-    with socket.create_server(("127.0.0.1", 0)) as server:
+    with socket.create_server((host, 0)) as server:
 
         def listen() -> None:
             while True:
@@ -150,23 +161,68 @@ def listener() -> Iterator[tuple[int, list[bytes]]]:
                 connection.close()
 
         threading.Thread(target=listen, daemon=True).start()
-        yield server.getsockname()[1], heard
+        yield f"http://{host}:{server.getsockname()[1]}/x.png", heard
 
 
-def test_the_running_page_asks_no_other_server(
-    tmp_path: Path, listener: tuple[int, list[bytes]]
-) -> None:
-    """Whatever a caller names, on every address that takes data."""
-    port, heard = listener
-    address = f"http://127.0.0.1:{port}/x.png"
-    file = {"path": address, "url": address, "meta": {"_type": "gradio.FileData"}}
-    with serve(tmp_path / "library") as page:
-        for path in (f"file={address}", f"proxy={address}"):
+def test_the_running_page_asks_no_other_server(tmp_path: Path) -> None:
+    """Whatever a caller names, on every address that takes data; no line of its log is forged."""
+    log = tmp_path / "log"
+    with (
+        listening(os.environ.get(OTHER, "127.0.0.1")) as (address, heard),
+        serve_process(tmp_path / "library", log=log) as (page, _),
+    ):
+        for path in (f"file={address}", f"proxy={address}", "custom_component/a%0aFORGED"):
             assert httpx.get(f"{page}gradio_api/{path}").status_code == 404
+        assert httpx.get(f"{page}seedgrid/pictures/a%0aFORGED.png").status_code == 404
+        file = {"path": address, "url": address, "meta": {"_type": "gradio.FileData"}}
         body = {"data": [file], "fn_index": 0, "session_hash": "a"}
         for path in ("queue/join", "call/recipe"):
             assert httpx.post(f"{page}gradio_api/{path}", json=body).status_code == 400
-        told = {"picture": file}
-        answer = httpx.post(f"{page}gradio_api/call/v2/recipe", json=told)
+        answer = httpx.post(f"{page}gradio_api/call/v2/recipe", json={"picture": file})
         assert answer.status_code == 400
     assert heard == []
+    assert "\nFORGED" not in log.read_text()
+
+
+OTHER = "SEEDGRID_TEST_OTHER"
+"""Where the other server stands, in a network of its own."""
+
+
+def test_an_address_that_filters_take_for_public_is_not_asked_either() -> None:
+    """100.64.0.0/10 is Tailscale and metadata of clouds; Gradio's own filter lets it by."""
+    enter = ["unshare", "--map-root-user", "--net", "sh", "-c"]
+    ready = "ip link set lo up && ip addr add 100.64.0.9/32 dev lo"
+    if shutil.which("ip") is None or subprocess.run([*enter, ready], check=False).returncode:
+        pytest.skip("no network namespace can be made here (unshare, ip)")
+    name = test_the_running_page_asks_no_other_server.__name__
+    again = f"{ready} && exec {sys.executable} -m pytest -q -n 0 -p no:cacheprovider"
+    done = subprocess.run(
+        [*enter, f"{again} {__file__}::{name}"],
+        env=os.environ | {OTHER: "100.64.0.9"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    assert "1 passed" in done.stdout
+
+
+def test_a_model_is_asked_for_by_its_name_and_no_path_is_told_apart(tmp_path: Path) -> None:
+    """Anybody in a home's network could learn what lies on its disk."""
+    with serve(tmp_path / "library", real=True) as page:
+        keys = {
+            httpx.post(f"{page}seedgrid/do/offer", json={"model": model}).json()["status"]["key"]
+            for model in ("/etc", "/nonexistent", "../main", "tests", r"\\evil\share", "C:/x")
+        }
+    assert keys == {"error_model_not_offered"}
+
+
+@pytest.mark.parametrize("host", ["192.168.1.5:7860", "localhost:7860"])
+def test_no_other_site_reads_the_running_page(address: str, host: str) -> None:
+    """Gradio's own layer stood in front of the guard, and let any origin in, with cookies."""
+    for method, path in (("GET", "gradio_api/info"), ("GET", ""), ("OPTIONS", "seedgrid/do/load")):
+        asked = {"Access-Control-Request-Method": "POST"} if method == "OPTIONS" else {}
+        headers = {"Host": host, "Origin": "http://evil.example"} | asked
+        answer = httpx.request(method, f"{address}{path}", headers=headers)
+        assert answer.status_code == (403 if asked else 200)
+        assert not [name for name in answer.headers if name.startswith("access-control")]

@@ -24,9 +24,11 @@ from seedgrid.testing.fake import FakeBackend, Fault
 from seedgrid.web.actions import following as listening
 from seedgrid.web.actions.form import FormPayload, RoundPayload
 from seedgrid.web.actions.painting import Handlers
-from seedgrid.web.serializers.answers import PageUpdate, Progress
+from seedgrid.web.serializers.answers import PageUpdate
+from seedgrid.web.serializers.rail import rounds_of
+from seedgrid.web.state.model_options import offer
+from seedgrid.web.state.page_state import read_page_state
 from seedgrid.web.state.snapshot import Snapshots
-from seedgrid.web.state.tree import rounds_of
 from seedgrid.web.state.visitor_libraries import OneLibrary
 
 ASKED = FormPayload(prompt="a red fox", seeds="5-8", steps="3", size="64x64")
@@ -65,15 +67,15 @@ def kept(shown: PageUpdate) -> dict[str, Any]:
     return shown.state.model_dump(mode="json")
 
 
-def follow(handlers: Handlers, shown: PageUpdate) -> list[Progress]:
+def follow(handlers: Handlers, shown: PageUpdate) -> list[PageUpdate]:
     return following.follow(handlers, kept(shown))
 
 
-def is_painting(news: Progress) -> bool:
+def is_painting(news: PageUpdate) -> bool:
     return bool(news.stage["cells"][0]["state"] == "painting")
 
 
-def grid(handlers: Handlers, asked: FormPayload = ASKED) -> tuple[dict[str, Any], Progress]:
+def grid(handlers: Handlers, asked: FormPayload = ASKED) -> tuple[dict[str, Any], PageUpdate]:
     """Generate and wait; return the place and the last news."""
     shown = handlers.on_generate(asked, {})
     return kept(shown), follow(handlers, shown)[-1]
@@ -81,7 +83,7 @@ def grid(handlers: Handlers, asked: FormPayload = ASKED) -> tuple[dict[str, Any]
 
 def refine(
     handlers: Handlers, place: dict[str, Any], picture_id: str
-) -> tuple[PageUpdate, Progress]:
+) -> tuple[PageUpdate, PageUpdate]:
     shown = handlers.on_refine(RoundPayload(vary=GUIDE_SUFFIXES), place | {"picked": picture_id})
     return shown, follow(handlers, shown)[-1]
 
@@ -111,7 +113,7 @@ def test_previews_are_small_pictures_for_every_cell(handlers: Handlers, painter:
     painter.num_steps = 0
     forming: list[list[dict[str, Any]]] = []
 
-    def look(news: Progress) -> None:
+    def look(news: PageUpdate) -> None:
         if is_painting(news):
             forming.append(news.stage["cells"])
             painter.num_steps += 1
@@ -374,9 +376,11 @@ def test_a_table_has_no_more_cells_than_a_run_may(handlers: Handlers, painter: F
     assert painter.calls == []
 
 
-def test_turbo_answers_what_is_left_open(handlers: Handlers, painter: FakeBackend) -> None:
+def test_turbo_answers_what_is_left_open(
+    handlers: Handlers, studio: Studio, painter: FakeBackend
+) -> None:
     """What was chosen stays; the recipe says what was taken for the rest."""
-    card = handlers.offer(None).card
+    card = offer(studio, None).card
     open_fields = replace(ASKED, steps="", scheduler="auto", dtype="auto", turbo=True)
     grid(handlers, open_fields)
     grid(handlers, replace(open_fields, steps="3"))
@@ -389,15 +393,15 @@ def test_turbo_answers_what_is_left_open(handlers: Handlers, painter: FakeBacken
     assert taken[1] == quick.replace(num_inference_steps=3)
 
 
-def test_the_settings_say_what_an_open_field_gets(handlers: Handlers) -> None:
+def test_the_settings_say_what_an_open_field_gets(studio: Studio) -> None:
     """With Turbo the offer is another one."""
-    card, plain = handlers.offer(None).card, handlers.offer(None).answers
+    card, plain = offer(studio, None).card, offer(studio, None).answers
     assert (plain.num_inference_steps, plain.scheduler) == (
         card.num_inference_steps,
         card.scheduler,
     )
     quick = turbo_card(card, Request(prompt=""), has_fast_bfloat16=has_fast_bfloat16("auto"))
-    answers = handlers.offer(None, turbo=True).answers
+    answers = offer(studio, None, turbo=True).answers
     assert (answers.scheduler, answers.dtype) == (quick.scheduler, quick.dtype)
     assert answers.num_inference_steps == quick.num_inference_steps
 
@@ -417,7 +421,7 @@ def test_stop_keeps_what_is_done_and_leaves_others_alone(
     painter.num_steps = 0
     mine = handlers.on_generate(ASKED, {})
     yours = handlers.on_generate(ASKED, {})
-    handlers.on_stop(kept(mine))
+    handlers.stop(read_page_state(kept(mine)))
     painter.num_steps = math.inf
     stopped, done = follow(handlers, mine)[-1], follow(handlers, yours)[-1]
     assert {cell["state"] for cell in stopped.stage["cells"]} == {"stopped"}
@@ -430,7 +434,7 @@ def test_stop_then_generate_runs_one_job_to_its_end(handlers: Handlers, painter:
     """The stopped run ends stopped, the new one done, and both were never painted together."""
     painter.num_steps = 0
     first = handlers.on_generate(ASKED, {})
-    handlers.on_stop(kept(first))
+    handlers.stop(read_page_state(kept(first)))
     painter.num_steps = math.inf
     second = handlers.on_generate(ASKED, kept(first))
     assert follow(handlers, second)[-1].status["key"] == "status_done"
@@ -445,7 +449,7 @@ def test_the_position_in_the_queue_is_shown(handlers: Handlers, painter: Painter
     (news,) = following.follow(handlers, kept(runs[-1]), enough=lambda _: True)
     assert (news.status["key"], news.status["data"]) == ("status_queued", {"number": 1})
     for run in runs:
-        handlers.on_stop(kept(run))
+        handlers.stop(read_page_state(kept(run)))
 
 
 def test_a_failed_run_says_why_and_the_next_one_works(
@@ -526,7 +530,7 @@ def test_a_place_says_what_the_fields_showed(handlers: Handlers) -> None:
     """Words, seeds and settings of the first round; what the model answers by itself is open."""
     asked = FormPayload(prompt="a cat", seeds="5-8", size="64x64", steps="2", scheduler="auto")
     first, _ = grid(handlers, asked)
-    shown = handlers.on_load({}, {"place": first["round"]})
+    shown = handlers.on_load({}, place=first["round"])
     assert shown.place is not None
     fields = shown.place["fields"]
     wanted = {"prompt": "a cat", "seeds": "5-8", "steps": "2", "size": "64x64"}
@@ -542,25 +546,25 @@ def test_a_round_has_an_address_and_so_has_a_picture(handlers: Handlers) -> None
     child = later.stage["cells"][1]["id"]
     round_ = kept(second)["round"]
     assert round_ is not None
-    shown = handlers.on_load({}, {"place": round_})
+    shown = handlers.on_load({}, place=round_)
     assert shown.place is not None
     assert shown.place["fields"]["vary"] == list(GUIDE_SUFFIXES)
     assert (kept(shown)["round"], kept(shown)["picked"]) == (round_, parent)
-    shown = handlers.on_load({}, {"place": child})
+    shown = handlers.on_load({}, place=child)
     assert (kept(shown)["round"], kept(shown)["picked"]) == (round_, child)
     assert shown.stage is not None
     assert shown.stage["picked"] == 1
-    shown = handlers.on_load(kept(shown), {"place": first["round"]})
+    shown = handlers.on_load(kept(shown), place=first["round"])
     assert (kept(shown)["round"], kept(shown)["picked"]) == (first["round"], parent)
 
 
 @pytest.mark.parametrize("said", [{"place": "0" * 32}, {"start": True}])
 def test_an_unknown_place_is_the_page_before_the_first_grid(
-    handlers: Handlers, said: dict[str, object]
+    handlers: Handlers, said: dict[str, Any]
 ) -> None:
     """What somebody else's library holds is not here, and is said so."""
     first, _ = grid(handlers)
-    shown = handlers.on_load(first, said)
+    shown = handlers.on_load(first, **said)
     assert kept(shown)["round"] is None
     assert shown.status is not None
     assert shown.status["key"] == ("place_unknown" if "place" in said else None)
@@ -568,23 +572,15 @@ def test_an_unknown_place_is_the_page_before_the_first_grid(
 
 def test_a_link_waits_for_a_click(handlers: Handlers) -> None:
     """Somebody else's link fills the fields in: nothing is painted before a hand says so."""
-    shown = handlers.on_load({}, {"link": "prompt=a+red+fox&seeds=5-8&steps=3&size=64x64"})
+    shown = handlers.on_load({}, link="prompt=a+red+fox&seeds=5-8&steps=3&size=64x64")
     assert shown.status is not None
     assert shown.fields is not None
     assert (shown.status["key"], shown.fields["prompt"]) == ("link_ready", "a red fox")
     assert kept(shown)["run"] is None
 
 
-def test_a_start_is_painted_from_by_its_owner_only(handlers: Handlers) -> None:
-    """Its digest stands in every picture that was begun from it: a name, and no key."""
-    asked = replace(ASKED, start="a" * 64)
-    shown = handlers.on_generate(asked, {})
-    assert shown.status is not None
-    assert shown.status["key"] == "error_start_missing"
-
-
 def test_a_link_that_cannot_be_is_explained(handlers: Handlers) -> None:
     """A stranger's link may hold anything; a message says what is wrong with it."""
-    shown = handlers.on_load({}, {"link": "prompt=a&steps=many"})
+    shown = handlers.on_load({}, link="prompt=a&steps=many")
     assert shown.status is not None
     assert shown.status["key"] == "error_link_invalid"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from servers import client_of
@@ -115,9 +114,3 @@ def test_a_round_has_no_more_variations_than_fields(client: TestClient) -> None:
     for vary in (["a"] * 5, "abc", [1]):
         told = {"state": {}, "around": {"vary": vary}}
         assert client.post("/seedgrid/do/refine", json=told).status_code == 422
-
-
-def test_a_start_is_shown_to_its_owner_only(client: TestClient, tmp_path: Path) -> None:
-    """Its name is its content's digest, which stands in every picture that was begun from it."""
-    del tmp_path
-    assert client.get(f"/seedgrid/thumbs/{'a' * 64}.jpg").status_code == 404

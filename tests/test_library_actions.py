@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
+from servers import client_of
 
 from seedgrid.core.picture import Entry
 from seedgrid.core.recipe import NoiseShare
@@ -18,7 +19,9 @@ from seedgrid.storage import starts
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FAKE_CARD, FakeBackend
 from seedgrid.web.actions.form import FormPayload, read_request
-from seedgrid.web.actions.library import PAGE_SIZE, LibraryActions
+from seedgrid.web.actions.library import PAGE_SIZE, LibraryActions, Query
+from seedgrid.web.actions.selected import MAX_PICTURES
+from seedgrid.web.answers import make_answers
 from seedgrid.web.serializers.place import write_fields
 from seedgrid.web.state.snapshot import Snapshots
 from seedgrid.web.state.visitor_libraries import OneLibrary
@@ -32,7 +35,7 @@ def actions(studio: Studio) -> LibraryActions:
 
 
 def ask(actions: LibraryActions, **query: Any) -> dict[str, Any]:
-    answer = actions.on_search(query, ME)
+    answer = actions.on_search(Query(**query), ME).library
     assert answer is not None
     return answer
 
@@ -88,12 +91,24 @@ def test_long_answers_come_in_pages(actions: LibraryActions, studio: Studio) -> 
     assert len({item["id"] for item in first["items"] + second["items"]}) == PAGE_SIZE + 5
 
 
+@pytest.mark.parametrize("action", ["search", "trash", "mark"])
 @pytest.mark.parametrize(
-    "rubbish", [None, 7, {"text": 3}, {"since": "soon"}, {"seed": -1}, {"other": 1}]
+    "rubbish",
+    [
+        *(None, 7, {"text": 3}, {"since": "soon"}, {"seed": -1}, {"other": 1}),
+        {"trashed": True, "favourite": True, "pictures": ["../../etc"]},
+        {"trashed": True, "favourite": True, "pictures": ["f" * 32] * (MAX_PICTURES + 1)},
+        {"trashed": "yes", "favourite": "yes"},
+        {"trashed": 1, "add": ["x"] * 21},
+        {"trashed": 1, "remove": [["x"]]},
+    ],
 )
-def test_what_is_no_question_gets_no_answer(actions: LibraryActions, rubbish: object) -> None:
+def test_what_is_no_question_gets_no_answer(
+    studio: Studio, tmp_path: Path, action: str, rubbish: object
+) -> None:
     """A browser may send anything."""
-    assert actions.on_search(rubbish, ME) is None
+    client = client_of(make_answers(studio), tmp_path)
+    assert client.post(f"/seedgrid/do/{action}", json={"asked": rubbish}).status_code == 422
 
 
 def test_opening_a_picture_leads_to_its_place(
@@ -122,11 +137,11 @@ def test_a_note_is_kept(
 ) -> None:
     """What was written is in the library; what cannot be text is refused."""
     picture_id = works[0][0].id
-    assert actions.on_note(picture_id, "for the cover", ME) is None
+    assert actions.on_note(picture_id, "for the cover", ME).status is None
     assert studio.library.get(picture_id).note == "for the cover"
-    refused = actions.on_note(picture_id, "\x00", ME)
+    refused = actions.on_note(picture_id, "\x00", ME).status
     assert refused is not None
-    assert refused.code == "prompt_characters"
+    assert refused["key"] == "error_prompt_characters"
 
 
 def upload(tmp_path: Path, source: Path | bytes, name: str = "x.png") -> str:
@@ -151,12 +166,12 @@ def test_a_dropped_picture_of_ours_is_kept_and_opened(
         ).result()
         file = upload(tmp_path, theirs.path)
     assert len(works) == 3
-    shown, filled = actions.on_drop([file], ME)
+    shown = actions.on_drop([file], ME)
     assert shown.picked is not None
     assert shown.picked["id"] == theirs.id
     assert studio.library.get(theirs.id).pixels_sha256 == theirs.pixels_sha256
-    assert filled.status is not None
-    assert filled.status["key"] == "status_taken_in"
+    assert shown.status is not None
+    assert shown.status["key"] == "status_taken_in"
 
 
 def test_a_dropped_picture_of_another_tool_fills_in_the_fields(
@@ -170,9 +185,8 @@ def test_a_dropped_picture_of_another_tool_fills_in_the_fields(
         "Steps: 20, Sampler: DDIM, CFG scale: 7, Seed: 42, Size: 64x64",
     )
     Image.new("RGB", (64, 64), "red").save(tmp_path / "a.png", pnginfo=texts)
-    shown, filled = actions.on_drop([upload(tmp_path, tmp_path / "a.png")], ME)
-    assert filled.request is not None
-    assert write_fields(filled.request) == {
+    shown = actions.on_drop([upload(tmp_path, tmp_path / "a.png")], ME)
+    assert shown.fields == {
         "prompt": "a castle",
         "seeds": "42",
         "negative": "fog",
@@ -180,7 +194,6 @@ def test_a_dropped_picture_of_another_tool_fills_in_the_fields(
         "guidance": "7",
         "size": "64x64",
         "scheduler": "DDIM",
-        "model": "",
         "determinism": "",
         "dtype": "",
         "mix": "",
@@ -190,8 +203,8 @@ def test_a_dropped_picture_of_another_tool_fills_in_the_fields(
         "weights": False,
     }
     assert shown.state is None
-    assert filled.status is not None
-    assert filled.status["data"]["reasons"]
+    assert shown.status is not None
+    assert shown.status["data"]["reasons"]
 
 
 @pytest.mark.parametrize(
@@ -205,10 +218,10 @@ def test_a_dropped_file_that_is_neither_is_explained(
     actions: LibraryActions, tmp_path: Path, content: bytes, name: str, code: str
 ) -> None:
     """One clear message at the field, and nothing else changes."""
-    shown, filled = actions.on_drop([upload(tmp_path, content, name)], ME)
-    assert filled.status is not None
-    assert (filled.status["key"], filled.status["field"]) == (f"error_{code}", "drop")
-    assert (shown.state, filled.request) == (None, None)
+    shown = actions.on_drop([upload(tmp_path, content, name)], ME)
+    assert shown.status is not None
+    assert (shown.status["key"], shown.status["field"]) == (f"error_{code}", "drop")
+    assert (shown.state, shown.fields) == (None, None)
 
 
 def test_a_links_recipe_survives_the_fields(works: tuple[tuple[Entry, ...], ...]) -> None:
@@ -229,7 +242,7 @@ def test_a_dropped_photograph_is_what_the_next_grid_begins_from(
     """It holds no recipe: it is kept as a start, and only that field is filled in."""
     Image.new("RGB", (64, 48), "red").save(tmp_path / "a.jpg")
     file = upload(tmp_path, tmp_path / "a.jpg")
-    _, filled = actions.on_drop([file], ME)
-    assert filled.request is None
-    assert filled.start is not None
-    assert starts.pixels(filled.start).shape == (48, 64, 3)
+    shown = actions.on_drop([file], ME)
+    assert shown.fields is not None
+    assert list(shown.fields) == ["start"]
+    assert starts.pixels(shown.fields["start"]).shape == (48, 64, 3)

@@ -22,8 +22,7 @@ from seedgrid.core.text import unique_names
 from seedgrid.core.variations import read_variation, refine
 from seedgrid.diffusion.word_weights import token_weights
 from seedgrid.export.sheets import blocks_of
-from seedgrid.web.serializers.rail import rail
-from seedgrid.web.state.tree import living, rounds_of
+from seedgrid.web.serializers.rail import living, rail, rounds_of
 
 
 def instructions(work: Callable[[], object]) -> int:

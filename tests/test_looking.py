@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fastapi import FastAPI
 from PIL import Image, ImageSequence
-from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from seedgrid.cli import main
@@ -18,9 +18,8 @@ from seedgrid.diffusion.backend import Placement, Unwatched
 from seedgrid.export.film import MAX_FRAMES, Film, PreviewRecorder, durations_ms, write_film
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
-from seedgrid.web.server.file_work import FileWork
-from seedgrid.web.server.looking import looking_routes
-from seedgrid.web.state.visitor_libraries import OneLibrary
+from seedgrid.web.answers import make_answers
+from seedgrid.web.server.exports import export_routes
 
 
 @pytest.fixture
@@ -32,7 +31,9 @@ def studio(tmp_path: Path) -> Iterator[Studio]:
 
 @pytest.fixture
 def client(studio: Studio) -> TestClient:
-    return TestClient(Starlette(routes=looking_routes(studio, OneLibrary(studio), FileWork())))
+    app = FastAPI()
+    app.include_router(export_routes(make_answers(studio)))
+    return TestClient(app)
 
 
 def _length_ms(frame: Image.Image) -> int:
@@ -98,9 +99,9 @@ def test_the_server_hands_them_out(client: TestClient, studio: Studio) -> None:
     for path in (f"tree/{new_id()}.png", f"film/{new_id()}.json"):
         assert client.get(f"/seedgrid/{path}").status_code == 404
     for body in ({"id": new_id()}, {"id": wanted, "kind": "exe"}):
-        assert client.post("/seedgrid/film", json=body).status_code == 404
+        assert client.post("/seedgrid/film", json=body).status_code in (404, 422)
     for body in ({}, {"id": "../x"}, {"id": wanted, "kind": 3}, [1]):
-        assert client.post("/seedgrid/film", json=body).status_code == 400
+        assert client.post("/seedgrid/film", json=body).status_code == 422
 
 
 @pytest.mark.usefixtures("fake")

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fastapi import FastAPI
 from hub import Hub, Repository
 from lora_files import lora_bytes
-from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from seedgrid.core.errors import SeedGridError
@@ -258,7 +258,8 @@ def test_a_lora_is_read_once_however_often_it_is_named(
 def test_looking_at_models_is_file_work(manager: ModelManager, studio: Studio) -> None:
     """Every look reads what all files say of themselves, and any stranger may look."""
     del manager
-    app = Starlette(routes=model_routes(studio, FileWork(FileWorkBounds(window_s=1e-9))))
+    app = FastAPI()
+    app.include_router(model_routes(studio, FileWork(FileWorkBounds(window_s=1e-9))))
     with TestClient(app) as client:
         assert client.get("/seedgrid/models").status_code == 200
         refusal = client.get("/seedgrid/models")

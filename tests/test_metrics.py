@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
 from seedgrid.web.serializers import pictures
-from seedgrid.web.server.metrics import metrics_routes
+from seedgrid.web.server.health import metrics_routes
 
 
 def test_workers_and_queue_are_told(tmp_path: Path) -> None:

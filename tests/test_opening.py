@@ -58,8 +58,8 @@ def test_a_click_takes_them_in_as_pictures_from_elsewhere(tmp_path: Path) -> Non
         assert len(studio.library.work(str(update.state and update.state.work))) == 4
 
 
-@pytest.mark.parametrize("number", [0, 5, "1", None])
-def test_what_is_no_example_changes_nothing(tmp_path: Path, number: object) -> None:
+@pytest.mark.parametrize("number", [0, 5])
+def test_what_is_no_example_changes_nothing(tmp_path: Path, number: int) -> None:
     """Numbers come from a browser."""
     with Studio(library=tmp_path, backend=FakeBackend()) as studio:
         actions = LibraryActions(studio, Snapshots(studio, OneLibrary(studio)))

@@ -13,7 +13,7 @@ from seedgrid.core.request import Request
 from seedgrid.studio import Studio
 from seedgrid.web.actions.checks import Checks
 from seedgrid.web.actions.form import RoundPayload
-from seedgrid.web.actions.library import LibraryActions
+from seedgrid.web.actions.library import LibraryActions, Query
 from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.server.file_work import FileWork
 from seedgrid.web.state.page_state import PageState
@@ -48,7 +48,7 @@ def state_of(entry: Entry) -> dict[str, Any]:
 
 async def verdicts(studio: Studio, picture_id: str, kept: object) -> list[dict[str, Any]]:
     checks = Checks(studio, OneLibrary(studio), FileWork())
-    return [news async for news in checks.on_verify(picture_id, kept)]
+    return [news.verdict async for news in checks.on_verify(picture_id, kept)]
 
 
 def test_a_lost_picture_is_told_everywhere(
@@ -60,7 +60,7 @@ def test_a_lost_picture_is_told_everywhere(
     state = PageState.model_validate(state_of(lost))
     shown = snapshots.of(state).show()
     actions = LibraryActions(studio, snapshots)
-    found = actions.on_search({"text": "fox"}, state_of(lost))
+    found = actions.on_search(Query(text="fox"), state_of(lost)).library
     assert shown.stage is not None
     assert shown.rail is not None
     assert shown.picked is not None
@@ -127,7 +127,7 @@ def test_a_run_that_ends_while_one_looks_is_still_shown(
     studio: Studio, snapshots: Snapshots, entries: tuple[Entry, ...]
 ) -> None:
     """The work was read before, the run is done after: its pictures come from the run then."""
-    run = studio.start_refine(entries[0], [", artsy"])
+    run = studio.start_refine(entries[0], [", artsy"], owner="0" * 32)
     lineage = run.jobs[0].lineage
     state = PageState.model_validate(
         state_of(entries[0]) | {"run": run.id, "round": lineage.round_id}

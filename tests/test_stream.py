@@ -15,7 +15,7 @@ import pytest
 from following import follow
 from gates import HeldBackend
 from starlette.applications import Starlette
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
@@ -24,8 +24,8 @@ from seedgrid.studio import Studio
 from seedgrid.web.actions import painting
 from seedgrid.web.actions.form import FormPayload
 from seedgrid.web.answers import make_answers
-from seedgrid.web.serializers.answers import Progress
-from seedgrid.web.server.stream import event_stream, line
+from seedgrid.web.serializers.answers import PageUpdate
+from seedgrid.web.server.routes import lines
 
 ASKED = FormPayload(prompt="a red fox", seeds="5-8", steps="3", size="64x64")
 
@@ -57,15 +57,16 @@ def test_the_stream_tells_a_run_to_its_end(studio: Studio, may_go: threading.Eve
     answers = make_answers(studio)
     shown = answers.handlers.on_generate(ASKED, {})
     assert shown.stage is not None
-    place = shown.stage["follow"]
+    assert shown.state is not None
+    place = shown.state.model_dump(mode="json")
 
-    async def follow(state: object) -> AsyncGenerator[Progress, None]:
+    async def follow(state: object) -> AsyncGenerator[PageUpdate, None]:
         async for news in answers.handlers.follow(state):
             yield news
             may_go.set()  # The first ones were told.
 
     async def answer_to(_: object) -> Response:
-        return event_stream(follow(place))
+        return StreamingResponse(lines(follow(place)), media_type="text/event-stream")
 
     app = Starlette(routes=[Route("/follow", answer_to, methods=["POST"])])
     with TestClient(app) as client:
@@ -85,7 +86,8 @@ def test_a_stream_holds_no_thread(studio: Studio, may_go: threading.Event) -> No
     answers, before = make_answers(studio), threading.active_count()
     shown = answers.handlers.on_generate(ASKED, {})
     assert shown.stage is not None
-    place = shown.stage["follow"]
+    assert shown.state is not None
+    place = shown.state.model_dump(mode="json")
 
     async def listen() -> int:
         listeners = [answers.handlers.follow(place) for _ in range(60)]
@@ -104,13 +106,26 @@ def test_a_stream_holds_no_thread(studio: Studio, may_go: threading.Event) -> No
     assert anyio.run(listen) < before + 60
 
 
+def written(*news: PageUpdate) -> list[str]:
+    """What is written of news, one after the other."""
+
+    async def tell() -> AsyncGenerator[PageUpdate, None]:
+        for each in news:
+            yield each
+
+    async def write() -> list[str]:
+        return [line async for line in lines(tell())]
+
+    return anyio.run(write)
+
+
 def test_what_was_told_is_not_told_again() -> None:
     """The rail is a look into the library and stays the same for most steps."""
     rail = {"rounds": []}
-    first = Progress(stage={"epoch": 1}, status={"key": "a"}, rail=rail)
-    then = Progress(stage={"epoch": 1}, status={"key": "b"}, rail=rail)
-    assert set(told(line(vars(first), {}))[0]) == {"stage", "status", "rail"}
-    assert set(told(line(vars(then), vars(first)))[0]) == {"stage", "status"}
+    first = PageUpdate(stage={"epoch": 1}, status={"key": "a"}, rail=rail)
+    then = PageUpdate(stage={"epoch": 1}, status={"key": "b"}, rail=rail)
+    parts = [set(each) for each in told("".join(written(first, then)))]
+    assert parts == [{"stage", "status", "rail"}, {"stage", "status"}]
 
 
 def test_a_step_is_a_few_bytes_beside_its_previews(studio: Studio) -> None:
@@ -118,18 +133,17 @@ def test_a_step_is_a_few_bytes_beside_its_previews(studio: Studio) -> None:
     handlers = make_answers(studio).handlers
     shown = handlers.on_generate(replace(ASKED, steps="6"), {})
     assert shown.state is not None
-    before: dict[str, Any] = {}
-    for news in follow(handlers, shown.state.model_dump(mode="json")):
+    heard = follow(handlers, shown.state.model_dump(mode="json"))
+    for news, line in zip(heard, written(*heard), strict=True):
         assert news.stage is not None
         previews = [cell.get("preview", "") for cell in news.stage["cells"]]
         assert max(map(len, previews)) < 8000
-        assert len(line(vars(news), before)) - sum(map(len, previews)) < 3000
-        before = vars(news)
+        assert len(line) - sum(map(len, previews)) < 3000
 
 
 def test_silence_is_a_heartbeat() -> None:
     """A proxy cuts a line on which nothing comes; a comment keeps it."""
-    assert line(vars(Progress()), {"status": {"key": "a"}}) == ": still here\n\n"
+    assert written(PageUpdate(), PageUpdate()) == [": still here\n\n"] * 2
 
 
 def test_known_pictures_come_with_the_answer_to_the_click(

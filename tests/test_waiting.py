@@ -24,7 +24,8 @@ from seedgrid.web.actions.checks import Checks
 from seedgrid.web.actions.form import FormPayload
 from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.server.file_work import FileWork
-from seedgrid.web.server.waiting import StepWatch, followed, network_of, steps_of
+from seedgrid.web.server.waiting import StepWatch, followed, steps_of
+from seedgrid.web.server.who import network_of
 from seedgrid.web.state.snapshot import Snapshots
 from seedgrid.web.state.visitor_libraries import OneLibrary
 
@@ -51,8 +52,10 @@ def test_waiting_for_a_run_takes_no_thread(make_recipes: MakeRecipes) -> None:
     with Engine(FakeBackend(step_delay_s=0.05), MemoryStore()) as engine:
         run = engine.submit(plan_grid(make_recipes(steps=10)), owner="me")
 
-        async def follow() -> float:
-            return [stand.pictures async for stand in followed(run)][-1]
+        async def follow() -> int:
+            async for _ in followed(run):
+                pass
+            return len(run.finished)
 
         async def wait() -> int:
             waiters = [asyncio.create_task(follow()) for _ in range(200)]
@@ -78,9 +81,9 @@ def test_a_run_is_stopped_by_its_owner_only(tmp_path: Path) -> None:
         assert shown.state is not None
         run = studio.run(shown.state.run or "")
         assert run is not None
-        handlers.on_stop(shown.state.model_dump(mode="json") | {"visitor": "b" * 32})
+        handlers.stop(shown.state.model_copy(update={"visitor": "b" * 32}))
         assert not run.cancelled
-        handlers.on_stop(shown.state.model_dump(mode="json") | me)
+        handlers.stop(shown.state)
         assert run.cancelled
 
 
@@ -96,7 +99,7 @@ def test_a_check_is_stopped_like_a_run(tmp_path: Path) -> None:
         async def verify() -> list[object]:
             said = []
             async for news in checks.on_verify(picture.id, {"visitor": me}):
-                said.append(news)
+                said.append(news.verdict)
                 checks.stop("b" * 32)
                 if len(said) == 3:
                     checks.stop(me)

@@ -34,7 +34,7 @@ _README: Final = """\
 pictures/         the pictures, each with its recipe inside
 loras/            the LoRAs, if there are any
 upscalers/        the networks that enlarged pictures, if any did
-starts/           what pictures were begun from, if any were
+starts/           what pictures were begun from goes here: DIGEST.png, as recipes.json names it
 recipes.json      the recipe, the lineage and the digest of the pixels of each
 passports.json    where they were computed
 reproduce.py      makes them again with plain diffusers and compares bit for bit
@@ -46,7 +46,9 @@ requirements.txt  the versions that made them
 {model}"""
 
 
-def write_bundle(entries: Sequence[Entry], path: Path, *, model: Path | None = None) -> None:
+def write_bundle(
+    entries: Sequence[Entry], path: Path, *, model: Path | None = None, has_starts: bool = True
+) -> None:
     """Write a ZIP file with the pictures and everything that makes them again.
 
     Args:
@@ -54,6 +56,8 @@ def write_bundle(entries: Sequence[Entry], path: Path, *, model: Path | None = N
         path: Replaced if it exists.
         model: A model's folder to put in as well. Our own, which nobody can fetch by its name, is
             put in anyway; any other must be had without it.
+        has_starts: Whether what the pictures were begun from goes in, as into the library of who
+            imports it.
     """
     program = script(entries, has_starts=False)
     model, files = model or _own_model(entries), weight_files(entries)
@@ -61,7 +65,7 @@ def write_bundle(entries: Sequence[Entry], path: Path, *, model: Path | None = N
     with open_atomically(path) as file, zipfile.ZipFile(file, "w") as bundle:
         for name, entry in zip(members, entries, strict=True):
             _write(bundle, name, _picture_bytes(entry), packed=False)
-        for sha256, data in starts_of(entries).items():
+        for sha256, data in (starts_of(entries) if has_starts else {}).items():
             _write(bundle, f"starts/{sha256}.png", data, packed=False)
         for name, weights in files.items():
             _copy(bundle, name, weights)

@@ -11,7 +11,7 @@
 
 from seedgrid.core.variables import default_library, default_model
 from seedgrid.engine import PainterState
-from seedgrid.studio.pictures import AnyPicture, Pictures, RunOptions, Seeds
+from seedgrid.studio.pictures import AnyPicture, Pictures, RunOptions, Seeds, check_starts
 from seedgrid.studio.studio import Studio
 from seedgrid.studio.verifier import Verifier
 
@@ -23,6 +23,7 @@ __all__ = [
     "Seeds",
     "Studio",
     "Verifier",
+    "check_starts",
     "default_library",
     "default_model",
 ]

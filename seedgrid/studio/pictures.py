@@ -9,15 +9,16 @@ from __future__ import annotations
 import hashlib
 import io
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypedDict, overload
 
 from seedgrid.core.checks import parse_start
-from seedgrid.core.errors import InputError, Notice
+from seedgrid.core.errors import InputError, Notice, PictureError
 from seedgrid.core.picture import Entry
+from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request
 from seedgrid.core.seeds import check_seed, parse_seeds
 from seedgrid.diffusion.backend import Placement
@@ -168,6 +169,17 @@ def with_start(request: Request, library: Callable[[], Library]) -> Request:
             raise InputError("start_unknown", field="start", value=start[:12]) from error
         start = keep_start(entry, library)
     return replace(request, start=start)
+
+
+def check_starts(recipes: Iterable[Recipe], library: Library) -> None:
+    """Refuse what was begun from pictures that a library does not hold.
+
+    Raises:
+        PictureError: `start_missing`.
+    """
+    for digest in {recipe.start for recipe in recipes if recipe.start}:
+        if not (library.starts / f"{digest}.png").is_file():
+            raise PictureError("start_missing", value=digest[:12])
 
 
 def is_id(picture: str | Path) -> bool:

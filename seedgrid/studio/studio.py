@@ -43,6 +43,7 @@ from seedgrid.studio.pictures import (
     Pictures,
     RunOptions,
     Seeds,
+    check_starts,
     find_picture,
     is_id,
     keep_start,
@@ -527,6 +528,8 @@ class Studio:
         expected: Sequence[str] = (),
     ) -> Run:
         check_offered([job.recipe for job in jobs], self.card)
+        if "library" in options:  # somebody's own, on a page: a digest is a name and no key
+            check_starts([job.recipe for job in jobs], options["library"])
         run = self.engine.submit(
             jobs,
             owner=options.get("owner", _OWNER),

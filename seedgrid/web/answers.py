@@ -12,7 +12,10 @@ from seedgrid.web.actions.checks import Checks
 from seedgrid.web.actions.library import LibraryActions
 from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.actions.selected import Selected
+from seedgrid.web.serializers.answers import PageUpdate
 from seedgrid.web.server.file_work import FileWork, FileWorkBounds
+from seedgrid.web.server.who import Kept
+from seedgrid.web.state.page_state import read_page_state
 from seedgrid.web.state.snapshot import Snapshots
 from seedgrid.web.state.visitor_libraries import Libraries, OneLibrary
 
@@ -37,6 +40,13 @@ class Answers:
     checks: Checks
     library: LibraryActions
     selected: Selected
+
+    def on_stop(self, kept: Kept) -> PageUpdate:
+        """Stop what a visitor paints and verifies; who follows it sees it end."""
+        state = read_page_state(kept)
+        self.handlers.stop(state)
+        self.checks.stop(state.visitor)
+        return PageUpdate()
 
 
 def make_answers(

@@ -6,13 +6,14 @@
 
 Each gives the PNG files as they are on disk and a record of each, with the fields that
 `seedgrid grid --json` prints: as they are finished to who iterates over a job, all of them at the
-end. `job.cancel()` stops the run within a step. Everything else on the page is private.
+end. `job.cancel()` stops the run within a step. What `/grid` is told is the table of fields.
+Everything else on the page is private.
 """
 
 import inspect
 import shutil
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from contextlib import aclosing, contextmanager
 from functools import wraps
 from pathlib import Path
 from typing import Any, Final
@@ -20,34 +21,53 @@ from typing import Any, Final
 import gradio as gr
 from anyio import to_thread
 
-from seedgrid.core.errors import RunCancelled, SeedGridError
+from seedgrid.core.errors import InputError, Notice, RunCancelled, SeedGridError
+from seedgrid.core.events import Event, Loading, Queued, Step
 from seedgrid.core.field import Field
+from seedgrid.core.fields import FIELDS, field, read_fields
 from seedgrid.core.picture import Entry, new_id
 from seedgrid.core.prompts import GUIDE_SUFFIXES
+from seedgrid.core.request import Request
 from seedgrid.engine import Run
-from seedgrid.studio import RunOptions
+from seedgrid.formats import png
+from seedgrid.locales import english
+from seedgrid.studio import RunOptions, check_starts
 from seedgrid.verify import read_claim
 from seedgrid.web.actions.form import check_count
 from seedgrid.web.answers import Answers
-from seedgrid.web.calls import (
-    GRID_FIELDS,
-    RefineCall,
-    about,
-    checked,
-    default_of,
-    file_record,
-    picture_record,
-    read_grid,
-)
 from seedgrid.web.server.limits import taken_in
 from seedgrid.web.server.waiting import Asker, StepWatch, asker, begun, followed, steps_of
-from seedgrid.web.state.visitor_libraries import find_anywhere, for_program
 
 Record = dict[str, Any]
 Files = list[gr.FileData]
 Answer = tuple[Files, list[Record]]
 
 _OWNER: Final = "api"
+
+_FIRST: Final = (
+    "prompt",
+    "seeds",
+    "negative",
+    "steps",
+    "guidance",
+    "size",
+    "scheduler",
+    "model",
+    "turbo",
+)
+"""The parameters that /grid always had, in the order in which scripts give them."""
+GRID_FIELDS: Final = (
+    *map(field, _FIRST),
+    *(
+        row
+        for row in FIELDS
+        if row.belongs == "recipe" and row.name not in _FIRST and (row.help or row.widget)
+    ),
+)
+"""What `/grid` may be told: everything that makes the picture what it is, and turbo.
+
+LoRAs are named in the prompt, and vary by a line of a refinement alone.
+"""
 
 
 class Api:
@@ -57,7 +77,7 @@ class Api:
         self._studio = answers.studio
         self._libraries = answers.libraries
         self._file_work = answers.file_work
-        self._copies = copies
+        self._copies = copies.resolve()
 
     def grid(self) -> Callable[..., AsyncGenerator[Answer, None]]:
         """Return the function that paints one prompt on several seeds.
@@ -99,11 +119,15 @@ class Api:
         """
 
         def start() -> Run:
-            asked = checked(RefineCall, {"picture_id": picture_id, "vary": vary})
-            parent = find_anywhere(self._libraries, asked.picture_id)
-            suffixes = asked.vary or GUIDE_SUFFIXES
+            _check_kind("picture_id", picture_id, str)
+            suffixes = GUIDE_SUFFIXES if vary is None else vary
+            _check_kind("vary", suffixes, list, tuple)
+            for suffix in suffixes:
+                _check_kind("vary", suffix, str)
             check_count(len(suffixes), field="vary")
-            return self._studio.start_refine(parent, suffixes, **self._options(request))
+            options = self._options(request)
+            parent = options["library"].get(picture_id)
+            return self._studio.start_refine(parent, suffixes or GUIDE_SUFFIXES, **options)
 
         async with aclosing(self._answer(start)) as answers:
             async for answer in answers:
@@ -121,9 +145,10 @@ class Api:
         Returns:
             verdict, max_abs_diff, psnr_db, differing_pixels and reasons, as the command prints.
         """
-        watch, who, path = StepWatch(), _asker(request), self._uploaded(picture)
-        try:
+        watch, who = StepWatch(), _asker(request)
+        with _errors_of_gradio(), self._uploaded(picture) as path:
             claim = await self._file_work.do(who["address"], lambda: read_claim(path))
+            check_starts([claim.recipe], self._libraries.of_programs(who["address"]))
             future = self._studio.verifier.verify([claim], watch, **who)
             async with aclosing(steps_of(future, watch)) as steps:
                 async for _ in steps:
@@ -132,10 +157,6 @@ class Api:
                 raise RunCancelled("run_cancelled")
             (found,) = future.result()
             verdict: dict[str, Any] = found.as_json()
-        except SeedGridError as error:
-            raise gr.Error(str(error), print_exception=False) from error
-        finally:
-            taken_in(path)
         del verdict["path"]  # Gradio's client would take it for a file to fetch.
         return verdict
 
@@ -151,42 +172,43 @@ class Api:
         Returns:
             What the file says of itself.
         """
-        path = self._uploaded(picture)
-        try:
+        with _errors_of_gradio(), self._uploaded(picture) as path:
             address = _asker(request)["address"]
             return await self._file_work.do(address, lambda: file_record(path))
-        except SeedGridError as error:
-            raise gr.Error(str(error), print_exception=False) from error
-        finally:
-            taken_in(path)
 
     def _options(self, request: gr.Request | None) -> RunOptions:
-        return for_program(self._libraries, **_asker(request))
+        who = _asker(request)
+        library = self._libraries.of_programs(who["address"])
+        return RunOptions(owner=who["owner"], address=who["address"], library=library)
 
-    def _uploaded(self, picture: object) -> Path:
-        """Return where an upload lies.
+    @contextmanager
+    def _uploaded(self, picture: object) -> Iterator[Path]:
+        """Give where an upload lies, and delete it afterwards.
 
         Raises:
             gr.Error: It is none.
         """
         path = picture.get("path") if isinstance(picture, Mapping) else None
         path = getattr(picture, "path", path)
-        if isinstance(path, str):
-            found = Path(path).resolve()
-            if found.is_relative_to(self._copies.resolve()) and found.is_file():
-                return found
-        raise gr.Error("picture: upload a PNG file, please", print_exception=False)
+        found = Path(path).resolve() if isinstance(path, str) else None
+        if found is None or not (found.is_relative_to(self._copies) and found.is_file()):
+            raise gr.Error("picture: upload a PNG file, please", print_exception=False)
+        try:
+            yield found
+        finally:
+            taken_in(found)
 
     async def _answer(self, start: Callable[[], Run]) -> AsyncGenerator[Answer, None]:
         """Start a run and follow it; it is stopped when its follower goes before its end."""
         shown: dict[int, gr.FileData] = {}
         progress = gr.Progress()
-        try:
+        with _errors_of_gradio():
             run = await begun(start)
-            async with aclosing(followed(run)) as stands:
-                async for stand in stands:
-                    progress(stand.pictures / stand.total, desc=stand.words)
+            async with aclosing(followed(run)) as news:
+                async for events in news:
                     finished = run.finished
+                    if events:
+                        progress(len(finished) / len(run.jobs), desc=_words(events[-1], run))
                     if new := sorted(finished.keys() - shown.keys()):
                         for cell in new:
                             shown[cell] = await to_thread.run_sync(self._copy, finished[cell])
@@ -194,8 +216,6 @@ class Api:
             run.given()  # Says why, where not all of it is there.
             if run.missed:
                 yield _so_far(run, shown)
-        except SeedGridError as error:
-            raise gr.Error(str(error), print_exception=False) from error
 
     def _copy(self, entry: Entry) -> gr.FileData:
         """A copy that Gradio may serve, byte for byte; it goes after an hour."""
@@ -263,3 +283,87 @@ def _asker(request: gr.Request | None) -> Asker:
     if request is None:
         return asker(_OWNER, None, None)
     return asker(_OWNER, request.session_hash, request.client.host if request.client else None)
+
+
+def about(row: Field) -> str:
+    """Return what a parameter means, in a few English words."""
+    return row.help or english().words[f"{row.name}_label"]
+
+
+def default_of(row: Field) -> str | bool | None:
+    """Return what a parameter is when it is left out; None leaves it to the model's card."""
+    return row.default or (False if row.value_type is bool else None)
+
+
+def read_grid(told: Mapping[str, Any]) -> Request:
+    """Read what `/grid` is told; a text is read as the page's fields are.
+
+    Raises:
+        InputError: `call_wrong` for another kind of value, or what a field cannot be.
+    """
+    for row in GRID_FIELDS:
+        number = (int,) if row.value_type is float else ()
+        kinds = (bool,) if row.value_type is bool else (row.value_type, *number, str, type(None))
+        _check_kind(row.name, told[row.name], *(kinds[:1] if row.name == "prompt" else kinds))
+    read = read_fields((row for row in GRID_FIELDS if row.fills), told)
+    return Request(**({"prompt": ""} | read))
+
+
+def _check_kind(name: str, value: object, *kinds: type) -> None:
+    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+        reason = " / ".join(kind.__name__ for kind in kinds)
+        raise InputError("call_wrong", field=name, value=name, reason=reason)
+
+
+@contextmanager
+def _errors_of_gradio() -> Iterator[None]:
+    """Say what hinders in the way that Gradio tells a program."""
+    try:
+        yield
+    except SeedGridError as error:
+        raise gr.Error(str(error), print_exception=False) from error
+
+
+def _words(event: Event, run: Run) -> str:
+    """Say how far a run is, in a few English words."""
+    done = f"{len(run.finished)} of {len(run.jobs)} done"
+    match event:
+        case Queued():
+            return f"waiting; {event.position} before this one"
+        case Loading(total=total) if total:
+            return f"loading {event.model}, {event.num_bytes / total:.0%}"
+        case Loading():
+            return f"loading {event.model}"
+        case Step():
+            return f"step {event.number} of {event.total}, {done}"
+        case _:
+            return done
+
+
+def picture_record(entry: Entry, run: Run) -> dict[str, Any]:
+    """Return what is answered of a picture, as plain data; also which others came to nothing."""
+    missed = (
+        Notice("seed_missed", seed=run.jobs[cell].recipe.seed, reason=str(error))
+        for cell, error in sorted(run.missed.items())
+    )
+    return {
+        "id": entry.id,
+        "seed": entry.recipe.seed,
+        "prompt": entry.recipe.prompt,
+        "recipe_id": entry.recipe.id,
+        "pixels_sha256": entry.pixels_sha256,
+        "recipe": entry.recipe.model_dump(mode="json"),
+        "notices": [str(notice) for notice in (*run.notices, *missed)],
+    }
+
+
+def file_record(path: Path) -> dict[str, Any]:
+    """Return what a PNG file says of itself, as plain data."""
+    record = png.read(path)
+    return {
+        "recipe_id": record.recipe.id,
+        "recipe": record.recipe.model_dump(mode="json"),
+        "passport": record.passport.model_dump(mode="json"),
+        "lineage": record.lineage.model_dump(mode="json"),
+        "pixels_sha256": record.pixels_sha256,
+    }

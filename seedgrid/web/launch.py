@@ -32,7 +32,7 @@ with large_import():
     from seedgrid.core.process import first_stops
     from seedgrid.core.text import one_line
     from seedgrid.diffusion.backend import Backend, ManyPainters, Placement
-    from seedgrid.diffusion.deferred import DeferredBackend
+    from seedgrid.diffusion.deferred import DeferredBackend, InstalledBackend
     from seedgrid.locales import locales
     from seedgrid.studio import Studio, default_model
     from seedgrid.web import bounds
@@ -90,7 +90,8 @@ def main(
     if is_public():
         answers = _public_answers(model, backend, cluster)
     else:
-        painter = _spread(backend or DeferredBackend(), cluster) if cluster else backend
+        installed = backend or InstalledBackend(model or default_model())
+        painter = _spread(installed, cluster) if cluster else installed
         answers = make_answers(_make_studio(model, library, painter))
     with answers.studio as studio:
         language = None if lang == "auto" else lang
@@ -213,8 +214,6 @@ def say(line: str) -> None:
 
 def _public_answers(model: str | None, backend: Backend | None, cluster: str | None) -> Answers:
     """Put together a page for strangers: a library for each, deleted when they stay away."""
-    from seedgrid.diffusion.deferred import InstalledBackend
-
     folder = Path(tempfile.mkdtemp(prefix="seedgrid-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     installed = backend or InstalledBackend(model or default_model())

@@ -164,7 +164,7 @@ def test_a_korean_phone_cuts_no_words_and_covers_no_button(open_page: OpenPage) 
     page.evaluate("scrollTo(0, 0)")
     expect(page.locator("#sg-refine")).to_be_visible()
     assert not page.evaluate(MEET, [".sg-undo", "#sg-refine"])
-    page.route("**/icon.svg", lambda route: route.abort())
+    page.route("**/healthz", lambda route: route.abort())
     page.evaluate("void SeedGrid.away()")
     assert _is_across(page, "#sg-away")
 

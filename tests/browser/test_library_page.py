@@ -363,7 +363,7 @@ def test_a_round_leaves_as_sheet_bundle_and_script(page: Page, address: str) -> 
     names = zipfile.ZipFile(io.BytesIO(answers["zip"])).namelist()
     assert len([name for name in names if name.endswith(".png")]) == 4
     assert {"reproduce.py", "requirements.txt", "recipes.json"} <= set(names)
-    assert httpx.get(f"{address}seedgrid/export/{first[0]}/round.exe").status_code == 404
+    assert httpx.get(f"{address}seedgrid/export/{first[0]}/round.exe").status_code == 422
 
 
 def test_what_is_remembered_can_be_made_again(page: Page) -> None:

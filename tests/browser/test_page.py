@@ -234,7 +234,7 @@ def test_a_file_that_is_gone_leaves_a_quiet_mark(open_page: OpenPage, tmp_path: 
         expect(cell(page, 1)).to_contain_text("The file of this picture is gone")
         expect(page.locator("#sg-stage img, #sg-lineage img")).to_have_count(0)
         cell(page, 1).click()
-        expect(page.locator("#sg-picked")).to_contain_text("its recipe is kept")
+        expect(page.locator("#sg-hint")).to_contain_text("its recipe is kept")
         expect(page.locator("#sg-save")).to_be_disabled()
         before = ids(page)
         page.click("#sg-refine")

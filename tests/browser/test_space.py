@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
-from serving import serve_space
+from playwright.sync_api import Browser, Route, expect
+from serving import serve, serve_space
 from steps import (
     CELLS,
     SLOW_MS,
@@ -96,3 +97,27 @@ def test_the_page_opens_with_pictures_of_the_model_in_the_box(
     page.locator("#sg-fours .sg-chip").first.click()
     expect(variation(page, 2)).to_have_value(GUIDE_SUFFIXES[1])
     page.close()  # before its server
+
+
+def test_a_browser_that_keeps_no_cookie_sees_its_pictures_all_the_same(
+    open_page: OpenPage, tmp_path: Path
+) -> None:
+    """A Space stands in another site's frame, where some browsers keep none."""
+    with serve(tmp_path / "public", public={}) as address:
+        page = open_page(at=address)
+
+        def without_cookie(route: Route) -> None:
+            answer = route.fetch()
+            page.context.clear_cookies()  # which the fetch itself kept
+            kept = {name: told for name, told in answer.headers.items() if name != "set-cookie"}
+            route.fulfill(response=answer, headers=kept)
+
+        page.context.route(address, without_cookie)
+        page.reload()
+        generate(page)
+        assert page.context.cookies() == []
+        cell(page, 0).click()
+        link = page.locator("#sg-export a").first.get_attribute("href")
+        assert page.request.get(f"{address}{link}").status == 200
+        assert page.request.get(f"{address}{link}".partition("?")[0]).status == 404
+        page.close()  # before its server

@@ -205,7 +205,7 @@ class Hostile:
             "/seedgrid/pictures/..%2f..%2fx.png",
             f"/seedgrid/pictures/{'a' * 5000}.png",
             "/seedgrid/thumbs/\u0131\u0307.jpg",
-            "/seedgrid/opening/99999999999999999999.jpg",
+            "/seedgrid/opening/99999999999999999999.webp",
             "/seedgrid/export/%ff/work.png",
             "/gradio_api/file=/etc/passwd",
             "/gradio_api/file=http://127.0.0.1:1/",

@@ -11,11 +11,13 @@ from anyio import to_thread
 
 from seedgrid.core.errors import LibraryError, RunCancelled, SeedGridError
 from seedgrid.core.picture import Entry
-from seedgrid.studio import Studio
+from seedgrid.studio import Studio, check_starts
 from seedgrid.verify import Claim, Reason, Verdict, difference_picture, read_claim
 from seedgrid.web.serializers import stage
+from seedgrid.web.serializers.answers import PageUpdate
 from seedgrid.web.server.file_work import FileWork
 from seedgrid.web.server.waiting import StepWatch, steps_of
+from seedgrid.web.server.who import Address, Id, Kept
 from seedgrid.web.state.page_state import read_page_state
 from seedgrid.web.state.visitor_libraries import Libraries
 
@@ -30,8 +32,8 @@ class Checks:
         self._going: dict[str, set[StepWatch]] = {}  # by visitor
 
     async def on_verify(
-        self, picture_id: object, kept: object, address: str = ""
-    ) -> AsyncIterator[stage.Json]:
+        self, picture_id: Id, kept: Kept, address: Address = ""
+    ) -> AsyncIterator[PageUpdate]:
         """Verify a picture: first how far it is, at the end the verdict. No thread waits for it."""
         state = read_page_state(kept)
         base = {"id": str(picture_id)}
@@ -42,9 +44,10 @@ class Checks:
             async for news in self._verify(claim, state.visitor, address):
                 if news.pop("confirms", False) and not entry.checked:
                     await to_thread.run_sync(self._libraries.of(state.visitor).confirm, entry.id)
-                yield base | news
+                yield PageUpdate(verdict=base | news)
         except SeedGridError as error:
-            yield base | {"error": stage.complain(state.epoch, error)}
+            wrong = {"error": stage.complain(state.epoch, error)}
+            yield PageUpdate(verdict=base | wrong)
 
     def stop(self, visitor: str) -> None:
         """Stop what a visitor has verified, waiting or working; whoever looks on is told."""
@@ -55,7 +58,9 @@ class Checks:
         entry = self._libraries.of(visitor).get(picture_id)
         if entry.lost:
             raise LibraryError("picture_lost", value=entry.id)
-        return entry, read_claim(entry.path)
+        claim = read_claim(entry.path)
+        check_starts([claim.recipe], self._libraries.of(visitor))
+        return entry, claim
 
     async def _verify(self, claim: Claim, visitor: str, address: str) -> AsyncIterator[stage.Json]:
         watch = StepWatch()

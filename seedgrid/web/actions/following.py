@@ -5,18 +5,20 @@ Knows no component. A run belongs to the engine: whoever stops listening loses n
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from typing import Final
+from collections.abc import AsyncGenerator, Sequence
+from typing import Annotated, Final
 
 from anyio import to_thread
+from fastapi import Body
 
 from seedgrid.core.errors import SeedGridError
 from seedgrid.core.events import Event, Finished, Queued, Step, Terminal
 from seedgrid.engine import Run, Warmth
 from seedgrid.studio import Studio
 from seedgrid.web.serializers import stage
-from seedgrid.web.serializers.answers import Progress
+from seedgrid.web.serializers.answers import PageUpdate
 from seedgrid.web.server.waiting import changes_of
+from seedgrid.web.server.who import Kept
 from seedgrid.web.state.page_state import PageState, read_page_state
 from seedgrid.web.state.snapshot import Snapshot, Snapshots, is_on_stage
 
@@ -33,7 +35,7 @@ class Following:
         self._studio = studio
         self._snapshots = snapshots
 
-    async def follow(self, kept: object) -> AsyncGenerator[Progress, None]:
+    async def follow(self, kept: Kept) -> AsyncGenerator[PageUpdate, None]:
         """Tell how this browser's run goes, until it ends; without one, how the model loads."""
         state = read_page_state(kept)
         try:
@@ -41,9 +43,9 @@ class Following:
                 async for each in news:
                     yield each
         except SeedGridError as error:
-            yield Progress(status=stage.complain(state.epoch, error))
+            yield PageUpdate(status=stage.complain(state.epoch, error))
 
-    async def _follow(self, state: PageState) -> AsyncGenerator[Progress, None]:
+    async def _follow(self, state: PageState) -> AsyncGenerator[PageUpdate, None]:
         here = await to_thread.run_sync(self._snapshots.of, state)
         if here.run is None:
             news = self._follow_warming(here)
@@ -55,7 +57,7 @@ class Following:
             async for each in news:
                 yield each
 
-    async def _follow_run(self, here: Snapshot, run: Run) -> AsyncGenerator[Progress, None]:
+    async def _follow_run(self, here: Snapshot, run: Run) -> AsyncGenerator[PageUpdate, None]:
         told = _Told(self._snapshots, here.state, run)
         has_ended = False
         with changes_of(run) as changed:
@@ -73,32 +75,38 @@ class Following:
                     await _look(run, changed)
         await to_thread.run_sync(self._snapshots.lock.consider, run)
 
-    async def _follow_warming(self, here: Snapshot) -> AsyncGenerator[Progress, None]:
+    async def _follow_warming(self, here: Snapshot) -> AsyncGenerator[PageUpdate, None]:
         epoch = here.state.epoch
         shown, rail = await to_thread.run_sync(lambda: (here.stage({}), here.rail()))
         has_waited = False
         while (warmth := self._studio.warmth).state == "loading":
             if not has_waited:
                 status = stage.say(epoch, "status_warming", model=warmth.model)
-                yield Progress(stage=shown, status=status, rail=rail)
+                yield PageUpdate(stage=shown, status=status, rail=rail)
             elif warmth.total:
-                yield Progress(status=stage.say_loading(epoch, warmth))
+                yield PageUpdate(status=stage.say_loading(epoch, warmth))
             else:
-                yield Progress()
+                yield PageUpdate()
             has_waited = True
             await asyncio.sleep(_POLL_S)
         if warmth.error is not None:
-            yield Progress(stage=shown, status=stage.complain(epoch, warmth.error), rail=rail)
+            yield PageUpdate(stage=shown, status=stage.complain(epoch, warmth.error), rail=rail)
         elif has_waited:
-            yield Progress(stage=shown, status=stage.say(epoch, "status_ready"), rail=rail)
+            yield PageUpdate(stage=shown, status=stage.say(epoch, "status_ready"), rail=rail)
 
-    async def portable_news(self, model: str | None) -> AsyncIterator[tuple[str, dict[str, str]]]:
-        """Say what portable pictures cost on this machine, once a trial has found out."""
-        future = self._studio.verifier.try_portable(model)
-        yield "portable_trying", {}
-        trial = await asyncio.shield(asyncio.wrap_future(future))  # Others may wait for it too.
-        times = {"times": f"{trial.times:.1f}"}
-        yield ("portable_wrong", {}) if trial.wrong else ("portable_cost", times)
+    async def portable_news(
+        self, model: Annotated[str | None, Body(embed=True, max_length=2000)] = None
+    ) -> AsyncGenerator[PageUpdate, None]:
+        """Tell what portable pictures cost on this machine, once a trial has found out."""
+        try:
+            future = self._studio.verifier.try_portable(model)
+            yield PageUpdate(portable={"key": "portable_trying", "data": {}})
+            # Others may wait for it too.
+            trial = await asyncio.shield(asyncio.wrap_future(future))
+        except SeedGridError:  # Generate says what is wrong with the model.
+            return
+        key, data = "portable_cost", {"times": f"{trial.times:.1f}"}
+        yield PageUpdate(portable={"key": "portable_wrong" if trial.wrong else key, "data": data})
 
 
 class _Told:
@@ -124,13 +132,13 @@ class _Told:
         """Tell whether the run waits while a model is loaded ahead of need: its own, mostly."""
         return self._is_queued and studio.warmth.state == "loading"
 
-    def beside(self, warmth: Warmth) -> Progress:
+    def beside(self, warmth: Warmth) -> PageUpdate:
         """Return what there is to say while nothing happens to the run itself."""
         if not self._is_queued or warmth.state != "loading":
-            return Progress()
-        return Progress(status=stage.say_loading(self._state.epoch, warmth))
+            return PageUpdate()
+        return PageUpdate(status=stage.say_loading(self._state.epoch, warmth))
 
-    def after(self, events: Sequence[Event]) -> Progress:
+    def after(self, events: Sequence[Event]) -> PageUpdate:
         """Return what a page shows then; where the library refuses, what the run knows itself."""
         for event in events:
             stage.note_step(self._steps, event)
@@ -141,15 +149,15 @@ class _Told:
             shown = stage.stage_of_run(epoch, self._run, self._steps, picked=self._state.picked)
             is_shown = is_on_stage(self._run, self._state)
             status = stage.complain(epoch, error)
-            return Progress(stage=shown if is_shown else None, status=status)
+            return PageUpdate(stage=shown if is_shown else None, status=status)
 
-    def _looked_up(self, events: Sequence[Event]) -> Progress:
+    def _looked_up(self, events: Sequence[Event]) -> PageUpdate:
         """Look into the library, but not at every step."""
         if self._here is None or _changes_rail(self._run, events):
             self._here = self._snapshots.of(self._state)
             self._rail = self._here.rail()
         status = stage.status_of(self._state.epoch, events[-1], self._run)
-        return Progress(stage=self._here.stage(self._steps), status=status, rail=self._rail)
+        return PageUpdate(stage=self._here.stage(self._steps), status=status, rail=self._rail)
 
 
 async def _heard(changed: asyncio.Event, timeout_s: float) -> bool:

@@ -7,28 +7,28 @@ first. Knows no component; opening a picture shows its place in its work through
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
-from pydantic import Field, StringConstraints, ValidationError
+from fastapi import Body
+from pydantic import Field, StringConstraints
 
 from seedgrid.core.errors import InputError, SeedGridError
 from seedgrid.core.picture import Entry, pixels_sha256
 from seedgrid.core.recipe import MAX_SIZE_PX, Seed, Value
-from seedgrid.core.request import Request
 from seedgrid.formats import png
 from seedgrid.formats.importers.imported import Imported, fit
 from seedgrid.library.search import Sort
 from seedgrid.library.take_in import Taken, take_in
 from seedgrid.studio import Studio
-from seedgrid.web.actions.hindered import says_what_hinders
 from seedgrid.web.serializers import pictures, stage
-from seedgrid.web.serializers.answers import PageUpdate
-from seedgrid.web.server.waiting import is_this_machine
+from seedgrid.web.serializers.answers import PageUpdate, says_what_hinders
+from seedgrid.web.serializers.place import write_fields
+from seedgrid.web.server.who import Host, Id, Kept, is_this_machine
 from seedgrid.web.state.opening import opening_files
-from seedgrid.web.state.page_state import PageState, read_page_state
+from seedgrid.web.state.page_state import next_epoch, read_page_state
 from seedgrid.web.state.snapshot import Snapshot, Snapshots
 
 if TYPE_CHECKING:
@@ -71,20 +71,6 @@ class Query(Value):
         return not (any(words) or self.favourite or self.trashed) and self.seed is None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Filled:
-    """What goes into the fields of a new request; None leaves the fields as they are.
-
-    Attributes:
-        start: The digest of a picture to begin from: only its own field changes.
-        status: What is to be said about it.
-    """
-
-    request: Request | None = None
-    start: str | None = None
-    status: stage.Json | None = None
-
-
 class LibraryActions:
     """The answers of the library page. Safe from any thread."""
 
@@ -92,29 +78,26 @@ class LibraryActions:
         self._studio = studio
         self._snapshots = snapshots
 
-    def on_search(self, asked: object, kept: object) -> stage.Json | None:
-        """Answer a question of the library page; None when it is none."""
-        try:
-            query = Query.model_validate(asked)
-        except ValidationError:
-            return None
-        library = self._look(kept).library
-        return _works(library, query) if query.is_open else _pictures(library, query)
+    @says_what_hinders
+    def on_search(self, asked: Annotated[Query, Body(embed=True)], kept: Kept) -> PageUpdate:
+        """Answer a question of the library page."""
+        library, find = self._look(kept).library, _works if asked.is_open else _pictures
+        return PageUpdate(library=find(library, asked))
 
     @says_what_hinders
-    def on_open(self, picture_id: object, kept: object) -> PageUpdate:
+    def on_open(self, picture_id: Id, kept: Kept) -> PageUpdate:
         """Show a picture of the library at its place in its work."""
         here = self._look(kept)
-        return _show(here, here.library.get(str(picture_id)))
+        return _show(here, here.library.get(picture_id or ""))
 
     @says_what_hinders
-    def on_example(self, number: object, kept: object) -> PageUpdate:
+    def on_example(self, example: Annotated[int, Body(embed=True)], kept: Kept) -> PageUpdate:
         """Go on from a picture of the opening page: all of them come into the library first."""
         here = self._look(kept)
-        if type(number) is not int or not 1 <= number <= len(opening_files()):
+        if not 1 <= example <= len(opening_files()):
             return PageUpdate()
         taken = list(take_in(here.library, opening_files()))
-        entry = taken[number - 1].entry
+        entry = taken[example - 1].entry
         if entry is None:
             return PageUpdate()
         update = _show(here, entry)
@@ -123,25 +106,24 @@ class LibraryActions:
         own = {"prompt": entry.recipe.prompt, "seeds": str(entry.recipe.seed), "more_prompts": ""}
         return replace(update, place=place | {"fields": (place.get("fields") or {}) | own})
 
-    def on_empty_trash(self, kept: object) -> SeedGridError | None:
-        """Delete what is in the trash for good; return what hinders."""
-        try:
-            self._look(kept).library.empty_trash()
-        except SeedGridError as error:
-            return error
-        return None
+    @says_what_hinders
+    def on_empty_trash(self, kept: Kept) -> PageUpdate:
+        """Delete what is in the trash for good."""
+        self._look(kept).library.empty_trash()
+        return PageUpdate()
 
-    def on_note(self, picture_id: object, note: object, kept: object) -> SeedGridError | None:
-        """Write a note to a picture; return what hinders."""
-        try:
-            self._look(kept).library.set_note(str(picture_id), str(note))
-        except SeedGridError as error:
-            return error
-        return None
+    @says_what_hinders
+    def on_note(
+        self, picture_id: Id, note: Annotated[str, Body(max_length=2000)], kept: Kept
+    ) -> PageUpdate:
+        """Write a note to a picture."""
+        self._look(kept).library.set_note(picture_id or "", note)
+        return PageUpdate()
 
+    @says_what_hinders
     def on_drop(
         self, files: Sequence[str], kept: object, most: int | None = None, address: str = ""
-    ) -> tuple[PageUpdate, Filled]:
+    ) -> PageUpdate:
         """Take in dropped files: ours are kept and opened, others fill in the fields."""
         here = self._look(kept, address)
         try:
@@ -150,19 +132,16 @@ class LibraryActions:
                 for each in islice(take_in(here.library, [Path(file) for file in files]), most)
             ]
             if taken and all(_is_plain(each) for each in taken):
-                return PageUpdate(), self._begun(Path(files[-1]), here)
+                # It holds no recipe: it is kept to begin others from.
+                start = self._studio.take_start(Path(files[-1]), here.library)
+                status = stage.say(next_epoch(), "status_begin", kind="note")
+                return PageUpdate(fields={"start": start}, status=status)
         except SeedGridError as error:
-            epoch = here.state.move().epoch
-            return PageUpdate(), Filled(status=stage.complain(epoch, error, field="drop"))
+            return PageUpdate(status=stage.complain(next_epoch(), error, field="drop"))
         return self._taken(taken, here)
 
-    def _begun(self, path: Path, here: Snapshot) -> Filled:
-        """Keep a picture that holds no recipe, to begin others from."""
-        start = self._studio.take_start(path, here.library)
-        status = stage.say(here.state.move().epoch, "status_begin", kind="note")
-        return Filled(start=start, status=status)
-
-    def on_folder(self, folder: object, kept: object, host: str) -> stage.Json | None:
+    @says_what_hinders
+    def on_folder(self, folder: Id, kept: Kept, host: Host) -> PageUpdate:
         """Make the folder of a library that refuses again, or take another one.
 
         Args:
@@ -170,45 +149,41 @@ class LibraryActions:
             kept: The page state.
             host: Who asks: only somebody at this machine is heard, and only while it refuses.
         """
-        here = self._look(kept)
-        library = here.library
+        library = self._look(kept).library
         if not is_this_machine(host) or library is not self._studio.library:
-            return None
-        wanted = str(folder or "").strip()[:500]
-        epoch = here.state.move().epoch
-        try:
-            if _refuses(library):  # else it is well again, and stays where it is
-                self._studio.move_library(Path(wanted) if wanted else self._studio.library_folder)
-        except SeedGridError as error:
-            return stage.complain(epoch, error)
-        return stage.say(
-            epoch, "status_folder_made", kind="done", value=str(self._studio.library_folder)
-        )
+            return PageUpdate()
+        wanted = (folder or "").strip()[:500]
+        if _refuses(library):  # else it is well again, and stays where it is
+            self._studio.move_library(Path(wanted) if wanted else self._studio.library_folder)
+        where = str(self._studio.library_folder)
+        said = stage.say(next_epoch(), "status_folder_made", kind="done", value=where)
+        return PageUpdate(status=said)
 
-    def _taken(self, taken: Sequence[Taken], here: Snapshot) -> tuple[PageUpdate, Filled]:
+    def _taken(self, taken: Sequence[Taken], here: Snapshot) -> PageUpdate:
         ours = [each.entry for each in taken if each.entry is not None]
         foreign = [each.imported for each in taken if each.imported is not None]
         if ours:
             update = _show(here, ours[-1])
-            epoch = here.state.move().epoch
-            status = stage.say(epoch, "status_taken_in", kind="done", number=len(ours))
-            return update, Filled(status=status)
+            said = stage.say(next_epoch(), "status_taken_in", kind="done", number=len(ours))
+            return replace(update, status=said)
         if foreign:
-            return PageUpdate(), self._filled(foreign[-1], here.state)
+            return self._filled(foreign[-1])
         errors = [each.error for each in taken if each.error is not None]
         error = errors[0] if errors else InputError("import_nothing", field="drop")
-        status = stage.complain(here.state.move().epoch, error, field="drop")
-        return PageUpdate(), Filled(status=status)
+        return PageUpdate(status=stage.complain(next_epoch(), error, field="drop"))
 
     def _look(self, kept: object, address: str = "") -> Snapshot:
         return self._snapshots.of(read_page_state(kept), address)
 
-    def _filled(self, imported: Imported, state: PageState) -> Filled:
+    def _filled(self, imported: Imported) -> PageUpdate:
+        """Fill in what another tool's picture says; it names no model of ours, and that stays."""
         fitting = fit(imported, self._studio.card())
         reasons = [stage.notice(reason) for reason in fitting.reasons]
         data = {"tool": fitting.tool, "reasons": reasons}
-        status = stage.say(state.move().epoch, "error_imported", kind="note") | {"data": data}
-        return Filled(request=fitting.request, status=status)
+        status = stage.say(next_epoch(), "error_imported", kind="note") | {"data": data}
+        shown = write_fields(fitting.request)
+        fields = {name: value for name, value in shown.items() if name != "model"}
+        return PageUpdate(fields=fields, status=status)
 
 
 def _is_plain(taken: Taken) -> bool:

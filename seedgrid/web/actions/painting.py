@@ -4,20 +4,20 @@ A handler has the studio start a run, or moves to another place in the tree, and
 following.py then tells how the run goes. Runs belong to the engine: a closed tab loses nothing.
 """
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Final
+from typing import Annotated, Final
 
-from seedgrid.core.errors import PictureError, SeedGridError
+from fastapi import Body
+
+from seedgrid.core.errors import SeedGridError
 from seedgrid.core.events import Loading, Noise, Started
-from seedgrid.core.picture import Entry
-from seedgrid.core.request import Request
+from seedgrid.core.picture import Entry, PictureId
 from seedgrid.engine import Run
-from seedgrid.formats.links import read_link
+from seedgrid.formats.links import MAX_CHARACTERS, read_link
+from seedgrid.locales import ENGLISH
 from seedgrid.studio import RunOptions
-from seedgrid.web.actions.arrivals import find_place, pick_of, read_arrival
 from seedgrid.web.actions.following import Following
 from seedgrid.web.actions.form import (
     FormPayload,
@@ -27,17 +27,17 @@ from seedgrid.web.actions.form import (
     read_request,
     read_what_can_be,
 )
-from seedgrid.web.actions.hindered import says_what_hinders
 from seedgrid.web.serializers import stage
-from seedgrid.web.serializers.answers import PageUpdate
+from seedgrid.web.serializers.answers import PageUpdate, says_what_hinders
 from seedgrid.web.serializers.place import write_fields
-from seedgrid.web.state.model_options import Offer, offer
-from seedgrid.web.state.page_state import read_page_state
+from seedgrid.web.serializers.rail import Round
+from seedgrid.web.server.who import NOBODY, Address, Asks, Id, Kept, Language
+from seedgrid.web.state.model_options import offer, offered
+from seedgrid.web.state.page_state import PageState, read_page_state
 from seedgrid.web.state.snapshot import Snapshot
 
 _AT_ONCE_S: Final = 0.1
 """How long a click waits to hear whether the library knows the pictures; a grid takes longer."""
-_DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 _NOISE_S: Final = 0.02
 """How much longer it waits for the noise, which comes first of all, to show it with the answer."""
 
@@ -46,17 +46,40 @@ class Handlers(Following):
     """The page's answers. Safe from any thread: all state is in the page state and the library."""
 
     @says_what_hinders
-    def on_load(self, kept: object, said: object = None, address: str = "") -> PageUpdate:
-        """Open the page at its address, or where this browser left it."""
-        arrival = read_arrival(said)
-        here = self._snapshots.of(read_page_state(kept).move(), address)
-        found = find_place(here, arrival.place) if arrival.place else None
+    def on_load(
+        self,
+        kept: Kept,
+        place: Annotated[PictureId | None, Body()] = None,
+        link: Annotated[str, Body(max_length=MAX_CHARACTERS)] = "",
+        start: Annotated[bool, Body()] = False,
+        offer: Annotated[bool, Body()] = False,
+        who: Asks = NOBODY,
+    ) -> PageUpdate:
+        """Open the page at its address, or where this browser left it.
+
+        Args:
+            kept: Where the browser left it.
+            place: A round or a picture.
+            link: The query of a link, as far as it is ours.
+            start: Whether it is the page before the first grid that is asked for.
+            offer: Whether the settings are still empty.
+            who: Who asks.
+        """
+        here = self._snapshots.of(read_page_state(kept).move(), who.address)
+        shown = self._arrived(here, place, link, is_start=start)
+        first = self.on_offer(language=who.language).offer if offer else None
+        return replace(shown, offer=first, keyed=not who.has_cookie)
+
+    def _arrived(
+        self, here: Snapshot, place: str | None, link: str, *, is_start: bool
+    ) -> PageUpdate:
+        found = find_place(here, place) if place else None
         if found is not None:
             return found.show()
-        if arrival.link:
-            return self._open_link(here, arrival.link)
-        is_unknown = arrival.place is not None
-        if is_unknown or arrival.start or not (here.state.work and (here.rounds or here.run)):
+        if link:
+            return self._open_link(here, link)
+        is_unknown = place is not None
+        if is_unknown or is_start or not (here.state.work and (here.rounds or here.run)):
             here = here.moved(work=None, round=None, picked=None, run=None)
         shown = here.show()
         return _say(shown, "place_unknown") if is_unknown else shown
@@ -73,45 +96,44 @@ class Handlers(Following):
         return replace(_say(empty.show(), "link_ready"), fields=write_fields(request))
 
     @says_what_hinders
-    def on_generate(self, asked: FormPayload, kept: object, address: str = "") -> PageUpdate:
+    def on_generate(self, fields: FormPayload, kept: Kept, address: Address = "") -> PageUpdate:
         """Start a new work: one prompt or several, each on every seed."""
         here = self._look(kept, address)
 
         def start() -> Run:
-            request = read_request(asked)
-            _check_start(request, here)
-            prompts = read_prompts(asked, request)
-            options = self._options(here, asked, address)
-            return self._studio.start_grid(request, prompts, turbo=asked.turbo, **options)
+            request = read_request(fields)
+            prompts = read_prompts(fields, request)
+            options = self._options(here, fields, address)
+            return self._studio.start_grid(request, prompts, turbo=fields.turbo, **options)
 
         return self._start(here, start)
 
     @says_what_hinders
-    def on_refine(self, varied: RoundPayload, kept: object, address: str = "") -> PageUpdate:
+    def on_refine(self, around: RoundPayload, kept: Kept, address: Address = "") -> PageUpdate:
         """Start a round on the picked picture's seed: its prompt with each suffix."""
-        start = partial(self._studio.start_refine, suffixes=varied.vary)
-        return self._start_from_pick(varied, kept, address, start)
+        start = partial(self._studio.start_refine, suffixes=around.vary)
+        return self._start_from_pick(around, kept, address, start)
 
     @says_what_hinders
     def on_variations(
-        self, weight: float, varied: RoundPayload, kept: object, address: str = ""
+        self, weight: float, around: RoundPayload, kept: Kept, address: Address = ""
     ) -> PageUpdate:
         """Start a round around the picked picture's noise: its words stay as they are."""
         start = partial(self._studio.start_variations, weight=weight)
-        return self._start_from_pick(varied, kept, address, start)
+        return self._start_from_pick(around, kept, address, start)
 
     @says_what_hinders
     def on_final(
-        self, scale: int, varied: RoundPayload, kept: object, address: str = ""
+        self, scale: int, around: RoundPayload, kept: Kept, address: Address = ""
     ) -> PageUpdate:
         """Start the large finals of the picked picture; a network is named, never a path."""
-        named = varied.upscaler
+        named = around.upscaler
         network = self._studio.model_manager.find_upscaler(named).id if named else None
         start = partial(self._studio.start_final, scale=scale, upscaler=network)
-        return self._start_from_pick(varied, kept, address, start)
+        return self._start_from_pick(around, kept, address, start)
 
     @says_what_hinders
-    def on_again(self, kept: object, address: str = "") -> PageUpdate:
+    def on_again(self, kept: Kept, address: Address = "") -> PageUpdate:
         """Make the round on the stage once more, though the library remembers its pictures."""
         here = self._look(kept, address)
 
@@ -124,23 +146,22 @@ class Handlers(Following):
 
         return self._start(here, start)
 
-    def on_stop(self, kept: object) -> None:
-        """Ask this browser's run to stop; whoever follows it sees it end, and cannot end it."""
-        state = read_page_state(kept)
+    def stop(self, state: PageState) -> None:
+        """Ask this browser's run to stop; who follows it sees it end, and cannot end it."""
         run = self._studio.run(state.run) if state.run else None
         if run is not None and run.owner == state.visitor:
             run.cancel()
 
-    def on_pick(self, picture_id: object, kept: object) -> PageUpdate:
+    def on_pick(self, picture_id: Id, kept: Kept) -> PageUpdate:
         """Put a picture into the card; without one, the parent of the round if it has any."""
 
         def find(here: Snapshot) -> Entry | None:
-            return here.find(str(picture_id) if picture_id is not None else here.parent_of_stage)
+            return here.find(here.parent_of_stage if picture_id is None else picture_id)
 
         return self._show_card(kept, find)
 
     @says_what_hinders
-    def on_go(self, round_id: object, kept: object) -> PageUpdate:
+    def on_go(self, round_id: Id, kept: Kept) -> PageUpdate:
         """Go to a round of this work."""
         here = self._look(kept)
         wanted = next((each for each in here.rounds if each.id == round_id), None)
@@ -154,7 +175,7 @@ class Handlers(Following):
         return here.moved(round=wanted.id, picked=pick_of(wanted, here.rounds)).show()
 
     @says_what_hinders
-    def on_back(self, kept: object) -> PageUpdate:
+    def on_back(self, kept: Kept) -> PageUpdate:
         """Go to the round before, with the picture picked that was gone on from."""
         here = self._look(kept)
         parent = here.find(here.parent_of_stage)
@@ -162,26 +183,36 @@ class Handlers(Following):
             return PageUpdate()
         return here.moved(round=parent.lineage.round_id, picked=parent.id).show()
 
-    def on_favourite(self, picture_id: object, favourite: object, kept: object) -> PageUpdate:
+    def on_favourite(
+        self, picture_id: Id, favourite: Annotated[bool, Body()], kept: Kept
+    ) -> PageUpdate:
         """Mark a picture as a favourite, or not."""
 
         def mark(here: Snapshot) -> Entry:
-            return here.library.set_favourite(str(picture_id), bool(favourite))
+            return here.library.set_favourite(picture_id or "", favourite)
 
         return self._show_card(kept, mark)
 
-    def advise(self, asked: FormPayload, varied: RoundPayload, language: str) -> PageUpdate:
+    def advise(
+        self, fields: FormPayload, around: RoundPayload, language: Language = ENGLISH
+    ) -> PageUpdate:
         """Say at the fields what is to know of them before anything is painted."""
-        request = read_what_can_be(asked)
+        request = read_what_can_be(fields)
         try:
-            told = self._studio.advise(request, suffixes=varied.vary, language=language)
+            told = self._studio.advise(request, suffixes=around.vary, language=language)
         except SeedGridError:  # Generate says what is wrong with the model.
             told = ()
         return PageUpdate(advice=[{"field": a.field} | stage.notice(a.notice) for a in told])
 
-    def offer(self, model: str | None, *, turbo: bool = False) -> Offer:
+    @says_what_hinders
+    def on_offer(
+        self,
+        model: Annotated[str | None, Body(embed=True, max_length=2000)] = None,
+        turbo: Annotated[bool, Body(embed=True)] = False,
+        language: Language = ENGLISH,
+    ) -> PageUpdate:
         """Say what the settings offer with a model."""
-        return offer(self._studio, model, turbo=turbo)
+        return PageUpdate(offer=offered(offer(self._studio, model, turbo=turbo), language))
 
     def _show_card(self, kept: object, find: Callable[[Snapshot], Entry | None]) -> PageUpdate:
         """Put a picture into the card, or say what hinders, which news of a run may cover."""
@@ -240,12 +271,33 @@ def _say(shown: PageUpdate, key: str) -> PageUpdate:
     return replace(shown, status=stage.say(shown.state.epoch, key, kind="note"))
 
 
-def _check_start(request: Request, here: Snapshot) -> None:
-    """Refuse a start that this visitor's library does not hold: its digest is no key.
+def find_place(here: Snapshot, place: str) -> Snapshot | None:
+    """Look at the place that an address names; None when this library does not have it.
 
-    Raises:
-        PictureError: `start_missing`.
+    Args:
+        here: Where the browser was: its own round may still be forming.
+        place: A round, or a picture, which is then picked.
     """
-    start = request.start or ""
-    if _DIGEST.fullmatch(start) and not (here.library.starts / f"{start}.png").is_file():
-        raise PictureError("start_missing", value=start[:12])
+    entry = here.find(place)
+    if entry is not None:
+        lineage = entry.lineage
+        return here.moved(work=lineage.work_id, round=lineage.round_id, picked=entry.id)
+    if place == here.state.round and (here.round or here.is_forming):
+        return here
+    if here.run is not None and here.run.lineage.round_id == place:
+        lineage = here.run.lineage
+        return here.moved(work=lineage.work_id, round=place, picked=lineage.parent_id)
+    entries = here.library.round(place)
+    if not entries:
+        return None
+    there = here.moved(work=entries[0].lineage.work_id, round=place, picked=None)
+    return there.moved(picked=pick_of(there.round, there.rounds)) if there.round else there
+
+
+def pick_of(shown: Round, rounds: tuple[Round, ...]) -> str | None:
+    """Return what is picked when one comes to a round.
+
+    The last of its pictures that was refined; where none was, the picture that it refines.
+    """
+    refined = [each.parent_id for each in rounds if each.parent_round_id == shown.id]
+    return refined[-1] if refined else shown.parent_id

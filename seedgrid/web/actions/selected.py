@@ -5,19 +5,17 @@ which stands for all works alike. Each is named so, and what is done to it is do
 stands for. Knows no component.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Final
 
-from pydantic import Field, StringConstraints, ValidationError
+from fastapi import Body
+from pydantic import Field, StringConstraints
 
-from seedgrid.core.errors import SeedGridError
 from seedgrid.core.picture import MAX_TAGS, PictureId
 from seedgrid.core.recipe import Value
 from seedgrid.web.actions.library import tags_of
-from seedgrid.web.serializers import stage
+from seedgrid.web.serializers.answers import PageUpdate, says_what_hinders
+from seedgrid.web.server.who import Kept
 from seedgrid.web.state.page_state import read_page_state
 from seedgrid.web.state.snapshot import Snapshots
 
@@ -75,64 +73,38 @@ class Mark(Chosen):
     remove: Tags = ()
 
 
-@dataclass(frozen=True, kw_only=True)
-class Outcome:
-    """What came of it.
-
-    Attributes:
-        answer: For the library's script; None where it need not know.
-        status: What hinders, for the status line.
-    """
-
-    answer: stage.Json | None = None
-    status: stage.Json | None = field(default=None)
-
-
 class Selected:
     """The answers of the library's selection. Safe from any thread."""
 
     def __init__(self, snapshots: Snapshots) -> None:
         self._snapshots = snapshots
 
-    def on_trash(self, asked: object, kept: object) -> Outcome:
+    @says_what_hinders
+    def on_trash(self, asked: Annotated[Throw, Body(embed=True)], kept: Kept) -> PageUpdate:
         """Put pictures and works into the trash, or take them out.
 
         Returns:
             The ids of just those pictures that went in, so that one click gives them back: what
             lay in the trash before stays there.
         """
-        try:
-            wanted = Throw.model_validate(asked)
-        except ValidationError:
-            return Outcome()
-        here = self._snapshots.of(read_page_state(kept))
-        try:
-            ids = [e.id for e in _named(here.library, wanted) if e.trashed != wanted.trashed]
-            change = here.library.trash if wanted.trashed else here.library.restore
-            change(*ids)
-        except SeedGridError as error:
-            return Outcome(status=stage.complain(here.state.move().epoch, error))
-        return Outcome(answer={"thrown": ids if wanted.trashed else [], "number": wanted.number})
+        library = self._snapshots.of(read_page_state(kept)).library
+        ids = [e.id for e in _named(library, asked) if e.trashed != asked.trashed]
+        (library.trash if asked.trashed else library.restore)(*ids)
+        return PageUpdate(library={"thrown": ids if asked.trashed else [], "number": asked.number})
 
-    def on_mark(self, asked: object, kept: object) -> Outcome:
+    @says_what_hinders
+    def on_mark(self, asked: Annotated[Mark, Body(embed=True)], kept: Kept) -> PageUpdate:
         """Mark pictures, and all those of works."""
-        try:
-            wanted = Mark.model_validate(asked)
-        except ValidationError:
-            return Outcome()
-        here = self._snapshots.of(read_page_state(kept))
-        try:
-            ids = [entry.id for entry in _named(here.library, wanted)]
-            if wanted.favourite is not None:
-                here.library.set_favourites(ids, wanted.favourite)
-            if wanted.add or wanted.remove:
-                here.library.tag(ids, add=wanted.add, remove=wanted.remove)
-        except SeedGridError as error:
-            return Outcome(status=stage.complain(here.state.move().epoch, error))
-        return Outcome(answer={"tags": tags_of(here.library)})
+        library = self._snapshots.of(read_page_state(kept)).library
+        ids = [entry.id for entry in _named(library, asked)]
+        if asked.favourite is not None:
+            library.set_favourites(ids, asked.favourite)
+        if asked.add or asked.remove:
+            library.tag(ids, add=asked.add, remove=asked.remove)
+        return PageUpdate(library={"tags": tags_of(library)})
 
 
-def _named(library: Library, chosen: Chosen) -> Sequence[Entry]:
+def _named(library: "Library", chosen: Chosen) -> "Sequence[Entry]":
     """Return the pictures that are named, and all that they and the works stand for, each once."""
     works = {alike: None for work in chosen.works for alike in library.alike(work)}
     found = {entry.id: entry for work in works for entry in library.work(work)}

@@ -1,22 +1,33 @@
-"""What handlers answer with: parts of the page as values. Knows no component."""
+"""What the page is told: its parts as values, in one answer or piece by piece."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
+from typing import Any, ParamSpec
 
-from seedgrid.web.serializers.stage import Json
-from seedgrid.web.state.page_state import PageState
+from seedgrid.core.errors import SeedGridError, told_of
+from seedgrid.web.serializers.stage import Json, complain
+from seedgrid.web.state.page_state import PageState, next_epoch
 
 
 @dataclass(frozen=True, kw_only=True)
 class PageUpdate:
-    """What a handler changes on the page; None leaves a part as it is.
+    """What changes on the page; None leaves a part as it is.
 
     Attributes:
+        state: Where the browser is then, for those who ask in this process: `place` tells it.
+        keyed: Whether addresses must say who asks, since the browser keeps no cookie.
+        offer: What the settings offer with a model.
         place: Where the browser is then; told before what is shown there.
-        advice: What is to know of the fields before anything is painted.
         fields: What the fields shall show, by name, of a dropped picture or a link.
+        advice: What is to know of the fields before anything is painted.
+        library: What the library found, or did to pictures.
+        portable: What portable pictures cost here.
     """
 
     state: PageState | None = None
+    keyed: bool | None = None
+    offer: Json | None = None
     place: Json | None = None
     fields: Json | None = None
     advice: list[Json] | None = None
@@ -24,12 +35,31 @@ class PageUpdate:
     status: Json | None = None
     rail: Json | None = None
     picked: Json | None = None
+    library: Json | None = None
+    verdict: Json | None = None
+    portable: Json | None = None
+
+    def parts(self) -> dict[str, Any]:
+        """Return what changes, by the parts of the page."""
+        return {k: v for k, v in vars(self).items() if v is not None and k != "state"}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Progress:
-    """How a run goes: what changes on the page while it goes on; empty when nothing did."""
+P = ParamSpec("P")
 
-    stage: Json | None = None
-    status: Json | None = None
-    rail: Json | None = None
+
+def says_what_hinders(action: Callable[P, PageUpdate]) -> Callable[P, PageUpdate]:
+    """Have an action say what hinders it; then nothing else changes on the page.
+
+    A library may refuse at any look: its folder is gone and cannot be made again, its disk is full.
+    """
+
+    @wraps(action)
+    def answer(*args: P.args, **kwargs: P.kwargs) -> PageUpdate:
+        try:
+            return action(*args, **kwargs)
+        except (SeedGridError, MemoryError) as met:
+            error = met if isinstance(met, SeedGridError) else told_of(met)
+            # No older news may cover it.
+            return PageUpdate(status=complain(next_epoch(), error))
+
+    return answer

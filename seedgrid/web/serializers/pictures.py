@@ -1,42 +1,48 @@
 """One picture, as the scripts of the page are told of it: a cell, a thumbnail, a card, an item.
 
 Each says whether the picture's file is gone, so that the page never asks for it, and whether it is
-in the trash. Plain values; knows no component and no handler.
+in the trash. What was changed is told as it was written, noise by its share and seed, in no
+language: the page puts it into words.
 """
 
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from PIL import Image
 
 from seedgrid.core.card import ModelCard
 from seedgrid.core.picture import Entry
 from seedgrid.core.prompts import compare_words
-from seedgrid.core.recipe import Passport, Recipe
+from seedgrid.core.recipe import Passport, Recipe, describe_mix
 from seedgrid.core.text import one_line, picture_filename
 from seedgrid.core.variations import fours
 from seedgrid.formats.links import link_query
 from seedgrid.models.schedulers import names_like
 from seedgrid.storage.unpacking import unpacked
-from seedgrid.web.serializers.changes import caption, is_noise, mix, shares
 
 if TYPE_CHECKING:
     from seedgrid.library.search import Work
 
 Json = dict[str, Any]
+Change = tuple[Recipe, str]
+"""A recipe, and what its lineage says of how it came from its parent's."""
+
+_SUBTLE_UP_TO: Final = 0.2
+"""Weights between the two on offer were typed, or are those of another release."""
+_LONGEST: Final = 60
 
 
-def small_jpeg(path: Path, side_px: int, *, quality: int) -> bytes:
-    """A PNG file as a JPEG of no more than so many pixels along a side."""
+def small(path: Path, side_px: int, *, quality: int, kind: str = "JPEG") -> bytes:
+    """A PNG file as a JPEG, or another kind, of no more than so many pixels along a side."""
     with unpacked(path.read_bytes()) as image:
-        small = image.convert("RGB")
-    small.thumbnail((side_px, side_px), Image.Resampling.LANCZOS)
+        thumbnail = image.convert("RGB")
+    thumbnail.thumbnail((side_px, side_px), Image.Resampling.LANCZOS)
     target = io.BytesIO()
-    small.save(target, "JPEG", quality=quality)
+    thumbnail.save(target, kind, quality=quality)
     return target.getvalue()
 
 
@@ -97,6 +103,7 @@ def card(
         "negative": recipe.negative_prompt,
         "strength": "" if recipe.upscaler or not recipe.start else f"{recipe.strength:g}",
         "upscaler": recipe.upscaler.id if recipe.upscaler else "",
+        "begun": bool(recipe.start),
         "favourite": entry.favourite,
         "note": entry.note,
         "hint": hint,
@@ -150,3 +157,42 @@ def slide(entry: Entry) -> Json:
         "width": entry.recipe.width,
         "height": entry.recipe.height,
     }
+
+
+def caption(recipe: Recipe, change: str) -> str:
+    """A change as a caption: without the comma that glues it to the prompt; empty for noise."""
+    return "" if is_noise(recipe, change) else change.lstrip(" ,;")[:_LONGEST]
+
+
+def mix(recipe: Recipe, change: str) -> Json | None:
+    """The last share of other noise, where that is what was changed."""
+    return shares(recipe)[-1] if is_noise(recipe, change) else None
+
+
+def shares(recipe: Recipe) -> list[Json]:
+    """Every share of another seed's noise, in order: `percent` of the way towards `seed`."""
+    return [{"percent": f"{100 * s.weight:g}", "seed": s.seed} for s in recipe.noise_mix]
+
+
+def is_noise(recipe: Recipe, change: str) -> bool:
+    """Tell whether the noise was changed, and nothing else."""
+    return bool(recipe.noise_mix) and change == describe_mix(recipe)
+
+
+def round_name(
+    changed: Sequence[Change], before: Collection[frozenset[str]], tried: Collection[str]
+) -> Json:
+    """Name a round by what sets it apart from those that went on from the same pictures."""
+    recipe, change = changed[0]
+    changes = [each for _, each in changed if each]
+    if not changes or frozenset(changes) in before:
+        return {"key": "rail_again"}
+    if is_noise(recipe, change):
+        is_subtle = recipe.noise_mix[-1].weight <= _SUBTLE_UP_TO
+        return {"key": "rail_subtle" if is_subtle else "rail_strong"}
+    if recipe.start and change.startswith(f"{recipe.width}x{recipe.height}, "):
+        return {"key": "rail_large", "data": {"width": recipe.width, "height": recipe.height}}
+    own = [each for each in changes if each not in tried]
+    if not own:
+        return {"key": "rail_seed", "data": {"seed": recipe.seed}}
+    return {"words": " · ".join(each.lstrip(" ,;") for each in own)[:_LONGEST]}

@@ -30,7 +30,7 @@ from seedgrid.core.events import (
 from seedgrid.core.picture import Entry, Pixels
 from seedgrid.core.recipe import Recipe
 from seedgrid.engine import Run, Warmth
-from seedgrid.web.serializers import changes, pictures
+from seedgrid.web.serializers import pictures
 
 Json = pictures.Json
 
@@ -39,7 +39,6 @@ _PREVIEW_QUALITY: Final = 85
 _PLANS: Final = frozenset({"final_tiles", "upscaler_tiles"})
 """Notices of how a picture will be made, and what memory that takes: no news once it is there."""
 _SAID_BEFORE: Final = _PLANS | advice.CODES
-NO_ITEMS: Final[Json] = {"number": 0, "items": [], "after": None, "is_more": False}
 
 
 def stage_of_noise(epoch: int = 0, *, busy: bool = False) -> Json:
@@ -84,7 +83,7 @@ def stage_of_run(epoch: int, run: Run, steps: Mapping[int, Json], *, picked: str
             waiting = "missed"
         change = job.recipe, job.lineage.change
         base = {"state": waiting, "seed": job.recipe.seed, "prompt": job.recipe.words}
-        base |= {"words": changes.caption(*change), "mix": changes.mix(*change)}
+        base |= {"words": pictures.caption(*change), "mix": pictures.mix(*change)}
         locked = job.lineage.parent_id is not None
         cells.append(base | {"locked": locked} | steps.get(cell, {}))
     ids = [job.lineage.picture_id for job in run.jobs]

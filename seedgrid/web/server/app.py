@@ -9,6 +9,7 @@ The functions for programs (api.py) are Gradio's endpoints; the page itself is F
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import gradio as gr
 from fastapi.exceptions import RequestValidationError
@@ -16,19 +17,18 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp
 
 import seedgrid
 from seedgrid.core.errors import SeedGridError, told_of
 from seedgrid.web.answers import Answers, starting_suffixes
 from seedgrid.web.api import publish
-from seedgrid.web.server.downloads import download_routes
+from seedgrid.web.server.exports import export_routes
 from seedgrid.web.server.files import drop_route, file_routes
 from seedgrid.web.server.guard import Guard, NoAddresses
 from seedgrid.web.server.headers import SPACE_FRAMES, UNCACHED, SecurityHeaders, page_policy
-from seedgrid.web.server.health import health_route
+from seedgrid.web.server.health import health_route, metrics_routes
 from seedgrid.web.server.limits import BoundedBody, UploadBounds
-from seedgrid.web.server.looking import looking_routes
-from seedgrid.web.server.metrics import metrics_routes
 from seedgrid.web.server.models import model_routes
 from seedgrid.web.server.page import document, files
 from seedgrid.web.server.routes import page_routes
@@ -53,10 +53,35 @@ class Site:
     host: str | None = None
 
 
+class GuardedServer(gr.Server):  # type: ignore[misc] # gradio has no types
+    """A server whose guard stands before everything else.
+
+    Gradio adds layers of its own at launch, in front of those that a server was given before, and
+    one of them lets other sites read answers.
+
+    Args:
+        site: Where and for whom it stands.
+        **options: As `gr.Server` has them.
+    """
+
+    def __init__(self, site: Site, **options: Any) -> None:  # noqa: ANN401 (`gr.Server`'s own)
+        super().__init__(**options)
+        self._site = site
+
+    def build_middleware_stack(self) -> ASGIApp:
+        """Return everything that answers, the guard first."""
+        guarded = Guard(super().build_middleware_stack(), self._site.uploads, self._site.host)
+        return SecurityHeaders(guarded, _frames(self._site))
+
+
+def _frames(site: Site) -> str:
+    return SPACE_FRAMES if site.host is None else ""
+
+
 def make_server(answers: Answers, site: Site) -> gr.Server:
     """Put the server together; nothing runs yet."""
-    frames = SPACE_FRAMES if site.host is None else ""
-    server = gr.Server(
+    server = GuardedServer(
+        site,
         title="SeedGrid",
         version=seedgrid.__version__,
         docs_url=None,
@@ -64,8 +89,6 @@ def make_server(answers: Answers, site: Site) -> gr.Server:
         openapi_url=None,
         redirect_slashes=False,
         middleware=[
-            Middleware(SecurityHeaders, frames=frames),
-            Middleware(Guard, files=site.uploads, host=site.host),
             Middleware(BoundedBody, folder=site.uploads, bounds=site.bounds),
             Middleware(NoAddresses),
         ],
@@ -77,16 +100,15 @@ def make_server(answers: Answers, site: Site) -> gr.Server:
     )
     server.include_router(page_routes(answers))
     server.include_router(file_routes(answers))
+    server.include_router(export_routes(answers))
+    server.include_router(model_routes(answers.studio, answers.file_work))
     server.include_router(drop_route(answers.library, answers.file_work))
     server.router.routes.extend(
         [
-            _page_route(answers, site.language, page_policy(frames)),
+            _page_route(answers, site.language, page_policy(_frames(site))),
             Route("/seedgrid/assets/{version}/{name:path}", files().answer),
-            *download_routes(answers.libraries, answers.file_work),
-            *looking_routes(answers.studio, answers.libraries, answers.file_work),
             health_route(answers.studio),
             *metrics_routes(answers.studio),
-            *model_routes(answers.studio, answers.file_work),
         ]
     )
     publish(server, answers, site.uploads)

@@ -119,7 +119,8 @@ class Holding(Response):
     """An answer that keeps something, a place or a folder, until it was sent or nobody takes it."""
 
     def __init__(self, answer: Response, kept: ExitStack) -> None:
-        self.status_code = answer.status_code
+        self.status_code, self.background = answer.status_code, None
+        self.raw_headers = answer.raw_headers
         self._answer = answer
         self._kept = kept
 

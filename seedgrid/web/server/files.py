@@ -1,8 +1,7 @@
 """Pictures by their id, thumbnails, and files that are dropped on the page.
 
-Pictures are served as they are on disk, byte for byte; an id is 128 random bits, so only who was
-shown a picture can ask for it. A start has its content's digest for a name, which anybody may know:
-it is shown to whoever's library holds it.
+Pictures are served as they are on disk, byte for byte, to who has them in their library: an id, or
+the digest of what a picture began from, is a name that a published picture tells everybody.
 """
 
 import json
@@ -11,22 +10,23 @@ import shutil
 import tempfile
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from anyio import to_thread
-from fastapi import APIRouter, Depends, Form, UploadFile
+from fastapi import APIRouter, Form, UploadFile
 from fastapi.responses import FileResponse, Response
 
 from seedgrid.core.errors import SeedGridError
 from seedgrid.web.actions.library import LibraryActions
 from seedgrid.web.answers import Answers
 from seedgrid.web.serializers import pictures, stage
-from seedgrid.web.serializers.place import write_fields
+from seedgrid.web.serializers.answers import PageUpdate
+from seedgrid.web.server.exports import no_picture
 from seedgrid.web.server.file_work import FileWork
 from seedgrid.web.server.headers import FOREVER, HARMLESS, json_answer
-from seedgrid.web.server.who import Who, who
+from seedgrid.web.server.who import Asks
 from seedgrid.web.state.opening import opening_files
-from seedgrid.web.state.page_state import read_page_state
+from seedgrid.web.state.page_state import next_epoch
 
 _THUMB_PX: Final = 192
 _OPENING_PX: Final = 256
@@ -35,7 +35,6 @@ _IN_ONE_PIECE: Final = 200_000
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 _LONGEST: Final = 100
 _MAX_STATE: Final = 10_000
-Asks = Annotated[Who, Depends(who)]
 
 
 def file_routes(answers: Answers) -> APIRouter:
@@ -45,8 +44,8 @@ def file_routes(answers: Answers) -> APIRouter:
     libraries = answers.libraries
 
     @router.get("/pictures/{picture_id}.png")
-    def picture(picture_id: str) -> Response:
-        path = libraries.file_of(picture_id)
+    def picture(picture_id: str, who: Asks) -> Response:
+        path = libraries.of(who.visitor).file_of(picture_id)
         headers = FOREVER | HARMLESS
         try:
             # In one piece: a FileResponse goes to another thread and back for every 64 KB. But
@@ -62,18 +61,22 @@ def file_routes(answers: Answers) -> APIRouter:
     @router.get("/thumbs/{picture_id}.jpg")
     async def thumb(picture_id: str, who: Asks) -> Response:
         def find() -> Path | None:
+            library = libraries.of(who.visitor)
             if not _DIGEST.fullmatch(picture_id):
-                return libraries.file_of(picture_id)
-            return libraries.of(who.visitor).starts / f"{picture_id}.png"
+                return library.file_of(picture_id)
+            return library.starts / f"{picture_id}.png"
 
         data = await thumbs.run(lambda: _thumb_of(find()))
         return no_picture() if data is None else _jpeg(data, FOREVER)
 
-    @router.get("/opening/{number}.jpg")
+    @router.get("/opening/{number}.webp")
     def opening(number: str) -> Response:
         names = {str(n): file for n, file in enumerate(opening_files(), 1)}
         file = names.get(number)
-        return no_picture() if file is None else _jpeg(_thumb(file, _OPENING_PX), {})
+        if file is None:
+            return no_picture()
+        data, headers = _opening(file), {"Cache-Control": "max-age=3600"} | HARMLESS
+        return Response(data, media_type="image/webp", headers=headers)
 
     return router
 
@@ -88,47 +91,32 @@ def drop_route(actions: LibraryActions, file_work: FileWork) -> APIRouter:
         state: Annotated[str, Form(max_length=_MAX_STATE)],
         who: Asks,
     ) -> Response:
-        kept = who.stands(read_json(state))
+        kept = {**read_json(state), "visitor": who.visitor}
         folder = Path(tempfile.mkdtemp(prefix="seedgrid-drop-"))
         try:
             names = [
                 await to_thread.run_sync(_keep, folder, file, n) for n, file in enumerate(files)
             ]
-            update, filled = await file_work.do(
+            update = await file_work.do(
                 who.address,
                 lambda: actions.on_drop(names, kept, file_work.bounds.dropped, who.address),
             )
         except SeedGridError as error:
-            status = stage.complain(read_page_state(kept).move().epoch, error)
-            return json_answer({"status": status})
+            update = PageUpdate(status=stage.complain(next_epoch(), error))
         finally:
             await to_thread.run_sync(lambda: shutil.rmtree(folder, ignore_errors=True))
-        parts = {name: value for name, value in vars(update).items() if name != "state"}
-        if filled.request is not None:  # another tool's, which names no model of ours: that stays
-            shown = write_fields(filled.request)
-            parts["fields"] = {name: value for name, value in shown.items() if name != "model"}
-        elif filled.start is not None:
-            parts["fields"] = {"start": filled.start}
-        return json_answer(parts | ({} if filled.status is None else {"status": filled.status}))
+        return json_answer(update.parts())
 
     return router
 
 
-def read_json(text: str) -> object:
-    """Read what a browser keeps; nothing where it is no JSON."""
+def read_json(text: str) -> dict[str, Any]:
+    """Read what a browser keeps; nothing where it is no object."""
     try:
-        return json.loads(text)
+        told = json.loads(text)
     except (ValueError, RecursionError):
-        return None
-
-
-def no_picture() -> Response:
-    """Answer that there is no such picture."""
-    return Response("there is no such picture", status_code=404, media_type="text/plain")
-
-
-def _keep_all(folder: Path, files: list[UploadFile]) -> list[str]:
-    return [_keep(folder, file, number) for number, file in enumerate(files)]
+        told = None
+    return told if isinstance(told, dict) else {}
 
 
 def _keep(folder: Path, file: UploadFile, number: int) -> str:
@@ -153,6 +141,12 @@ def _thumb_of(path: Path | None) -> bytes | None:
 
 
 @lru_cache(maxsize=4096)
-def _thumb(path: Path, side_px: int = _THUMB_PX) -> bytes:
+def _thumb(path: Path) -> bytes:
     """A thumbnail, made once: a file is named by the digest of its content."""
-    return pictures.small_jpeg(path, side_px, quality=_QUALITY)
+    return pictures.small(path, _THUMB_PX, quality=_QUALITY)
+
+
+@lru_cache
+def _opening(path: Path) -> bytes:
+    """A picture that every new visitor is sent: in two thirds of a JPEG's bytes."""
+    return pictures.small(path, _OPENING_PX, quality=_QUALITY, kind="WEBP")

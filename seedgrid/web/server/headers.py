@@ -47,9 +47,8 @@ def page_policy(frames: str = "") -> str:
 
 
 def json_answer(parts: Mapping[str, object]) -> Response:
-    """Answer with the parts of a page that change; what is None does not."""
-    told = {name: value for name, value in parts.items() if value is not None}
-    body = json.dumps(told, ensure_ascii=False).encode()
+    """Answer with the parts of a page that change."""
+    body = json.dumps(parts, ensure_ascii=False).encode()
     return Response(body, media_type="application/json", headers=UNCACHED)
 
 

@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 from anyio import to_thread
-from pydantic import StringConstraints, ValidationError
+from fastapi import APIRouter
+from pydantic import BaseModel, StringConstraints
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
 from seedgrid.core.errors import ModelError, RunError, SeedGridError
-from seedgrid.core.recipe import Value
 from seedgrid.core.variables import is_public
 from seedgrid.locales import english, locales
 from seedgrid.models.catalogue import FirstModel
@@ -30,72 +29,60 @@ from seedgrid.studio import Studio
 from seedgrid.studio.model_manager import ManagedModel, ModelManager
 from seedgrid.web.server.file_work import FileWork
 from seedgrid.web.server.headers import UNCACHED
-from seedgrid.web.server.limits import MODEL_FILES
-from seedgrid.web.server.waiting import is_this_machine, network_of
+from seedgrid.web.server.who import Asks, Who, is_this_machine
 from seedgrid.web.texts import choose_language
 
 Json = dict[str, Any]
 
 
-class Asked(Value):
+class Asked(BaseModel):
     """What somebody asks to be done with a model."""
 
     name: Annotated[str, StringConstraints(min_length=1, max_length=1000, strip_whitespace=True)]
     lang: Annotated[str, StringConstraints(max_length=20)] = "en"
 
 
-def model_routes(studio: Studio, file_work: FileWork) -> list[Route]:
+def model_routes(studio: Studio, file_work: FileWork) -> APIRouter:
     """Return the addresses: `models`, `models/ACTION`, `models/file/NAME` for a dropped file."""
+    router, manager = APIRouter(prefix="/seedgrid"), studio.model_manager
 
-    async def look(request: Request) -> Response:
-        language = choose_language(request.query_params.get("lang"))
-        if "moving" in request.query_params:
-            told = {
-                "downloads": [_moving(each, language) for each in studio.model_manager.downloads()]
-            }
-            return JSONResponse(told, headers=UNCACHED)
-        address = network_of(request.client.host if request.client else None)
-        look_into = partial(_told, studio.model_manager, language, _may_change(request))
+    @router.get("/models")
+    async def look(who: Asks, lang: str = "", moving: bool = False) -> Response:
+        language = choose_language(lang)
+        if moving:
+            return _answer({"downloads": [_moving(each, language) for each in manager.downloads()]})
+        look_into = partial(_told, manager, language, _may_change(who))
         try:
-            return JSONResponse(await file_work.do(address, look_into), headers=UNCACHED)
+            return _answer(await file_work.do(who.address, look_into))
         except RunError as error:
             return _answer(_wrong(error, language), 429)
 
-    async def act(request: Request) -> Response:
-        action = _ACTIONS.get(request.path_params["action"])
-        try:
-            asked = Asked.model_validate_json(await request.body())
-        except ValidationError:
-            return _answer({"said": "a name, please", "wrong": True}, 400)
-        if action is None:
+    @router.post("/models/{action}")
+    def act(action: str, asked: Asked, who: Asks) -> Response:
+        language, do = choose_language(asked.lang), _ACTIONS.get(action)
+        if do is None:
             return _answer({"said": "there is no such thing to do", "wrong": True}, 404)
-        language = choose_language(asked.lang)
         try:
-            if action not in _FOR_ALL and not _may_change(request):
+            if do not in _FOR_ALL and not _may_change(who):
                 raise ModelError("download_forbidden", value=asked.name)
-            said = await to_thread.run_sync(action, studio.model_manager, asked.name, language)
+            return _answer({"said": do(manager, asked.name, language), "wrong": False})
         except (SeedGridError, OSError) as error:
             return _answer(_wrong(error, language))
-        return _answer({"said": said, "wrong": False})
 
-    async def take(request: Request) -> Response:
-        language = choose_language(request.query_params.get("lang"))
-        name = request.path_params["name"]
+    @router.put("/models/file/{name}")
+    async def take(name: str, request: Request, who: Asks, lang: str = "") -> Response:
+        language = choose_language(lang)
         try:
-            if not _may_change(request):
+            if not _may_change(who):
                 raise ModelError("download_forbidden", value=name)
-            await _take(studio.model_manager, name, request)
+            await _take(manager, name, request)
         except (SeedGridError, OSError) as error:
             return _answer(_wrong(error, language))
         except ClientDisconnect:
             return _answer({"said": "", "wrong": True}, 400)
         return _answer({"said": say_later("models_added", language, name=name), "wrong": False})
 
-    return [
-        Route("/seedgrid/models", look),
-        Route("/seedgrid/models/{action}", act, methods=["POST"]),
-        Route(f"{MODEL_FILES}{{name}}", take, methods=["PUT"]),
-    ]
+    return router
 
 
 def say_later(key: str, language: str, **data: str) -> str:
@@ -103,10 +90,9 @@ def say_later(key: str, language: str, **data: str) -> str:
     return (locales()[language].later.get(key) or english().later[key]).format(**data)
 
 
-def _may_change(request: Request) -> bool:
+def _may_change(who: Who) -> bool:
     """Tell whether somebody sits at this machine: who asks from elsewhere leaves its disk alone."""
-    client = request.client.host if request.client else ""
-    return not is_public() and is_this_machine(client)
+    return not is_public() and is_this_machine(who.host)
 
 
 def _told(manager: ModelManager, language: str, may_change: bool) -> Json:

@@ -3,73 +3,28 @@
 Ninety callers that each held a thread while they waited once left none for anybody's click.
 
     run = await begun(lambda: studio.start_grid(request))
-    async for stand in followed(run):
-        print(stand.words)
+    async for events in followed(run):
+        print(events)
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import ipaddress
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
 from typing import Final, TypedDict, TypeVar
 
 from anyio import to_thread
 
-from seedgrid.core.events import Event, Finished, Loading, Queued, Started, Step
+from seedgrid.core.events import Event
 from seedgrid.diffusion.backend import PreviewMaker, Unwatched
 from seedgrid.engine import Run
+from seedgrid.web.server.who import network_of
 
 _LOOK_S: Final = 0.2
 
 Result = TypeVar("Result")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Stand:
-    """How far a run has come.
-
-    Attributes:
-        finished: How many of its pictures are safe on disk.
-        total: How many it will have.
-        painted: How many are painted at this moment.
-        pictures: Finished ones, and what those in work have come to; it never falls.
-        words: The same in a few English words.
-    """
-
-    total: int
-    finished: int = 0
-    painted: int = 0
-    pictures: float = 0.0
-    words: str = "waiting"
-
-    def after(self, event: Event) -> Stand:
-        """Return how far it is when this has happened."""
-        match event:
-            case Queued():
-                return replace(self, words=f"waiting; {event.position} before this one")
-            case Loading(total=total) if total:
-                return replace(self, words=f"loading {event.model}, {event.num_bytes / total:.0%}")
-            case Loading():
-                return replace(self, words=f"loading {event.model}")
-            case Started():
-                return replace(self, painted=len(event.cells))
-            case Step():
-                words = (
-                    f"step {event.number} of {event.total}, {self.finished} of {self.total} done"
-                )
-                part = self.painted * event.number / event.total
-                pictures = min(self.total, max(self.pictures, self.finished + part))
-                return replace(self, pictures=pictures, words=words)
-            case Finished():
-                done = self.finished + 1
-                words = f"{done} of {self.total} done"
-                return replace(self, finished=done, pictures=max(self.pictures, done), words=words)
-            case _:
-                return self
 
 
 async def begun(start: Callable[[], Run]) -> Run:
@@ -84,9 +39,9 @@ async def begun(start: Callable[[], Run]) -> Run:
         raise
 
 
-async def followed(run: Run) -> AsyncGenerator[Stand, None]:
-    """Tell how a run goes until it ends; it is stopped when its follower goes before that."""
-    stand, since, has_ended = Stand(total=len(run.jobs)), 0, False
+async def followed(run: Run) -> AsyncGenerator[Sequence[Event], None]:
+    """Tell what happens to a run until it ends; it is stopped when its follower goes before."""
+    since, has_ended = 0, False
     try:
         with changes_of(run) as changed:
             while not has_ended:
@@ -94,9 +49,7 @@ async def followed(run: Run) -> AsyncGenerator[Stand, None]:
                 changed.clear()
                 has_ended = run.has_ended
                 events, since = run.next_events(since)
-                for event in events:
-                    stand = stand.after(event)
-                yield stand
+                yield events
     finally:
         if not run.has_ended:
             run.cancel()
@@ -159,27 +112,6 @@ async def steps_of(
             await asyncio.wait({waited}, timeout=_LOOK_S)
     finally:
         watch.stop()
-
-
-def is_this_machine(address: str) -> bool:
-    """Tell whether somebody asks from the machine that SeedGrid runs on."""
-    try:
-        return ipaddress.ip_address(address).is_loopback
-    except ValueError:
-        return False
-
-
-def network_of(address: str | None) -> str:
-    """Return what counts as one address: IPv6 hands 2**64 of them to every household."""
-    try:
-        found = ipaddress.ip_address(address or "")
-    except ValueError:
-        return address or ""
-    if isinstance(found, ipaddress.IPv6Address):
-        if found.ipv4_mapped is not None:
-            return str(found.ipv4_mapped)
-        return str(ipaddress.ip_network((found, 64), strict=False))
-    return str(found)
 
 
 class Asker(TypedDict):

@@ -1,18 +1,21 @@
 """Who asks: the visitor, by a cookie that no script reads, and the address.
 
-A browser that keeps no cookie, as in another site's frame, says a number of its own in a header.
+A browser that keeps no cookie, as in another site's frame, says a number of its own: in a header,
+and in the addresses of pictures and downloads.
 """
 
+import ipaddress
 import re
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
+from fastapi import Body, Depends
 from starlette.requests import Request
 from starlette.responses import Response
 
 from seedgrid.core.picture import new_id
 from seedgrid.core.variables import is_public, is_zero_gpu
-from seedgrid.web.server.waiting import network_of
+from seedgrid.locales import ENGLISH
 from seedgrid.web.texts import choose_language
 
 COOKIE: Final = "seedgrid-visitor"
@@ -30,17 +33,17 @@ class Who:
         host: The address itself.
         address: What counts as one address for bounds.
         language: The page's, in which they ask.
+        has_cookie: Whether their browser keeps one.
     """
 
     visitor: str
     host: str
     address: str
     language: str
+    has_cookie: bool = True
 
-    def stands(self, state: object) -> dict[str, Any]:
-        """Return the page state that their browser told, as theirs."""
-        told = state if isinstance(state, dict) else {}
-        return {**told, "visitor": self.visitor}
+
+NOBODY: Final = Who(visitor="", host="", address="", language=ENGLISH)
 
 
 async def who(request: Request) -> Who:
@@ -48,13 +51,44 @@ async def who(request: Request) -> Who:
     if is_zero_gpu():
         _lend_to(request)
     host = request.client.host if request.client else ""
-    said = request.cookies.get(COOKIE) or request.headers.get(_HEADER, "")
+    cookie = request.cookies.get(COOKIE, "")
+    said = cookie or request.headers.get(_HEADER, "") or request.query_params.get("by", "")
     return Who(
         visitor=said if _ID.fullmatch(said) else new_id(),
         host=host,
         address=network_of(host),
         language=choose_language(request.headers.get("x-seedgrid-language")),
+        has_cookie=bool(_ID.fullmatch(cookie)),
     )
+
+
+Asks = Annotated[Who, Depends(who)]
+"""What a route asks for that wants to know."""
+
+
+async def _stands(asks: Asks, state: Annotated[dict[str, Any], Body(embed=True)] = {}) -> object:  # noqa: B006 (never changed)
+    return {**state, "visitor": asks.visitor}
+
+
+async def _address(asks: Asks) -> str:
+    return asks.address
+
+
+async def _host(asks: Asks) -> str:
+    return asks.host
+
+
+async def _language(asks: Asks) -> str:
+    return asks.language
+
+
+Kept = Annotated[object, Depends(_stands)]
+"""The page state that the browser tells (`state` of the body), as the asker's own."""
+Address = Annotated[str, Depends(_address)]
+Host = Annotated[str, Depends(_host)]
+Language = Annotated[str, Depends(_language)]
+Id = Annotated[str | None, Body(alias="id", max_length=2000)]
+"""A picture, a round or a folder that is named (`id` of the body), or nothing."""
 
 
 def welcome(request: Request, answer: Response) -> None:
@@ -70,6 +104,29 @@ def welcome(request: Request, answer: Response) -> None:
         secure=is_framed,
         samesite="none" if is_framed else "lax",
     )
+    if is_framed:  # else browsers that part sites keep none of another site's frame
+        answer.headers["set-cookie"] += "; Partitioned"
+
+
+def is_this_machine(address: str) -> bool:
+    """Tell whether somebody asks from the machine that SeedGrid runs on."""
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False
+
+
+def network_of(address: str | None) -> str:
+    """Return what counts as one address: IPv6 hands 2**64 of them to every household."""
+    try:
+        found = ipaddress.ip_address(address or "")
+    except ValueError:
+        return address or ""
+    if isinstance(found, ipaddress.IPv6Address):
+        if found.ipv4_mapped is not None:
+            return str(found.ipv4_mapped)
+        return str(ipaddress.ip_network((found, 64), strict=False))
+    return str(found)
 
 
 def _lend_to(request: Request) -> None:

@@ -6,11 +6,13 @@ Knows no component. Devices are listed once torch is there; the page never waits
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from seedgrid.core.card import ModelCard, shapes
-from seedgrid.core.fields import ON_PAGE
+from seedgrid.core.fields import AUTO, ON_PAGE
 from seedgrid.core.request import Request, ask_again
 from seedgrid.studio import Studio
+from seedgrid.web.texts import say, word
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +42,27 @@ def offer(studio: Studio, model: str | None, *, turbo: bool = False) -> Offer:
         chosen={"model": card.ref.id},
         answers=answers_of(studio, model or None, turbo=turbo),
     )
+
+
+def offered(offer: Offer, language: str) -> dict[str, Any]:
+    """Return the lists as [label, value] pairs, what an open field gets, words and shapes."""
+    lists: dict[str, Any] = {}
+    for row in ON_PAGE:
+        if row.widget != "choice":
+            continue
+        names = offer.choices[row.name]
+        pairs = [[word(f"{row.name}_choice_{name}", language) or name, name] for name in names]
+        if row.has_auto:
+            auto = say("choice_auto", language)
+            pairs = [[f"{auto} ({row.text(offer.answers)})", AUTO], *pairs]
+        lists[row.name] = pairs
+    return {
+        "lists": lists,
+        "chosen": dict(offer.chosen),
+        "open": {row.name: row.text(offer.answers) for row in ON_PAGE if row.widget == "number"},
+        "hints": offered_words(offer.card, language),
+        "shapes": shapes_of(offer.card),
+    }
 
 
 def offered_words(card: ModelCard, language: str) -> dict[str, list[str]]:

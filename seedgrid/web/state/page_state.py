@@ -69,6 +69,11 @@ class _Epochs:
 _EPOCHS: Final = _Epochs()
 
 
+def next_epoch() -> int:
+    """Return a number above all that were given before."""
+    return _EPOCHS.after(0)
+
+
 def read_page_state(kept: object) -> PageState:
     """Read what a browser kept; a new visitor's state when it is nothing that we wrote."""
     visitor = {"visitor": new_id()}

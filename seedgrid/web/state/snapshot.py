@@ -24,11 +24,11 @@ from seedgrid.web.serializers import place as places
 from seedgrid.web.serializers import rail as rails
 from seedgrid.web.serializers import stage as stages
 from seedgrid.web.serializers.answers import PageUpdate
+from seedgrid.web.serializers.rail import Round, living, path_to, rounds_of
 from seedgrid.web.state.lock_badge import LockBadge
 from seedgrid.web.state.model_options import answers_of
 from seedgrid.web.state.opening import opening_cells, opening_size
 from seedgrid.web.state.page_state import PageState
-from seedgrid.web.state.tree import Round, living, path_to, rounds_of
 from seedgrid.web.state.visitor_libraries import Libraries
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Snapshot:
     Attributes:
         state: Where the browser is.
         library: The visitor's own.
-        run: The last run that was started here, if it is still known.
+        run: The last run that was started here, if it is still known, and their own.
     """
 
     def __init__(self, state: PageState, studio: Studio, library: Library, lock: LockBadge) -> None:
@@ -64,7 +64,8 @@ class Snapshot:
         self._studio = studio
         self._lock = lock
         self._read: tuple[Entry, ...] | None = None
-        self.run = studio.run(state.run) if state.run else None
+        run = studio.run(state.run) if state.run else None
+        self.run = run if run is not None and run.owner == state.visitor else None
         # Noted before the library is read: if the run is done by now, the library has all of it.
         self._was_done = self.run is not None and self.run.state == "done"
 

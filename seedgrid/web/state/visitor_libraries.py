@@ -1,8 +1,9 @@
 """Whose pictures are whose: one library for the person at this machine, or one a visitor.
 
-On a public Space each visitor has a library of their own that is made with their first picture and
-deleted when they have been away for a while; here at home there is one, and it is kept. Knows no
-component.
+On a public page each visitor has a library of their own that is made with their first picture and
+deleted when they have been away for a while; here at home there is one, and it is kept. An id or a
+digest is a name that a published picture tells everybody: it is looked up in the asker's library
+alone.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import threading
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 from weakref import WeakValueDictionary
@@ -22,7 +23,7 @@ from seedgrid.core.errors import InputError, LibraryError
 from seedgrid.core.picture import Entry
 from seedgrid.storage import starts
 from seedgrid.storage.files import delete_aside, size_of
-from seedgrid.studio import RunOptions, Studio
+from seedgrid.studio import Studio
 
 if TYPE_CHECKING:
     from seedgrid.library import Library
@@ -42,12 +43,6 @@ class Libraries(Protocol):
     def of_programs(self, address: str) -> Library:
         """Return the library of the programs at an address, which no page can name."""
 
-    def file_of(self, picture_id: str) -> Path | None:
-        """Return where the file of anybody's picture is, by an id which only they were told."""
-
-    def family(self, picture_id: str, *, scope: str) -> tuple[Entry, ...]:
-        """Return the pictures of the same `"round"` or `"work"`, or the `"picture"` alone."""
-
 
 class OneLibrary:
     """The studio's own library for everybody; opened when it is first needed."""
@@ -63,14 +58,6 @@ class OneLibrary:
         """Return the studio's library."""
         return self._studio.library
 
-    def file_of(self, picture_id: str) -> Path | None:
-        """Return where a file of it is."""
-        return self._studio.library.file_of(picture_id)
-
-    def family(self, picture_id: str, *, scope: str) -> tuple[Entry, ...]:
-        """Return pictures of it."""
-        return _family(self._studio.library, picture_id, scope)
-
 
 @dataclass(eq=False)
 class _Visit:
@@ -81,20 +68,19 @@ class _Visit:
     owner: VisitorLibraries
     address: str = ""
     used_at_s: float = 0.0
-    pictures: set[str] = field(default_factory=set)
     num_bytes: int = 0
 
     def may_grow(self) -> None:
         """Refuse where all libraries are full, or the visitor has their share."""
         self.owner.admit(self)
 
-    def added(self, picture_ids: Sequence[str], num_bytes: int) -> None:
+    def added(self, _picture_ids: Sequence[str], num_bytes: int) -> None:
         """Count pictures, or what others are begun from."""
-        self.owner.note(self, picture_ids, num_bytes)
+        self.owner.note(self, num_bytes)
 
-    def deleted(self, picture_ids: Sequence[str]) -> None:
+    def deleted(self, _picture_ids: Sequence[str]) -> None:
         """Count what is left."""
-        self.owner.note_deleted(self, picture_ids)
+        self.num_bytes = sum(size_of(self.folder / name) for name in ("objects", "starts"))
 
 
 class VisitorLibraries:
@@ -131,38 +117,45 @@ class VisitorLibraries:
         self._held: WeakValueDictionary[str, Library] = WeakValueDictionary()
         self._looking: WeakValueDictionary[str, _Visit] = WeakValueDictionary()
         self._visits: OrderedDict[str, _Visit] = OrderedDict()  # the one used last at the end
-        self._owners: dict[str, str] = {}  # of every picture, by its id
 
     def of(self, visitor: str, address: str = "") -> Library:
         """Return the visitor's library; it costs nothing before their first picture."""
+        from seedgrid.library import Library
+
         with self._lock:
-            self._forget_who_is_away()
-            return self._library_of(visitor, address)
-
-    def tidy_by_timer(self, every_s: float = _TIDY_S) -> None:
-        """Delete from now on what those left who are away, whether anybody comes or not."""
-
-        def tidy() -> None:
-            while True:
-                time.sleep(every_s)
-                with self._lock:
-                    self._forget_who_is_away()
-
-        threading.Thread(target=tidy, name="seedgrid-visitors", daemon=True).start()
+            self.forget_who_is_away()
+            visit = self._visits.get(visitor) or self._looking.get(visitor)
+            if visit is None:
+                visit = self._looking[visitor] = _Visit(visitor, self._folder / visitor, self)
+            self._use(visit)
+            visit.address = address or visit.address
+            library = self._held.get(visitor)
+            if library is None:
+                library = self._held[visitor] = Library(visit.folder, watcher=visit)
+            return library
 
     def of_programs(self, address: str) -> Library:
         """Return a library like a visitor's, bounded and deleted as those are."""
         return self.of(f"programs-{hashlib.sha256(address.encode()).hexdigest()[:32]}", address)
 
-    def file_of(self, picture_id: str) -> Path | None:
-        """Return where a picture's file is: one look, however many visitors there are."""
-        library = self._library_with(picture_id)
-        return None if library is None else library.file_of(picture_id)
+    def tidy_by_timer(self) -> None:
+        """Delete from now on what those left who are away, whether anybody comes or not."""
 
-    def family(self, picture_id: str, *, scope: str) -> tuple[Entry, ...]:
-        """Return the pictures of the same round or work."""
-        library = self._library_with(picture_id)
-        return () if library is None else _family(library, picture_id, scope)
+        def tidy() -> None:
+            while True:
+                time.sleep(_TIDY_S)
+                self.forget_who_is_away()
+
+        threading.Thread(target=tidy, name="seedgrid-visitors", daemon=True).start()
+
+    def forget_who_is_away(self) -> None:
+        """Delete the libraries of those who have been away for too long."""
+        with self._lock:
+            limit_s = self._clock() - self._away_s
+            for visit in tuple(self._visits.values()):
+                if visit.used_at_s >= limit_s:
+                    return
+                self._delete(visit)
 
     def admit(self, visit: _Visit) -> None:
         """Make room for a visitor's next pictures.
@@ -181,42 +174,11 @@ class VisitorLibraries:
             self._visits[visit.name] = visit
             self._use(visit)
 
-    def note(self, visit: _Visit, picture_ids: Sequence[str], num_bytes: int) -> None:
-        """Remember whose pictures these are; none is what others are begun from."""
+    def note(self, visit: _Visit, num_bytes: int) -> None:
+        """Count what a visitor has more."""
         with self._lock:
             self._visits.setdefault(visit.name, visit)
-            visit.pictures.update(picture_ids)
             visit.num_bytes += num_bytes
-            self._owners.update(dict.fromkeys(picture_ids, visit.name))
-
-    def note_deleted(self, visit: _Visit, picture_ids: Sequence[str]) -> None:
-        """Forget pictures that are no more, and count what is left."""
-        with self._lock:
-            folders = (visit.folder / "objects", visit.folder / "starts")
-            visit.num_bytes = sum(map(size_of, folders))
-            visit.pictures.difference_update(picture_ids)
-            for picture_id in picture_ids:
-                self._owners.pop(picture_id, None)
-
-    def _library_of(self, visitor: str, address: str = "", *, is_here: bool = True) -> Library:
-        from seedgrid.library import Library
-
-        visit = self._visits.get(visitor) or self._looking.get(visitor)
-        if visit is None:
-            visit = self._looking[visitor] = _Visit(visitor, self._folder / visitor, self)
-        if is_here:
-            self._use(visit)
-        visit.address = address or visit.address
-        library = self._held.get(visitor)
-        if library is None:
-            library = self._held[visitor] = Library(visit.folder, watcher=visit)
-        return library
-
-    def _library_with(self, picture_id: str) -> Library | None:
-        with self._lock:
-            visitor = self._owners.get(picture_id)
-            # Whose picture it is may be anybody's guess: they are no longer kept for it.
-            return None if visitor is None else self._library_of(visitor, is_here=False)
 
     def _check_share(self, visit: _Visit) -> None:
         if self._max_bytes is None:
@@ -242,57 +204,24 @@ class VisitorLibraries:
         if visit.name in self._visits:
             self._visits.move_to_end(visit.name)
 
-    def _forget_who_is_away(self) -> None:
-        limit_s = self._clock() - self._away_s
-        while self._visits:
-            visit = next(iter(self._visits.values()))
-            if visit.used_at_s >= limit_s:
-                return
-            self._delete(visit)
-
     def _delete(self, visit: _Visit) -> None:
         del self._visits[visit.name]
-        for picture_id in visit.pictures:
-            self._owners.pop(picture_id, None)
-        visit.pictures, visit.num_bytes = set(), 0
+        visit.num_bytes = 0
         starts.forget(visit.folder / "starts")
         delete_aside(visit.folder)
 
 
-def for_program(libraries: Libraries, *, owner: str, address: str) -> RunOptions:
-    """Say for whom a program's run is, and where its pictures go."""
-    return RunOptions(owner=owner, address=address, library=libraries.of_programs(address))
+def family(library: Library, picture_id: str, *, scope: str) -> tuple[Entry, ...]:
+    """Return the pictures of the same `"round"` or `"work"`, or the `"picture"` alone.
 
-
-def find_anywhere(libraries: Libraries, picture_id: str) -> Entry:
-    """Return anybody's picture by its full id, which only they were told.
-
-    Raises:
-        InputError: `picture_unknown`.
+    What is in the trash or lost is left out, but not the picture that was asked for.
     """
-    for entry in libraries.family(picture_id, scope="picture"):
-        return entry
-    raise InputError("picture_unknown", field="picture", value=picture_id[:80])
-
-
-def _find(library: Library, picture_id: str) -> Entry | None:
     try:
-        return library.get(picture_id)
+        entry = library.get(picture_id)
     except InputError:
-        return None
-
-
-def _family(library: Library, picture_id: str, scope: str) -> tuple[Entry, ...]:
-    entry = _find(library, picture_id)
-    if entry is None:
         return ()
-    if scope == "round":
-        return _there(library.round(entry.lineage.round_id), picture_id)
-    if scope == "work":
-        return _there(library.work(entry.lineage.work_id), picture_id)
-    return (entry,)
-
-
-def _there(entries: Sequence[Entry], named: str) -> tuple[Entry, ...]:
-    """Leave out what is in the trash or lost, but not the picture that was asked for."""
-    return tuple(e for e in entries if e.id == named or not (e.trashed or e.lost))
+    of_scope = {"round": library.round, "work": library.work}
+    if scope not in of_scope:
+        return (entry,)
+    found = of_scope[scope](getattr(entry.lineage, f"{scope}_id"))
+    return tuple(e for e in found if e.id == entry.id or not (e.trashed or e.lost))

@@ -1,0 +1,238 @@
+"""What goes out of a visitor's library: ZIP files, sheets, bundles, scripts, slideshows and films.
+
+An id is a name that a published picture tells everybody, so it is looked up in the asker's library
+alone. What a picture was begun from goes out only when it is asked for. All but the film, which the
+engine paints, is file work of `file_work.py`, and an archive of pictures goes out as it is made.
+"""
+
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
+from contextlib import ExitStack, aclosing
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from anyio import to_thread
+from fastapi import APIRouter
+from pydantic import BaseModel
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
+from starlette.responses import StreamingResponse as Streaming
+
+from seedgrid.core.errors import InputError, LibraryError, RunError, SeedGridError
+from seedgrid.core.picture import Entry, PictureId
+from seedgrid.export.bundle import packed_pictures, weight_files, write_bundle
+from seedgrid.export.film import write_film
+from seedgrid.export.script import script
+from seedgrid.export.sheets import write_sheet
+from seedgrid.storage.files import size_of
+from seedgrid.studio import check_starts
+from seedgrid.web.answers import Answers
+from seedgrid.web.serializers import pictures
+from seedgrid.web.server.file_work import FileWork, FileWorkBounds, Holding
+from seedgrid.web.server.headers import HARMLESS
+from seedgrid.web.server.waiting import StepWatch, asker, steps_of
+from seedgrid.web.server.who import Asks, Who
+from seedgrid.web.state.visitor_libraries import Libraries, family
+from seedgrid.web.texts import choose_language
+
+MAX_NAMED: Final = 200
+MAX_PICTURES: Final = 1000
+_ALL_OF: Final = "*"
+Scope = Literal["round", "work"]
+
+
+class FilmAsked(BaseModel):
+    """A film that is asked for."""
+
+    id: PictureId
+    kind: Literal["webp", "gif"] = "webp"
+
+
+def export_routes(answers: Answers) -> APIRouter:
+    """Return the routes below `/seedgrid` of downloads, exports, slideshows and films."""
+    router = APIRouter(prefix="/seedgrid")
+    libraries, file_work = answers.libraries, answers.file_work
+    verifier = answers.studio.verifier
+
+    def find(who: Who, picture_id: str, scope: str) -> Callable[[], Sequence[Entry]]:
+        return lambda: family(libraries.of(who.visitor), picture_id, scope=scope)
+
+    async def one(who: Who, picture_id: str) -> Entry | None:
+        found = await to_thread.run_sync(find(who, picture_id, "picture"))
+        return found[0] if found else None
+
+    @router.get("/download/selected.zip")
+    async def selected(who: Asks, ids: str = "") -> Response:
+        """Pictures by their ids, joined by commas; `ID*` is the whole work of that picture."""
+        named = ids.split(",")[:MAX_NAMED]
+        make = partial(_archive, file_work, "selected")
+        return await _answered(file_work, who, lambda: _selected(libraries, who, named), make)
+
+    @router.get("/download/{picture_id}/{scope}.zip")
+    async def download(picture_id: str, scope: Scope, who: Asks) -> Response:
+        make = partial(_archive, file_work, scope)
+        return await _answered(file_work, who, find(who, picture_id, scope), make)
+
+    @router.get("/export/{picture_id}/{scope}.{kind}")
+    async def export(
+        picture_id: str,
+        scope: Literal["round", "work", "picture"],
+        kind: Literal["png", "zip", "py"],
+        who: Asks,
+        lang: str = "",
+        starts: bool = False,
+    ) -> Response:
+        """A sheet, a bundle or a script; `starts` puts in what the pictures were begun from."""
+
+        def make(entries: Sequence[Entry], kept: ExitStack) -> Response:
+            if kind == "zip":
+                weights = weight_files(entries).values()
+                _check_size([*(entry.path for entry in entries), *weights], file_work.bounds)
+            if starts:
+                check_starts([entry.recipe for entry in entries], libraries.of(who.visitor))
+            write: dict[str, Callable[[Path], object]] = {
+                "zip": lambda path: write_bundle(entries, path, has_starts=starts),
+                "py": lambda path: path.write_text(script(entries, has_starts=starts), "utf-8"),
+            }
+            draw = partial(write_sheet, entries, language=choose_language(lang))
+            return _written(f"seedgrid-{entries[0].id[:8]}.{kind}", write.get(kind, draw), kept)
+
+        return await _answered(file_work, who, find(who, picture_id, scope), make)
+
+    @router.get("/tree/{picture_id}.json")
+    async def slides(picture_id: str, who: Asks) -> Response:
+        def listed() -> list[dict[str, Any]]:
+            entries = find(who, picture_id, "work")()[:MAX_PICTURES]
+            return [pictures.slide(entry) for entry in entries if not entry.lost]
+
+        try:
+            return JSONResponse(await file_work.do(who.address, listed))
+        except RunError as error:
+            return PlainTextResponse(str(error), status_code=429)
+
+    @router.get("/film/{picture_id}.json")
+    async def cost(picture_id: str, who: Asks) -> Response:
+        """Say before the click what a film would cost."""
+        entry = await one(who, picture_id)
+        if entry is None:
+            return no_picture()
+        told = {"seconds": verifier.film_s(entry), "steps": entry.recipe.num_inference_steps}
+        return JSONResponse(told)
+
+    @router.post("/film")
+    async def film(asked: FilmAsked, who: Asks, request: Request) -> Response:
+        """Paint it again; who goes away before the end stops it."""
+        entry, watch = await one(who, asked.id), StepWatch()
+        if entry is None:
+            return no_picture()
+        try:
+            check_starts([entry.recipe], libraries.of(who.visitor))
+            future = verifier.start_film(entry, watch, **asker("film", None, who.host))
+            async with aclosing(steps_of(future, watch)) as steps:
+                async for _ in steps:
+                    if await request.is_disconnected():
+                        return no_picture()
+            made = future.result()
+        except CancelledError:
+            return no_picture()
+        except SeedGridError as error:
+            return JSONResponse({"key": f"error_{error.code}", "data": error.data}, status_code=409)
+        name = f"seedgrid-film-{entry.id[:8]}.{asked.kind}"
+        with ExitStack() as kept:
+            answer = await to_thread.run_sync(_written, name, partial(write_film, made), kept)
+            answer.headers["X-SeedGrid-Same"] = str(made.is_same).lower()
+            return Holding(answer, kept.pop_all())
+
+    return router
+
+
+def no_picture() -> Response:
+    """Answer that there is no such picture."""
+    return PlainTextResponse("there is no such picture", status_code=404)
+
+
+async def _answered(
+    file_work: FileWork,
+    who: Who,
+    find: Callable[[], Sequence[Entry]],
+    make: Callable[[Sequence[Entry], ExitStack], Response],
+) -> Response:
+    """Find pictures and make an answer of them, as file work, which ends when it is sent."""
+    with ExitStack() as kept:
+        try:
+            kept.enter_context(file_work.place(who.address))
+            found = await file_work.run(lambda: _bounded(find(), file_work.bounds), who.address)
+            if not found:
+                return PlainTextResponse("there is nothing to download", status_code=404)
+            answer = await file_work.run(lambda: make(found, kept), who.address)
+        except LibraryError:  # Its words may name a visitor's folder: the server says its code.
+            raise
+        except SeedGridError as error:
+            codes = {"download_many": 413, "download_large": 413}
+            status = 429 if isinstance(error, RunError) else codes.get(error.code, 409)
+            return PlainTextResponse(str(error), status_code=status)
+        return Holding(answer, kept.pop_all())
+
+
+def _selected(libraries: Libraries, who: Who, named: Sequence[str]) -> Sequence[Entry]:
+    library = libraries.of(who.visitor)
+    found: dict[str, Entry] = {}
+    whole: set[str] = set()
+    for name in dict.fromkeys(named):
+        picture_id, is_work = name.rstrip(_ALL_OF), name.endswith(_ALL_OF)
+        known = found.get(picture_id)
+        if known is not None and (known.lineage.work_id in whole or not is_work):
+            continue
+        entries = family(library, picture_id, scope="work" if is_work else "picture")
+        found |= {entry.id: entry for entry in entries}
+        if is_work:
+            whole |= {entry.lineage.work_id for entry in entries}
+        if len(found) > MAX_PICTURES:
+            break
+    return tuple(found.values())
+
+
+def _bounded(entries: Sequence[Entry], bounds: FileWorkBounds) -> Sequence[Entry]:
+    if len(entries) > MAX_PICTURES:
+        value, limit = f"{len(entries):,}", f"{MAX_PICTURES:,}"
+        raise InputError("download_many", field="picture", value=value, limit=limit)
+    _check_size([entry.path for entry in entries], bounds)
+    return entries
+
+
+def _check_size(files: Sequence[Path], bounds: FileWorkBounds) -> None:
+    size = sum(size_of(file) for file in files) if bounds.download_bytes is not None else 0
+    if bounds.download_bytes is not None and size > bounds.download_bytes:
+        value, limit = f"{size / 1e6:,.0f}", f"{bounds.download_bytes / 1e6:,.0f}"
+        raise InputError("download_large", field="picture", value=value, limit=limit)
+
+
+def _archive(
+    file_work: FileWork, name: str, entries: Sequence[Entry], _kept: ExitStack
+) -> Response:
+    """Answer with the pictures' files; the first piece is made before anything is said."""
+    pieces = packed_pictures(entries)
+    first = next(pieces)
+    filename = f"seedgrid-{name}-{entries[0].id[:8]}.zip"
+    headers = HARMLESS | {"Content-Disposition": f'attachment; filename="{filename}"'}
+    body = _one_by_one(first, pieces, file_work)
+    return Streaming(body, media_type="application/zip", headers=headers)
+
+
+async def _one_by_one(
+    first: bytes, pieces: Iterator[bytes], file_work: FileWork
+) -> AsyncIterator[bytes]:
+    piece: bytes | None = first
+    while piece is not None:
+        yield piece
+        piece = await file_work.run(lambda: next(pieces, None))
+
+
+def _written(name: str, write: Callable[[Path], object], kept: ExitStack) -> Response:
+    """Write a file into a folder of its own, which goes when the answer has gone."""
+    folder = tempfile.TemporaryDirectory(prefix="seedgrid-out-", ignore_cleanup_errors=True)
+    path = Path(kept.enter_context(folder)) / name
+    write(path)
+    return FileResponse(path, filename=name, headers=HARMLESS)
