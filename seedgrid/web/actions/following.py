@@ -46,19 +46,19 @@ class Following:
             yield PageUpdate(status=stage.complain(state.epoch, error))
 
     async def _follow(self, state: PageState) -> AsyncGenerator[PageUpdate, None]:
-        here = await to_thread.run_sync(self._snapshots.of, state)
-        if here.run is None:
-            news = self._follow_warming(here)
-        elif here.run.has_ended and not is_on_stage(here.run, state):
+        snapshot = await to_thread.run_sync(self._snapshots.of, state)
+        if snapshot.run is None:
+            news = self._follow_warming(snapshot)
+        elif snapshot.run.has_ended and not is_on_stage(snapshot.run, state):
             return
         else:
-            news = self._follow_run(here, here.run)
+            news = self._follow_run(snapshot, snapshot.run)
         async with contextlib.aclosing(news):
             async for each in news:
                 yield each
 
-    async def _follow_run(self, here: Snapshot, run: Run) -> AsyncGenerator[PageUpdate, None]:
-        told = _Told(self._snapshots, here.state, run)
+    async def _follow_run(self, snapshot: Snapshot, run: Run) -> AsyncGenerator[PageUpdate, None]:
+        told = _Told(self._snapshots, snapshot.state, run)
         has_ended = False
         with changes_of(run) as changed:
             while not has_ended:
@@ -75,9 +75,9 @@ class Following:
                     await _look(run, changed)
         await to_thread.run_sync(self._snapshots.lock.consider, run)
 
-    async def _follow_warming(self, here: Snapshot) -> AsyncGenerator[PageUpdate, None]:
-        epoch = here.state.epoch
-        shown, rail = await to_thread.run_sync(lambda: (here.stage({}), here.rail()))
+    async def _follow_warming(self, snapshot: Snapshot) -> AsyncGenerator[PageUpdate, None]:
+        epoch = snapshot.state.epoch
+        shown, rail = await to_thread.run_sync(lambda: (snapshot.stage({}), snapshot.rail()))
         has_waited = False
         while (warmth := self._studio.warmth).state == "loading":
             if not has_waited:
@@ -118,7 +118,7 @@ class _Told:
         self._run = run
         self._steps: dict[int, stage.Json] = {}
         self._since = 0
-        self._here: Snapshot | None = None
+        self._snapshot: Snapshot | None = None
         self._rail: stage.Json | None = None
         self._is_queued = False
 
@@ -145,7 +145,7 @@ class _Told:
         try:
             return self._looked_up(events)
         except SeedGridError as error:
-            self._here, epoch = None, self._state.epoch
+            self._snapshot, epoch = None, self._state.epoch
             shown = stage.stage_of_run(epoch, self._run, self._steps, picked=self._state.picked)
             is_shown = is_on_stage(self._run, self._state)
             status = stage.complain(epoch, error)
@@ -153,11 +153,11 @@ class _Told:
 
     def _looked_up(self, events: Sequence[Event]) -> PageUpdate:
         """Look into the library, but not at every step."""
-        if self._here is None or _changes_rail(self._run, events):
-            self._here = self._snapshots.of(self._state)
-            self._rail = self._here.rail()
+        if self._snapshot is None or _changes_rail(self._run, events):
+            self._snapshot = self._snapshots.of(self._state)
+            self._rail = self._snapshot.rail()
         status = stage.status_of(self._state.epoch, events[-1], self._run)
-        return PageUpdate(stage=self._here.stage(self._steps), status=status, rail=self._rail)
+        return PageUpdate(stage=self._snapshot.stage(self._steps), status=status, rail=self._rail)
 
 
 async def _heard(changed: asyncio.Event, timeout_s: float) -> bool:

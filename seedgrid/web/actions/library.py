@@ -87,20 +87,20 @@ class LibraryActions:
     @says_what_hinders
     def on_open(self, picture_id: Id, kept: Kept) -> PageUpdate:
         """Show a picture of the library at its place in its work."""
-        here = self._look(kept)
-        return _show(here, here.library.get(picture_id or ""))
+        snapshot = self._look(kept)
+        return _show(snapshot, snapshot.library.get(picture_id or ""))
 
     @says_what_hinders
     def on_example(self, example: Annotated[int, Body(embed=True)], kept: Kept) -> PageUpdate:
         """Go on from a picture of the opening page: all of them come into the library first."""
-        here = self._look(kept)
+        snapshot = self._look(kept)
         if not 1 <= example <= len(opening_files()):
             return PageUpdate()
-        taken = list(take_in(here.library, opening_files()))
+        taken = list(take_in(snapshot.library, opening_files()))
         entry = taken[example - 1].entry
         if entry is None:
             return PageUpdate()
-        update = _show(here, entry)
+        update = _show(snapshot, entry)
         place = update.place or {}
         # The four are no table of prompts: what is in the fields is the picture that was clicked.
         own = {"prompt": entry.recipe.prompt, "seeds": str(entry.recipe.seed), "more_prompts": ""}
@@ -125,20 +125,20 @@ class LibraryActions:
         self, files: Sequence[str], kept: object, most: int | None = None, address: str = ""
     ) -> PageUpdate:
         """Take in dropped files: ours are kept and opened, others fill in the fields."""
-        here = self._look(kept, address)
+        snapshot = self._look(kept, address)
         try:
             taken = [
-                _known_by_pixels(each, here.library)
-                for each in islice(take_in(here.library, [Path(file) for file in files]), most)
+                _known_by_pixels(each, snapshot.library)
+                for each in islice(take_in(snapshot.library, [Path(file) for file in files]), most)
             ]
             if taken and all(_is_plain(each) for each in taken):
                 # It holds no recipe: it is kept to begin others from.
-                start = self._studio.take_start(Path(files[-1]), here.library)
+                start = self._studio.take_start(Path(files[-1]), snapshot.library)
                 status = stage.say(next_epoch(), "status_begin", kind="note")
                 return PageUpdate(fields={"start": start}, status=status)
         except SeedGridError as error:
             return PageUpdate(status=stage.complain(next_epoch(), error, field="drop"))
-        return self._taken(taken, here)
+        return self._taken(taken, snapshot)
 
     @says_what_hinders
     def on_folder(self, folder: Id, kept: Kept, host: Host) -> PageUpdate:
@@ -152,20 +152,20 @@ class LibraryActions:
         library = self._look(kept).library
         if not is_this_machine(host) or library is not self._studio.library:
             return PageUpdate()
-        wanted = (folder or "").strip()[:500]
+        typed = (folder or "").strip()[:500]
         if _refuses(library):  # else it is well again, and stays where it is
-            self._studio.move_library(Path(wanted) if wanted else self._studio.library_folder)
+            self._studio.move_library(Path(typed) if typed else self._studio.library_folder)
         where = str(self._studio.library_folder)
-        said = stage.say(next_epoch(), "status_folder_made", kind="done", value=where)
-        return PageUpdate(status=said)
+        status = stage.say(next_epoch(), "status_folder_made", kind="done", value=where)
+        return PageUpdate(status=status)
 
-    def _taken(self, taken: Sequence[Taken], here: Snapshot) -> PageUpdate:
+    def _taken(self, taken: Sequence[Taken], snapshot: Snapshot) -> PageUpdate:
         ours = [each.entry for each in taken if each.entry is not None]
         foreign = [each.imported for each in taken if each.imported is not None]
         if ours:
-            update = _show(here, ours[-1])
-            said = stage.say(next_epoch(), "status_taken_in", kind="done", number=len(ours))
-            return replace(update, status=said)
+            update = _show(snapshot, ours[-1])
+            status = stage.say(next_epoch(), "status_taken_in", kind="done", number=len(ours))
+            return replace(update, status=status)
         if foreign:
             return self._filled(foreign[-1])
         errors = [each.error for each in taken if each.error is not None]
@@ -244,9 +244,9 @@ def tags_of(library: Library) -> list[stage.Json]:
     return [{"tag": each.tag, "number": each.num_pictures} for each in found]
 
 
-def _show(here: Snapshot, entry: Entry) -> PageUpdate:
+def _show(snapshot: Snapshot, entry: Entry) -> PageUpdate:
     lineage = entry.lineage
-    moved = here.moved(work=lineage.work_id, round=lineage.round_id, picked=entry.id)
+    moved = snapshot.moved(work=lineage.work_id, round=lineage.round_id, picked=entry.id)
     return moved.show()
 
 

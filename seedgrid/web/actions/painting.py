@@ -65,28 +65,32 @@ class Handlers(Following):
             offer: Whether the settings are still empty.
             who: Who asks.
         """
-        here = self._snapshots.of(read_page_state(kept).move(), who.address)
-        shown = self._arrived(here, place, link, is_start=start)
+        snapshot = self._snapshots.of(read_page_state(kept).move(), who.address)
+        shown = self._arrived(snapshot, place, link, is_start=start)
         first = self.on_offer(language=who.language).offer if offer else None
         return replace(shown, offer=first, keyed=not who.has_cookie)
 
     def _arrived(
-        self, here: Snapshot, place: str | None, link: str, *, is_start: bool
+        self, snapshot: Snapshot, place: str | None, link: str, *, is_start: bool
     ) -> PageUpdate:
-        found = find_place(here, place) if place else None
+        found = find_place(snapshot, place) if place else None
         if found is not None:
             return found.show()
         if link:
-            return self._open_link(here, link)
+            return self._open_link(snapshot, link)
         is_unknown = place is not None
-        if is_unknown or is_start or not (here.state.work and (here.rounds or here.run)):
-            here = here.moved(work=None, round=None, picked=None, run=None)
-        shown = here.show()
+        if (
+            is_unknown
+            or is_start
+            or not (snapshot.state.work and (snapshot.rounds or snapshot.run))
+        ):
+            snapshot = snapshot.moved(work=None, round=None, picked=None, run=None)
+        shown = snapshot.show()
         return _say(shown, "place_unknown") if is_unknown else shown
 
-    def _open_link(self, here: Snapshot, link: str) -> PageUpdate:
+    def _open_link(self, snapshot: Snapshot, link: str) -> PageUpdate:
         """Fill in what a link asks for: a click must say that it is wanted."""
-        empty = here.moved(work=None, round=None, picked=None, run=None)
+        empty = snapshot.moved(work=None, round=None, picked=None, run=None)
         try:
             request = read_link(link)
         except SeedGridError as error:
@@ -98,15 +102,15 @@ class Handlers(Following):
     @says_what_hinders
     def on_generate(self, fields: FormPayload, kept: Kept, address: Address = "") -> PageUpdate:
         """Start a new work: one prompt or several, each on every seed."""
-        here = self._look(kept, address)
+        snapshot = self._look(kept, address)
 
         def start() -> Run:
             request = read_request(fields)
             prompts = read_prompts(fields, request)
-            options = self._options(here, fields, address)
+            options = self._options(snapshot, fields, address)
             return self._studio.start_grid(request, prompts, turbo=fields.turbo, **options)
 
-        return self._start(here, start)
+        return self._start(snapshot, start)
 
     @says_what_hinders
     def on_refine(self, around: RoundPayload, kept: Kept, address: Address = "") -> PageUpdate:
@@ -135,16 +139,16 @@ class Handlers(Following):
     @says_what_hinders
     def on_again(self, kept: Kept, address: Address = "") -> PageUpdate:
         """Make the round on the stage once more, though the library remembers its pictures."""
-        here = self._look(kept, address)
+        snapshot = self._look(kept, address)
 
         def start() -> Run | None:
-            if here.round is None:
+            if snapshot.round is None:
                 return None
-            parent = here.find(here.round.parent_id)
-            options = self._options(here, RoundPayload(), address)
-            return self._studio.start_again(here.round.entries, parent, **options)
+            parent = snapshot.find(snapshot.round.parent_id)
+            options = self._options(snapshot, RoundPayload(), address)
+            return self._studio.start_again(snapshot.round.entries, parent, **options)
 
-        return self._start(here, start)
+        return self._start(snapshot, start)
 
     def stop(self, state: PageState) -> None:
         """Ask this browser's run to stop; who follows it sees it end, and cannot end it."""
@@ -155,41 +159,41 @@ class Handlers(Following):
     def on_pick(self, picture_id: Id, kept: Kept) -> PageUpdate:
         """Put a picture into the card; without one, the parent of the round if it has any."""
 
-        def find(here: Snapshot) -> Entry | None:
-            return here.find(here.parent_of_stage if picture_id is None else picture_id)
+        def find(snapshot: Snapshot) -> Entry | None:
+            return snapshot.find(snapshot.parent_of_stage if picture_id is None else picture_id)
 
         return self._show_card(kept, find)
 
     @says_what_hinders
     def on_go(self, round_id: Id, kept: Kept) -> PageUpdate:
         """Go to a round of this work."""
-        here = self._look(kept)
-        wanted = next((each for each in here.rounds if each.id == round_id), None)
-        if wanted is None and here.run is not None:
-            lineage = here.run.lineage
+        snapshot = self._look(kept)
+        target = next((each for each in snapshot.rounds if each.id == round_id), None)
+        if target is None and snapshot.run is not None:
+            lineage = snapshot.run.lineage
             if lineage.round_id != round_id:
                 return PageUpdate()
-            return here.moved(round=lineage.round_id, picked=lineage.parent_id).show()
-        if wanted is None:
+            return snapshot.moved(round=lineage.round_id, picked=lineage.parent_id).show()
+        if target is None:
             return PageUpdate()
-        return here.moved(round=wanted.id, picked=pick_of(wanted, here.rounds)).show()
+        return snapshot.moved(round=target.id, picked=pick_of(target, snapshot.rounds)).show()
 
     @says_what_hinders
     def on_back(self, kept: Kept) -> PageUpdate:
         """Go to the round before, with the picture picked that was gone on from."""
-        here = self._look(kept)
-        parent = here.find(here.parent_of_stage)
+        snapshot = self._look(kept)
+        parent = snapshot.find(snapshot.parent_of_stage)
         if parent is None:
             return PageUpdate()
-        return here.moved(round=parent.lineage.round_id, picked=parent.id).show()
+        return snapshot.moved(round=parent.lineage.round_id, picked=parent.id).show()
 
     def on_favourite(
         self, picture_id: Id, favourite: Annotated[bool, Body()], kept: Kept
     ) -> PageUpdate:
         """Mark a picture as a favourite, or not."""
 
-        def mark(here: Snapshot) -> Entry:
-            return here.library.set_favourite(picture_id or "", favourite)
+        def mark(snapshot: Snapshot) -> Entry:
+            return snapshot.library.set_favourite(picture_id or "", favourite)
 
         return self._show_card(kept, mark)
 
@@ -199,10 +203,10 @@ class Handlers(Following):
         """Say at the fields what is to know of them before anything is painted."""
         request = read_what_can_be(fields)
         try:
-            told = self._studio.advise(request, suffixes=around.vary, language=language)
+            advice = self._studio.advise(request, suffixes=around.vary, language=language)
         except SeedGridError:  # Generate says what is wrong with the model.
-            told = ()
-        return PageUpdate(advice=[{"field": a.field} | stage.notice(a.notice) for a in told])
+            advice = ()
+        return PageUpdate(advice=[{"field": a.field} | stage.notice(a.notice) for a in advice])
 
     @says_what_hinders
     def on_offer(
@@ -218,8 +222,8 @@ class Handlers(Following):
         """Put a picture into the card, or say what hinders, which news of a run may cover."""
         state = read_page_state(kept)
         try:
-            here = self._snapshots.of(state)
-            return PageUpdate(picked=here.card(find(here)))
+            snapshot = self._snapshots.of(state)
+            return PageUpdate(picked=snapshot.card(find(snapshot)))
         except SeedGridError as error:
             return PageUpdate(status=stage.complain(state.epoch, error))
 
@@ -234,26 +238,26 @@ class Handlers(Following):
         start: Callable[..., Run],
     ) -> PageUpdate:
         """Start a round that goes on from the picked picture, if there is one."""
-        here = self._look(kept, address)
+        snapshot = self._look(kept, address)
 
         def start_round() -> Run | None:
-            picked, options = here.picked(), self._options(here, varied, address)
+            picked, options = snapshot.picked(), self._options(snapshot, varied, address)
             return start(picked, **options) if picked else None
 
-        return self._start(here, start_round)
+        return self._start(snapshot, start_round)
 
-    def _start(self, here: Snapshot, start: Callable[[], Run | None]) -> PageUpdate:
+    def _start(self, snapshot: Snapshot, start: Callable[[], Run | None]) -> PageUpdate:
         run = start()
-        return self._show_run(here, run) if run else PageUpdate()
+        return self._show_run(snapshot, run) if run else PageUpdate()
 
     def _options(
-        self, here: Snapshot, said: FormPayload | RoundPayload, address: str
+        self, snapshot: Snapshot, fields: FormPayload | RoundPayload, address: str
     ) -> RunOptions:
         return RunOptions(
-            owner=here.state.visitor,
+            owner=snapshot.state.visitor,
             address=address,
-            library=here.library,
-            placement=replace(self._studio.placement, **read_placement(said)),
+            library=snapshot.library,
+            placement=replace(self._studio.placement, **read_placement(fields)),
         )
 
     def _show_run(self, before: Snapshot, run: Run) -> PageUpdate:
@@ -271,26 +275,26 @@ def _say(shown: PageUpdate, key: str) -> PageUpdate:
     return replace(shown, status=stage.say(shown.state.epoch, key, kind="note"))
 
 
-def find_place(here: Snapshot, place: str) -> Snapshot | None:
+def find_place(snapshot: Snapshot, place: str) -> Snapshot | None:
     """Look at the place that an address names; None when this library does not have it.
 
     Args:
-        here: Where the browser was: its own round may still be forming.
+        snapshot: Where the browser was: its own round may still be forming.
         place: A round, or a picture, which is then picked.
     """
-    entry = here.find(place)
+    entry = snapshot.find(place)
     if entry is not None:
         lineage = entry.lineage
-        return here.moved(work=lineage.work_id, round=lineage.round_id, picked=entry.id)
-    if place == here.state.round and (here.round or here.is_forming):
-        return here
-    if here.run is not None and here.run.lineage.round_id == place:
-        lineage = here.run.lineage
-        return here.moved(work=lineage.work_id, round=place, picked=lineage.parent_id)
-    entries = here.library.round(place)
+        return snapshot.moved(work=lineage.work_id, round=lineage.round_id, picked=entry.id)
+    if place == snapshot.state.round and (snapshot.round or snapshot.is_forming):
+        return snapshot
+    if snapshot.run is not None and snapshot.run.lineage.round_id == place:
+        lineage = snapshot.run.lineage
+        return snapshot.moved(work=lineage.work_id, round=place, picked=lineage.parent_id)
+    entries = snapshot.library.round(place)
     if not entries:
         return None
-    there = here.moved(work=entries[0].lineage.work_id, round=place, picked=None)
+    there = snapshot.moved(work=entries[0].lineage.work_id, round=place, picked=None)
     return there.moved(picked=pick_of(there.round, there.rounds)) if there.round else there
 
 

@@ -55,11 +55,11 @@ def rounds_of(entries: Iterable[Entry]) -> tuple[Round, ...]:
     ]
     while waiting:
         id_, parent, lane = waiting.pop()
-        here = _round(id_, grouped[id_], parent, lane)
-        rounds.append(here)
+        this_round = _round(id_, grouped[id_], parent, lane)
+        rounds.append(this_round)
         straight, branches = children.get(id_, [])[:1], children.get(id_, [])[1:]
-        waiting += [(branch, here, next(lanes)) for branch in reversed(branches)]
-        waiting += [(child, here, lane) for child in straight]
+        waiting += [(branch, this_round, next(lanes)) for branch in reversed(branches)]
+        waiting += [(child, this_round, lane) for child in straight]
     return tuple(rounds)
 
 

@@ -65,8 +65,8 @@ class Guard:
         headers, method, path = Headers(scope=scope), str(scope["method"]), route_path(scope)
         name = host_name(headers.get("host", ""))
         if not self._is_known(name):
-            said = f"this page is not known as {name[:80]!r}: name it in SEEDGRID_HOSTS"
-            return PlainTextResponse(said, status_code=400)
+            sentence = f"this page is not known as {name[:80]!r}: name it in SEEDGRID_HOSTS"
+            return PlainTextResponse(sentence, status_code=400)
         if method not in _READ and _is_foreign(headers):
             return PlainTextResponse("requests from other sites are refused", status_code=403)
         if path.startswith(_FILE):
@@ -75,9 +75,11 @@ class Guard:
             is_there = is_listed(method, path)
         return None if is_there else PlainTextResponse("there is no such address", status_code=404)
 
-    def _is_ours(self, named: str) -> bool:
+    def _is_ours(self, address: str) -> bool:
         try:
-            return not _ADDRESS.match(named) and Path(named).resolve().is_relative_to(self._files)
+            return not _ADDRESS.match(address) and Path(address).resolve().is_relative_to(
+                self._files
+            )
         except (OSError, ValueError):  # A name may be too long for a file, or hold a NUL.
             return False
 
@@ -108,15 +110,15 @@ class NoAddresses:
             return
         message = await whole_body(receive)()
         try:
-            told = json.loads(message.get("body", b""), parse_constant=_no_number)
+            data = json.loads(message.get("body", b""), parse_constant=_no_number)
         except (ValueError, RecursionError):
             await PlainTextResponse("this is no JSON", status_code=400)(scope, receive, send)
             return
-        if _names_address(told) or (is_agent and _holds_address(_arguments(told))):
-            said = "a file is uploaded, never fetched from an address"
-            await PlainTextResponse(said, status_code=400)(scope, receive, send)
+        if _names_address(data) or (is_agent and _holds_address(_arguments(data))):
+            sentence = "a file is uploaded, never fetched from an address"
+            await PlainTextResponse(sentence, status_code=400)(scope, receive, send)
             return
-        body = json.dumps(told).encode()
+        body = json.dumps(data).encode()
         scope = {**scope, "headers": [*scope["headers"]]}
         MutableHeaders(scope=scope)["content-length"] = str(len(body))
         waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
@@ -142,42 +144,42 @@ def host_name(host: str) -> str:
     return name.strip("[]").lower().removesuffix(".")
 
 
-def _names_address(told: Any) -> bool:  # noqa: ANN401 (JSON)
+def _names_address(data: Any) -> bool:  # noqa: ANN401 (JSON)
     """Tell whether data name an address as a file's place, also in a text that is JSON itself.
 
     The `url` beside a file's path is what the page made of it, and is taken away.
     """
-    if isinstance(told, str):
-        if not told.lstrip().startswith(("{", "[")):
+    if isinstance(data, str):
+        if not data.lstrip().startswith(("{", "[")):
             return False
         try:
-            return _names_address(json.loads(told))
+            return _names_address(json.loads(data))
         except (ValueError, RecursionError):
             return False
-    if isinstance(told, list):
-        return any(map(_names_address, told))
-    if not isinstance(told, dict):
+    if isinstance(data, list):
+        return any(map(_names_address, data))
+    if not isinstance(data, dict):
         return False
-    if "path" in told or "meta" in told:
-        told.pop("url", None)
-    places = (told.get("path"), told.get("url"))
+    if "path" in data or "meta" in data:
+        data.pop("url", None)
+    places = (data.get("path"), data.get("url"))
     if any(isinstance(place, str) and _ADDRESS.match(place) for place in places):
         return True
-    return any(map(_names_address, told.values()))
+    return any(map(_names_address, data.values()))
 
 
-def _arguments(told: object) -> list[object]:
+def _arguments(data: object) -> list[object]:
     """Return what the tools of agents' messages are told."""
-    messages = told if isinstance(told, list) else [told]
+    messages = data if isinstance(data, list) else [data]
     params = [each.get("params") for each in messages if isinstance(each, dict)]
     return [each.get("arguments") for each in params if isinstance(each, dict)]
 
 
-def _holds_address(told: Any) -> bool:  # noqa: ANN401 (JSON)
+def _holds_address(data: Any) -> bool:  # noqa: ANN401 (JSON)
     """Tell whether any text is an address: of an agent's, a framework takes each for a file."""
-    if isinstance(told, str):
-        return bool(_ADDRESS.match(told)) and not told.startswith("data:")
-    inner = told.values() if isinstance(told, dict) else told if isinstance(told, list) else ()
+    if isinstance(data, str):
+        return bool(_ADDRESS.match(data)) and not data.startswith("data:")
+    inner = data.values() if isinstance(data, dict) else data if isinstance(data, list) else ()
     return any(map(_holds_address, inner))
 
 

@@ -52,9 +52,9 @@ async def who(request: Request) -> Who:
         _lend_to(request)
     host = request.client.host if request.client else ""
     cookie = request.cookies.get(COOKIE, "")
-    said = cookie or request.headers.get(_HEADER, "") or request.query_params.get("by", "")
+    named = cookie or request.headers.get(_HEADER, "") or request.query_params.get("by", "")
     return Who(
-        visitor=said if _ID.fullmatch(said) else new_id(),
+        visitor=named if _ID.fullmatch(named) else new_id(),
         host=host,
         address=network_of(host),
         language=choose_language(request.headers.get("x-seedgrid-language")),
