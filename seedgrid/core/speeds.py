@@ -97,9 +97,9 @@ class Speeds:
 
     def known_s(self, recipes: Iterable[Recipe]) -> float | None:
         """Return what `estimate_s` does; None where nothing like them was painted yet."""
-        wanted = list(recipes)
+        listed = list(recipes)
         known = self._known.copy()
-        return self.estimate_s(wanted) if all(_key(recipe) in known for recipe in wanted) else None
+        return self.estimate_s(listed) if all(_key(recipe) in known for recipe in listed) else None
 
     def _batches_s(self, recipe: Recipe, count: int) -> float:
         num_painted = math.ceil(count / recipe.lock_width) * recipe.lock_width
@@ -109,13 +109,13 @@ class Speeds:
 
     def _rate(self, recipe: Recipe) -> _Rate:
         """Return the rate of the nearest size of the model, else of any."""
-        known, wanted = self._known.copy(), _key(recipe)
+        known, key = self._known.copy(), _key(recipe)
         if not known:
             return (0.0, _GUESS_S)
 
-        def distance(key: _Key) -> tuple[bool, float]:
-            ratio = key[2] * key[3] / (wanted[2] * wanted[3])
-            return key[:2] != wanted[:2], abs(math.log(ratio))
+        def distance(other: _Key) -> tuple[bool, float]:
+            ratio = other[2] * other[3] / (key[2] * key[3])
+            return other[:2] != key[:2], abs(math.log(ratio))
 
         return known[min(known, key=distance)]
 

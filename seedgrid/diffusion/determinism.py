@@ -55,11 +55,11 @@ def determinism(level: Determinism) -> Iterator[None]:
     """
     if level == "strict":
         prepare_cublas()
-    wanted = _LEVELS[level]
-    before = [(switch, switch.read()) for switch in _switches() if switch.name in wanted]
+    values = _LEVELS[level]
+    before = [(switch, switch.read()) for switch in _switches() if switch.name in values]
     try:
         for switch, _ in before:
-            switch.set(wanted[switch.name])
+            switch.set(values[switch.name])
         yield
     finally:
         for switch, value in before:
@@ -73,11 +73,11 @@ def restored(states: Sequence[tuple[str, str]]) -> Iterator[None]:
     Args:
         states: Names and values; unknown names and values of another kind are left out.
     """
-    wanted = dict(states)
-    before = [(switch, switch.read()) for switch in _switches() if switch.name in wanted]
+    values = dict(states)
+    before = [(switch, switch.read()) for switch in _switches() if switch.name in values]
     try:
         for switch, value in before:
-            old = _parsed(wanted[switch.name], like=value)
+            old = _parsed(values[switch.name], like=value)
             if old is not None and old != value:
                 switch.set(old)
         yield

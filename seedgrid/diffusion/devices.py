@@ -23,19 +23,19 @@ def available_devices() -> tuple[str, ...]:
     return tuple("mps" if name == "mps:0" else name for name in found)
 
 
-def pick_device(wanted: str) -> torch.device:
+def pick_device(device: str) -> torch.device:
     """Return the device asked for, or the best there is for `"auto"`.
 
     Args:
-        wanted: `"auto"`, `"cpu"`, `"cuda"`, `"cuda:1"`, `"mps"`, `"xpu"`, …
+        device: `"auto"`, `"cpu"`, `"cuda"`, `"cuda:1"`, `"mps"`, `"xpu"`, …
     """
     there = available_devices()
-    if wanted == "auto":
+    if device == "auto":
         return torch.device(there[0])
     for name in there:
-        if wanted in (name, name.partition(":")[0]):
+        if device in (name, name.partition(":")[0]):
             return torch.device(name)
-    raise DeviceError("device_missing", value=wanted[:80], choices=", ".join(there))
+    raise DeviceError("device_missing", value=device[:80], choices=", ".join(there))
 
 
 def torch_dtype(dtype: DType) -> torch.dtype:

@@ -178,10 +178,10 @@ class _Steps:
         self._watch.step(self._number, self._total, lambda: (canvas[::_SHRUNK, ::_SHRUNK].copy(),))
 
 
-def _sizes(width: int, height: int, wanted: tuple[int, int], scale: int) -> list[tuple[int, int]]:
-    """Return what is cut into tiles, time after time, until it is as large as wanted."""
+def _sizes(width: int, height: int, target: tuple[int, int], scale: int) -> list[tuple[int, int]]:
+    """Return what is cut into tiles, time after time, until it is as large as target."""
     sizes = []
-    while width < wanted[0] or height < wanted[1]:
+    while width < target[0] or height < target[1]:
         sizes.append((width, height))
         width, height = width * scale, height * scale
     return sizes
@@ -199,10 +199,10 @@ def _of_tile(image: torch.Tensor, pixels: Pixels, tile: Tile, network: Any) -> A
     around, scale = tile.with_margin(pixels.shape[1], pixels.shape[0]), network.scale
     with torch.inference_mode():
         large = network(image)[0].clamp(0, 1).permute(1, 2, 0).cpu().numpy()
-    wanted = (image.shape[2] * scale, image.shape[3] * scale, _COLOURS)
-    if large.shape != wanted:
-        said = {"value": large.shape, "wanted": wanted}
-        raise RunError("picture_shape", **{k: "x".join(map(str, v)) for k, v in said.items()})
+    expected = (image.shape[2] * scale, image.shape[3] * scale, _COLOURS)
+    if large.shape != expected:
+        shapes = {"value": large.shape, "wanted": expected}
+        raise RunError("picture_shape", **{k: "x".join(map(str, v)) for k, v in shapes.items()})
     top, left = (tile.top - around.top) * scale, (tile.left - around.left) * scale
     rows, columns = tile.bottom - tile.top, tile.right - tile.left
     return large[top : top + rows * scale, left : left + columns * scale]

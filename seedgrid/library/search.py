@@ -283,7 +283,7 @@ class Searches:
         after: int | None = None,
         sort: Sort = "newest",
         merged: bool = False,
-        **wanted: Unpack[Search],
+        **search: Unpack[Search],
     ) -> Page:
         """Return the pictures that fit, newest first; what is left open does not matter.
 
@@ -293,13 +293,13 @@ class Searches:
             after: `Page.after` of the page before.
             sort: Another order.
             merged: One picture stands for all with its recipe and pixels; `Page.times` counts them.
-            **wanted: See `Search`.
+            **search: See `Search`.
         """
         order, beyond = _ORDERS[sort]
-        filters = [each for name, each in _FILTERS.items() if wanted.get(name) not in (None, "")]
+        filters = [each for name, each in _FILTERS.items() if search.get(name) not in (None, "")]
         conditions = ["trashed = :trashed", *(each.format(row="pictures") for each in filters)]
-        values: dict[str, Any] = {**wanted, **_words(text), "after": after, "limit": limit}
-        values["trashed"] = bool(wanted.get("trashed", False))
+        values: dict[str, Any] = {**search, **_words(text), "after": after, "limit": limit}
+        values["trashed"] = bool(search.get("trashed", False))
         same = " AND ".join([_SAME, *(each.format(row="other") for each in filters)])
         if values["pieces"]:
             conditions.append("number IN (SELECT rowid FROM words WHERE words MATCH :pieces)")

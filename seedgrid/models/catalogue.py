@@ -191,8 +191,8 @@ def _licence(model: Model) -> str:
         found = [each for each in _LICENCE.findall(head) if each != "other"]
         if found:
             return str(found[-1])
-    said = recall(_LICENCES).get(model.id)
-    return said if isinstance(said, str) else ""
+    licence = recall(_LICENCES).get(model.id)
+    return licence if isinstance(licence, str) else ""
 
 
 def _formats(files: ModelFiles) -> tuple[str, ...]:

@@ -99,9 +99,9 @@ def read_download(text: str) -> tuple[str | None, str | None, str]:
     named, at, revision = text.partition("@")
     owner, name, *folders = [*named.split("/"), ""]
     file = "/".join(folders)[:-1]
-    hub_id, wanted = read_name(f"{owner}/{name}{at}{revision}")
+    hub_id, commit = read_name(f"{owner}/{name}{at}{revision}")
     is_file = not file or (file.endswith(SUFFIX) and all(map(is_folder_name, file.split("/"))))
-    return (hub_id, wanted, file) if is_file else (None, None, "")
+    return (hub_id, commit, file) if is_file else (None, None, "")
 
 
 def ask(hub_id: str) -> HubModel:
@@ -124,8 +124,8 @@ def ask(hub_id: str) -> HubModel:
         if file or INDEX not in there:
             return _lora(name, revision or DEFAULT_REVISION, info, file)
         index = _read_index(name, str(info.sha), there.get(INDEX))
-    wanted = files_to_fetch(list(there), _folders(name, index, list(there)))
-    files = (_file(name, there[each]) for each in wanted)
+    names = files_to_fetch(list(there), _folders(name, index, list(there)))
+    files = (_file(name, there[each]) for each in names)
     return HubModel(
         id=name,
         asked=revision or DEFAULT_REVISION,
@@ -162,10 +162,10 @@ def _says_lora(hub_id: str, revision: str, name: str) -> bool:
     from huggingface_hub.errors import SafetensorsParsingError
 
     try:
-        told = HfApi().parse_safetensors_file_metadata(hub_id, name, revision=revision)
+        header = HfApi().parse_safetensors_file_metadata(hub_id, name, revision=revision)
     except SafetensorsParsingError:
         return False
-    return is_lora(told.tensors)
+    return is_lora(header.tensors)
 
 
 def files_to_fetch(names: Sequence[str], folders: Sequence[str] | None = None) -> list[str]:

@@ -86,7 +86,7 @@ def find_lora(name: str) -> LoraFile:
         ModelError: `lora_damaged`.
     """
     if is_hub_id(name):
-        fetched = [known for known, said in recall(_SOURCES).items() if said == name]
+        fetched = [known for known, hub_id in recall(_SOURCES).items() if hub_id == name]
         if not fetched:
             raise InputError("lora_not_downloaded", field="prompt", value=name)
         name = fetched[-1]
@@ -132,8 +132,8 @@ def may_be_lora(path: Path) -> bool:
 
 def source_of(name: str) -> str:
     """Return the hub id that a LoRA was fetched by; empty where it came otherwise."""
-    said = recall(_SOURCES).get(name)
-    return said if isinstance(said, str) else ""
+    source = recall(_SOURCES).get(name)
+    return source if isinstance(source, str) else ""
 
 
 def lora_items() -> tuple[LoraItem, ...]:
@@ -143,16 +143,16 @@ def lora_items() -> tuple[LoraItem, ...]:
 
 def describe_lora(path: Path) -> LoraItem:
     """Say of a LoRA what its file and its card say."""
-    said, name = _metadata(path), path.stem
+    metadata, name = _metadata(path), path.stem
     words, licence = _card(name)
-    architecture = said.get("modelspec.architecture", "").partition("/")[0]
+    architecture = metadata.get("modelspec.architecture", "").partition("/")[0]
     return LoraItem(
         id=name,
         path=path,
         num_bytes=size_of(path),
         hub_id=source_of(name),
-        made_for=_plain(architecture or said.get("ss_base_model_version", "")),
-        words=_phrases(said.get("modelspec.trigger_phrase") or words) or _usual_tags(said),
+        made_for=_plain(architecture or metadata.get("ss_base_model_version", "")),
+        words=_phrases(metadata.get("modelspec.trigger_phrase") or words) or _usual_tags(metadata),
         licence=licence,
         deletable=is_own(path),
     )
@@ -207,13 +207,13 @@ def _metadata(path: Path) -> dict[str, str]:
         (length,) = struct.unpack("<Q", file.read(8))
         if length > _MAX_TABLE_BYTES:
             return {}
-        said = json.loads(file.read(length)).get("__metadata__")
-    found = said.items() if isinstance(said, dict) else ()
+        metadata = json.loads(file.read(length)).get("__metadata__")
+    found = metadata.items() if isinstance(metadata, dict) else ()
     return {name: value for name, value in found if isinstance(value, str)}
 
 
 def _card(name: str) -> tuple[str, str]:
-    """Return what the card of a LoRA on the hub said: words for the prompt, and the licence."""
+    """Return what the card of a LoRA on the hub metadata: words for the prompt, and the licence."""
     words, licence, *_ = [*recall_texts(_SAID).get(name, []), "", ""]
     return words, licence
 
@@ -223,13 +223,13 @@ def _phrases(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(each for each in phrases if each))[:MAX_WORDS]
 
 
-def _usual_tags(said: dict[str, str]) -> tuple[str, ...]:
+def _usual_tags(metadata: dict[str, str]) -> tuple[str, ...]:
     """Return what at least half as many training pictures were called as by the commonest tag.
 
     Source: https://github.com/kohya-ss/sd-scripts, `ss_tag_frequency` in `train_network.py`.
     """
     try:
-        folders: Any = json.loads(said.get("ss_tag_frequency", "{}"))
+        folders: Any = json.loads(metadata.get("ss_tag_frequency", "{}"))
         counts: Counter[str] = Counter()
         for tags in folders.values():
             counts.update({str(tag): int(number) for tag, number in tags.items()})

@@ -88,12 +88,12 @@ class Api:
 
         async def grid(*given: Any) -> AsyncGenerator[Answer, None]:  # noqa: ANN401 (see the signature)
             *values, request = given
-            told = dict(zip(names, values, strict=True))
+            arguments = dict(zip(names, values, strict=True))
 
             def start() -> Run:
-                turbo = bool(told["turbo"])
+                turbo = bool(arguments["turbo"])
                 return self._studio.start_grid(
-                    read_grid(told), turbo=turbo, **self._options(request)
+                    read_grid(arguments), turbo=turbo, **self._options(request)
                 )
 
             async with aclosing(self._answer(start)) as answers:
@@ -251,7 +251,7 @@ def _as_gradio_reads(
 def _sign(grid: Callable[..., object]) -> None:
     """Give the function the parameters of the table, as if they had been written."""
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    told = [
+    arguments = [
         inspect.Parameter(
             row.name,
             kind,
@@ -261,7 +261,7 @@ def _sign(grid: Callable[..., object]) -> None:
         for row in GRID_FIELDS
     ]
     asked = inspect.Parameter("request", kind, annotation=gr.Request, default=None)
-    signature = inspect.Signature([*told, asked], return_annotation=Answer)
+    signature = inspect.Signature([*arguments, asked], return_annotation=Answer)
     grid.__signature__ = signature  # type: ignore[attr-defined] # what inspect looks for first
     grid.__annotations__ = {each.name: each.annotation for each in signature.parameters.values()}
     told_of = [f"    {row.name}: {about(row)}" for row in GRID_FIELDS]
@@ -295,7 +295,7 @@ def default_of(row: Field) -> str | bool | None:
     return row.default or (False if row.value_type is bool else None)
 
 
-def read_grid(told: Mapping[str, Any]) -> Request:
+def read_grid(arguments: Mapping[str, Any]) -> Request:
     """Read what `/grid` is told; a text is read as the page's fields are.
 
     Raises:
@@ -304,8 +304,8 @@ def read_grid(told: Mapping[str, Any]) -> Request:
     for row in GRID_FIELDS:
         number = (int,) if row.value_type is float else ()
         kinds = (bool,) if row.value_type is bool else (row.value_type, *number, str, type(None))
-        _check_kind(row.name, told[row.name], *(kinds[:1] if row.name == "prompt" else kinds))
-    read = read_fields((row for row in GRID_FIELDS if row.fills), told)
+        _check_kind(row.name, arguments[row.name], *(kinds[:1] if row.name == "prompt" else kinds))
+    read = read_fields((row for row in GRID_FIELDS if row.fills), arguments)
     return Request(**({"prompt": ""} | read))
 
 

@@ -87,10 +87,10 @@ def join(address: str | None, *, port: int = PORT) -> NoReturn:
 def slots() -> dict[str, int]:
     """Return which workers this machine offers: one a GPU, or one; or as many as were set."""
     num_gpus = _num_gpus()
-    wanted = os.environ.get("SEEDGRID_WORKERS", "").strip() or str(max(1, num_gpus))
-    if not wanted.isdecimal():
-        raise InputError("variable_number", field="SEEDGRID_WORKERS", value=wanted[:40])
-    return {GPU_SLOT if num_gpus else CPU_SLOT: int(wanted)} if int(wanted) else {}
+    num_workers = os.environ.get("SEEDGRID_WORKERS", "").strip() or str(max(1, num_gpus))
+    if not num_workers.isdecimal():
+        raise InputError("variable_number", field="SEEDGRID_WORKERS", value=num_workers[:40])
+    return {GPU_SLOT if num_gpus else CPU_SLOT: int(num_workers)} if int(num_workers) else {}
 
 
 def _num_gpus() -> int:

@@ -52,31 +52,31 @@ class RoundPayload(_ON_CARD):  # type: ignore[misc] # see _texts
     upscaler: str = ""
 
 
-def read_request(asked: FormPayload) -> Request:
+def read_request(payload: FormPayload) -> Request:
     """Read the fields that make a picture what it is."""
-    settings = read_fields((row for row in ON_PAGE if row.belongs == "recipe"), vars(asked))
+    settings = read_fields((row for row in ON_PAGE if row.belongs == "recipe"), vars(payload))
     return Request(**settings)
 
 
-def read_what_can_be(asked: FormPayload) -> Request:
+def read_what_can_be(payload: FormPayload) -> Request:
     """Read the fields of which something can be made; the others stay open, as nothing was said."""
     settings: dict[str, Any] = {"prompt": ""}
     for row in ON_PAGE:
         if row.belongs == "recipe":
             with suppress(InputError):
-                settings |= read_fields((row,), vars(asked))
+                settings |= read_fields((row,), vars(payload))
     return Request(**settings)
 
 
-def read_placement(said: FormPayload | RoundPayload) -> dict[str, Any]:
+def read_placement(payload: FormPayload | RoundPayload) -> dict[str, Any]:
     """Return what the fields change of the studio's placement: where it is to be computed."""
-    return read_fields(_PLACED, vars(said))
+    return read_fields(_PLACED, vars(payload))
 
 
-def read_prompts(asked: FormPayload, request: Request) -> tuple[str, ...]:
+def read_prompts(payload: FormPayload, request: Request) -> tuple[str, ...]:
     """Return the prompt and those that are to be painted beside it, each once."""
-    more = [line.strip() for line in asked.more_prompts.splitlines() if line.strip()]
-    prompts = tuple(dict.fromkeys([asked.prompt, *more]))
+    more = [line.strip() for line in payload.more_prompts.splitlines() if line.strip()]
+    prompts = tuple(dict.fromkeys([payload.prompt, *more]))
     check_count(len(prompts) * len(request.seeds), field="more-prompts")
     return prompts
 

@@ -76,14 +76,14 @@ def _round(id_: str, cells: tuple[Entry, ...], parent: Round | None, lane: int) 
 def living(rounds: Sequence[Round], current: str | None) -> tuple[Round, ...]:
     """Leave out what is all in the trash, unless the way to something else leads through it."""
     by_id = {each.id: each for each in rounds}
-    wanted: set[str] = set()
+    kept_ids: set[str] = set()
     for each in rounds:
         is_seen = each.id == current or not all(entry.trashed for entry in each.entries)
         step = each if is_seen else None
-        while step is not None and step.id not in wanted:
-            wanted.add(step.id)
+        while step is not None and step.id not in kept_ids:
+            kept_ids.add(step.id)
             step = by_id.get(step.parent_round_id or "")
-    return tuple(each for each in rounds if each.id in wanted)
+    return tuple(each for each in rounds if each.id in kept_ids)
 
 
 def path_to(rounds: Sequence[Round], round_id: str) -> tuple[Round, ...]:

@@ -115,8 +115,8 @@ def status_of(epoch: int, event: Event, run: Run) -> Json:
             return say(epoch, "status_step", number=number, total=total)
         case Step() | Finished() | Missed():
             return say(epoch, "status_saving")
-        case Eased(notice=said):
-            return notice(said) | {"epoch": epoch, "kind": "going"}
+        case Eased(notice=easing):
+            return notice(easing) | {"epoch": epoch, "kind": "going"}
         case Done() if run.num_uniform:
             return say(epoch, "status_uniform", kind="done", number=run.num_uniform)
         case Done() if run.expected:
@@ -125,8 +125,8 @@ def status_of(epoch: int, event: Event, run: Run) -> Json:
             return say(epoch, "status_remembered", kind="remembered", number=run.num_remembered)
         case Done() if strange := [each for each in run.notices if each.code == "words_unknown"]:
             return say(epoch, "status_words_unknown", kind="note", words=strange[0].data["words"])
-        case Done() if told := [each for each in run.notices if each.code not in _SAID_BEFORE]:
-            return notice(told[-1]) | {"epoch": epoch, "kind": "note"}
+        case Done() if news := [each for each in run.notices if each.code not in _SAID_BEFORE]:
+            return notice(news[-1]) | {"epoch": epoch, "kind": "note"}
         case Done(elapsed_s=elapsed_s):
             return say(epoch, "status_done", kind="done", seconds=f"{elapsed_s:.1f}")
         case Cancelled():
@@ -159,10 +159,10 @@ def say(epoch: int, key: str | None, *, kind: str = "going", **data: object) -> 
     return {"epoch": epoch, "key": key, "kind": kind, "data": data}
 
 
-def notice(said: Notice) -> Json:
+def notice(sentence: Notice) -> Json:
     """A notice as a part of a sentence."""
-    data = {name: str(value) for name, value in said.data.items()}
-    return {"key": f"error_{said.code}", "data": data | {"message": str(said)}}
+    data = {name: str(value) for name, value in sentence.data.items()}
+    return {"key": f"error_{sentence.code}", "data": data | {"message": str(sentence)}}
 
 
 def complain(epoch: int, error: SeedGridError, *, field: str | None = None) -> Json:

@@ -118,8 +118,8 @@ def export_routes(answers: Answers) -> APIRouter:
         entry = await one(who, picture_id)
         if entry is None:
             return no_picture()
-        told = {"seconds": verifier.film_s(entry), "steps": entry.recipe.num_inference_steps}
-        return JSONResponse(told)
+        seconds, steps = verifier.film_s(entry), entry.recipe.num_inference_steps
+        return JSONResponse({"seconds": seconds, "steps": steps})
 
     @router.post("/film")
     async def film(asked: FilmAsked, who: Asks, request: Request) -> Response:

@@ -127,13 +127,13 @@ def _item(managed: ManagedModel, language: str) -> Json:
 
 
 def _lora(item: LoraItem) -> Json:
-    told = ("id", "num_bytes", "hub_id", "made_for", "words", "licence", "deletable")
-    return {name: getattr(item, name) for name in told}
+    shown = ("id", "num_bytes", "hub_id", "made_for", "words", "licence", "deletable")
+    return {name: getattr(item, name) for name in shown}
 
 
 def _first(model: FirstModel) -> Json:
-    told = {"family": model.family.removesuffix("Pipeline"), "size": model.size.replace("x", "×")}
-    return model.model_dump() | told | {"fits": fits(int(model.memory_gb * 1e9))}
+    shown = {"family": model.family.removesuffix("Pipeline"), "size": model.size.replace("x", "×")}
+    return model.model_dump() | shown | {"fits": fits(int(model.memory_gb * 1e9))}
 
 
 def _moving(progress: Progress, language: str) -> Json:
@@ -154,13 +154,13 @@ def sentence(error: SeedGridError, language: str) -> str:
 
 
 def _wrong(error: Exception, language: str) -> Json:
-    said = sentence(error, language) if isinstance(error, SeedGridError) else type(error).__name__
-    return {"said": said, "wrong": True}
+    text = sentence(error, language) if isinstance(error, SeedGridError) else type(error).__name__
+    return {"said": text, "wrong": True}
 
 
-def _answer(told: Json, status_code: int = 200) -> Response:
+def _answer(answer: Json, status_code: int = 200) -> Response:
     """Answer the panel; a refusal is an answer too, and no error in the browser's console."""
-    return JSONResponse(told, status_code=status_code, headers=UNCACHED)
+    return JSONResponse(answer, status_code=status_code, headers=UNCACHED)
 
 
 Action = Callable[[ModelManager, str, str], str]
