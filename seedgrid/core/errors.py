@@ -156,7 +156,7 @@ What it does not support it says otherwise: no primitive *descriptor*.
 
 
 def is_memory_error(error: BaseException) -> bool:
-    """Tell whether an error means that memory was full, whoever raised it.
+    """Tell whether an error means that memory was full, whichever library raised it.
 
     A library that could not read a file says so, and of why only in the error that it met.
     """

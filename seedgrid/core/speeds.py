@@ -42,7 +42,7 @@ def num_steps_run(recipe: Recipe) -> int:
 def pixel_steps(recipe: Recipe) -> int:
     """Return how many pixels are painted how often for one picture.
 
-    Only steps that are run count. Else whoever asks for many that are not run teaches a speed at
+    Only steps that are run count. Else one who asks for many that are not run teaches a speed at
     which every request looks short.
     """
     return recipe.width * recipe.height * num_steps_run(recipe)
@@ -84,7 +84,7 @@ class Speeds:
     def estimate_s(self, recipes: Iterable[Recipe]) -> float:
         """Return how long pictures of these recipes will take, in their locked batches.
 
-        What has to be loaded for them counts: else whoever names other LoRAs each time has a model
+        What has to be loaded for them counts: else one who names other LoRAs each time has a model
         loaded again and again for what looks like a moment.
         """
         counts: dict[str, tuple[Recipe, int]] = {}

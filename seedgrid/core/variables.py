@@ -176,7 +176,7 @@ VARIABLES: Final = (
     ),
     Variable(
         "SEEDGRID_METRICS",
-        "`1` shows the state of queue and workers on a public page too, to whoever asks.",
+        "`1` shows the state of queue and workers on a public page too, to anyone.",
         home="1",
         public="0",
     ),

@@ -2,7 +2,7 @@
 
 The types are the same, so the traceback decides: from its innermost frame outwards, the first that
 belongs to one of those libraries or to SeedGrid says whose error it is. Frames of others (numpy,
-safetensors, …) belong to whoever called them.
+safetensors, …) belong to the caller.
 
 Out of memory is not translated: what else is held is given back, and the work is tried once more
 with the same settings, so the bits are the same.

@@ -196,7 +196,7 @@ class PoisonedGrid:
         return _mapped(output, poison)
 
     def _turn(self, name: str) -> int:
-        """Count the calls of a part, and give way to whoever wants to paint."""
+        """Count the calls of a part, and give way to who wants to paint."""
         if self._watch.cancelled:
             raise RunCancelled("run_cancelled")
         turn = self._turns.get(name, -1) + 1

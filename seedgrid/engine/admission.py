@@ -21,7 +21,7 @@ class Bounds:
         queue_s: Everything that waits or runs, in estimated seconds.
         run_s: One request, in estimated seconds.
         run_megapixel_steps: One request: pixels times steps times pictures, in millions.
-        runs_per_address: How much one address may have waiting or running, whoever it says it is.
+        runs_per_address: How much one address may have waiting or running, for all its visitors.
     """
 
     queue_s: float | None = None

@@ -127,7 +127,7 @@ class Engine:
                 memory makes a run that is not saved.
             placement: Where to compute; the engine's own by default.
             expected: By job, the digest of the pixels that it is compared with.
-            notices: What whoever asked should know of the jobs.
+            notices: What the asker should know of the jobs.
 
         Raises:
             RunError: `too_many_runs`, `too_many_here` or `queue_full`; or `engine_closed`.

@@ -68,8 +68,8 @@ class Run:
         placement: Where to compute.
         fresh: Compute even what the library remembers.
         expected: By cell, the digest of the pixels that it is compared with; empty for none.
-        notices: What whoever asked should know of the jobs, beside the pictures.
-        context: The context variables of whoever asked, in which it is painted: ZeroGPU reads
+        notices: What the asker should know of the jobs, beside the pictures.
+        context: The context variables of the asker, in which it is painted: ZeroGPU reads
             there whose quota it is.
     """
 

@@ -91,7 +91,7 @@ def weight_files(entries: Iterable[Entry]) -> dict[str, Path]:
     """Return the LoRAs and networks that pictures name, by what they are called in a bundle.
 
     Raises:
-        InputError: `lora_not_offered` or `upscaler_not_offered`: whoever names a file that its
+        InputError: `lora_not_offered` or `upscaler_not_offered`: a stranger names a file that its
             owner shows nobody, by its digest, gets none.
         ModelError: It is not here.
     """

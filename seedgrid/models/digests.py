@@ -1,7 +1,7 @@
 """SHA-256 of weight files, remembered so that gigabytes are read once.
 
-A file is known by its device, number, size and both of its times: whoever writes into it can put
-the time of the writing back, but not that of the last change of anything, which the system keeps.
+A file is known by its device, number, size and both of its times: a program that writes into it
+can put the time of the writing back, but not that of the last change, which the system keeps.
 Where a system does not, `forget` helps, and files are read again before anybody is blamed.
 
 Knows nothing of what a model is: files in, a digest out. No torch needed.

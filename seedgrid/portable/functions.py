@@ -3,7 +3,7 @@
 Mathematical libraries round these differently from processor to processor; additions, products,
 quotients and square roots they may not. Arguments and results are NumPy arrays (NumPy computes each
 operation by itself, so nothing is contracted). Within 1e-14 of the true value, relative to the
-larger of it and 1e-300; rounded once more to float32 by whoever wants that.
+larger of it and 1e-300; rounded once more to float32 by the caller who wants that.
 
     >>> float(exp(np.float64(0.0)))
     1.0

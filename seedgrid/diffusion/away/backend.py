@@ -1,7 +1,7 @@
 """AwayBackend: the Backend protocol over another process or another machine. Needs no torch here.
 
 Recipes go out as a text, plain messages come back; errors cross as a code and its data. The
-passport is that of whoever computes.
+passport is the computing process's.
 
     AwayBackend(ZeroGpu(), InstalledBackend())
 """
@@ -30,7 +30,7 @@ class RemoteWorker(Protocol):
     def compute(self, text: str, paint: bool, expected_s: float) -> Generator[Message]:
         """Run it there and yield its messages; closing the generator stops it within a step.
 
-        `("quiet",)` among them tells nothing; whoever listens may close the generator then.
+        `("quiet",)` among them tells nothing; the listener may close the generator then.
 
         Raises:
             RunError: `remote_failed`: it did not do its part. `worker_lost`: it is gone.

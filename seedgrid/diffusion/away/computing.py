@@ -1,4 +1,4 @@
-"""compute: the one function that runs where the processors are, whoever lends them.
+"""compute: the one function that runs where the processors are.
 
 It is told a text and yields plain tuples; closing it stops the work within a step. The model stays
 loaded in the process that ran it.
@@ -44,7 +44,7 @@ def compute(text: str, paint: bool, stopped: threading.Event | None = None) -> I
     """
     messages: SimpleQueue[Message] = SimpleQueue()
     stopped = stopped or threading.Event()
-    # On a thread of its own, so that whoever closes this never ends torch in the middle of a step.
+    # On a thread of its own, so that closing this never ends torch in the middle of a step.
     worker = threading.Thread(target=_work, args=(text, paint, messages, stopped), daemon=True)
     worker.start()
     try:
@@ -62,7 +62,7 @@ def _work(text: str, paint: bool, messages: SimpleQueue[Message], stopped: threa
     try:
         with _one_at_a_time:
             _paint(text, paint, messages, stopped)
-    except BaseException as error:  # The thread's edge: whoever waits must hear of the end.
+    except BaseException as error:  # The thread's edge: who waits must hear of the end.
         if not isinstance(error, SeedGridError):
             logger.exception("a batch failed unexpectedly")
             error = told_of(error)

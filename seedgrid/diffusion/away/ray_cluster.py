@@ -29,7 +29,7 @@ from seedgrid.diffusion.backend import Backend
 logger = logging.getLogger(__name__)
 
 _LISTEN_S: Final = 0.5
-"""How long a worker may say nothing until whoever listens is asked whether to go on."""
+"""How long a worker may say nothing until the listener is asked whether to go on."""
 _AGAIN_S: Final = 30.0
 """After a worker could not be started, so long nothing is asked of the cluster."""
 _THREADS: Final = 3

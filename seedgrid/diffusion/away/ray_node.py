@@ -1,6 +1,6 @@
 """This machine as a part of a cluster: begin one, join one, offer workers. Knows no painter.
 
-A token is asked of whoever connects, since Ray runs what it is told to; Ray's dashboard and its
+A token is asked of each that connects, since Ray runs what it is told to; Ray's dashboard and its
 reports to its makers are off.
 """
 
@@ -80,7 +80,7 @@ def join(address: str | None, *, port: int = PORT) -> NoReturn:
         where = [f"--address={read_address(address)}"]
     offer = f"--resources={json.dumps(slots())}"
     command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", *where, offer]
-    # In place of this process, so that whoever stops it stops Ray.
+    # In place of this process, so that stopping it stops Ray.
     os.execv(sys.executable, command)  # noqa: S606 (our own words and a checked address)
 
 

@@ -2,8 +2,8 @@
 
 `spaces.GPU` stands around `compute` and nothing else: what is in it runs in a forked process, where
 CUDA is; what goes in and comes out is pickled. Whose quota it is, `spaces` reads in the context of
-whoever asked, in which the engine paints (`Run.context`). On any other machine the decorator
-returns the function as it is. Never run on a GPU.
+the visitor who asked, in which the engine paints (`Run.context`). On any other machine the
+decorator returns the function as it is. Never run on a GPU.
 """
 
 import logging

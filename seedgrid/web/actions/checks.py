@@ -50,7 +50,7 @@ class Checks:
             yield PageUpdate(verdict=base | wrong)
 
     def stop(self, visitor: str) -> None:
-        """Stop what a visitor has verified, waiting or working; whoever looks on is told."""
+        """Stop what a visitor has verified, waiting or working; all who follow it are told."""
         for watch in tuple(self._going.get(visitor, ())):
             watch.stop()
 

@@ -1,6 +1,6 @@
 """Following: how the run of a page goes, told while it goes on. Who listens holds no thread.
 
-Knows no component. A run belongs to the engine: whoever stops listening loses nothing.
+Knows no component. A run belongs to the engine: a listener who leaves loses nothing.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """Work with files that the engine does not admit.
 
 Painting waits in the engine's queue. What is read, packed or drawn beside it is done here, by few
-threads, so that none is missing where clicks are answered; whoever waits for one holds none. From
+threads, so that none is missing where clicks are answered; waiting for one holds none. From
 one address, and from all together, only so much is let in. Knows no component.
 
     claim = await file_work.do(address, lambda: read_claim(path))
