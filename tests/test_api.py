@@ -136,7 +136,7 @@ def test_a_call_is_two_requests(address: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "told", [{"steps": "many"}, {"seeds": [1]}, {"prompt": {"path": "x"}}, {"turbo": "perhaps"}]
+    "told", [{"steps": "many"}, {"seeds": [1]}, {"prompt": {"words": "x"}}, {"turbo": "perhaps"}]
 )
 def test_what_cannot_be_is_said_in_a_sentence(client: Client, told: dict[str, Any]) -> None:
     """Another kind of value is no error of the server's."""

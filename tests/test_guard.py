@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -22,7 +23,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from seedgrid.web.server.guard import Guard, NoAddresses
+from seedgrid.web.api import PARAMETERS
+from seedgrid.web.server.calls import ProgramCalls, Unexpected, refuse_call
+from seedgrid.web.server.guard import Guard
 
 
 async def echo(request: Request) -> Response:
@@ -34,7 +37,10 @@ async def echo(request: Request) -> Response:
 def client(files: Path, host: str | None = None) -> TestClient:
     """A program that answers everything, behind the guard."""
     app = Starlette(routes=[Route("/{path:path}", echo, methods=["GET", "POST", "PUT"])])
-    return TestClient(Guard(NoAddresses(app), files=files, host=host), base_url="http://127.0.0.1")
+    return TestClient(
+        Guard(ProgramCalls(app, files, PARAMETERS), files=files, host=host),
+        base_url="http://127.0.0.1",
+    )
 
 
 @pytest.mark.parametrize(
@@ -101,9 +107,59 @@ def test_no_address_is_fetched_for_an_agent(tmp_path: Path) -> None:
 
 def test_an_uploaded_file_keeps_its_path_and_loses_its_address(tmp_path: Path) -> None:
     """The address beside it is the page's own, and nobody needs it."""
-    file = {"path": "a.png", "meta": {}, "url": "http://localhost/gradio_api/file=a.png"}
+    path = tmp_path / "a.png"
+    path.write_bytes(b"")
+    file = {"path": str(path), "meta": {}, "url": "http://localhost/gradio_api/file=a.png"}
     answer = client(tmp_path).post("/gradio_api/queue/join", json={"data": [file, "a {fox}"]})
-    assert answer.json() == {"data": [{"path": "a.png", "meta": {}}, "a {fox}"]}
+    assert answer.json() == {"data": [{"path": str(path), "meta": {}}, "a {fox}"]}
+
+
+@pytest.mark.parametrize("place", ["/etc/passwd", "gone.png", "a\0.png", "a\nERROR: forged.png", 7])
+def test_a_file_is_one_that_was_uploaded_here(tmp_path: Path, place: object) -> None:
+    """Others ended in a traceback, which held what was sent, with its line ends and escapes."""
+    answer = client(tmp_path).post("/gradio_api/call/v2/recipe", json={"picture": {"path": place}})
+    assert answer.status_code == 400
+    assert "uploaded" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("path", "call", "status"),
+    [
+        ("call/v2/grid", {"promt": "x"}, 422),
+        ("call/grid", {"data": ["x"]}, 422),
+        ("call/grid", ["x"], 422),
+        ("call/paint", {"data": []}, 404),
+        ("call/v2/x\nINFO: forged", {}, 404),
+    ],
+)
+def test_a_wrong_call_is_told_what_an_endpoint_takes(
+    tmp_path: Path, path: str, call: object, status: int
+) -> None:
+    """A typing error was an error of the server's: no reason, and sixty lines of its log."""
+    answer = client(tmp_path).post(f"/gradio_api/{quote(path)}", json=call)
+    assert (answer.status_code, "takes" in answer.text) == (status, True)
+
+
+def test_a_call_has_a_depth(tmp_path: Path) -> None:
+    """Five hundred lists in each other ended in the framework's own recursion."""
+    deep = json.loads("[" * 500 + "]" * 500)
+    answer = client(tmp_path).post("/gradio_api/call/v2/recipe", json={"picture": deep})
+    assert answer.status_code == 400
+
+
+def test_what_fails_all_the_same_is_one_line_of_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    """A name in an address wrote lines of its own, with colours, into the log."""
+
+    async def fail(request: Request) -> Response:
+        raise KeyError(request.url.path)
+
+    routes = [Route("/gradio_api/call/{name}", fail)]
+    app = Unexpected(Starlette(routes=routes, exception_handlers={Exception: refuse_call}))
+    answer = TestClient(app).get("/gradio_api/call/x%0aINFO: FORGED%1b[31m")
+    assert (answer.status_code, "info" in answer.text) == (400, True)
+    (line,) = [record.getMessage() for record in caplog.records if "FORGED" in record.getMessage()]
+    assert "\n" not in line
+    assert "\x1b" not in line
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ Everything else on the page is private.
 
 import inspect
 import shutil
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager
 from functools import wraps
 from pathlib import Path
@@ -35,7 +35,6 @@ from seedgrid.studio import RunOptions, check_starts
 from seedgrid.verify import read_claim
 from seedgrid.web.actions.form import check_count
 from seedgrid.web.answers import Answers
-from seedgrid.web.server.limits import taken_in
 from seedgrid.web.server.waiting import Asker, StepWatch, asker, begun, followed, steps_of
 
 Record = dict[str, Any]
@@ -146,7 +145,8 @@ class Api:
             verdict, max_abs_diff, psnr_db, differing_pixels and reasons, as the command prints.
         """
         watch, who = StepWatch(), _asker(request)
-        with _errors_of_gradio(), self._uploaded(picture) as path:
+        path = self._uploaded(picture)
+        with _errors_of_gradio():
             claim = await self._file_work.do(who["address"], lambda: read_claim(path))
             check_starts([claim.recipe], self._libraries.of_programs(who["address"]))
             future = self._studio.verifier.verify([claim], watch, **who)
@@ -172,7 +172,8 @@ class Api:
         Returns:
             What the file says of itself.
         """
-        with _errors_of_gradio(), self._uploaded(picture) as path:
+        path = self._uploaded(picture)
+        with _errors_of_gradio():
             address = _asker(request)["address"]
             return await self._file_work.do(address, lambda: file_record(path))
 
@@ -181,22 +182,19 @@ class Api:
         library = self._libraries.of_programs(who["address"])
         return RunOptions(owner=who["owner"], address=who["address"], library=library)
 
-    @contextmanager
-    def _uploaded(self, picture: object) -> Iterator[Path]:
-        """Give where an upload lies, and delete it afterwards.
+    def _uploaded(self, picture: object) -> Path:
+        """Return where an upload lies; it goes after an hour, for others may have sent the same.
 
         Raises:
-            gr.Error: It is none.
+            gr.Error: It is none, or has gone.
         """
         path = picture.get("path") if isinstance(picture, Mapping) else None
         path = getattr(picture, "path", path)
         found = Path(path).resolve() if isinstance(path, str) else None
         if found is None or not (found.is_relative_to(self._copies) and found.is_file()):
             raise gr.Error("picture: upload a PNG file, please", print_exception=False)
-        try:
-            yield found
-        finally:
-            taken_in(found)
+        found.touch()
+        return found
 
     async def _answer(self, start: Callable[[], Run]) -> AsyncGenerator[Answer, None]:
         """Start a run and follow it; it is stopped when its follower goes before its end."""
@@ -223,6 +221,17 @@ class Api:
         copy.parent.mkdir(parents=True)
         shutil.copyfile(entry.path, copy)
         return gr.FileData(path=str(copy), orig_name=copy.name, mime_type="image/png")
+
+
+def _names(function: Callable[..., object]) -> tuple[str, ...]:
+    return tuple(n for n in inspect.signature(function).parameters if n not in ("self", "request"))
+
+
+PARAMETERS: Final[Mapping[str, Sequence[str]]] = {
+    "grid": tuple(row.name for row in GRID_FIELDS),
+    **{each.__name__: _names(each) for each in (Api.refine, Api.verify, Api.recipe)},
+}
+"""The names of what each endpoint takes, by its name, in their order."""
 
 
 def publish(server: gr.Server, answers: Answers, copies: Path) -> None:

@@ -22,10 +22,11 @@ from starlette.types import ASGIApp
 import seedgrid
 from seedgrid.core.errors import SeedGridError, told_of
 from seedgrid.web.answers import Answers, starting_suffixes
-from seedgrid.web.api import publish
+from seedgrid.web.api import PARAMETERS, publish
+from seedgrid.web.server.calls import ProgramCalls, Unexpected, refuse_call
 from seedgrid.web.server.exports import export_routes
 from seedgrid.web.server.files import drop_route, file_routes
-from seedgrid.web.server.guard import Guard, NoAddresses
+from seedgrid.web.server.guard import Guard
 from seedgrid.web.server.headers import SPACE_FRAMES, UNCACHED, SecurityHeaders, page_policy
 from seedgrid.web.server.health import health_route, metrics_routes
 from seedgrid.web.server.limits import BoundedBody, UploadBounds
@@ -71,7 +72,7 @@ class GuardedServer(gr.Server):  # type: ignore[misc] # gradio has no types
     def build_middleware_stack(self) -> ASGIApp:
         """Return everything that answers, the guard first."""
         guarded = Guard(super().build_middleware_stack(), self._site.uploads, self._site.host)
-        return SecurityHeaders(guarded, _frames(self._site))
+        return SecurityHeaders(Unexpected(guarded), _frames(self._site))
 
 
 def _frames(site: Site) -> str:
@@ -90,12 +91,13 @@ def make_server(answers: Answers, site: Site) -> gr.Server:
         redirect_slashes=False,
         middleware=[
             Middleware(BoundedBody, folder=site.uploads, bounds=site.bounds),
-            Middleware(NoAddresses),
+            Middleware(ProgramCalls, files=site.uploads, parameters=PARAMETERS),
         ],
         exception_handlers={
             SeedGridError: _refuse,
             MemoryError: _refuse_for_memory,
             RequestValidationError: _refuse_form,
+            Exception: refuse_call,
         },
     )
     server.include_router(page_routes(answers))

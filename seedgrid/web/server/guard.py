@@ -1,41 +1,36 @@
 """Guard: the list of what is answered at all, and under which names; all else is not there.
 
 It stands before the framework. A route, a method or a form that is not on the list gets 404,
-another site's request 403, an unknown host name 400. No address in a caller's data reaches the
-framework, which would fetch it.
+another site's request 403, an unknown host name 400. What a program's call carries is checked by
+`calls.py`.
 """
 
 import ipaddress
-import json
 import os
 import re
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from seedgrid.core.variables import named_hosts
-from seedgrid.web.server.limits import route_path, whole_body
+from seedgrid.web.server.calls import AGENTS, CALLS, names_address
+from seedgrid.web.server.limits import route_path
 
 _READ: Final = ("GET", "HEAD")
-_CALLS: Final = re.compile(r"/gradio_api/(queue/join|(call|call/v2)/[^/]+)/?")
-"""Where a program's data goes to the framework."""
-_AGENTS: Final = re.compile(r"/gradio_api/mcp(/.*)?")
 _FILE: Final = "/gradio_api/file="
 _ALLOWED: Final = (
     (_READ, re.compile(r"/|/(config|robots\.txt|healthz|metrics)")),
     (("GET", "HEAD", "POST", "PUT"), re.compile(r"/seedgrid/.+")),
     (_READ, re.compile(r"/gradio_api/(info|openapi\.json|app_id|startup-events)/?")),
-    (_READ, re.compile(r"/gradio_api/(queue/data|heartbeat/[^/]+|call/[^/]+/.+)")),
-    (("POST",), _CALLS),
+    (_READ, re.compile(r"/gradio_api/(queue/data|heartbeat/[^/]+|call/(v2/)?[a-z]+/[0-9a-f]{32})")),
+    (("POST",), CALLS),
     (("POST",), re.compile(r"/gradio_api/(upload|cancel|reset)/?")),
-    (("GET", "POST", "DELETE"), _AGENTS),
+    (("GET", "POST", "DELETE"), AGENTS),
 )
-_ADDRESS: Final = re.compile(r"\s*([a-z][a-z0-9+.-]+:|//|\\\\)", re.IGNORECASE)
-"""What a framework could fetch: a scheme of two letters or more, or a place in a network."""
 
 
 class Guard:
@@ -77,9 +72,8 @@ class Guard:
 
     def _is_ours(self, address: str) -> bool:
         try:
-            return not _ADDRESS.match(address) and Path(address).resolve().is_relative_to(
-                self._files
-            )
+            is_address = names_address(address)
+            return not is_address and Path(address).resolve().is_relative_to(self._files)
         except (OSError, ValueError):  # A name may be too long for a file, or hold a NUL.
             return False
 
@@ -95,92 +89,15 @@ class Guard:
         return True
 
 
-class NoAddresses:
-    """Stands behind what bounds a body: an address in a call's data is refused, never fetched."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request; 400 where its data name an address as a file."""
-        path = route_path(scope) if scope["type"] == "http" else ""
-        is_agent = bool(_AGENTS.fullmatch(path)) and scope["method"] == "POST"
-        if not (is_agent or _CALLS.fullmatch(path)):
-            await self._app(scope, receive, send)
-            return
-        message = await whole_body(receive)()
-        try:
-            data = json.loads(message.get("body", b""), parse_constant=_no_number)
-        except (ValueError, RecursionError):
-            await PlainTextResponse("this is no JSON", status_code=400)(scope, receive, send)
-            return
-        if _names_address(data) or (is_agent and _holds_address(_arguments(data))):
-            sentence = "a file is uploaded, never fetched from an address"
-            await PlainTextResponse(sentence, status_code=400)(scope, receive, send)
-            return
-        body = json.dumps(data).encode()
-        scope = {**scope, "headers": [*scope["headers"]]}
-        MutableHeaders(scope=scope)["content-length"] = str(len(body))
-        waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-
-        async def replay() -> Message:
-            return waiting.pop() if waiting else await receive()
-
-        await self._app(scope, replay, send)
-
-
 def is_listed(method: str, path: str) -> bool:
     """Tell whether a route is answered, files of the framework's own folder apart."""
     return any(method in methods and form.fullmatch(path) for methods, form in _ALLOWED)
-
-
-def _no_number(name: str) -> None:
-    raise ValueError(name)  # NaN and Infinity, which no JSON has
 
 
 def host_name(host: str) -> str:
     """Return the name in a Host header, without its port or the brackets of an address."""
     name = host.rpartition(":")[0] if re.search(r":\d*$", host) else host
     return name.strip("[]").lower().removesuffix(".")
-
-
-def _names_address(data: Any) -> bool:  # noqa: ANN401 (JSON)
-    """Tell whether data name an address as a file's place, also in a text that is JSON itself.
-
-    The `url` beside a file's path is what the page made of it, and is taken away.
-    """
-    if isinstance(data, str):
-        if not data.lstrip().startswith(("{", "[")):
-            return False
-        try:
-            return _names_address(json.loads(data))
-        except (ValueError, RecursionError):
-            return False
-    if isinstance(data, list):
-        return any(map(_names_address, data))
-    if not isinstance(data, dict):
-        return False
-    if "path" in data or "meta" in data:
-        data.pop("url", None)
-    places = (data.get("path"), data.get("url"))
-    if any(isinstance(place, str) and _ADDRESS.match(place) for place in places):
-        return True
-    return any(map(_names_address, data.values()))
-
-
-def _arguments(data: object) -> list[object]:
-    """Return what the tools of agents' messages are told."""
-    messages = data if isinstance(data, list) else [data]
-    params = [each.get("params") for each in messages if isinstance(each, dict)]
-    return [each.get("arguments") for each in params if isinstance(each, dict)]
-
-
-def _holds_address(data: Any) -> bool:  # noqa: ANN401 (JSON)
-    """Tell whether any text is an address: of an agent's, a framework takes each for a file."""
-    if isinstance(data, str):
-        return bool(_ADDRESS.match(data)) and not data.startswith("data:")
-    inner = data.values() if isinstance(data, dict) else data if isinstance(data, list) else ()
-    return any(map(_holds_address, inner))
 
 
 def _is_foreign(headers: Headers) -> bool:

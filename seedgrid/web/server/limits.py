@@ -123,13 +123,6 @@ def tidy_up(folder: Path) -> None:
     threading.Thread(target=tidy, name="seedgrid-tidy", daemon=True).start()
 
 
-def taken_in(path: Path) -> None:
-    """Delete an upload that was read; never more than its file, and its folder when it is empty."""
-    with contextlib.suppress(OSError):
-        path.unlink()
-        path.parent.rmdir()
-
-
 def whole_body(receive: Receive) -> Receive:
     """Return a `receive` whose first message is the whole body, whatever pieces it came in."""
     parts: list[bytes] = []
