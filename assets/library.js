@@ -14,6 +14,7 @@ export function openLibrary() {
   let number = 0;
   let after = null;
   let isWaiting = false;
+  let isNew = true;
   const line = SeedGrid.line();
   let changing = 0; // changes without an answer
   let deletions = 0;
@@ -140,6 +141,8 @@ export function openLibrary() {
     after = value.after;
     if (value.is_more) grid.append(value.items);
     else grid.set(value.items);
+    if (isNew) element.scrollIntoView({ behavior: "smooth", block: "start" }); // before, the page was too short for it
+    isNew = false;
     sayIfEmpty();
     if (after !== null && isNear(end)) askMore();
   }

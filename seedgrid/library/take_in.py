@@ -186,8 +186,11 @@ def _take_members(
     library: Library, path: Path, bundle: zipfile.ZipFile, members: list[zipfile.ZipInfo]
 ) -> Iterator[Taken]:
     room = min(MAX_UNPACKED_BYTES, MAX_FILE_BYTES + _MAX_RATIO * path.stat().st_size)
+    is_ours = "recipes.json" in bundle.namelist()
     for member in members:
         if not member.filename.lower().endswith(_SUFFIXES):
+            continue
+        if is_ours and member.filename.startswith("model/"):  # what the model's card shows
             continue
         name = f"{path.name}: {member.filename[:200]}"
         try:

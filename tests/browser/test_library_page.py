@@ -51,6 +51,19 @@ def search(page: Page, words: str) -> None:
     page.fill("#sg-library input[type=search]", words)
 
 
+def test_the_opened_library_comes_into_view(page: Page) -> None:
+    """The page scrolled while it was too short: a heading and a strip of pictures were seen."""
+    prompt(page).fill("a shelf of pictures")
+    generate(page)
+    open_library(page)
+    page.wait_for_function(
+        """() => {
+        const { top } = document.querySelector("#sg-library").getBoundingClientRect();
+        return top < innerHeight / 2 || scrollY + innerHeight >= document.body.scrollHeight - 1;
+        }"""
+    )
+
+
 def test_a_work_is_found_and_gone_on_with(page: Page) -> None:
     """Search, click, and the picture is on the stage at its place, ready to refine."""
     prompt(page).fill("a zebra of the library")
