@@ -19,8 +19,9 @@ from typing import Any
 import torch
 
 from seedgrid.core.card import ModelCard
-from seedgrid.core.errors import ModelError
+from seedgrid.core.errors import ModelError, RunError
 from seedgrid.core.recipe import Passport, Recipe
+from seedgrid.core.way import FREE
 from seedgrid.diffusion.backend import LoadWatch, Outcome, Placement, Unwatched, Watch
 from seedgrid.diffusion.determinism import computing
 from seedgrid.diffusion.devices import empty_cache, pick_device
@@ -36,7 +37,9 @@ from seedgrid.diffusion.probe_results import (
     recall_report,
 )
 from seedgrid.diffusion.shortcuts import PairedDecoding, TextCache
+from seedgrid.diffusion.way import Guide, ParentWatch, Way, WayMemory, missing_parents
 from seedgrid.models import registry
+from seedgrid.models.schedulers import make_scheduler
 from seedgrid.portable import PortableTrial, check_portable, try_portable
 
 
@@ -51,6 +54,7 @@ class DiffusersBackend:
         self._pipelines = PipelineCache()
         self._text_cache = TextCache()
         self._decoding = PairedDecoding()
+        self._ways = WayMemory()
         self._free_memory = free_memory or self.close
 
     def card(self, model: str | None) -> ModelCard:
@@ -63,13 +67,7 @@ class DiffusersBackend:
         """Load what the recipe needs and say under which passport it would be computed."""
 
         def prepare() -> Passport:
-            with computing(recipe, placement):
-                loaded = self._pipelines.get(recipe, placement, watch)
-                loaded.check_settings(recipe)
-                passport = current_passport(loaded.device, placement, bool(recipe.loras))
-                if recipe.is_portable:
-                    check_portable(loaded.device, passport)
-                return passport
+            return self._prepare(recipe, placement, watch)
 
         return self._within_memory(prepare, recipe, placement, Unwatched())
 
@@ -84,12 +82,15 @@ class DiffusersBackend:
         first = recipes[0]
         if len(recipes) > first.lock_width or any(r.batch_key != first.batch_key for r in recipes):
             raise ValueError("a batch holds at most lock_width recipes of one batch_key")
-        return self._within_memory(
-            lambda: self._paint(recipes, placement, watch), first, placement, watch
-        )
+
+        def paint() -> tuple[Outcome, ...]:
+            return tuple(outcome for outcome, _ in self._paint(recipes, placement, watch))
+
+        return self._within_memory(paint, first, placement, watch)
 
     def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport:
         """Tell whether the lock holds for recipes like this one, here; remembered by passport."""
+        recipe = recipe.model_copy(update=FREE)  # What it follows is other rows of other batches.
         passport = self.prepare(recipe, placement)
         report = recall_report(recipe, passport)
         if report is None:
@@ -115,6 +116,7 @@ class DiffusersBackend:
         """Let go of models and memory."""
         self._pipelines.clear()
         self._text_cache = TextCache()
+        self._ways = WayMemory()
         gc.collect()
         empty_cache()
 
@@ -123,16 +125,67 @@ class DiffusersBackend:
         with computing(recipe, placement):
             return self._pipelines.get(recipe, placement).pipeline
 
+    def _prepare(
+        self, recipe: Recipe, placement: Placement, watch: LoadWatch | None = None
+    ) -> Passport:
+        with computing(recipe, placement):
+            loaded = self._pipelines.get(recipe, placement, watch)
+            loaded.check_settings(recipe)
+            passport = current_passport(loaded.device, placement, bool(recipe.loras))
+            if recipe.is_portable:
+                check_portable(loaded.device, passport)
+            return passport
+
     def _paint(
-        self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
-    ) -> tuple[Outcome, ...]:
+        self,
+        recipes: Sequence[Recipe],
+        placement: Placement,
+        watch: Watch,
+        halt_steps: int = 0,
+    ) -> tuple[tuple[Outcome, Way], ...]:
+        """Paint a batch, what it follows before it, and remember its ways."""
         first = recipes[0]
+        ways = self._parents_ways(recipes, placement, watch)
+        guide = Guide(ways=ways, halt_steps=halt_steps, is_recorded=True)
         with computing(first, placement):
             loaded = self._pipelines.get(first, placement)
             passport = current_passport(loaded.device, placement, bool(first.loras))
             watch.noise(lambda: loaded.preview.of_noise(recipes))
             with self._untouched(loaded, first):
-                return paint_batch(recipes, loaded, watch, self._shortcuts(first, passport))
+                shortcuts = self._shortcuts(first, passport)
+                found = paint_batch(recipes, loaded, watch, shortcuts, guide)
+        for recipe, (outcome, way) in zip(recipes, found, strict=True):
+            if not isinstance(outcome, RunError):
+                way.pixels = outcome
+            if halt_steps or way.pixels is not None:
+                self._ways.keep(recipe.id + passport.digest, way)
+        return found
+
+    def _parents_ways(
+        self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
+    ) -> dict[str, Way]:
+        """Return the ways of what recipes follow; what is not remembered is painted first.
+
+        Raises:
+            RunError: Of a parent that came to nothing.
+        """
+        if not any(recipe.parent for recipe in recipes):
+            return {}
+
+        def find(parent: Recipe) -> Way | None:
+            return self._ways.get(parent.id + self._prepare(parent, placement).digest)
+
+        with computing(recipes[0], placement):
+            config = self._pipelines.get(recipes[0], placement).scheduler_config
+            order = make_scheduler(recipes[0].scheduler, config).order
+        ways, batches = missing_parents(recipes, find, order)
+        for parents, halt_steps in batches:
+            painted = self._paint(parents, placement, ParentWatch(watch), halt_steps)
+            for parent, (outcome, way) in zip(parents, painted, strict=True):
+                if isinstance(outcome, RunError) and not halt_steps:
+                    raise outcome
+                ways[parent.id] = way
+        return ways
 
     def _within_memory(
         self, work: Callable[[], Result], recipe: Recipe, placement: Placement, watch: Watch
@@ -161,6 +214,7 @@ class DiffusersBackend:
             has_changed = loaded.has_changed
             if has_changed:  # Nobody knows of whose weights is what was remembered.
                 self._text_cache = TextCache()
+                self._ways = WayMemory()
         if has_changed:
             raise ModelError("model_touched", value=recipe.model.id)
 
