@@ -7,6 +7,8 @@ machine mixes alike.
     put_back(painted, parent, inside(recipe.mask, width, height), feather=16)
 """
 
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,7 +19,7 @@ from seedgrid.storage import starts
 Inside = NDArray[np.bool_]
 """Shape (height, width): whether a pixel belongs to the region."""
 
-_WHITE: int = 128
+WHITE: Final = 128
 
 
 def inside(mask: str, width: int, height: int) -> Inside:
@@ -40,7 +42,7 @@ def read_mask(pixels: Pixels, width: int, height: int) -> Inside:
     from PIL import Image
 
     grey = Image.fromarray(pixels).convert("L").resize((width, height), Image.Resampling.NEAREST)
-    return np.asarray(grey) >= _WHITE
+    return np.asarray(grey) >= WHITE
 
 
 def check_mask(pixels: Pixels, width: int, height: int) -> Pixels:
