@@ -281,7 +281,7 @@ def test_spread_is_a_pictures_own(
 def test_a_stop_reaches_the_parent_that_is_painted_first(
     backend: DiffusersBackend, model_folder: Callable[[str], Path]
 ) -> None:
-    """A run that is stopped meanwhile leaves nothing behind in memory."""
+    """It tells of all steps together; one that is stopped leaves nothing behind in memory."""
     from seedgrid.core.errors import RunCancelled
 
     recipes = held(parents_of(backend, model_folder("sd"))[0])
@@ -289,7 +289,13 @@ def test_a_stop_reaches_the_parent_that_is_painted_first(
     watch = SilentWatch(stop_after=2)
     with pytest.raises(RunCancelled):
         backend.paint(recipes, PLACEMENT, watch)
-    assert len(watch.steps) == 2
+    assert watch.steps == [(1, 11), (2, 11)]
+    watch = SilentWatch()
+    backend.paint(recipes, PLACEMENT, watch)
+    assert watch.steps == [(number, 11) for number in range(1, 12) if number != 3]
+    watch = SilentWatch()
+    backend.paint(recipes, PLACEMENT, watch)
+    assert watch.steps == [(number, 8) for number in range(1, 9)]
     assert not backend._ways._ways
 
 

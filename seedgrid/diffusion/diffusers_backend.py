@@ -10,6 +10,7 @@ always W. Knows nothing of runs, libraries or screens.
 from __future__ import annotations
 
 import gc
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -37,7 +38,14 @@ from seedgrid.diffusion.probe_results import (
     recall_report,
 )
 from seedgrid.diffusion.shortcuts import PairedDecoding, TextCache
-from seedgrid.diffusion.way import Guide, ParentWatch, Way, WayMemory, missing_parents
+from seedgrid.diffusion.way import (
+    Guide,
+    PartWatch,
+    Way,
+    WayMemory,
+    max_bytes,
+    missing_parents,
+)
 from seedgrid.models import registry
 from seedgrid.models.schedulers import make_scheduler
 from seedgrid.portable import PortableTrial, check_portable, try_portable
@@ -141,36 +149,41 @@ class DiffusersBackend:
         recipes: Sequence[Recipe],
         placement: Placement,
         watch: Watch,
+        *,
+        is_followed: bool = False,
         halt_steps: int = 0,
     ) -> tuple[tuple[Outcome, Way], ...]:
         """Paint a batch, what it follows before it, and remember its ways."""
         first = recipes[0]
-        ways = self._parents_ways(recipes, placement, watch)
-        guide = Guide(ways=ways, halt_steps=halt_steps, is_recorded=True)
+        ways, part = self._parents_ways(recipes, placement, watch)
+        most = math.inf if halt_steps or is_followed else max_bytes()
+        guide = Guide(ways=ways, halt_steps=halt_steps, max_bytes=most)
         with computing(first, placement):
             loaded = self._pipelines.get(first, placement)
             passport = current_passport(loaded.device, placement, bool(first.loras))
-            watch.noise(lambda: loaded.preview.of_noise(recipes))
+            part.noise(lambda: loaded.preview.of_noise(recipes))
             with self._untouched(loaded, first):
                 shortcuts = self._shortcuts(first, passport)
-                found = paint_batch(recipes, loaded, watch, shortcuts, guide)
+                found = paint_batch(recipes, loaded, part, shortcuts, guide)
         for recipe, (outcome, way) in zip(recipes, found, strict=True):
             if not isinstance(outcome, RunError):
                 way.pixels = outcome
-            if halt_steps or way.pixels is not None:
+            if way.outputs and (halt_steps or way.pixels is not None):
                 self._ways.keep(recipe.id + passport.digest, way)
         return found
 
     def _parents_ways(
         self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
-    ) -> dict[str, Way]:
+    ) -> tuple[dict[str, Way], Watch]:
         """Return the ways of what recipes follow; what is not remembered is painted first.
+
+        And what the batch is to tell of its steps, which come after those.
 
         Raises:
             RunError: Of a parent that came to nothing.
         """
         if not any(recipe.parent for recipe in recipes):
-            return {}
+            return {}, watch
 
         def find(parent: Recipe) -> Way | None:
             return self._ways.get(parent.id + self._prepare(parent, placement).digest)
@@ -179,13 +192,17 @@ class DiffusersBackend:
             config = self._pipelines.get(recipes[0], placement).scheduler_config
             order = make_scheduler(recipes[0].scheduler, config).order
         ways, batches = missing_parents(recipes, find, order)
-        for parents, halt_steps in batches:
-            painted = self._paint(parents, placement, ParentWatch(watch), halt_steps)
+        steps = recipes[0].num_inference_steps * order
+        part: PartWatch | None = None
+        for place, (parents, halt_steps) in enumerate(batches):
+            later = steps * (len(batches) - place)
+            part = PartWatch(watch, later=later, halt=halt_steps * order, before=part)
+            painted = self._paint(parents, placement, part, is_followed=True, halt_steps=halt_steps)
             for parent, (outcome, way) in zip(parents, painted, strict=True):
                 if isinstance(outcome, RunError) and not halt_steps:
                     raise outcome
                 ways[parent.id] = way
-        return ways
+        return ways, PartWatch(watch, before=part)
 
     def _within_memory(
         self, work: Callable[[], Result], recipe: Recipe, placement: Placement, watch: Watch

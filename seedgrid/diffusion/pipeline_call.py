@@ -118,14 +118,12 @@ def call_pipeline(
                 )
         except Halted:
             nothing = torch.empty(0)
-            return PipelineOutput(
-                latents=nothing, images=nothing, withheld=(), ways=steering.records
-            )
+            return PipelineOutput(latents=nothing, images=nothing, withheld=(), ways=steering.ways)
         finally:
             pipeline.maybe_free_model_hooks()
     withheld = getattr(output, "nsfw_content_detected", None) or [False] * len(cells)
     return PipelineOutput(
-        latents=last_step.latents, images=output.images, withheld=withheld, ways=steering.records
+        latents=last_step.latents, images=output.images, withheld=withheld, ways=steering.ways
     )
 
 

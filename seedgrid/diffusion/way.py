@@ -75,12 +75,13 @@ class Guide:
     Attributes:
         ways: Of the parents, by the ids of their recipes.
         halt_steps: Stop after so many steps, without pictures; 0 is not to stop.
-        is_recorded: Whether the ways of its own pictures are kept.
+        max_bytes: How much memory the ways of its own pictures may take; what would take more is
+            not kept at all.
     """
 
     ways: Mapping[str, Way] = field(default_factory=dict)
     halt_steps: int = 0
-    is_recorded: bool = False
+    max_bytes: float = 0
 
 
 class WayMemory:
@@ -122,16 +123,33 @@ class Steering:
 
     Attributes:
         order: Of the scheduler: how often it is called a step.
-        records: The ways of the wanted rows; none where they are not kept.
     """
 
     def __init__(self, cells: Sequence[Recipe], guide: Guide, *, num_pictures: int) -> None:
         self.order = 1
-        self.records = [Way() for _ in range(num_pictures if guide.is_recorded else 0)]
+        self._num_pictures = num_pictures
+        self._outputs: list[torch.Tensor] = []  # of each call, (num_pictures, …)
+        self._latents: list[torch.Tensor] = []
+        self._form: Any = None
         self._cells = cells
         self._guide = guide
         self._ways = [guide.ways[cell.parent.id] if cell.parent else Way() for cell in cells]
         self._call = 0
+
+    @property
+    def ways(self) -> list[Way]:
+        """The ways of the pictures that are wanted; empty ones where they are not kept."""
+        outputs, latents = (
+            [each.cpu() for each in some] for some in (self._outputs, self._latents)
+        )
+        return [
+            Way(
+                outputs=[each[row] for each in outputs],
+                latents=[each[row] for each in latents],
+                form=self._form or self._ways[row].form,
+            )
+            for row in range(self._num_pictures)
+        ]
 
     def given(self, output: torch.Tensor) -> torch.Tensor:
         """Return what the scheduler is given: of held rows what it was given for the parent."""
@@ -140,8 +158,7 @@ class Steering:
             output = output.clone()
         for row in held:
             output[row] = self._ways[row].outputs[self._call].to(output.device)
-        for row, record in enumerate(self.records):
-            record.outputs.append(_kept(output[row]))
+        self._record(self._outputs, output)
         return output
 
     def result(self, result: Any) -> Any:
@@ -153,8 +170,7 @@ class Steering:
         is_tuple = isinstance(result, tuple)
         latents = result[0] if is_tuple else result.prev_sample
         steered = self._steered(latents)
-        for row, record in enumerate(self.records):
-            record.latents.append(_kept(steered[row]))
+        self._record(self._latents, steered)
         self._call += 1
         if self._call == self._guide.halt_steps * self.order:
             raise Halted
@@ -184,14 +200,21 @@ class Steering:
             if _WORDS in kwargs:
                 kwargs[_WORDS] = self._spread(kwargs[_WORDS])
             output = original(*args, **kwargs)
-            for record in self.records:
-                record.form = _form(output)
+            self._form = self._form or _form(output)
             return output
 
-        for record, way in zip(self.records, self._ways, strict=False):
-            record.form = way.form
         with replaced(module, "forward", forward):
             yield
+
+    def _record(self, kept: list[torch.Tensor], batch: torch.Tensor) -> None:
+        """Keep the wanted rows of a batch, unless they have become too much: then none at all."""
+        own = batch[: self._num_pictures].detach()
+        num_bytes = 2 * (self._call + 1) * own.numel() * own.element_size()
+        if num_bytes <= self._guide.max_bytes:
+            kept.append(own.clone())
+        else:
+            self._outputs.clear()
+            self._latents.clear()
 
     def _is_held(self, row: int) -> bool:
         return self._call < self._cells[row].held_steps * self.order
@@ -248,11 +271,29 @@ class Steering:
         return spread
 
 
-class ParentWatch:
-    """Follows the painting of a parent for whoever waits for its child: steps, without pictures."""
+class PartWatch:
+    """Follows one of several batches that are painted one after another, as a part of them.
 
-    def __init__(self, watch: Watch) -> None:
+    Args:
+        watch: Of whoever waits for the last of them.
+        later: How many steps come after this batch.
+        halt: How many steps of it are run; 0 for all.
+        before: What came before it.
+    """
+
+    def __init__(
+        self, watch: Watch, *, later: int = 0, halt: int = 0, before: "PartWatch | None" = None
+    ) -> None:
         self._watch = watch
+        self._later = later
+        self._halt = halt
+        self._before: int = before.end if before else 0
+        self._last = 0
+
+    @property
+    def end(self) -> int:
+        """How many steps are done when it is: the one at which it is halted is not told of."""
+        return self._before + (self._halt or self._last)
 
     @property
     def cancelled(self) -> bool:
@@ -260,22 +301,24 @@ class ParentWatch:
         return self._watch.cancelled
 
     def noise(self, previews: PreviewMaker) -> None:
-        """Do nothing: the child's is told."""
+        """Tell of the beginning, of the last batch alone."""
+        if not self._later:
+            self._watch.noise(previews)
 
-    def step(self, number: int, total: int, previews: PreviewMaker) -> None:  # noqa: ARG002 (protocol)
-        """Tell of a step."""
-        self._watch.step(number, total, tuple)
+    def step(self, number: int, total: int, previews: PreviewMaker) -> None:
+        """Tell of a step; what it looks like, of the last batch alone."""
+        self._last = number
+        all_steps = self._before + (self._halt or total) + self._later
+        told = tuple if self._later else previews
+        self._watch.step(self._before + number, all_steps, told)
 
     def tile(self, number: int, total: int) -> None:
         """Tell of a tile."""
         self._watch.tile(number, total)
 
     def freed(self) -> None:
-        """Do nothing: it is told of the child."""
-
-
-def _kept(row: torch.Tensor) -> torch.Tensor:
-    return row.detach().to("cpu", copy=True)
+        """Tell that all begins anew."""
+        self._watch.freed()
 
 
 @dataclass(frozen=True)

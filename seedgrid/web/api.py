@@ -84,7 +84,13 @@ class Api:
         return grid
 
     async def refine(
-        self, picture_id: str, vary: list[str] | None = None, request: gr.Request | None = None
+        self,
+        picture_id: str,
+        vary: list[str] | None = None,
+        hold: float | None = None,
+        only: gr.FileData | None = None,
+        feather: int | None = None,
+        request: gr.Request | None = None,
     ) -> AsyncGenerator[Answer, None]:
         """Vary the words or settings of a picture on its own seed, so that its composition stays.
 
@@ -92,22 +98,38 @@ class Api:
             picture_id: The `id` of a record that /grid or /refine gave.
             vary: One picture each: what to append to its prompt, or a setting, as in
                 "guidance 3" or "scheduler Euler a"; the guide's four by default.
+            hold: The share of its steps that are the picture's own, 0 to 0.8: its composition.
+            only: A picture that is white where it may change; every other pixel stays.
+            feather: Over how many pixels, inside that, new and old are mixed.
             request: Who asks; Gradio fills it in.
 
         Yields:
             The PNG files, and a record of each; more as they are finished.
         """
+        told = {"picture_id": picture_id, "vary": vary, "hold": hold, "feather": feather}
+        mask = self._uploaded(only) if only else None
 
         def start() -> Run:
-            asked = checked(RefineCall, {"picture_id": picture_id, "vary": vary})
+            asked = checked(RefineCall, told)
             parent = find_anywhere(self._libraries, asked.picture_id)
             suffixes = asked.vary or GUIDE_SUFFIXES
             check_count(len(suffixes), field="vary")
-            return self._studio.start_refine(parent, suffixes, **self._options(request))
+            return self._studio.start_refine(
+                parent,
+                suffixes,
+                hold=asked.hold,
+                only=mask,
+                feather=asked.feather,
+                **self._options(request),
+            )
 
-        async with aclosing(self._answer(start)) as answers:
-            async for answer in answers:
-                yield answer
+        try:
+            async with aclosing(self._answer(start)) as answers:
+                async for answer in answers:
+                    yield answer
+        finally:
+            if mask:
+                taken_in(mask)
 
     async def verify(
         self, picture: gr.FileData, request: gr.Request | None = None

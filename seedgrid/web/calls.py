@@ -88,6 +88,12 @@ class RefineCall(BaseModel):
             ' "scheduler Euler a"; by default ' + " ".join(GUIDE_SUFFIXES).lstrip(", ")
         ),
     )
+    hold: float | None = Described(
+        None, description="The share of its steps that are the picture's own, 0 to 0.8."
+    )
+    feather: int | None = Described(
+        None, description="Over how many pixels, inside a mask, new and old are mixed."
+    )
 
 
 def read_grid(told: Mapping[str, Any]) -> Request:
