@@ -15,6 +15,7 @@ from painting import PLACEMENT, SilentWatch, one_thread, paint, recipes_for
 from sweeping import rest_swept
 from test_parity import FAMILIES, SCHEDULERS
 
+from seedgrid.core.errors import RunCancelled
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.way import Region, steer
@@ -282,21 +283,19 @@ def test_a_stop_reaches_the_parent_that_is_painted_first(
     backend: DiffusersBackend, model_folder: Callable[[str], Path]
 ) -> None:
     """It tells of all steps together; one that is stopped leaves nothing behind in memory."""
-    from seedgrid.core.errors import RunCancelled
-
     recipes = held(parents_of(backend, model_folder("sd"))[0])
     backend.prepare(recipes[0], PLACEMENT)
     watch = SilentWatch(stop_after=2)
     with pytest.raises(RunCancelled):
         backend.paint(recipes, PLACEMENT, watch)
     assert watch.steps == [(1, 11), (2, 11)]
+    assert not backend._ways._ways
     watch = SilentWatch()
     backend.paint(recipes, PLACEMENT, watch)
     assert watch.steps == [(number, 11) for number in range(1, 12) if number != 3]
     watch = SilentWatch()
     backend.paint(recipes, PLACEMENT, watch)
     assert watch.steps == [(number, 8) for number in range(1, 9)]
-    assert not backend._ways._ways
 
 
 @pytest.mark.parametrize("name", rest_swept(["sd", "sd3"], ["sd"]))
@@ -313,3 +312,21 @@ def test_portable_pictures_are_steered_too(
     inside = regions.inside(region.mask, 64, 64)
     np.testing.assert_array_equal(found[0][~inside], parent[~inside])
     np.testing.assert_array_equal(paint(DiffusersBackend(), [child])[0], found[0])
+
+
+@pytest.mark.parametrize("name", ["sd", "flux", "lcm"])
+def test_a_start_can_be_held_too(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path], tmp_path: Path, name: str
+) -> None:
+    """From a picture fewer steps are run: the first of those are the parent's."""
+    start = starts.keep(tmp_path / "starts", np.full((64, 64, 3), 90, np.uint8))
+    grid = parents_of(backend, model_folder(name), start=start, strength=0.75)
+    parent = paint(backend, grid)[2]
+    region = Region(mask=a_mask(tmp_path, 8), feather=0)
+    words = grid[2].replace(prompt="a red fox, neon")
+    children = [steer(grid[2], words, hold=0.5), steer(grid[2], words, hold=0.5, region=region)]
+    found = paint(backend, children)
+    np.testing.assert_array_equal(paint(DiffusersBackend(), children), found)
+    inside = regions.inside(region.mask, 64, 64)
+    np.testing.assert_array_equal(found[1][~inside], parent[~inside])
+    assert np.any(found[0] != parent)

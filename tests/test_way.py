@@ -11,6 +11,7 @@ from seedgrid.core.errors import InputError
 from seedgrid.core.plan import describe_change
 from seedgrid.core.recipe import MAX_PARENTS, NoiseShare, canonical_json, read_recipe
 from seedgrid.core.request import noise_variations
+from seedgrid.core.speeds import pixel_steps
 from seedgrid.core.variations import read_variation, refine
 from seedgrid.core.way import Region, check_feather, steer
 from seedgrid.testing.fake import FAKE_CARD
@@ -132,3 +133,21 @@ def test_the_usual_feather_follows_the_size() -> None:
     assert check_feather(None, PARENT.replace(width=512, height=256)) == 16
     with pytest.raises(InputError):
         check_feather(-1, PARENT)
+
+
+def test_a_recipe_with_a_thousand_parents_is_refused() -> None:
+    """A stranger's file may nest as deep as it likes: it is no recipe, and nothing else happens."""
+    for depth in (MAX_PARENTS + 1, 100, 1000):
+        text = canonical_json(PARENT)
+        held = f',"held_steps":1,"parent":{text}' + "}"
+        for _ in range(depth):
+            held = f',"held_steps":1,"parent":{text[:-1]}{held}' + "}"
+        with pytest.raises(InputError) as caught:
+            read_recipe(text[:-1] + held)
+        assert caught.value.code == "recipe_invalid"
+
+
+def test_what_is_followed_counts_as_work() -> None:
+    """Else a file whose parents take an hour looks as short as its last picture."""
+    (held,) = refined([", x"], hold=0.4)
+    assert pixel_steps(held) == 2 * pixel_steps(PARENT)

@@ -28,6 +28,7 @@ from seedgrid.diffusion.determinism import computing
 from seedgrid.diffusion.devices import empty_cache, pick_device
 from seedgrid.diffusion.environment import current_passport
 from seedgrid.diffusion.foreign_errors import Result, within_memory
+from seedgrid.diffusion.parents import PartWatch, WayMemory, max_bytes, missing_parents
 from seedgrid.diffusion.pipeline_cache import Loaded, PipelineCache
 from seedgrid.diffusion.pipeline_call import CallContext, call_pipeline, paint_batch
 from seedgrid.diffusion.probe import run_probe
@@ -38,14 +39,7 @@ from seedgrid.diffusion.probe_results import (
     recall_report,
 )
 from seedgrid.diffusion.shortcuts import PairedDecoding, TextCache
-from seedgrid.diffusion.way import (
-    Guide,
-    PartWatch,
-    Way,
-    WayMemory,
-    max_bytes,
-    missing_parents,
-)
+from seedgrid.diffusion.way import Guide, Way
 from seedgrid.models import registry
 from seedgrid.models.schedulers import make_scheduler
 from seedgrid.portable import PortableTrial, check_portable, try_portable
