@@ -89,7 +89,7 @@ class Handlers(Following):
     @says_what_hinders
     def on_refine(self, varied: RoundPayload, kept: object, address: str = "") -> PageUpdate:
         """Start a round on the picked picture's seed: its prompt with each suffix."""
-        start = partial(self._studio.start_refine, suffixes=varied.vary)
+        start = partial(self._studio.start_refine, suffixes=varied.vary, hold=varied.hold)
         return self._start_from_pick(varied, kept, address, start)
 
     @says_what_hinders
