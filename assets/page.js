@@ -7,6 +7,7 @@ import "./stage.js";
 import "./rail.js";
 import "./card.js";
 import "./variations.js";
+import "./hold.js";
 import "./form.js";
 import "./place.js";
 
@@ -21,7 +22,8 @@ import "./place.js";
     SeedGrid.turn(action, { around: SeedGrid.typedAround({ upscaler }) }, SeedGrid.pick());
   };
   on("sg-generate", generate);
-  for (const name of ["refine", "subtle", "strong"]) on(`sg-${name}`, around(name));
+  on("sg-refine", () => SeedGrid.turn("refine", { around: SeedGrid.typedAround({ hold: SeedGrid.holdNow() }) }, SeedGrid.pick()));
+  for (const name of ["subtle", "strong"]) on(`sg-${name}`, around(name));
   for (const name of ["final", "final-4"]) on(`sg-${name}`, final(name));
   on("sg-back", () => SeedGrid.turn("back"));
   on("sg-again", () => SeedGrid.turn("again"));

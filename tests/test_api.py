@@ -11,9 +11,11 @@ from typing import Any
 
 import gradio as gr
 import httpx
+import numpy as np
 import pytest
-from gradio_client import Client
+from gradio_client import Client, handle_file
 from gradio_client.exceptions import AppError
+from PIL import Image
 from serving import serve
 
 from seedgrid.library import Library
@@ -161,3 +163,21 @@ def test_what_programs_paint_is_bounded_like_visitors_pictures(tmp_path: Path) -
         with pytest.raises(gr.Error, match="visitors"):
             asyncio.run(grid(api))
     assert not list((tmp_path / "own").glob("objects/*"))
+
+
+def test_a_region_is_painted_by_a_call(client: Client, library: Library, tmp_path: Path) -> None:
+    """The mask is a file; around it no pixel changes, and a hold stands in the recipe."""
+    Image.fromarray(np.eye(64, dtype=np.uint8) * 255).save(tmp_path / "mask.png")
+    _, (parent,) = client.predict("a fox", "5", steps=5, size="64x64", api_name="/grid")
+    how = {"hold": 0.4, "only": handle_file(tmp_path / "mask.png"), "feather": 0}
+    _, (record,) = client.predict(parent["id"], [", neon"], **how, api_name="/refine")
+    recipe = record["recipe"]
+    assert (recipe["held_steps"], recipe["parent"]) == (2, parent["recipe"])
+    before, after = (
+        np.asarray(library.get(each["id"]).image).astype(int) for each in (parent, record)
+    )
+    inside = np.eye(64, dtype=bool)
+    np.testing.assert_array_equal(after[~inside], before[~inside])
+    assert np.any(after[inside] != before[inside])
+    with pytest.raises(AppError, match=r"from 0 to 0\.8"):
+        client.predict(parent["id"], [", neon"], hold=0.9, api_name="/refine")

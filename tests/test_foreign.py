@@ -32,6 +32,27 @@ Lora hashes: "foxes_v2: 1a2b3c4d5e6f", Version: v1.10.1"""
 SETTINGS = "Steps: 20, Sampler: Euler, CFG scale: 7, Seed: 1, Size: 512x512"
 
 
+@pytest.mark.parametrize(
+    ("prompt", "painted", "hold"),
+    [
+        ("[a fox:a fox at night:0.4]", "a fox", "0.4"),
+        ("[a fox:a fox at night:8]", "a fox", "0.4"),
+        ("[a fox:a fox at night:0.99]", None, None),
+        ("[a fox:a fox at night:0]", None, None),
+        ("[a [red:blue:2] fox:a fox at night:0.4]", None, None),
+        ("in snow, [a fox:a fox at night:0.4]", None, None),
+    ],
+)
+def test_words_that_change_are_held(prompt: str, painted: str | None, hold: str | None) -> None:
+    """Around a whole prompt, one level: the first words are painted, and the rest is told."""
+    found = imported(parameters=f"{prompt}\n{SETTINGS}")
+    assert found.request.prompt == (painted or prompt)
+    reasons = [each for each in found.reasons if each.code == "import_hold"]
+    told = [(each.data["words"], each.data["hold"]) for each in reasons]
+    assert told == ([("a fox at night", hold)] if hold else [])
+    assert ("import_weights" in codes(found)) == (hold is None)
+
+
 def test_automatic1111() -> None:
     """All that has an equal comes along; what has none is said in one sentence, by its name."""
     found = imported(parameters=A1111)

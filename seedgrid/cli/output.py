@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from rich.console import Console
 from rich.progress import (
@@ -23,6 +23,9 @@ from seedgrid.core.events import Event, Finished, Loading, Queued, Started, Step
 from seedgrid.core.picture import Entry
 from seedgrid.core.text import json_text, one_line
 from seedgrid.engine import Run
+
+_STEERED: Final = ("held_steps", "mask", "spread")
+"""What is said of a picture only where it is there."""
 
 
 def say(text: str) -> None:
@@ -57,6 +60,7 @@ def picture_row(entry: Entry, path: Path | None = None) -> dict[str, Any]:
         "seed": entry.recipe.seed,
         "prompt": entry.recipe.prompt,
         **({"typed_prompt": entry.recipe.typed_prompt} if entry.recipe.typed_prompt else {}),
+        **{name: getattr(entry.recipe, name) for name in _STEERED if getattr(entry.recipe, name)},
         "recipe_id": entry.recipe.id,
         "pixels_sha256": entry.pixels_sha256,
         "picture_id": entry.id,

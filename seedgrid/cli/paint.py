@@ -57,6 +57,18 @@ def refine(
     prompt: Annotated[
         str | None, typer.Option(help="Another prompt to append them to; default: its own.")
     ] = None,
+    hold: Annotated[
+        float | None,
+        typer.Option(help="Keep its composition: the share of the steps that are its own, 0-0.8."),
+    ] = None,
+    only: Annotated[
+        Path | None,
+        typer.Option(metavar="MASK", help="Change what is white in this picture, nothing else."),
+    ] = None,
+    feather: Annotated[
+        int | None,
+        typer.Option(help="Mix new and old over so many pixels inside the mask's edge."),
+    ] = None,
     device: options.Device = "auto",
     library: options.Library = None,
     out: options.Out = None,
@@ -66,7 +78,15 @@ def refine(
     """Vary the words or settings of a picture, on its own seed; by default the guide's four."""
     folder = _make_out(out)
     with Studio(None, library, device) as studio:
-        run = studio.start_refine(picture, vary or GUIDE_SUFFIXES, prompt=prompt, fresh=fresh)
+        run = studio.start_refine(
+            picture,
+            vary or GUIDE_SUFFIXES,
+            prompt=prompt,
+            hold=hold,
+            only=only,
+            feather=feather,
+            fresh=fresh,
+        )
         _finish(studio, run, folder, as_json=json)
 
 

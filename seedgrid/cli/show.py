@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
-from pydantic import BaseModel
 
 from seedgrid.cli import options
 from seedgrid.cli.output import ProgressLine, complain, picture_row, say, say_json, say_table
 from seedgrid.core.errors import PictureError
 from seedgrid.core.picture import Entry
 from seedgrid.core.prompts import compare_words
+from seedgrid.core.recipe import Recipe
 from seedgrid.export.sheets import is_sheet
 from seedgrid.formats import png
 from seedgrid.studio import Studio
@@ -33,7 +33,9 @@ def show(picture: Picture, library: options.Library = None, json: options.Json =
         say_json(picture_row(entry) | details | {"marks": _marks_of(entry)})
         return
     say(str(entry.path))
-    say_table("recipe", {"id": entry.recipe.id, **entry.recipe.model_dump(mode="json")})
+    say_table("recipe", _rows_of(entry.recipe))
+    for parent in entry.recipe.line[1:]:
+        say_table("follows", _rows_of(parent))
     say_table("passport", entry.passport.model_dump(mode="json"))
     say_table("lineage", entry.lineage.model_dump(mode="json"))
     say_table("pixels", {"sha256": entry.pixels_sha256})
@@ -51,8 +53,11 @@ def diff(
     """Print how two pictures differ: recipe, passport, pixels."""
     studio = Studio(library=library)
     before, after = studio.find(first), studio.find(second)
-    recipe = _compare(before.recipe, after.recipe)
-    passport = _compare(before.passport, after.passport)
+    recipe = _compare(_rows_of(before.recipe), _rows_of(after.recipe))
+    recipe.pop("id", None)
+    passport = _compare(
+        before.passport.model_dump(mode="json"), after.passport.model_dump(mode="json")
+    )
     pixels = _compare_pixels(before.path, after.path)
     if json:
         say_json({"recipe": recipe, "passport": passport, **pixels})
@@ -62,14 +67,19 @@ def diff(
     say_table("pixels", pixels)
 
 
+def _rows_of(recipe: Recipe) -> dict[str, Any]:
+    """Return what a recipe says; a parent by its id."""
+    parent = {"parent": recipe.parent.id} if recipe.parent else {}
+    return {"id": recipe.id, **recipe.model_dump(mode="json", exclude={"parent"}), **parent}
+
+
 def _marks_of(entry: Entry) -> dict[str, bool | str]:
     """Return what the library says beside the picture; a file by itself has no marks."""
     names = ("favourite", "note", "trashed", "lost", "checked")
     return {name: getattr(entry, name) for name in names}
 
 
-def _compare(first: BaseModel, second: BaseModel) -> Differences:
-    before, after = first.model_dump(mode="json"), second.model_dump(mode="json")
+def _compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> Differences:
     names = [*before, *(name for name in after if name not in before)]
     return {
         name: (before.get(name), after.get(name))

@@ -22,6 +22,7 @@ from seedgrid.core.recipe import (
     LOCK_WIDTHS,
     MAX_GUIDANCE,
     MAX_SIZE_PX,
+    MAX_SPREAD,
     MAX_STEPS,
     MIN_SIZE_PX,
     Determinism,
@@ -31,6 +32,8 @@ from seedgrid.core.recipe import (
     Upscaler,
 )
 from seedgrid.core.seeds import format_seeds, parse_seeds
+from seedgrid.core.text import write_decimal
+from seedgrid.core.way import check_spread
 
 AUTO: Final = "auto"
 """What a list offers first: as the model's card says."""
@@ -54,6 +57,7 @@ class Request:
         model: Which model, as `seedgrid.models.registry.find` understands it; None is the default.
         weights: Whether brackets in its prompts weigh words, as in `(red:1.3)`.
         upscaler: As a recipe holds it; nobody types it.
+        spread: As a recipe holds it; 0 is none.
     """
 
     prompt: Annotated[
@@ -217,6 +221,19 @@ class Request:
             varies=NUMBER,
         ),
     ] = None
+    spread: Annotated[
+        float,
+        Field(
+            "spread",
+            high=MAX_SPREAD,
+            write=lambda spread: write_decimal(spread) if spread else "",
+            check=check_spread,
+            widget="number",
+            is_expert=True,
+            help=f"Noise on the words in this share of the steps, 0 to {MAX_SPREAD}: seeds differ.",
+            varies=NUMBER,
+        ),
+    ] = 0.0
     loras: Annotated[
         tuple[Lora, ...],
         Field(

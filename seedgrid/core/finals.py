@@ -19,6 +19,7 @@ from seedgrid.core.card import ModelCard
 from seedgrid.core.checks import check_size, check_start, check_strength
 from seedgrid.core.errors import InputError
 from seedgrid.core.recipe import MAX_SIZE_PX, MIN_SIZE_PX, Recipe, Upscaler
+from seedgrid.core.way import FREE
 
 SCALES: Final = (2, 4)
 STRENGTHS: Final = (0.2, 0.3, 0.4, 0.5)
@@ -52,6 +53,7 @@ def finals(
     num_steps = max(1, int(parent.num_inference_steps * share))
     return tuple(
         parent.replace(
+            **FREE,
             start=digest,
             upscaler=None,
             strength=check_strength(strength, card),
@@ -80,6 +82,7 @@ def enlarged(parent: Recipe, upscaler: Upscaler, *, start: str, scale: int) -> R
         sizes = {"low": MIN_SIZE_PX, "high": MAX_SIZE_PX}
         raise InputError("size_range", field="size", value=f"{width}x{height}", **sizes)
     return parent.replace(
+        **FREE,
         upscaler=upscaler,
         start=start,
         strength=1.0,

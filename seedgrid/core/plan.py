@@ -61,7 +61,20 @@ def describe_change(before: Recipe, after: Recipe) -> str:
         parts.append(describe_mix(after))
     elif after.seed != before.seed:
         parts.append(f"seed {after.seed}")
+    parts += _steered(before, after)
     return ", ".join([*parts, *_settings_changed(before, after, has_other=bool(parts))])
+
+
+def _steered(before: Recipe, after: Recipe) -> list[str]:
+    """Say how much of the way is held, as a variation is written, and whether a region changed."""
+    if after.parent is None or (after.parent, after.held_steps) == (
+        before.parent,
+        before.held_steps,
+    ):
+        return []
+    share = after.held_steps / after.num_inference_steps
+    held = [f"hold {share:.2g}"] if after.held_steps else []
+    return [*held, *(["only here"] if after.mask else [])]
 
 
 def _settings_changed(before: Recipe, after: Recipe, *, has_other: bool) -> list[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Annotated, Final, Literal, get_args
+from typing import Annotated, Final, Literal, Self, get_args
 
 from pydantic import (
     BaseModel,
@@ -20,6 +20,7 @@ from pydantic import (
     StringConstraints,
     ValidationError,
     model_serializer,
+    model_validator,
 )
 
 from seedgrid.core.errors import InputError
@@ -31,6 +32,9 @@ MAX_SIZE_PX: Final = 2048
 MAX_STEPS: Final = 150
 MAX_GUIDANCE: Final = 30.0
 MAX_SHARES: Final = 256
+MAX_FEATHER_PX: Final = 256
+MAX_SPREAD: Final = 0.5
+MAX_PARENTS: Final = 8
 LOCK_WIDTH: Final = 4
 
 LockWidth = Literal[1, 2, 4, 8, 16]
@@ -48,6 +52,18 @@ PromptText = Annotated[
     str,
     StringConstraints(max_length=MAX_PROMPT_CHARACTERS, pattern=r"^[^\x00-\x08\x0b-\x1f\x7f]*$"),
 ]
+
+
+_OF_A_ROW: Final = (
+    *("prompt", "typed_prompt", "negative_prompt", "seed", "noise_mix"),
+    *("parent", "held_steps", "mask", "feather", "spread"),
+)
+"""What may differ in one batch."""
+
+_LIKE_PARENT: Final = (
+    *("seed", "noise_mix", "width", "height", "num_inference_steps", "scheduler"),
+    *("model", "dtype", "determinism", "arithmetic", "start", "strength", "upscaler"),
+)
 
 
 class Value(BaseModel):
@@ -116,6 +132,14 @@ class Recipe(Value):
             like any other, and this is not written down, where not.
         upscaler: The network that enlarged the start to this size, and did nothing else; the words
             and settings are then those of the picture that was enlarged.
+        parent: The recipe of the picture whose way from noise this one follows, in its first steps
+            or outside a region; it may have a parent itself.
+        held_steps: In so many first steps the scheduler is given what the parent's was.
+        mask: SHA-256 of the pixels of the mask of the region that is painted; outside it every
+            pixel is the parent's. White is painted; empty for the whole picture.
+        feather: Over how many pixels, inside the region, it is mixed into the parent.
+        spread: In this share of the steps, the first ones, noise is added to the words as the
+            denoiser is given them, so that seeds differ more.
     """
 
     prompt: PromptText
@@ -139,6 +163,26 @@ class Recipe(Value):
     strength: Annotated[float, Field(gt=0, le=1)] = 1.0
     weights: bool = False
     upscaler: Upscaler | None = None
+    parent: Recipe | None = None
+    held_steps: Annotated[int, Field(ge=0, lt=MAX_STEPS)] = 0
+    mask: StartDigest = ""
+    feather: Annotated[int, Field(ge=0, le=MAX_FEATHER_PX)] = 0
+    spread: Annotated[float, Field(ge=0, le=MAX_SPREAD)] = 0.0
+
+    @model_validator(mode="after")
+    def _check_parent(self) -> Self:
+        """Refuse a parent without a use for it, a use without a parent, and one that is unlike."""
+        if (self.parent is None) == bool(self.held_steps or self.mask):
+            raise ValueError("a parent is there exactly where steps are held or a region is")
+        if self.feather and not self.mask:
+            raise ValueError("a feather needs a region")
+        if self.held_steps >= self.num_inference_steps:
+            raise ValueError("the last step cannot be held")
+        if self.parent is not None and (name := self.unlike(self.parent)):
+            raise ValueError(f"its parent has another {name}")
+        if len(self.line) > MAX_PARENTS + 1:
+            raise ValueError(f"it has more than {MAX_PARENTS} parents")
+        return self
 
     @model_serializer(mode="wrap")
     def _leave_out(self, write: SerializerFunctionWrapHandler) -> dict[str, object]:
@@ -146,6 +190,21 @@ class Recipe(Value):
         usual = {name: field.default for name, field in Recipe.model_fields.items()}
         written: dict[str, object] = write(self)
         return {name: value for name, value in written.items() if value != usual[name]}
+
+    @property
+    def line(self) -> tuple[Recipe, ...]:
+        """The recipe, its parent, the parent of that, and so on."""
+        return (self, *(self.parent.line if self.parent else ()))
+
+    @property
+    def kept_pixels(self) -> frozenset[str]:
+        """The digests of the starts and masks that it needs, its parents' too."""
+        return frozenset(each for one in self.line for each in (one.start, one.mask) if each)
+
+    def unlike(self, parent: Recipe) -> str:
+        """Name the first setting in which a parent must be like this; empty where it is."""
+        differing = (n for n in _LIKE_PARENT if getattr(self, n) != getattr(parent, n))
+        return next(differing, "")
 
     @property
     def is_portable(self) -> bool:
@@ -165,8 +224,7 @@ class Recipe(Value):
     @property
     def batch_key(self) -> str:
         """What recipes must share to be computed in one batch: all but the words and the noise."""
-        words_and_noise = {"prompt", "typed_prompt", "negative_prompt", "seed", "noise_mix"}
-        return self.model_dump_json(exclude=words_and_noise)
+        return self.model_dump_json(exclude=set(_OF_A_ROW))
 
     def replace(self, **changes: object) -> Recipe:
         """Return a copy with fields changed, validated again.

@@ -18,6 +18,7 @@ from seedgrid.core.fields import FIELDS, Request
 from seedgrid.core.prompts import read_weights
 from seedgrid.core.recipe import NoiseShare, Recipe
 from seedgrid.core.seeds import check_seed
+from seedgrid.core.way import with_share
 
 __all__ = [
     "STRONG",
@@ -128,8 +129,5 @@ def noise_variations(parent: Recipe, seeds: Sequence[int], *, weight: float) -> 
         weight: How far to go, `SUBTLE` or `STRONG` for example; above 0 and at most 1.
     """
     return tuple(
-        parent.replace(
-            noise_mix=(*parent.noise_mix, NoiseShare(seed=check_seed(seed), weight=weight))
-        )
-        for seed in seeds
+        with_share(parent, NoiseShare(seed=check_seed(seed), weight=weight)) for seed in seeds
     )

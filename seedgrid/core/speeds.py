@@ -26,17 +26,18 @@ _Rate = tuple[float, float]
 def num_steps_run(recipe: Recipe) -> int:
     """Return how many steps are run at most: a start leaves out the first, a network knows none.
 
+    A parent that is followed is painted first, where its way is not remembered.
     Each share of noise that is mixed into a start reads that anew, which counts as a step.
     Models made for LCM's scheduler leave none out, others that use it do: a recipe does not tell.
     """
     if recipe.upscaler:
         return 1
     steps = recipe.num_inference_steps
-    if not recipe.start:
-        return steps
-    if recipe.scheduler != _RUNS_ALL:
+    if recipe.start and recipe.scheduler != _RUNS_ALL:
         steps = max(1, int(steps * recipe.strength))
-    return steps + len(recipe.noise_mix)
+    if recipe.start:
+        steps += len(recipe.noise_mix)
+    return steps + (num_steps_run(recipe.parent) if recipe.parent else 0)
 
 
 def pixel_steps(recipe: Recipe) -> int:
@@ -64,6 +65,8 @@ class Speeds:
             elapsed_s: How long all of it took.
             step_s: How long a step took; None where none was seen alone.
         """
+        if recipe.parent:  # What of it was remembered cannot be seen from here.
+            return
         key, num_steps = _key(recipe), num_steps_run(recipe)
         if step_s is None and (
             key in self._known or (recipe.start and recipe.scheduler == _RUNS_ALL)

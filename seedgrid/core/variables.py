@@ -123,6 +123,12 @@ VARIABLES: Final = (
         public="1000",
     ),
     Variable(
+        "SEEDGRID_WAY_MB",
+        "How much memory may hold what was computed on the way to the newest pictures, in"
+        " megabytes: a refinement that holds their first steps is quicker.",
+        home="256",
+    ),
+    Variable(
         "SEEDGRID_MAX_UNPACKED_MB",
         "What large pictures that others made may take unpacked, in megabytes: one that takes"
         " more is refused, and more of them at once wait for each other.",

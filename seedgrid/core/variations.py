@@ -21,18 +21,21 @@ from typing import Any, Final
 from seedgrid.core.card import ModelCard, Vocabulary
 from seedgrid.core.checks import check_prompt
 from seedgrid.core.errors import InputError, ModelError
-from seedgrid.core.field import NAME, Field
+from seedgrid.core.field import NAME, NUMBER, Field
 from seedgrid.core.fields import FIELDS, field
 from seedgrid.core.prompts import GUIDE_SUFFIXES, append, read_tags, rescaled, says_something
 from seedgrid.core.recipe import MAX_GUIDANCE, MAX_STEPS, Recipe
 from seedgrid.core.request import ask_again, portable_settings, start_settings
+from seedgrid.core.way import MAX_HOLD, Region, steer
 
 CardOf = Callable[[str | None], ModelCard]
 """Gives the card of a model by its name."""
 
 _NAMED: Final = re.compile(r"([a-z]++)(\s*+[:=]\s*+|\s++)(?=\S)", re.IGNORECASE)
 _PART: Final = re.compile(r"\s*+[,;]\s*+")
-_ROWS: Final = {row.name: row for row in FIELDS if row.varies}
+_HOLD: Final = Field("hold", value_type=float, high=MAX_HOLD, varies=NUMBER)
+"""How much of its parent's way a variation follows, which no request has."""
+_ROWS: Final = {row.name: row for row in (*FIELDS, _HOLD) if row.varies}
 _SHARES: Final = (0.5, 0.75, 1.5, 2)
 """Of the parent's own value: two less, two more."""
 _LORA_SCALES: Final = (0, 0.5, 1, 1.5)
@@ -45,10 +48,12 @@ class Variation:
     Attributes:
         words: For the end of the prompt; may be empty.
         settings: Values by the names of their fields.
+        hold: How much of its parent's way it follows, where the line says so.
     """
 
     words: str
     settings: Mapping[str, Any]
+    hold: float | None = None
 
     @cached_property
     def changes(self) -> dict[str, Any]:
@@ -75,7 +80,8 @@ def read_variation(text: str) -> Variation:
         part = _PART.match(after)
         following = after[part.end() :] if part else after
         rest = following if _taken(following) is not None else after
-    return Variation(words=rest if says_something(rest) else "", settings=settings)
+    hold = settings.pop(_HOLD.name, None)
+    return Variation(words=rest if says_something(rest) else "", settings=settings, hold=hold)
 
 
 def words_of(text: str) -> str:
@@ -143,6 +149,8 @@ def refine(
     *,
     prompt: str | None = None,
     vocabulary: Vocabulary | None = None,
+    hold: float | None = None,
+    region: Region | None = None,
 ) -> tuple[Recipe, ...]:
     """Vary a recipe line by line and keep everything else, its seed above all.
 
@@ -152,6 +160,8 @@ def refine(
         card_of: Asked when a setting is to be checked, not for words alone.
         prompt: What words are appended to; the parent's own prompt by default.
         vocabulary: Of the parent's model: what is painted for words of another language.
+        hold: The share of its steps, from the first, that are the parent's; a line may say another.
+        region: The part of the picture that is painted; all of it by default.
 
     Raises:
         InputError: `variations_empty`; the prompt is empty or too long; a value cannot be.
@@ -169,10 +179,12 @@ def refine(
         typed = check_prompt(prompt, field="prompt")
         base = painted(typed)
     try:
-        return tuple(
-            _varied(parent, _Words(base, typed, painted), read_variation(text), card_of)
-            for text in lines
-        )
+        found = []
+        for variation in map(read_variation, lines):
+            varied = _varied(parent, _Words(base, typed, painted), variation, card_of)
+            held = hold if variation.hold is None else variation.hold
+            found.append(steer(parent, varied, hold=held, region=region))
+        return tuple(found)
     except InputError as error:
         if error.field != "prompt":
             error.field = "vary"  # There it was written, whatever it sets.
@@ -195,7 +207,8 @@ class _Words:
 
 
 def _varied(parent: Recipe, words: _Words, variation: Variation, card_of: CardOf) -> Recipe:
-    if not words.base.strip() and (variation.words or not variation.settings):
+    has_settings = bool(variation.settings) or variation.hold is not None
+    if not words.base.strip() and (variation.words or not has_settings):
         raise InputError("prompt_empty", field="prompt")
     update = _checked(parent, variation.changes, card_of) if variation.settings else {}
     texts = words.with_suffix(variation.words)

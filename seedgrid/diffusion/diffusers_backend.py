@@ -10,6 +10,7 @@ always W. Knows nothing of runs, libraries or screens.
 from __future__ import annotations
 
 import gc
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,13 +20,15 @@ from typing import Any
 import torch
 
 from seedgrid.core.card import ModelCard
-from seedgrid.core.errors import ModelError
+from seedgrid.core.errors import ModelError, RunError
 from seedgrid.core.recipe import Passport, Recipe
+from seedgrid.core.way import FREE
 from seedgrid.diffusion.backend import LoadWatch, Outcome, Placement, Unwatched, Watch
 from seedgrid.diffusion.determinism import computing
 from seedgrid.diffusion.devices import empty_cache, pick_device
 from seedgrid.diffusion.environment import current_passport
 from seedgrid.diffusion.foreign_errors import Result, within_memory
+from seedgrid.diffusion.parents import PartWatch, WayMemory, max_bytes, missing_parents
 from seedgrid.diffusion.pipeline_cache import Loaded, PipelineCache
 from seedgrid.diffusion.pipeline_call import CallContext, call_pipeline, paint_batch
 from seedgrid.diffusion.probe import run_probe
@@ -36,7 +39,9 @@ from seedgrid.diffusion.probe_results import (
     recall_report,
 )
 from seedgrid.diffusion.shortcuts import PairedDecoding, TextCache
+from seedgrid.diffusion.way import Guide, Way
 from seedgrid.models import registry
+from seedgrid.models.schedulers import make_scheduler
 from seedgrid.portable import PortableTrial, check_portable, try_portable
 
 
@@ -51,6 +56,7 @@ class DiffusersBackend:
         self._pipelines = PipelineCache()
         self._text_cache = TextCache()
         self._decoding = PairedDecoding()
+        self._ways = WayMemory()
         self._free_memory = free_memory or self.close
 
     def card(self, model: str | None) -> ModelCard:
@@ -63,13 +69,7 @@ class DiffusersBackend:
         """Load what the recipe needs and say under which passport it would be computed."""
 
         def prepare() -> Passport:
-            with computing(recipe, placement):
-                loaded = self._pipelines.get(recipe, placement, watch)
-                loaded.check_settings(recipe)
-                passport = current_passport(loaded.device, placement, bool(recipe.loras))
-                if recipe.is_portable:
-                    check_portable(loaded.device, passport)
-                return passport
+            return self._prepare(recipe, placement, watch)
 
         return self._within_memory(prepare, recipe, placement, Unwatched())
 
@@ -84,12 +84,15 @@ class DiffusersBackend:
         first = recipes[0]
         if len(recipes) > first.lock_width or any(r.batch_key != first.batch_key for r in recipes):
             raise ValueError("a batch holds at most lock_width recipes of one batch_key")
-        return self._within_memory(
-            lambda: self._paint(recipes, placement, watch), first, placement, watch
-        )
+
+        def paint() -> tuple[Outcome, ...]:
+            return tuple(outcome for outcome, _ in self._paint(recipes, placement, watch))
+
+        return self._within_memory(paint, first, placement, watch)
 
     def probe(self, recipe: Recipe, placement: Placement, watch: Watch) -> ProbeReport:
         """Tell whether the lock holds for recipes like this one, here; remembered by passport."""
+        recipe = recipe.model_copy(update=FREE)  # What it follows is other rows of other batches.
         passport = self.prepare(recipe, placement)
         report = recall_report(recipe, passport)
         if report is None:
@@ -115,6 +118,7 @@ class DiffusersBackend:
         """Let go of models and memory."""
         self._pipelines.clear()
         self._text_cache = TextCache()
+        self._ways = WayMemory()
         gc.collect()
         empty_cache()
 
@@ -123,16 +127,76 @@ class DiffusersBackend:
         with computing(recipe, placement):
             return self._pipelines.get(recipe, placement).pipeline
 
+    def _prepare(
+        self, recipe: Recipe, placement: Placement, watch: LoadWatch | None = None
+    ) -> Passport:
+        with computing(recipe, placement):
+            loaded = self._pipelines.get(recipe, placement, watch)
+            loaded.check_settings(recipe)
+            passport = current_passport(loaded.device, placement, bool(recipe.loras))
+            if recipe.is_portable:
+                check_portable(loaded.device, passport)
+            return passport
+
     def _paint(
-        self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
-    ) -> tuple[Outcome, ...]:
+        self,
+        recipes: Sequence[Recipe],
+        placement: Placement,
+        watch: Watch,
+        *,
+        is_followed: bool = False,
+        halt_steps: int = 0,
+    ) -> tuple[tuple[Outcome, Way], ...]:
+        """Paint a batch, what it follows before it, and remember its ways."""
         first = recipes[0]
+        ways, part = self._parents_ways(recipes, placement, watch)
+        most = math.inf if halt_steps or is_followed else max_bytes()
+        guide = Guide(ways=ways, halt_steps=halt_steps, max_bytes=most)
         with computing(first, placement):
             loaded = self._pipelines.get(first, placement)
             passport = current_passport(loaded.device, placement, bool(first.loras))
-            watch.noise(lambda: loaded.preview.of_noise(recipes))
+            part.noise(lambda: loaded.preview.of_noise(recipes))
             with self._untouched(loaded, first):
-                return paint_batch(recipes, loaded, watch, self._shortcuts(first, passport))
+                shortcuts = self._shortcuts(first, passport)
+                found = paint_batch(recipes, loaded, part, shortcuts, guide)
+        for recipe, (outcome, way) in zip(recipes, found, strict=True):
+            if not isinstance(outcome, RunError):
+                way.pixels = outcome
+            if way.outputs and (halt_steps or way.pixels is not None):
+                self._ways.keep(recipe.id + passport.digest, way)
+        return found
+
+    def _parents_ways(
+        self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
+    ) -> tuple[dict[str, Way], Watch]:
+        """Return the ways of what recipes follow; what is not remembered is painted first.
+
+        And what the batch is to tell of its steps, which come after those.
+
+        Raises:
+            RunError: Of a parent that came to nothing.
+        """
+        if not any(recipe.parent for recipe in recipes):
+            return {}, watch
+
+        def find(parent: Recipe) -> Way | None:
+            return self._ways.get(parent.id + self._prepare(parent, placement).digest)
+
+        with computing(recipes[0], placement):
+            config = self._pipelines.get(recipes[0], placement).scheduler_config
+            order = make_scheduler(recipes[0].scheduler, config).order
+        ways, batches = missing_parents(recipes, find, order)
+        steps = recipes[0].num_inference_steps * order
+        part: PartWatch | None = None
+        for place, (parents, halt_steps) in enumerate(batches):
+            later = steps * (len(batches) - place)
+            part = PartWatch(watch, later=later, halt=halt_steps * order, before=part)
+            painted = self._paint(parents, placement, part, is_followed=True, halt_steps=halt_steps)
+            for parent, (outcome, way) in zip(parents, painted, strict=True):
+                if isinstance(outcome, RunError) and not halt_steps:
+                    raise outcome
+                ways[parent.id] = way
+        return ways, PartWatch(watch, before=part)
 
     def _within_memory(
         self, work: Callable[[], Result], recipe: Recipe, placement: Placement, watch: Watch
@@ -161,6 +225,7 @@ class DiffusersBackend:
             has_changed = loaded.has_changed
             if has_changed:  # Nobody knows of whose weights is what was remembered.
                 self._text_cache = TextCache()
+                self._ways = WayMemory()
         if has_changed:
             raise ModelError("model_touched", value=recipe.model.id)
 

@@ -78,7 +78,7 @@ class Loaded:
                 "scheduler_unknown", field="scheduler", value=recipe.scheduler, choices=choices
             )
         self.pipeline_for(recipe)  # Refuses a start that it cannot begin from.
-        starts.check_there([recipe.start])
+        starts.check_there([recipe.start, recipe.mask])
         if family.strength_shortens:
             check_steps_run(recipe.num_inference_steps, recipe.strength)
         least = min_steps(recipe.scheduler, self.scheduler_config, family)

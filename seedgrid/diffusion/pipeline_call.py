@@ -5,7 +5,7 @@ It is the plain diffusers call, so its pictures equal those of
 bit. What diffusers and torch raise is translated here; what we raise stays ours.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -25,10 +25,11 @@ from seedgrid.diffusion.loras import scale_loras
 from seedgrid.diffusion.noise_mix import mixed_noise
 from seedgrid.diffusion.pipeline_cache import Loaded, quiet_diffusers
 from seedgrid.diffusion.progress import follow, reported_tiles
+from seedgrid.diffusion.way import Guide, Halted, Steering, Way
 from seedgrid.diffusion.word_weights import weighted_words
 from seedgrid.models.schedulers import make_scheduler
 from seedgrid.portable import portable
-from seedgrid.storage import starts
+from seedgrid.storage import regions, starts
 
 CallContext = Callable[[Any], AbstractContextManager[Any]]
 """A block around the call of a pipeline, which accelerates or watches the pipeline's parts."""
@@ -42,28 +43,41 @@ class PipelineOutput:
         latents: Of the last step, one row a cell.
         images: (W, 3, height, width), 0 … 1.
         withheld: By cell, whether the model's safety checker blackened it.
+        ways: Of the pictures, where they are kept.
     """
 
     latents: torch.Tensor
     images: torch.Tensor
     withheld: Sequence[bool]
+    ways: Sequence[Way] = ()
 
 
 def paint_batch(
-    recipes: Sequence[Recipe], loaded: Loaded, watch: Watch, contexts: Sequence[CallContext]
-) -> tuple[Outcome, ...]:
-    """Return each recipe's picture, or why it came to nothing; the others are as good as ever."""
-    found: dict[int, Outcome] = {}
+    recipes: Sequence[Recipe],
+    loaded: Loaded,
+    watch: Watch,
+    contexts: Sequence[CallContext],
+    guide: Guide,
+) -> tuple[tuple[Outcome, Way], ...]:
+    """Return each recipe's picture, or why it came to nothing; the others are as good as ever.
+
+    Beside it stands its way. Where `guide` halts there are no pictures, only ways.
+    """
+    found: dict[int, tuple[Outcome, Way]] = {}
     for places in _calls(recipes, loaded):
         part = [recipes[place] for place in places]
-        found |= zip(
-            places, _outcomes(part, call_pipeline(part, loaded, watch, contexts)), strict=True
-        )
+        output = call_pipeline(part, loaded, watch, contexts, guide)
+        outcomes = _outcomes(part, output, guide.ways)
+        found |= zip(places, zip(outcomes, output.ways, strict=True), strict=True)
     return tuple(found[place] for place in range(len(recipes)))
 
 
 def call_pipeline(
-    recipes: Sequence[Recipe], loaded: Loaded, watch: Watch, contexts: Sequence[CallContext]
+    recipes: Sequence[Recipe],
+    loaded: Loaded,
+    watch: Watch,
+    contexts: Sequence[CallContext],
+    guide: Guide | None = None,
 ) -> PipelineOutput:
     """Call the pipeline with W cells, in each of the contexts, which are entered in order.
 
@@ -76,12 +90,13 @@ def call_pipeline(
     if watch.cancelled:
         raise RunCancelled("run_cancelled")
     start = _start(cells)
+    steering = Steering(cells, guide or Guide(), num_pictures=len(recipes))
     # Whatever a script around us has chosen since: the passport tells how the process was started.
     attention = attention_backend(DIFFUSERS_ATTN_BACKEND)
     arithmetic = portable() if first.is_portable else nullcontext()
     with foreign_errors(_refusal), quiet_diffusers(), attention, arithmetic:
         scheduler = make_scheduler(first.scheduler, loaded.scheduler_config)
-        last_step = follow(scheduler, first, loaded, watch, num_pictures=len(recipes))
+        last_step = follow(scheduler, first, loaded, watch, steering, num_pictures=len(recipes))
         pipeline = loaded.pipeline_for(first)
         pipeline.scheduler = scheduler
         scale_loras(loaded.pipeline, first)
@@ -90,6 +105,7 @@ def call_pipeline(
                 mixed_noise(pipeline, cells, watch),
                 weighted_words(pipeline, cells),
                 reported_tiles(pipeline, watch),
+                steering.used_by(pipeline, loaded.files.family.denoiser),
                 ExitStack() as stack,
             ):
                 for context in contexts:
@@ -100,10 +116,15 @@ def call_pipeline(
                     generator=fresh_generators([cell.seed for cell in cells]),
                     output_type="pt",
                 )
+        except Halted:
+            nothing = torch.empty(0)
+            return PipelineOutput(latents=nothing, images=nothing, withheld=(), ways=steering.ways)
         finally:
             pipeline.maybe_free_model_hooks()
     withheld = getattr(output, "nsfw_content_detected", None) or [False] * len(cells)
-    return PipelineOutput(latents=last_step.latents, images=output.images, withheld=withheld)
+    return PipelineOutput(
+        latents=last_step.latents, images=output.images, withheld=withheld, ways=steering.ways
+    )
 
 
 def _calls(recipes: Sequence[Recipe], loaded: Loaded) -> list[list[int]]:
@@ -119,17 +140,30 @@ def _calls(recipes: Sequence[Recipe], loaded: Loaded) -> list[list[int]]:
     return list(groups.values())
 
 
-def _outcomes(recipes: Sequence[Recipe], output: PipelineOutput) -> tuple[Outcome, ...]:
+def _outcomes(
+    recipes: Sequence[Recipe], output: PipelineOutput, ways: Mapping[str, Way]
+) -> tuple[Outcome, ...]:
+    if not len(output.images):  # It was halted, and nobody asks for a picture.
+        return (RunError("run_cancelled"),) * len(recipes)
     found: list[Outcome] = []
     pictures = to_pixels(output.images[: len(recipes)])
     for cell, (recipe, picture) in enumerate(zip(recipes, pictures, strict=True)):
         if output.withheld[cell]:
             found.append(RunError("picture_withheld", value=recipe.seed))
         elif torch.isfinite(output.latents[cell]).all():
-            found.append(picture)
+            found.append(_in_region(recipe, picture, ways))
         else:
             found.append(RunError("picture_nan"))
     return tuple(found)
+
+
+def _in_region(recipe: Recipe, picture: Outcome, ways: Mapping[str, Way]) -> Outcome:
+    """Return the picture with the parent's pixels outside its region."""
+    parent = ways[recipe.parent.id].pixels if recipe.parent and recipe.mask else None
+    if parent is None or isinstance(picture, RunError):
+        return picture
+    inside = regions.inside(recipe.mask, recipe.width, recipe.height)
+    return regions.put_back(picture, parent, inside, recipe.feather)
 
 
 def to_pixels(images: torch.Tensor) -> tuple[Outcome, ...]:

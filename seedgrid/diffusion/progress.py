@@ -21,6 +21,7 @@ from seedgrid.diffusion.backend import Watch
 from seedgrid.diffusion.patch import replaced
 from seedgrid.diffusion.pipeline_cache import Loaded
 from seedgrid.diffusion.previews import StepState
+from seedgrid.diffusion.way import Steering
 from seedgrid.portable import native
 
 
@@ -31,21 +32,30 @@ class LastStep:
 
 
 def follow(
-    scheduler: Any, recipe: Recipe, loaded: Loaded, watch: Watch, *, num_pictures: int
+    scheduler: Any,
+    recipe: Recipe,
+    loaded: Loaded,
+    watch: Watch,
+    steering: Steering,
+    *,
+    num_pictures: int,
 ) -> LastStep:
-    """Make a scheduler tell `watch` of each of its steps.
+    """Make a scheduler tell `watch` of each of its steps, and steer it.
 
     Args:
         scheduler: Made for one call; it is changed in place.
         recipe: The first of the batch.
         loaded: The model that it drives.
         watch: Who is told, and asked whether to go on.
+        steering: What it is given and gives in the place of its own.
         num_pictures: How many rows of the batch are wanted; the rest is padding.
 
     Raises:
         RunCancelled: Out of the pipeline's call, at the first step after the wish.
+        Halted: In the same way, when what `steering` wants is there.
     """
     original = scheduler.step
+    steering.order = scheduler.order
     last_step = LastStep()
     number = 0
 
@@ -55,7 +65,8 @@ def follow(
         model_output: torch.Tensor, timestep: Any, sample: torch.Tensor, *args: Any, **kwargs: Any
     ) -> Any:
         nonlocal number
-        result = original(model_output, timestep, sample, *args, **kwargs)
+        model_output = steering.given(model_output)
+        result = steering.result(original(model_output, timestep, sample, *args, **kwargs))
         number += 1
         total = max(number, _num_steps(scheduler, recipe, loaded))
         last_step.latents = result[0] if isinstance(result, tuple) else result.prev_sample

@@ -39,6 +39,11 @@ _NOT_IN_PASSPORTS: Final = frozenset(
         "start",
         "strength",
         "weights",
+        "parent",
+        "held_steps",
+        "mask",
+        "feather",
+        "spread",
     }
 )
 """Settings of a recipe that no passport depends on."""

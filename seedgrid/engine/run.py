@@ -30,6 +30,7 @@ from seedgrid.core.events import (
 from seedgrid.core.picture import Entry, Lineage, Picture, new_id
 from seedgrid.core.plan import Job
 from seedgrid.core.recipe import Recipe
+from seedgrid.core.way import at_width
 from seedgrid.diffusion.backend import Placement
 from seedgrid.engine.admission import Asker
 from seedgrid.engine.event_log import EventLog
@@ -265,9 +266,7 @@ class Run:
         self.placement = placement
         if self.jobs[cells[0]].recipe.lock_width != lock_width:
             self.jobs = tuple(
-                replace(job, recipe=job.recipe.replace(lock_width=lock_width))
-                if cell in cells
-                else job
+                replace(job, recipe=at_width(job.recipe, lock_width)) if cell in cells else job
                 for cell, job in enumerate(self.jobs)
             )
 

@@ -34,7 +34,7 @@ _README: Final = """\
 pictures/         the pictures, each with its recipe inside
 loras/            the LoRAs, if there are any
 upscalers/        the networks that enlarged pictures, if any did
-starts/           what pictures were begun from goes here: DIGEST.png, as recipes.json names it
+starts/           what pictures were begun from, and masks of regions: DIGEST.png as recipes say
 recipes.json      the recipe, the lineage and the digest of the pixels of each
 passports.json    where they were computed
 reproduce.py      makes them again with plain diffusers and compares bit for bit
@@ -96,7 +96,7 @@ def weight_files(entries: Iterable[Entry]) -> dict[str, Path]:
         ModelError: It is not here.
     """
     files = {}
-    for recipe in (entry.recipe for entry in entries):
+    for recipe in (each for entry in entries for each in entry.recipe.line):
         for lora in recipe.loras:
             loras.check_offered(lora.id)
             files[f"loras/{lora.weights_sha256}.safetensors"] = loras.recorded_lora(lora)

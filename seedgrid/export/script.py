@@ -9,6 +9,7 @@ proof that SeedGrid adds nothing of its own to a picture.
 
 from base64 import b64encode
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from importlib import resources
 from pprint import pformat
 from typing import Any, Final
@@ -29,6 +30,8 @@ _DATA_MARK: Final = "# <data>\n"
 _ARITHMETIC_MARK: Final = "# <arithmetic>\n"
 _ENLARGING: Final = "enlarging_template.txt"
 _ENLARGING_MARK: Final = "# <enlarging>\n"
+_STEERING: Final = "steering_template.txt"
+_STEERING_MARK: Final = "# <steering>\n"
 # A portable picture's arithmetic is SeedGrid's own. A copy of it in every script would be a second
 # definition; its versions never change, so any later SeedGrid will do.
 _PORTABLE_IMPORT: Final = """\
@@ -75,6 +78,8 @@ def script(entries: Sequence[Entry], *, has_starts: bool = True) -> str:
     tail = tail.replace(_ARITHMETIC_MARK, _PORTABLE_IMPORT if is_portable else "")
     has_enlarged = any(entry.recipe.upscaler for entry in entries)
     tail = tail.replace(_ENLARGING_MARK, _template(_ENLARGING) if has_enlarged else "")
+    is_steered = any(entry.recipe.parent or entry.recipe.spread for entry in entries)
+    tail = tail.replace(_STEERING_MARK, _template(_STEERING) if is_steered else "")
     batches = pformat([_batch(group) for group in _groups(entries)], width=96, sort_dicts=False)
     files = starts_of(entries) if has_starts else {}
     packed = {sha256: b64encode(data).decode() for sha256, data in files.items()}
@@ -86,8 +91,8 @@ def _template(name: str) -> str:
 
 
 def starts_of(entries: Iterable[Entry]) -> dict[str, bytes]:
-    """Return the files of what these pictures were begun from, by the digests of their pixels."""
-    digests = {entry.recipe.start for entry in entries if entry.recipe.start}
+    """Return the files of starts and masks of these pictures, by the digests of their pixels."""
+    digests = {digest for entry in entries for digest in entry.recipe.kept_pixels}
     return {sha256: starts.file_bytes(sha256) for sha256 in sorted(digests)}
 
 
@@ -185,6 +190,13 @@ def _picture(entry: Entry) -> dict[str, Any]:
         "noise_mix": [(share.seed, share.weight) for share in recipe.noise_mix],
         "pixels_sha256": entry.pixels_sha256,
         "id": entry.id,
+        "recipe_id": recipe.id,
+        "parent": _batch([replace(entry, recipe=recipe.parent)]) if recipe.parent else None,
+        "held_steps": recipe.held_steps,
+        "mask": recipe.mask,
+        "feather": recipe.feather,
+        "spread": recipe.spread,
+        "steps": recipe.num_inference_steps,
     }
 
 

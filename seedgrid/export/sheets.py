@@ -52,7 +52,7 @@ def write_sheet(entries: Sequence[Entry], path: Path, language: str = ENGLISH) -
     blocks, columns = blocks_of(entries, language)
     page = draw(blocks, columns=columns)
     with open_atomically(path) as file:
-        _save(file, page, has_start=any(entry.recipe.start for entry in entries))
+        _save(file, page, has_start=any(entry.recipe.kept_pixels for entry in entries))
 
 
 def write_grid(

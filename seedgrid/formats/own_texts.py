@@ -59,7 +59,7 @@ def parameters_text(recipe: Recipe) -> str:
         "RNG": "CPU",
         "Version": f"SeedGrid {__version__}",
     }
-    lines = [write_tags(recipe.prompt, recipe.loras)]
+    lines = [write_tags(_changing(recipe), recipe.loras)]
     if recipe.negative_prompt:
         lines.append(f"Negative prompt: {recipe.negative_prompt}")
     lines.append(", ".join(f"{name}: {_quoted(value)}" for name, value in settings.items()))
@@ -87,6 +87,22 @@ def _noise_settings(recipe: Recipe) -> dict[str, object]:
         return {"Variation seed": shares[0].seed, "Variation seed strength": shares[0].weight}
     mix = ", ".join(f"{share.seed}: {share.weight!r}" for share in shares)
     return {"Noise mix": mix} if mix else {}
+
+
+def _changing(recipe: Recipe) -> str:
+    """Return the words, with those of held steps before them, as `[from:to:steps]`.
+
+    Words that themselves hold what this is made of cannot be written so; nor can a region.
+
+    Source:
+        https://github.com/AUTOMATIC1111/stable-diffusion-webui/wiki/Features#prompt-editing
+    """
+    parent, own = recipe.parent, recipe.prompt
+    if parent is None or recipe.mask or parent.prompt == own:
+        return own
+    if set("[]():|\\") & set(parent.prompt + own):
+        return own
+    return f"[{parent.prompt}:{own}:{recipe.held_steps}]"
 
 
 def _quoted(value: object) -> str:

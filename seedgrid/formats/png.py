@@ -188,7 +188,7 @@ def rewrite(png: bytes, *, lineage: Lineage) -> bytes:
 
 def mark_of(recipe: Recipe) -> Chunk:
     """Return the chunk that marks a picture as made by a model."""
-    return png_chunks.utf8_text(MARK_KEY, mark_text(has_start=bool(recipe.start)))
+    return png_chunks.utf8_text(MARK_KEY, mark_text(has_start=bool(recipe.kept_pixels)))
 
 
 def is_record_as_written(chunk: Chunk) -> bool:

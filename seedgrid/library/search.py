@@ -129,6 +129,8 @@ _TREES: Final = """
     FROM pictures INDEXED BY pictures_work WHERE trashed = 0 {condition} GROUP BY work_id
 """
 """Works outside the trash; the index gives their pictures in the order of `likeness`."""
+_STEERED: Final = {"held": "$.held_steps", "region": "$.mask"}
+"""Words that also find pictures which follow another one, by what their recipes hold then."""
 _PIECE: Final = 3
 """The index knows pieces of three letters; shorter words are looked for row by row."""
 
@@ -288,7 +290,8 @@ class Searches:
         """Return the pictures that fit, newest first; what is left open does not matter.
 
         Args:
-            text: Words or parts of words that the prompt must hold, all of them, in any case.
+            text: Words or parts of words that the prompt must hold, all of them, in any case;
+                `held` and `region` also find pictures in which steps or a region are another's.
             limit: The most pictures of one page.
             after: `Page.after` of the page before.
             sort: Another order.
@@ -300,6 +303,7 @@ class Searches:
         conditions = ["trashed = :trashed", *(each.format(row="pictures") for each in filters)]
         values: dict[str, Any] = {**search, **_words(text), "after": after, "limit": limit}
         values["trashed"] = bool(search.get("trashed", False))
+        conditions += [_following(word) for word in _STEERED if word in _split(text)]
         same = " AND ".join([_SAME, *(each.format(row="other") for each in filters)])
         if values["pieces"]:
             conditions.append("number IN (SELECT rowid FROM words WHERE words MATCH :pieces)")
@@ -398,10 +402,24 @@ def read_entry(row: sqlite3.Row, files: Files) -> Entry:
 
 def _words(text: str) -> dict[str, str]:
     """Sort words into those that the index finds and those that are too short for it."""
-    words = dict.fromkeys(text.split())
+    words = [word for word in _split(text) if word not in _STEERED]
     pieces = ['"' + word.replace('"', '""') + '"' for word in words if len(word) >= _PIECE]
     short = [word for word in words if len(word) < _PIECE]
     return {"pieces": " ".join(pieces), "short": json.dumps(short) if short else ""}
+
+
+def _split(text: str) -> tuple[str, ...]:
+    """Return the words of a text once each; those that mean more than words in small letters."""
+    pairs = ((word, word.lower()) for word in text.split())
+    return tuple(dict.fromkeys(name if name in _STEERED else word for word, name in pairs))
+
+
+def _following(word: str) -> str:
+    """Return the condition that a prompt holds a word, or a recipe what it means."""
+    return (
+        f"(instr(lower(prompt), '{word}') OR recipe_id IN (SELECT recipe_id FROM recipes "
+        f"WHERE json_extract(json, '{_STEERED[word]}') IS NOT NULL))"
+    )
 
 
 def _times(

@@ -13,17 +13,21 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypedDict, overload
+from typing import TYPE_CHECKING, Any, Final, TypedDict, overload
+
+import numpy as np
+from numpy.typing import NDArray
 
 from seedgrid.core.checks import parse_start
 from seedgrid.core.errors import InputError, Notice, PictureError
-from seedgrid.core.picture import Entry
+from seedgrid.core.picture import Entry, Pixels
 from seedgrid.core.recipe import Recipe
 from seedgrid.core.request import Request
 from seedgrid.core.seeds import check_seed, parse_seeds
+from seedgrid.core.way import Region, check_feather
 from seedgrid.diffusion.backend import Placement
 from seedgrid.formats import png
-from seedgrid.storage import starts
+from seedgrid.storage import regions, starts
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -151,6 +155,48 @@ def keep_start(picture: AnyPicture, library: Callable[[], Library]) -> str:
     return library().keep_start(pixels)
 
 
+AnyMask = str | Path | NDArray[Any]
+"""A file, the digest of a mask that is kept, or an array: (height, width), or with colours."""
+
+
+def take_region(
+    only: AnyMask | None, feather: int | None, recipe: Recipe, library: Callable[[], Library]
+) -> tuple[Region | None, tuple[Notice, ...]]:
+    """Keep the mask of what may change in a picture, fitted to it.
+
+    Returns:
+        The region; None where no mask is given. And what is to be told of it.
+
+    Raises:
+        InputError: `mask_empty`, `mask_full`, `feather_range`, `feather_alone`.
+        PictureError: The mask is missing, or no picture.
+    """
+    if only is None:
+        if feather is not None:
+            raise InputError("feather_alone", field="feather", value=feather)
+        return None, ()
+    feather = check_feather(feather, recipe)
+    given = _read_mask(only)
+    kept = regions.check_mask(given, recipe.width, recipe.height)
+    region = Region(mask=library().keep_start(kept), feather=feather)
+    if given.shape == kept.shape:
+        return region, ()
+    was, now = (f"{each.shape[1]}x{each.shape[0]}" for each in (given, kept))
+    return region, (Notice("mask_fitted", value=was, instead=now),)
+
+
+def _read_mask(only: AnyMask) -> Pixels:
+    if isinstance(only, np.ndarray):
+        if only.ndim not in (2, 3) or only.dtype not in (np.bool_, np.uint8) or not only.size:
+            raise PictureError("start_unreadable")
+        grey = only if only.ndim == 2 else only[..., :3].max(axis=2)
+        white = grey if grey.dtype == np.bool_ else grey >= regions.WHITE
+        return np.where(white[..., None], np.uint8(255), np.uint8(0)).repeat(3, axis=2)
+    if isinstance(only, str) and starts.place_of(only) is not None:
+        return starts.pixels(only)
+    return starts.read_picture(png.read_bytes(Path(only).expanduser()))
+
+
 def with_start(request: Request, library: Callable[[], Library]) -> Request:
     """Return the request with the digest of its start: no path is followed here.
 
@@ -172,12 +218,12 @@ def with_start(request: Request, library: Callable[[], Library]) -> Request:
 
 
 def check_starts(recipes: Iterable[Recipe], library: Library) -> None:
-    """Refuse what was begun from pictures that a library does not hold.
+    """Refuse what was begun from pictures, or has regions of masks, that a library does not hold.
 
     Raises:
         PictureError: `start_missing`.
     """
-    for digest in {recipe.start for recipe in recipes if recipe.start}:
+    for digest in {digest for recipe in recipes for digest in recipe.kept_pixels}:
         if not (library.starts / f"{digest}.png").is_file():
             raise PictureError("start_missing", value=digest[:12])
 

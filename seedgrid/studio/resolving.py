@@ -74,6 +74,7 @@ def check_offered(recipes: Collection[Recipe], card: Callable[[str | None], Mode
     """
     if not is_public():
         return
+    recipes = [each for recipe in recipes for each in recipe.line]
     for model in {requests.ask_again(recipe).model for recipe in recipes}:
         card(model)
     for upscaler in {recipe.upscaler for recipe in recipes if recipe.upscaler}:

@@ -39,6 +39,7 @@ from seedgrid.engine import UNBOUNDED, Bounds, Engine, Load, PainterState, Run, 
 from seedgrid.formats import png
 from seedgrid.storage import starts
 from seedgrid.studio.pictures import (
+    AnyMask,
     AnyPicture,
     Pictures,
     RunOptions,
@@ -48,6 +49,7 @@ from seedgrid.studio.pictures import (
     is_id,
     keep_start,
     read_seeds,
+    take_region,
     with_start,
 )
 from seedgrid.studio.resolving import (
@@ -259,6 +261,9 @@ class Studio:
         suffixes: Sequence[str] = GUIDE_SUFFIXES,
         *,
         prompt: str | None = None,
+        hold: float | None = None,
+        only: AnyMask | None = None,
+        feather: int | None = None,
         fresh: bool = False,
     ) -> Pictures:
         """Vary the words or settings of a picture on its own seed and wait for the variations.
@@ -268,9 +273,15 @@ class Studio:
             suffixes: One picture each: words that are appended to the prompt (`", artsy"`), or a
                 setting (`"guidance 3"`, see `core.variations`); the guide's four by default.
             prompt: Another prompt to append them to; the picture's own by default.
+            hold: The share of its steps, 0 to 0.8, that are the picture's: its composition.
+            only: Where it may change: a mask, white on black, as a file or an array, (height,
+                width) or with three colours. Every other pixel stays.
+            feather: Over how many pixels, inside the mask, new and old are mixed; by default a
+                sixteenth of the shorter side.
             fresh: Compute even what the library remembers.
         """
-        return _wait(self.start_refine(picture, suffixes, prompt=prompt, fresh=fresh))
+        how: dict[str, Any] = {"hold": hold, "only": only, "feather": feather}
+        return _wait(self.start_refine(picture, suffixes, prompt=prompt, **how, fresh=fresh))
 
     def final(
         self,
@@ -341,17 +352,32 @@ class Studio:
         suffixes: Sequence[str] = GUIDE_SUFFIXES,
         *,
         prompt: str | None = None,
+        hold: float | None = None,
+        only: AnyMask | None = None,
+        feather: int | None = None,
         **options: Unpack[RunOptions],
     ) -> Run:
         """Start a round of variations of a picture on its own seed; returns at once.
+
+        See `refine`. A mask of another size is fitted, which is told.
 
         A file from elsewhere joins the library, so that the tree of choices is whole.
         """
         parent = self.find(picture, options.get("library"))
         check_has_words(parent.recipe)
         vocabulary = self._vocabulary(parent.recipe)
-        recipes = refine(parent.recipe, suffixes, self.card, prompt=prompt, vocabulary=vocabulary)
-        return self._go_on(self._joined(picture, parent, options), recipes, options)
+        library = options.get("library")
+        region, told = take_region(only, feather, parent.recipe, lambda: library or self.library)
+        recipes = refine(
+            parent.recipe,
+            suffixes,
+            self.card,
+            prompt=prompt,
+            vocabulary=vocabulary,
+            hold=hold,
+            region=region,
+        )
+        return self._go_on(self._joined(picture, parent, options), recipes, options, told)
 
     def start_variations(
         self, picture: AnyPicture, *, weight: float, **options: Unpack[RunOptions]
@@ -513,11 +539,17 @@ class Studio:
             return parent
         return (options.get("library") or self.library).add_png(png.read_bytes(parent.path))
 
-    def _go_on(self, parent: Entry, recipes: Sequence[Recipe], options: RunOptions) -> Run:
+    def _go_on(
+        self,
+        parent: Entry,
+        recipes: Sequence[Recipe],
+        options: RunOptions,
+        told: Sequence[Notice] = (),
+    ) -> Run:
         """Start a round that goes on from a picture, in batches in which the lock holds here."""
         narrowed = [provable(recipe) for recipe in recipes]
         notices = width_notices(narrowed, parent.recipe.lock_width)
-        return self._submit(plan_refine(parent, narrowed), notices, options)
+        return self._submit(plan_refine(parent, narrowed), (*told, *notices), options)
 
     def _submit(
         self,

@@ -27,7 +27,7 @@ from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import ModelRef, Passport, Recipe
 from seedgrid.diffusion.backend import LoadWatch, Outcome, Placement, Watch
 from seedgrid.portable import PortableTrial
-from seedgrid.storage import starts
+from seedgrid.storage import regions, starts
 
 Noise = NDArray[np.float64]
 
@@ -171,7 +171,7 @@ class FakeBackend:
             watch.step(number, total, partial(_previews, shown, number / total))
         _strike(fault, total + 1)
         return tuple(
-            RunError("picture_nan") if fault and fault.cell == cell else canvas.finish()
+            RunError("picture_nan") if fault and fault.cell == cell else _in_region(canvas)
             for cell, canvas in enumerate(canvases)
         )
 
@@ -198,7 +198,7 @@ class _Canvas:
     """One picture in the making: everything it draws comes from its own generator."""
 
     def __init__(self, recipe: Recipe, generator: np.random.Generator) -> None:
-        self._recipe = recipe
+        self.recipe = recipe
         self._generator = generator
         noise = generator.standard_normal((_FIELDS, _FIELDS))
         for share in recipe.noise_mix:
@@ -215,12 +215,12 @@ class _Canvas:
     def finish(self) -> Pixels:
         """The picture: the fields and a grain of at most 3/255 from the last step."""
         picture = self._begun(self._paint(1)).astype(np.int16)
-        grain = (self._recipe.guidance_scale / 10 * self._grain).clip(-3, 3)
+        grain = (self.recipe.guidance_scale / 10 * self._grain).clip(-3, 3)
         return (picture + grain.astype(np.int16)).clip(0, 255).astype(np.uint8)
 
     def _begun(self, picture: Pixels) -> Pixels:
         """Mix the picture into its start, by its strength."""
-        recipe = self._recipe
+        recipe = self.recipe
         if not recipe.start:
             return picture
         image = Image.fromarray(starts.pixels(recipe.start))
@@ -236,14 +236,26 @@ class _Canvas:
         return (picture * done + noise * (1 - done)).clip(0, 255).astype(np.uint8)
 
     def _paint(self, shrink: int) -> Pixels:
-        width, height = self._recipe.width // shrink, self._recipe.height // shrink
+        width, height = self.recipe.width // shrink, self.recipe.height // shrink
         rows, columns = (np.arange(size) * _FIELDS // size for size in (height, width))
         light = 0.5 + 0.4 * np.tanh(self._noise[rows][:, columns, None])  # (H, W, 1)
         return np.asarray(np.rint(255 * light * self._colour), dtype=np.uint8)
 
     def _draw(self) -> Noise:
-        size = (self._recipe.height, self._recipe.width, 1)
+        size = (self.recipe.height, self.recipe.width, 1)
         return self._generator.standard_normal(size, dtype=np.float32).astype(np.float64)
+
+
+def _in_region(canvas: _Canvas) -> Pixels:
+    """Finish a picture; around its region it is the parent's, which is painted for that."""
+    recipe, own = canvas.recipe, canvas.finish()
+    if recipe.parent is None or not recipe.mask:
+        return own
+    parent = _Canvas(recipe.parent, *fresh_generators([recipe.parent]))
+    for _ in range(recipe.parent.num_inference_steps):
+        parent.step()
+    inside = regions.inside(recipe.mask, recipe.width, recipe.height)
+    return regions.put_back(own, _in_region(parent), inside, recipe.feather)
 
 
 def _colour(words: str) -> Noise:

@@ -7,14 +7,17 @@ drifted     something else came out, and nobody can be blamed
 impossible  it could not be run
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, get_args
+
+import numpy as np
 
 from seedgrid.core.errors import RunError, SeedGridError
 from seedgrid.core.picture import Pixels, pixels_sha256
 from seedgrid.core.recipe import Passport
 from seedgrid.diffusion.backend import Outcome
+from seedgrid.storage import regions
 from seedgrid.verify.claim import Claim
 from seedgrid.verify.comparison import Box, Comparison, compare_pixels
 from seedgrid.verify.reasons import Reason, explain, passport_differences
@@ -82,6 +85,7 @@ class Painted:
         pictures: One a claim; where the model gave none, why.
         reasons: What was restored for it, and what could not be.
         doubt: See `Doubt`.
+        parents: What pictures of a region follow, by the ids of the recipes.
     """
 
     pictures: tuple[Outcome, ...]
@@ -89,6 +93,7 @@ class Painted:
     reasons: tuple[Reason, ...]
     is_fragile: bool
     doubt: Doubt = ""
+    parents: Mapping[str, Pixels] = field(default_factory=dict)
 
 
 def impossible(name: str, error: SeedGridError, claim: Claim | None = None) -> Verdict:
@@ -119,11 +124,26 @@ def judge(claim: Claim, pixels: Outcome, painted: Painted) -> Verdict:
         psnr_db=comparison.psnr_db if comparison else None,
         differing_pixels=comparison.differing_pixels if comparison else None,
         where=comparison.where if comparison else None,
-        reasons=(*reasons, *_unverified(claim), *painted.reasons),
+        reasons=(*reasons, *_around(claim, painted), *_unverified(claim), *painted.reasons),
         pixels=pixels,
         passport=painted.passport,
         confirms=word == "identical" and claim.passport.digest == painted.passport.digest,
     )
+
+
+def _around(claim: Claim, painted: Painted) -> tuple[Reason, ...]:
+    """Count the pixels outside the region that are the parent's."""
+    recipe, parent = claim.recipe, None
+    if recipe.mask and recipe.parent:
+        parent = painted.parents.get(recipe.parent.id)
+    if parent is None or claim.pixels is None or claim.pixels.shape != parent.shape:
+        return ()
+    outside = ~regions.inside(recipe.mask, recipe.width, recipe.height)
+    total = int(outside.sum())
+    differing = int(np.any(claim.pixels != parent, axis=2)[outside].sum())
+    if differing:
+        return (Reason("region_changed", pixels=differing),)
+    return (Reason("region", pixels=total, total=total),)
 
 
 def _word(

@@ -20,6 +20,7 @@ from seedgrid.core.errors import (
     SeedGridError,
     told_of,
 )
+from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Passport, Recipe
 from seedgrid.diffusion.backend import Backend, Placement, Unwatched, Watch, placement_of
 from seedgrid.verify.claim import Claim, read_claim
@@ -118,15 +119,33 @@ def _paint(batch: Sequence[Claim], backend: Backend, placement: Placement, watch
     """Compute a batch under the passport of its claims, as far as this process can."""
     recipes: list[Recipe] = [claim.recipe for claim in batch]
     passport = backend.prepare(recipes[0], placement)
+    parents = _paint_parents(recipes, backend, placement, watch)
+    pictures = backend.paint(recipes, placement, watch)
     if recipes[0].is_portable:  # One answer everywhere: there is nothing to restore.
-        pictures = backend.paint(recipes, placement, watch)
-        return Painted(pictures=pictures, passport=passport, reasons=(), is_fragile=False)
+        return Painted(
+            pictures=pictures, passport=passport, reasons=(), is_fragile=False, parents=parents
+        )
     return Painted(
-        pictures=backend.paint(recipes, placement, watch),
+        pictures=pictures,
         passport=passport,
+        parents=parents,
         reasons=tuple(_restored(backend, recipes[0], placement, passport)),
         is_fragile=_is_fragile(backend, recipes[0]),
     )
+
+
+def _paint_parents(
+    recipes: Sequence[Recipe], backend: Backend, placement: Placement, watch: Watch
+) -> dict[str, Pixels]:
+    """Paint what pictures of a region follow; the backend remembers it for them."""
+    found: dict[str, Pixels] = {}
+    parents = {each.parent.id: each.parent for each in recipes if each.parent and each.mask}
+    for recipe_id, parent in parents.items():
+        backend.prepare(parent, placement)
+        (picture,) = backend.paint([parent], placement, watch)
+        if not isinstance(picture, RunError):
+            found[recipe_id] = picture
+    return found
 
 
 def _all_reproduce(batch: Sequence[Claim], painted: Painted) -> bool:

@@ -103,7 +103,13 @@ class Api:
         return grid
 
     async def refine(
-        self, picture_id: str, vary: list[str] | None = None, request: gr.Request | None = None
+        self,
+        picture_id: str,
+        vary: list[str] | None = None,
+        hold: float | None = None,
+        only: gr.FileData | None = None,
+        feather: int | None = None,
+        request: gr.Request | None = None,
     ) -> AsyncGenerator[Answer, None]:
         """Vary the words or settings of a picture on its own seed, so that its composition stays.
 
@@ -111,11 +117,15 @@ class Api:
             picture_id: The `id` of a record that /grid or /refine gave.
             vary: One picture each: what to append to its prompt, or a setting, as in
                 "guidance 3" or "scheduler Euler a"; the guide's four by default.
+            hold: The share of its steps that are the picture's own, 0 to 0.8: its composition.
+            only: A picture that is white where it may change; every other pixel stays.
+            feather: Over how many pixels, inside that, new and old are mixed.
             request: Who asks; Gradio fills it in.
 
         Yields:
             The PNG files, and a record of each; more as they are finished.
         """
+        mask = self._uploaded(only) if only else None
 
         def start() -> Run:
             _check_kind("picture_id", picture_id, str)
@@ -126,7 +136,16 @@ class Api:
             check_count(len(suffixes), field="vary")
             options = self._options(request)
             parent = options["library"].get(picture_id)
-            return self._studio.start_refine(parent, suffixes or GUIDE_SUFFIXES, **options)
+            _check_kind("hold", hold, float, int, type(None))
+            _check_kind("feather", feather, int, type(None))
+            return self._studio.start_refine(
+                parent,
+                suffixes or GUIDE_SUFFIXES,
+                hold=None if hold is None else float(hold),
+                only=mask,
+                feather=feather,
+                **options,
+            )
 
         async with aclosing(self._answer(start)) as answers:
             async for answer in answers:

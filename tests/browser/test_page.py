@@ -46,6 +46,7 @@ CONTRACT = [
     "vary-3",
     "vary-4",
     "refine",
+    "hold",
     "back",
     "lineage",
     "status",

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from seedgrid.core.errors import Notice, PictureError
+from seedgrid.core.way import MAX_HOLD, MIN_STEPS
 from seedgrid.formats.importers.found import Found
 from seedgrid.formats.importers.samplers import A1111_AUTOMATIC
 
@@ -24,6 +25,8 @@ _LORA: Final = re.compile(r"<lora:([^:>]{1,200}+)(?::([^:>]{1,20}+))?+[^>]{0,200
 _WEIGHT: Final = re.compile(r"(?<!\\)[(\[][^()\[\]]+(?<!\\)[)\]]")
 _BEYOND: Final = re.compile(r"\bBREAK\b|\bAND\b|\[[^()\[\]:|]{0,200}+[:|]")
 """What is no weight: parts of their own, words that change between steps."""
+_CHANGING: Final = re.compile(r"\[([^\[\]:|]{1,5000}):([^\[\]:|]{1,5000}):(\d{0,3}\.?\d{1,6})\]")
+"""A whole prompt that becomes another one after some steps."""
 _MIN_SETTINGS: Final = 3
 _MAX_LINE: Final = 100_000
 _MAX_TEXT: Final = 256 * 1024
@@ -69,6 +72,7 @@ def read(texts: Mapping[str, str]) -> Found | None:
     prompt, negative = _prompts(lines[:last])
     tags = tuple((tag[1], tag[2] or "1") for tag in _LORA.finditer(prompt))
     prompt, loras = _without_networks(prompt)
+    prompt, held = _before_change(prompt, settings.get("Steps", ""))
     width, _, height = _first_size(settings).partition("x")
     tool = _tool(settings)
     return Found(
@@ -89,7 +93,7 @@ def read(texts: Mapping[str, str]) -> Found | None:
         lora_tags=tags,
         loras=(*loras, *_hashed_names(settings.get("Lora hashes", "")), *_networks(settings)),
         weights=_is_weighed(prompt + negative, tool),
-        reasons=_reasons(settings, prompt + negative, tool),
+        reasons=(*held, *_reasons(settings, prompt + negative, tool)),
     )
 
 
@@ -123,6 +127,26 @@ def _prompts(lines: list[str]) -> tuple[str, str]:
             first = line.strip().removeprefix(_NEGATIVE).strip()
             return "\n".join(lines[:number]).strip(), "\n".join([first, *lines[number + 1 :]])
     return "\n".join(lines).strip(), ""
+
+
+def _before_change(prompt: str, steps: str) -> tuple[str, tuple[Notice, ...]]:
+    """Return the words of the first steps, and how to hold them for the words that come after.
+
+    A number with a point, or below 1, is a share of the steps, rounded down.
+
+    Source:
+        https://github.com/AUTOMATIC1111/stable-diffusion-webui, modules/prompt_parser.py
+    """
+    changing = _CHANGING.fullmatch(prompt)
+    num_steps = int(steps) if re.fullmatch(r"\d{1,4}", steps, re.ASCII) else 0
+    if changing is None or num_steps < MIN_STEPS:
+        return prompt, ()
+    before, after, when = changing[1].strip(), changing[2].strip(), float(changing[3])
+    is_share = "." in changing[3] or when < 1
+    hold = int(when * num_steps if is_share else when) / num_steps
+    if not 0 < hold <= MAX_HOLD or not before:
+        return prompt, ()
+    return before, (Notice("import_hold", words=after, hold=f"{hold:.3g}"),)
 
 
 def _without_networks(prompt: str) -> tuple[str, tuple[str, ...]]:

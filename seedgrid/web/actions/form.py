@@ -46,10 +46,12 @@ class RoundPayload(_ON_CARD):  # type: ignore[misc] # see _texts
     Attributes:
         vary: What is appended to its prompt, a field each.
         upscaler: The network that makes a large final, by its name; empty for the model itself.
+        hold: The share of its steps that are the picture's own, in a refinement.
     """
 
     vary: Annotated[tuple[str, ...], Described(max_length=NUM_VARIATIONS)] = ()
     upscaler: str = ""
+    hold: float = 0.0
 
 
 def read_request(payload: FormPayload) -> Request:

@@ -115,7 +115,7 @@ class Handlers(Following):
     @says_what_hinders
     def on_refine(self, around: RoundPayload, kept: Kept, address: Address = "") -> PageUpdate:
         """Start a round on the picked picture's seed: its prompt with each suffix."""
-        start = partial(self._studio.start_refine, suffixes=around.vary)
+        start = partial(self._studio.start_refine, suffixes=around.vary, hold=around.hold)
         return self._start_from_pick(around, kept, address, start)
 
     @says_what_hinders

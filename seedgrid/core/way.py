@@ -1,0 +1,99 @@
+"""Steering: a variation that follows its parent's way, in its first steps or outside a region.
+
+A picture's way from noise is the same bits in every batch, so what was computed for the parent is
+given back for the variation. Knows recipes only; `diffusion/way.py` paints them.
+
+    steer(parent, variation, hold=0.4)
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from seedgrid.core.errors import InputError
+from seedgrid.core.recipe import MAX_FEATHER_PX, MAX_PARENTS, MAX_SPREAD, NoiseShare, Recipe
+
+MAX_HOLD: Final = 0.8
+MIN_STEPS: Final = 4
+"""With fewer steps there is no first part that decides the composition."""
+
+FREE: Final[dict[str, Any]] = {"parent": None, "held_steps": 0, "mask": "", "feather": 0}
+"""What a recipe has that follows no parent."""
+
+_FEATHER_SHARE: Final = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class Region:
+    """The part of a picture that is painted; see `Recipe.mask` and `Recipe.feather`."""
+
+    mask: str
+    feather: int
+
+
+def steer(
+    before: Recipe, after: Recipe, *, hold: float | None = None, region: Region | None = None
+) -> Recipe:
+    """Have a variation follow the picture that it varies.
+
+    Args:
+        before: Of the picture. A parent that it follows is followed by the variation too.
+        after: The variation.
+        hold: The share of the steps, from the first, that are the picture's; 0 to `MAX_HOLD`.
+        region: What is painted; all of it by default.
+
+    Raises:
+        InputError: `hold_range`, `hold_steps`; `way_settings`: it differs from what it follows in
+            more than words and guidance; `way_deep`.
+    """
+    held_steps = _held_steps(after, hold) if hold else 0
+    if held_steps or region:
+        follows_same = not (region or before.mask) and before.held_steps >= held_steps
+        changes = FREE | {"parent": before.parent if follows_same else before}
+        changes |= {"held_steps": held_steps}
+        if region:
+            changes |= {"mask": region.mask, "feather": region.feather}
+        after = after.model_copy(update=changes)
+    if after.parent is not None:
+        if name := after.unlike(after.parent):
+            raise InputError("way_settings", field="vary", name=name.replace("_", " "))
+        if len(after.line) > MAX_PARENTS + 1:
+            raise InputError("way_deep", field="vary", limit=MAX_PARENTS)
+    return after
+
+
+def _held_steps(recipe: Recipe, hold: float) -> int:
+    """Return how many of the steps that are run are held: from a start, most models run a part."""
+    if not 0 <= hold <= MAX_HOLD:
+        raise InputError("hold_range", field="hold", value=hold)
+    steps = max(1, int(recipe.num_inference_steps * recipe.strength))
+    if steps < MIN_STEPS:
+        raise InputError("hold_steps", field="hold", value=steps, limit=MIN_STEPS)
+    return max(1, round(hold * steps))
+
+
+def check_feather(feather: int | None, recipe: Recipe) -> int:
+    """Return a feather in pixels; by default a sixteenth of the shorter side."""
+    if feather is None:
+        return min(recipe.width, recipe.height) // _FEATHER_SHARE
+    if not 0 <= feather <= MAX_FEATHER_PX:
+        raise InputError("feather_range", field="feather", value=feather, limit=MAX_FEATHER_PX)
+    return feather
+
+
+def check_spread(spread: float, _: object) -> float:
+    """Return the share of the steps in which noise is added to the words."""
+    if not 0 <= spread <= MAX_SPREAD:  # NaN is not, either.
+        raise InputError("spread_range", field="spread", value=spread)
+    return float(spread)
+
+
+def with_share(recipe: Recipe, share: NoiseShare) -> Recipe:
+    """Return a recipe with another seed's noise mixed in, and what it follows with the same."""
+    parent = with_share(recipe.parent, share) if recipe.parent else None
+    return recipe.replace(noise_mix=(*recipe.noise_mix, share), parent=parent)
+
+
+def at_width(recipe: Recipe, lock_width: int) -> Recipe:
+    """Return a recipe of a smaller batch, and what it follows too."""
+    parent = at_width(recipe.parent, lock_width) if recipe.parent else None
+    return recipe.replace(lock_width=lock_width, parent=parent)

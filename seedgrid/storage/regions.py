@@ -1,0 +1,104 @@
+"""Regions: the mask of what may change in a picture, and the pixels around it. Needs no torch.
+
+A mask is kept as starts are, under the SHA-256 of its pixels; white may change. Outside the region
+every pixel is the parent's. Inside, near its edge, both are mixed in whole numbers, so that every
+machine mixes alike.
+
+    put_back(painted, parent, inside(recipe.mask, width, height), feather=16)
+"""
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seedgrid.core.errors import InputError
+from seedgrid.core.picture import Pixels
+from seedgrid.storage import starts
+
+Inside = NDArray[np.bool_]
+"""Shape (height, width): whether a pixel belongs to the region."""
+
+WHITE: Final = 128
+
+
+def inside(mask: str, width: int, height: int) -> Inside:
+    """Return the region of a mask that is kept here.
+
+    Raises:
+        PictureError: `start_missing`.
+    """
+    return read_mask(starts.pixels(mask), width, height)
+
+
+def read_mask(pixels: Pixels, width: int, height: int) -> Inside:
+    """Return which pixels of a picture of this size are nearer to white; a mask is fitted to it.
+
+    Args:
+        pixels: RGB, of any size.
+        width: In pixels.
+        height: In pixels.
+    """
+    from PIL import Image
+
+    grey = Image.fromarray(pixels).convert("L").resize((width, height), Image.Resampling.NEAREST)
+    return np.asarray(grey) >= WHITE
+
+
+def check_mask(pixels: Pixels, width: int, height: int) -> Pixels:
+    """Return a mask as it is kept: of this size, black and white.
+
+    Raises:
+        InputError: `mask_empty`, `mask_full`.
+    """
+    region = read_mask(pixels, width, height)
+    if not region.any():
+        raise InputError("mask_empty", field="only")
+    if region.all():
+        raise InputError("mask_full", field="only")
+    return np.where(region[..., None], np.uint8(255), np.uint8(0)).repeat(3, axis=2)
+
+
+def put_back(painted: Pixels, parent: Pixels, region: Inside, feather: int) -> Pixels:
+    """Return the painted picture in the region and the parent outside it.
+
+    Args:
+        painted: Shape (height, width, 3).
+        parent: Of the same shape.
+        region: What was painted.
+        feather: Over so many pixels inside the edge both are mixed.
+    """
+    own = _depths(region, feather + 1)[..., None]  # (height, width, 1), 0 … feather + 1
+    whole = feather + 1
+    mixed = parent.astype(np.int32) * (whole - own) + painted.astype(np.int32) * own
+    found: Pixels = ((mixed + whole // 2) // whole).astype(np.uint8)
+    return found
+
+
+def _depths(region: Inside, most: int) -> NDArray[np.int32]:
+    """Return how many pixels deep in the region each lies; 0 outside, and at most `most`.
+
+    The picture's own edge is none: there is nothing to mix with.
+    """
+    depths = region.astype(np.int32)
+    left = region
+    for _ in range(most - 1):
+        left = _eroded(_eroded(left).T).T
+        if not left.any():
+            break
+        depths += left
+    return depths
+
+
+def _eroded(region: Inside) -> Inside:
+    """Take a row away from each upper and lower edge."""
+    rows = np.pad(region, ((1, 1), (0, 0)), mode="edge")
+    return rows[:-2] & rows[1:-1] & rows[2:]
+
+
+def in_cells(region: Inside, rows: int, columns: int) -> Inside:
+    """Return which cells of a grid over the picture hold any pixel of the region."""
+    height, width = region.shape
+    tops, lefts = np.arange(rows) * height // rows, np.arange(columns) * width // columns
+    found: Inside = np.logical_or.reduceat(np.logical_or.reduceat(region, tops, 0), lefts, 1)
+    return found
