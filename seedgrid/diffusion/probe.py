@@ -115,8 +115,8 @@ def _paint_twice(
     """
     width = recipe.lock_width
     # A cache that goes by how much the batch has changed sees little of it at every second call.
-    mild = Batch(width=width, own=width - 1, kinds=MILD, pace=2)
-    wild = Batch(width=width, own=0, kinds=WILD)
+    mild = Batch(width=width, own=width - 1, kinds=MILD, pace=2, has_lists=family.lists_words)
+    wild = Batch(width=width, own=0, kinds=WILD, has_lists=family.lists_words)
     others = [_neighbour(recipe, place) for place in range(1, width)]
     grid = PoisonedGrid(mild, watch, comparison.keep)
     own = [mild.own_rows(rows) for rows in compute([*others, recipe], grid.watching)]

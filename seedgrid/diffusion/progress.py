@@ -97,7 +97,7 @@ def _state(
         model_output=model_output,
         sample=sample,
         timestep=timestep,
-        alphas_cumprod=None if is_flow else scheduler.alphas_cumprod,
+        alphas_cumprod=None if is_flow else getattr(scheduler, "alphas_cumprod", None),
         prediction_type=scheduler.config.get("prediction_type", "epsilon"),
         sigma=timestep / scheduler.config.num_train_timesteps,
     )

@@ -106,6 +106,7 @@ def make_card(ref: ModelRef, files: ModelFiles) -> ModelCard:
         strength_shortens=family.strength_shortens,
         has_weights=family.has_weights,
         fragile=family.fragile,
+        is_tested=family.is_tested,
     )
     return _own_first(_with_side_file(card, files.folder))
 
@@ -125,11 +126,13 @@ def _round_up(side: int, multiple: int) -> int:
 def _fitting_schedulers(family: Family, own: dict[str, Any]) -> tuple[str, ...]:
     """Name what a model can paint with.
 
-    Flux tells every scheduler a shift, which the other solvers refuse of a model like schnell whose
-    own shift is always the same.
+    Some tell every scheduler a shift, which the other solvers refuse of a model like Flux schnell
+    whose own shift is always the same, or noise levels, which only their own takes.
     """
     names = schedulers.names_for(family.sampling)
-    if family.pipeline != "FluxPipeline" or own.get("use_dynamic_shifting"):
+    if family.own_solver:
+        return tuple(name for name in names if name == schedulers.own_name(family, own))
+    if not family.tells_shift or own.get("use_dynamic_shifting"):
         return names
     return tuple(n for n in names if "use_flow_sigmas" not in schedulers.TABLE[n].changes)
 
