@@ -315,6 +315,7 @@ def vae_of_eight(seed: int, channels: int = 4) -> Any:
             latent_channels=channels,
             norm_num_groups=4,
             sample_size=64,
+            shift_factor=0.1,
         ),
         seed,
     )
@@ -352,6 +353,15 @@ def umt5_encoder(seed: int) -> Any:
     return seeded(transformers.UMT5EncoderModel(config), seed)
 
 
+def glm_tokenizer() -> Any:
+    """Make a tokenizer that pads before the words and, as GLM's, never gives none."""
+    tokenizer = byte_tokenizer(padding_side="left")
+    tokenizer._tokenizer.post_processor = tokenizers.processors.TemplateProcessing(
+        single="<|im_start|> $A", special_tokens=[("<|im_start|>", 257)]
+    )
+    return tokenizer
+
+
 def cogview4() -> Any:
     """Build CogView4's shape: words of a language model, no mask."""
     transformer = diffusers.CogView4Transformer2DModel(
@@ -368,12 +378,15 @@ def cogview4() -> Any:
         rope_axes_dim=(64, 64),
     )
     return diffusers.CogView4Pipeline(
-        tokenizer=byte_tokenizer(padding_side="left"),
+        tokenizer=glm_tokenizer(),
         text_encoder=language_model("GlmConfig", "GlmModel", 122),
         vae=vae(123),
         transformer=seeded(transformer, 124),
         scheduler=flow_euler(
-            base_shift=0.25, max_shift=0.75, base_image_seq_len=256, use_dynamic_shifting=True,
+            base_shift=0.25,
+            max_shift=0.75,
+            base_image_seq_len=256,
+            use_dynamic_shifting=True,
             time_shift_type="linear",
         ),
     )
@@ -529,9 +542,9 @@ def hidream() -> Any:
     return diffusers.HiDreamImagePipeline(
         scheduler=flow_euler(),
         vae=vae(137, shift=0.1),
-        text_encoder=clip_text(138, projection=True),
+        text_encoder=clip_text(138, projection=True, max_tokens=248),
         tokenizer=clip_tokenizer(),
-        text_encoder_2=clip_text(139, projection=True),
+        text_encoder_2=clip_text(139, projection=True, max_tokens=248),
         tokenizer_2=clip_tokenizer(),
         text_encoder_3=t5_encoder(140),
         tokenizer_3=t5_tokenizer(),

@@ -47,7 +47,7 @@ def t5_tokenizer() -> Any:
     return transformers.T5Tokenizer(vocab=special + letters, extra_ids=0, model_max_length=77)
 
 
-def clip_text(seed: int, *, projection: bool = False) -> Any:
+def clip_text(seed: int, *, projection: bool = False, max_tokens: int = 77) -> Any:
     """Make a CLIP text encoder of width 32."""
     config = transformers.CLIPTextConfig(
         bos_token_id=0,
@@ -55,6 +55,7 @@ def clip_text(seed: int, *, projection: bool = False) -> Any:
         pad_token_id=1,
         hidden_size=32,
         intermediate_size=64,
+        max_position_embeddings=max_tokens,
         num_attention_heads=4,
         num_hidden_layers=2,
         projection_dim=32,

@@ -22,10 +22,10 @@ from seedgrid.core.recipe import Recipe
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.export.script import script
 from seedgrid.models import registry
-from seedgrid.models.families import family_of
 from seedgrid.studio import Studio
 
 EACH = rest_swept(MODERN, ("z-image", "qwen-image"))
+GUIDANCE = {"HunyuanImagePipeline": "distilled_guidance_scale"}
 LONG = " ".join(["an enormous landscape with foxes"] * 12)  # 400 bytes, which are tokens
 
 
@@ -68,6 +68,16 @@ def call_arguments(pipeline: Any, recipes: Sequence[Recipe]) -> dict[str, Any]:
             given["guidance_scale"] = first.guidance_scale
             given["prompt_embeds"] = [words[0] for words, _ in rows]
             given["negative_prompt_embeds"] = [nothing[0] for _, nothing in rows]
+        case "CogView4Pipeline" | "ErnieImagePipeline":
+            given["guidance_scale"] = first.guidance_scale
+            device = torch.device("cpu")
+            for prefix, texts in (("", prompts), ("negative_", [""] * len(prompts))):
+                rows = [pipeline.encode_prompt(prompt=[text], device=device)[0] for text in texts]
+                is_list = rows[0].ndim == 2
+                given[f"{prefix}prompt_embeds"] = rows if is_list else torch.cat(rows)
+        case "SanaSprintPipeline":
+            given |= {"prompt": prompts, "guidance_scale": first.guidance_scale}
+            given |= {"use_resolution_binning": False, "intermediate_timesteps": None}
         case "QwenImagePipeline":
             given["true_cfg_scale"] = first.guidance_scale
             for prefix, texts in (("", prompts), ("negative_", [" "] * len(prompts))):
@@ -82,8 +92,7 @@ def call_arguments(pipeline: Any, recipes: Sequence[Recipe]) -> dict[str, Any]:
                 given[f"{prefix}prompt_embeds_mask"] = mask
         case _:
             given["prompt"] = prompts
-            if family_of(type(pipeline).__name__).guidance:
-                given["guidance_scale"] = first.guidance_scale
+            given[GUIDANCE.get(type(pipeline).__name__, "guidance_scale")] = first.guidance_scale
     return given
 
 

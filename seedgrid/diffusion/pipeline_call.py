@@ -5,6 +5,7 @@ It is the plain diffusers call, so its pictures equal those of
 bit. What diffusers and torch raise is translated here; what we raise stays ours.
 """
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -144,12 +145,11 @@ def _words(
 
 def sharing_a_call(recipes: Sequence[Recipe], loaded: Loaded) -> list[Recipe]:
     """Return a batch in which all may share a call with the first: others take its words."""
-    words = _words(recipes, loaded)
-    first, *_ = _calls(recipes, loaded, words)
+    first, *_ = _calls(recipes, loaded, _words(recipes, loaded))
     own = recipes[0]
     said = {"prompt": own.prompt, "negative_prompt": own.negative_prompt}
     return [
-        recipe if not words or place in first else recipe.model_copy(update=said)
+        recipe if place in first else recipe.model_copy(update=said)
         for place, recipe in enumerate(recipes)
     ]
 
@@ -170,11 +170,13 @@ def _calls(recipes: Sequence[Recipe], loaded: Loaded, words: Sequence[Words]) ->
     SDXL means two things by no negative prompt and by an empty one, and can mean only one a call.
     Where words are read alone, only those of equal lengths share one.
     """
-    is_told_apart = loaded.files.family.zeroes_empty_negative
+    family = loaded.files.family
     groups: dict[object, list[int]] = {}
     for place, recipe in enumerate(recipes):
         lengths = words[place].lengths if words else ()
-        kind = (lengths, is_told_apart and bool(recipe.negative_prompt))
+        is_zeroed = family.zeroes_empty_negative and not recipe.negative_prompt
+        has_mark = bool(family.told_apart and re.search(family.told_apart, recipe.prompt))
+        kind = (lengths, is_zeroed, has_mark)
         groups.setdefault(kind, []).append(place)
     return list(groups.values())
 

@@ -146,10 +146,10 @@ def _stranger(recipe: Recipe, place: int, family: Family) -> Recipe:
     changes: dict[str, Any] = {"prompt": (_LONG_PROMPT, "fox", "")[(place - 1) % 3]}
     if recipe.negative_prompt:
         changes["negative_prompt"] = (_LONG_PROMPT, "dull", "blurry")[(place - 1) % 3]
-    if place % 2:
+    if place % 2 and family.mixes_noise:
         changes["noise_mix"] = () if recipe.noise_mix else (NoiseShare(seed=1, weight=0.5),)
-        if family.has_negative_prompt and not family.zeroes_empty_negative:
-            changes["negative_prompt"] = "" if recipe.negative_prompt else "(dull:4)"
+    if place % 2 and family.has_negative_prompt and not family.zeroes_empty_negative:
+        changes["negative_prompt"] = "" if recipe.negative_prompt else "(dull:4)"
     return stranger.model_copy(update=changes)
 
 

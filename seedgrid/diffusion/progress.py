@@ -59,7 +59,12 @@ def follow(
         number += 1
         total = max(number, _num_steps(scheduler, recipe, loaded))
         last_step.latents = result[0] if isinstance(result, tuple) else result.prev_sample
-        state = _state(scheduler, recipe, loaded, (model_output, float(timestep), sample))
+        state = _state(
+            scheduler,
+            recipe,
+            loaded,
+            (model_output, float(torch.as_tensor(timestep).flatten()[0]), sample),
+        )
 
         def previews() -> tuple[Pixels, ...]:
             # Previews are no part of a portable picture: torch's own arithmetic is quicker.

@@ -65,6 +65,8 @@ class Family:
         word_block: Words whose lengths fill as many blocks of so many tokens may share a call.
         lists_words: Whether its call takes those as a list, one a picture.
         own_solver: Whether only the scheduler that it was made for takes its noise levels.
+        mixes_noise: Whether the noise of several seeds can be mixed where it draws its own.
+        told_apart: A pattern: words that it is found in share no call with words that it is not.
         tells_shift: Whether it tells its scheduler a shift, which others refuse of some models.
         components: The classes that each of its parts may be of, as its source says.
         default_px: Side of the default picture in pixels where no configuration says.
@@ -97,6 +99,8 @@ class Family:
     word_block: int = 128
     lists_words: bool = False
     own_solver: bool = False
+    mixes_noise: bool = True
+    told_apart: str = ""
     tells_shift: bool = False
     components: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     bins_by_default: bool = False
@@ -228,6 +232,15 @@ _ROWS: Final[dict[str, dict[str, Any]]] = {
     "StableUnCLIPPipeline": {"fragile": True},
     "QwenImagePipeline": {"alone": ("prompt_embeds", "prompt_embeds_mask")},
     "ZImagePipeline": {"alone": ("prompt_embeds",), "word_block": 32, "lists_words": True},
+    "Flux2Pipeline": {},
+    "Flux2KleinPipeline": {},
+    "ChromaPipeline": {},
+    "Lumina2Pipeline": {},
+    "AuraFlowPipeline": {},
+    "Krea2Pipeline": {},
+    # Text in quotes is read by another reader, and guides the whole batch.
+    "HunyuanImagePipeline": {"told_apart": r"\"(.*?)\"|‘(.*?)’|“(.*?)”"},
+    "HiDreamImagePipeline": {},
     "CogView4Pipeline": {"alone": ("prompt_embeds",), "word_block": 1, "base_multiple": 16},
     "ErnieImagePipeline": {"alone": ("prompt_embeds",), "word_block": 1, "lists_words": True},
 }
@@ -304,6 +317,7 @@ def _read(name: str, source: PipelineSource) -> dict[str, Any]:
         "from_start": start,
         "sizes_start": begins is not None and "height" in begins.parameters,
         "own_solver": source.own_solver,
+        "mixes_noise": source.mixes_noise,
         "tells_shift": source.tells_shift,
         "components": components,
         "bins_by_default": "use_resolution_binning" in parameters,

@@ -12,7 +12,7 @@ import math
 import re
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -89,6 +89,8 @@ def read_folder(folder: Path, *, needs_weights: bool = True) -> ModelFiles:
     family = family_in(index, folder)
     components = components_of(index, folder, family)
     _check_is_what_it_says(components, folder, family)
+    if "guider" in family.components and "guider" not in components:
+        family = replace(family, has_negative_prompt=False)  # Distilled: nothing acts on them.
     weighted = [name for name, cls in components.items() if not WITHOUT_WEIGHTS.search(cls)]
     variant = _common_variant(folder, weighted)
     files = {INDEX: index_file}
@@ -234,7 +236,12 @@ def components_of(index: dict[str, Any], folder: Path, family: Family) -> dict[s
     """
     components: dict[str, str] = {}
     for name, entry in index.items():
-        if name.startswith("_") or not isinstance(entry, list):
+        # Lists of numbers are settings, such as the layers that Krea 2 reads.
+        if (
+            name.startswith("_")
+            or not isinstance(entry, list)
+            or all(isinstance(item, int) for item in entry)
+        ):
             continue
         if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or len(entry) != 2:
             raise ModelError("model_damaged", value=folder.name, file=INDEX)

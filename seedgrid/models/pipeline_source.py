@@ -31,6 +31,7 @@ class PipelineSource:
         outputs: What the call returns, by name: `images`, `frames`, `audios`.
         default_sample_size: As `__init__` sets it, in latent pixels.
         own_solver: Whether it hands the noise levels to its scheduler, which only its own takes.
+        mixes_noise: Whether it draws its noise in a method of its own, where others can be mixed in.
         tells_shift: Whether it tells its scheduler a shift, which others refuse of some models.
     """
 
@@ -40,6 +41,7 @@ class PipelineSource:
     outputs: frozenset[str]
     default_sample_size: int | None
     own_solver: bool
+    mixes_noise: bool
     tells_shift: bool
 
 
@@ -64,6 +66,7 @@ def read_pipeline(name: str) -> PipelineSource | None:
         outputs=frozenset(_returned(call)),
         default_sample_size=_default_sample_size(init),
         own_solver=bool(_SETS_SIGMAS.search(code)) and "use_flow_sigmas" not in code,
+        mixes_noise="prepare_latents" in methods,
         tells_shift="mu=mu" in code,
     )
 
