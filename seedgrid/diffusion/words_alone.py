@@ -35,19 +35,15 @@ class Words:
 
 
 def read_alone(pipeline: Any, family: Family, recipes: Sequence[Recipe]) -> list[Words]:
-    """Read each recipe's words by themselves, each text once."""
-    read: dict[str, tuple[torch.Tensor, ...]] = {}
+    """Read each recipe's words by themselves, equal ones once."""
+    read: dict[tuple[str, ...], Words] = {}
     found = []
     for recipe in recipes:
-        said = {"": recipe.prompt}
-        if family.needs_negative(recipe):
-            said["negative_"] = family.left_out(recipe)
-        for text in said.values():
-            if text not in read:
-                read[text] = _read(pipeline, family, text)
-        texts = {prefix: read[text] for prefix, text in said.items()}
-        blocks = tuple(-(-len(rows[0]) // family.word_block) for rows in texts.values())
-        found.append(Words(texts=texts, lengths=blocks))
+        negative = [family.left_out(recipe)] if family.needs_negative(recipe) else []
+        said = (recipe.prompt, *negative)
+        if said not in read:
+            read[said] = _read(pipeline, family, *said)
+        found.append(read[said])
     return found
 
 
@@ -66,26 +62,47 @@ def words_together(words: Sequence[Words], family: Family) -> dict[str, Any]:
     return arguments
 
 
-def _read(pipeline: Any, family: Family, text: str) -> tuple[torch.Tensor, ...]:
-    """Read one text, as the pipeline's own call would read it without neighbours."""
+def _read(pipeline: Any, family: Family, prompt: str, negative: str | None = None) -> Words:
+    """Read one recipe's words, as the pipeline's own call would read them without neighbours."""
     takes = inspect.signature(pipeline.encode_prompt).parameters
     default = inspect.signature(pipeline.__call__).parameters.get("max_sequence_length")
     more: dict[str, Any] = {"device": pipeline._execution_device}
-    if "do_classifier_free_guidance" in takes:
-        more["do_classifier_free_guidance"] = False
     if default is not None and "max_sequence_length" in takes:
         more["max_sequence_length"] = default.default
+    reads_both = "negative_prompt" in takes
+    if reads_both:
+        more["do_classifier_free_guidance"] = negative is not None
+    if reads_both and negative is not None:
+        more["negative_prompt"] = [negative]
     with torch.no_grad():
-        # A new list: Z-Image writes its chat template into the one that it is given.
-        made = pipeline.encode_prompt(prompt=[text], **more)
-    embeddings = (made[0] if isinstance(made, tuple) else made)[0]  # (tokens, width)
-    if len(family.alone) == 1:
-        return (embeddings,)
+        # New lists: Z-Image writes its chat template into those that it is given.
+        made = pipeline.encode_prompt(prompt=[prompt], **more)
+        if negative is not None and not reads_both:
+            made = (*_parts(made), *_parts(pipeline.encode_prompt(prompt=[negative], **more)))
+    made, number = _parts(made), len(family.alone)
+    texts, lengths = {}, []
+    for place, prefix in enumerate(("",) if negative is None else ("", "negative_")):
+        rows = made[place * number : (place + 1) * number]
+        texts[prefix], blocks = _in_blocks(rows, family.word_block)
+        lengths.append(blocks)
+    return Words(texts=texts, lengths=tuple(lengths))
+
+
+def _parts(made: Any) -> tuple[Any, ...]:
+    return made if isinstance(made, tuple) else (made,)
+
+
+def _in_blocks(made: tuple[Any, ...], block: int) -> tuple[tuple[torch.Tensor, ...], int]:
+    """Return one text's rows, and how many blocks of tokens they fill; with a mask, padded."""
+    embeddings = made[0][0]  # (tokens, width)
+    if len(made) == 1:
+        return (embeddings,), -(-len(embeddings) // block)
     mask = made[1]
     mask = embeddings.new_ones(len(embeddings), dtype=torch.long) if mask is None else mask[0]
     # At least one more than there are: a mask without zeros is dropped, and with it a kernel.
-    padded = (len(embeddings) // family.word_block + 1) * family.word_block
-    return _longer(embeddings, padded), _longer(mask, padded)
+    blocks = int(mask.sum()) // block + (block > 1)
+    padded = max(len(embeddings), blocks * block)
+    return (_longer(embeddings, padded), _longer(mask, padded)), blocks
 
 
 def _longer(rows: torch.Tensor, length: int) -> torch.Tensor:

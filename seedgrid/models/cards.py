@@ -92,7 +92,7 @@ def make_card(ref: ModelRef, files: ModelFiles) -> ModelCard:
         width=width,
         height=height,
         size_multiple=size_multiple,
-        fixed_size=not family.has_prompt,
+        fixed_size=family.fixed_size or not family.has_prompt,
         latent=latent,
         num_inference_steps=family.num_inference_steps,
         max_steps=_max_steps(family.sampling, own),
@@ -106,6 +106,7 @@ def make_card(ref: ModelRef, files: ModelFiles) -> ModelCard:
         strength_shortens=family.strength_shortens,
         has_weights=family.has_weights,
         fragile=family.fragile,
+        lock_width=family.lock_width,
         is_tested=family.is_tested,
     )
     return _own_first(_with_side_file(card, files.folder))

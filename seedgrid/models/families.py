@@ -17,7 +17,7 @@ from typing import Any, Final, Literal
 
 from seedgrid.core.errors import ModelError
 from seedgrid.core.prompts import plain_words
-from seedgrid.core.recipe import Recipe
+from seedgrid.core.recipe import LOCK_WIDTH, Recipe
 from seedgrid.models.pipeline_source import PipelineSource, begins_from_picture, read_pipeline
 
 Sampling = Literal["noise", "flow", "consistency", "unscaled", "implicit", "trigflow"]
@@ -72,6 +72,8 @@ class Family:
         default_px: Side of the default picture in pixels where no configuration says.
         bins_by_default: Whether it turns a size into one of a table unless it is told not to.
         cleans: Whether it cleans words unless it is told not to.
+        fixed_size: Whether it paints in its own size alone.
+        lock_width: The usual one; 1 where its denoiser mixes the pictures of a batch.
         is_tested: Whether tests of ours paint with a small pipeline of it.
     """
 
@@ -105,6 +107,8 @@ class Family:
     components: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     bins_by_default: bool = False
     cleans: bool = False
+    fixed_size: bool = False
+    lock_width: int = LOCK_WIDTH
     is_tested: bool = False
 
     @property
@@ -235,12 +239,13 @@ _ROWS: Final[dict[str, dict[str, Any]]] = {
     "Flux2Pipeline": {},
     "Flux2KleinPipeline": {},
     "ChromaPipeline": {},
-    "Lumina2Pipeline": {},
+    "Lumina2Pipeline": {"alone": ("prompt_embeds", "prompt_attention_mask"), "word_block": 1},
     "AuraFlowPipeline": {},
     "Krea2Pipeline": {},
     # Text in quotes is read by another reader, and guides the whole batch.
     "HunyuanImagePipeline": {"told_apart": r"\"(.*?)\"|‘(.*?)’|“(.*?)”"},
-    "HiDreamImagePipeline": {},
+    # It scales every size to one area; its experts compute with the tokens of all pictures at once.
+    "HiDreamImagePipeline": {"lock_width": 1, "fixed_size": True},
     "CogView4Pipeline": {"alone": ("prompt_embeds",), "word_block": 1, "base_multiple": 16},
     "ErnieImagePipeline": {"alone": ("prompt_embeds",), "word_block": 1, "lists_words": True},
 }

@@ -31,7 +31,7 @@ class PipelineSource:
         outputs: What the call returns, by name: `images`, `frames`, `audios`.
         default_sample_size: As `__init__` sets it, in latent pixels.
         own_solver: Whether it hands the noise levels to its scheduler, which only its own takes.
-        mixes_noise: Whether it draws its noise in a method of its own, where others can be mixed in.
+        mixes_noise: Whether it draws its noise in a method of its own.
         tells_shift: Whether it tells its scheduler a shift, which others refuse of some models.
     """
 
