@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -18,10 +19,12 @@ from painting import PLACEMENT, SilentWatch, one_thread, paint, recipes_for
 from sweeping import rest_swept
 
 from seedgrid.core.errors import ModelError, RunCancelled
-from seedgrid.core.recipe import Recipe
+from seedgrid.core.recipe import ModelRef, Recipe
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.export.script import script
-from seedgrid.models import registry
+from seedgrid.models import catalogue, registry
+from seedgrid.models.cards import make_card
+from seedgrid.models.files import read_folder
 from seedgrid.studio import Studio
 
 EACH = rest_swept(MODERN, ("z-image", "qwen-image"))
@@ -207,3 +210,57 @@ def test_a_folder_that_is_not_what_it_says_is_refused(
     with pytest.raises(ModelError, match="its transformer is a UNet2DConditionModel") as caught:
         _ = registry.find(str(tmp_path)).card
     assert caught.value.code == "model_mixed"
+
+
+@pytest.mark.parametrize(
+    ("folder", "name", "steps", "guidance"),
+    [
+        ("Z-Image-Turbo", "z-image", 9, 0.0),
+        ("Z-Image", "z-image", 50, 5.0),
+        ("some-klein", "flux2-klein", 4, 1.0),
+        ("FLUX.1-schnell", "flux", 4, 0.0),
+        ("Qwen-Image-Lightning", "qwen-image", 8, 1.0),
+        ("SDXL-Lightning", "sdxl", 4, 0.0),
+    ],
+)
+def test_models_for_few_steps_begin_with_few(
+    model_folder: Callable[[str], Path],
+    tmp_path: Path,
+    folder: str,
+    name: str,
+    steps: int,
+    guidance: float,
+) -> None:
+    """By their index where it says so, and by their name otherwise."""
+    (tmp_path / folder).symlink_to(model_folder(name), target_is_directory=True)
+    card = make_card(ModelRef(id=folder, weights_sha256="ab" * 32), read_folder(tmp_path / folder))
+    assert (card.num_inference_steps, card.guidance_scale) == (steps, guidance)
+
+
+def test_a_family_that_no_test_names_says_so(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """A class that is in no table is read, painted, and listed as not tested."""
+    folder = tmp_path / "pag"
+    shutil.copytree(model_folder("sd"), folder)
+    index = json.loads((folder / "model_index.json").read_text())
+    index["_class_name"] = "StableDiffusionPAGPipeline"
+    (folder / "model_index.json").write_text(json.dumps(index))
+    assert not catalogue.describe(registry.find(str(folder))).is_tested
+    pictures = paint(backend, recipes_for(backend, folder, num_inference_steps=2))
+    assert len({picture.tobytes() for picture in pictures}) == 4
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_every_scheduler_on_offer_paints_at_every_number_of_steps(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path], name: str
+) -> None:
+    """Or the number is refused beforehand, by the card, with the fewest that it takes."""
+    folder = model_folder(name)
+    card = backend.card(str(folder))
+    for scheduler in card.schedulers:
+        for steps in (1, 2, 3, 7):
+            if steps >= card.fewest_steps.get(scheduler, 1):
+                changes = {"scheduler": scheduler, "num_inference_steps": steps}
+                (recipe, *_) = recipes_for(backend, folder, **changes)
+                assert len(paint(backend, [recipe])) == 1, (scheduler, steps)

@@ -45,7 +45,6 @@ class ModelCard:
         vocabulary: The words it declares to know; None when nobody said.
         suffixes: Four variations at which the model shines, for the page; empty means the guide's.
         fragile: True for pipelines that only the same hardware and versions reproduce (UnCLIP).
-        is_tested: Whether tests of SeedGrid's paint with its family.
     """
 
     ref: ModelRef
@@ -75,7 +74,6 @@ class ModelCard:
     vocabulary: Vocabulary | None = None
     suffixes: tuple[str, ...] = ()
     fragile: bool = False
-    is_tested: bool = True
 
     def usual_steps(self, scheduler: str) -> int:
         """Return the steps that are taken where nobody said how many."""

@@ -58,6 +58,7 @@ class ModelFiles:
         files: Everything that is loaded, by its name within the folder.
         num_parameters: Over all weight files.
         checkpoint: The one file that holds all weights, where they are not in the folder.
+        is_distilled: Whether its index says that it was made for few steps.
         absent: The components that diffusers must be told are missing on purpose.
     """
 
@@ -69,6 +70,7 @@ class ModelFiles:
     num_parameters: int
     checkpoint: Path | None = None
     absent: tuple[str, ...] = ()
+    is_distilled: bool = False
 
     def digest(self, *, anew: bool = False) -> str:
         """Return the SHA-256 over weights and configurations, in order of their names."""
@@ -110,6 +112,7 @@ def read_folder(folder: Path, *, needs_weights: bool = True) -> ModelFiles:
         files=files,
         num_parameters=num_parameters,
         absent=tuple(name for name in family.may_lack if name not in components),
+        is_distilled=index.get("is_distilled") is True,
     )
 
 
