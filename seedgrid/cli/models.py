@@ -96,7 +96,8 @@ def _list_first(manager: ModelManager, json: bool) -> None:
         terms = ", after agreeing to its terms" if each.gated else ""
         say(
             f"{each.id:<48} {each.family}{use}, {each.size},"
-            f" about {each.download_gb:g} GB to fetch, {each.memory_gb:g} GB of memory, {each.licence}{terms}"
+            f" about {each.download_gb:g} GB to fetch, {each.memory_gb:g} GB of memory,"
+            f" {each.licence}{terms}"
         )
 
 
