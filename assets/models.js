@@ -146,7 +146,7 @@ function hereRow(item, may) {
   const badges = [isUsed && badge(say("in_use"), "used"), item.fits === false && badge(say("fits_not", { size: size(item.needs_bytes) }), "wrong"), lock(item.lock)];
   const facts = item.problem
     ? [item.problem]
-    : [item.family, item.size, item.formats.join(", "), size(item.num_bytes), item.licence || say("licence_none"), say(`kind_${item.kind}`)];
+    : [item.family, !item.is_tested && say("family_untested"), item.size, item.formats.join(", "), size(item.num_bytes), item.licence || say("licence_none"), say(`kind_${item.kind}`)];
   const use = !item.problem && !isUsed && button("use", item.id, () => choose(item.id));
   const remove = may.change && item.deletable && button("delete", item.id, () => remove_(item), "sg-models-danger");
   const complete = may.change && item.lacks && button("configure", item.id, () => act("configure", item.id));
@@ -166,7 +166,7 @@ function remove_(item) {
 function firstRow(each) {
   const memory = say("memory", { size: `${each.memory_gb} GB` });
   const coming = say("to_fetch", { size: `${each.download_gb} GB` });
-  const facts = [each.family, each.size, coming, memory, each.licence, each.gated && say("gated")];
+  const facts = [each.family, each.use && say(`use_${each.use}`), each.size, coming, memory, each.licence, each.gated && say("gated")];
   const badges = each.fits ? [] : [badge(say("fits_not", { size: `${each.memory_gb} GB` }), "wrong")];
   const fetchIt = button("download", each.id, () => act("download", `${each.id}@${each.revision}`));
   return row(each.id, facts, badges, [fetchIt]);

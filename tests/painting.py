@@ -79,6 +79,8 @@ def recipes_for(
 
 
 def _small(card: ModelCard) -> dict[str, int]:
+    if card.fixed_size:
+        return {}
     return {"width": min(card.width, 64), "height": min(card.height, 64)}
 
 

@@ -6,20 +6,23 @@ every run. Sizes are chosen so that a batch of four paints in well under a secon
 
 from __future__ import annotations
 
-import math
-import string
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import diffusers
-import torch
 import transformers
-
-from seedgrid.portable.noise import normal
-
-VOCABULARY = string.ascii_lowercase + string.digits + ",.!'- "
+from modern_pipelines import MODERN
+from pipeline_parts import (
+    VOCABULARY,
+    clip_text,
+    clip_tokenizer,
+    seeded,
+    t5_encoder,
+    t5_tokenizer,
+    vae,
+)
 
 
 def build(name: str) -> Any:
@@ -32,81 +35,6 @@ def save(name: str, folder: Path) -> Path:
     pipeline = build(name)
     pipeline.save_pretrained(folder, safe_serialization=True)
     return folder
-
-
-def seeded(module: Any, seed: int) -> Any:
-    """Fill a module with random weights from one generator and put it in evaluation mode."""
-    generator = torch.Generator("cpu").manual_seed(seed)
-    with torch.no_grad():
-        for _, parameter in sorted(module.named_parameters()):
-            noise = normal(parameter.shape, generator)  # equal weights on every processor
-            if parameter.ndim < 2:
-                parameter.copy_(noise * 0.05)
-            else:
-                parameter.copy_(noise / math.sqrt(parameter[0].numel()))
-        for child in module.modules():
-            if "Norm" in type(child).__name__ and getattr(child, "weight", None) is not None:
-                child.weight.add_(1)
-    return module.eval()
-
-
-def clip_tokenizer() -> Any:
-    """Make a CLIP tokenizer that spells words letter by letter."""
-    symbols = [*VOCABULARY.strip(), *(f"{letter}</w>" for letter in VOCABULARY.strip())]
-    words = ["<|startoftext|>", "<|endoftext|>", *symbols]
-    return transformers.CLIPTokenizer(
-        vocab={word: number for number, word in enumerate(words)}, merges=[], model_max_length=77
-    )
-
-
-def t5_tokenizer() -> Any:
-    """Make a T5 tokenizer that spells words letter by letter."""
-    special = [("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0), ("▁", -2.0)]
-    letters = [(letter, -3.0) for letter in VOCABULARY.strip()]
-    return transformers.T5Tokenizer(vocab=special + letters, extra_ids=0, model_max_length=77)
-
-
-def clip_text(seed: int, *, projection: bool = False) -> Any:
-    """Make a CLIP text encoder of width 32."""
-    config = transformers.CLIPTextConfig(
-        bos_token_id=0,
-        eos_token_id=1,
-        pad_token_id=1,
-        hidden_size=32,
-        intermediate_size=64,
-        num_attention_heads=4,
-        num_hidden_layers=2,
-        projection_dim=32,
-        vocab_size=len(clip_tokenizer()),
-    )
-    cls = transformers.CLIPTextModelWithProjection if projection else transformers.CLIPTextModel
-    return seeded(cls(config), seed)
-
-
-def t5_encoder(seed: int, *, width: int = 32) -> Any:
-    """Make a T5 encoder."""
-    config = transformers.T5Config(
-        vocab_size=len(t5_tokenizer()), d_model=width, d_kv=8, d_ff=64, num_layers=2, num_heads=4
-    )
-    return seeded(transformers.T5EncoderModel(config), seed)
-
-
-def vae(seed: int, *, channels: int = 4, shift: float | None = None) -> Any:
-    """Make an AutoencoderKL that halves the size."""
-    return seeded(
-        diffusers.AutoencoderKL(
-            block_out_channels=(16, 32),
-            in_channels=3,
-            out_channels=3,
-            down_block_types=("DownEncoderBlock2D", "DownEncoderBlock2D"),
-            up_block_types=("UpDecoderBlock2D", "UpDecoderBlock2D"),
-            latent_channels=channels,
-            norm_num_groups=8,
-            sample_size=64,
-            shift_factor=shift,
-        ),
-        seed,
-    )
 
 
 def text_unet(seed: int, **changes: Any) -> Any:
@@ -289,6 +217,27 @@ def pixart_sigma() -> Any:
     )
 
 
+def sana_transformer(seed: int, **changes: Any) -> Any:
+    """Make Sana's transformer."""
+    return seeded(
+        diffusers.SanaTransformer2DModel(
+            patch_size=1,
+            in_channels=4,
+            out_channels=4,
+            num_layers=1,
+            num_attention_heads=2,
+            attention_head_dim=16,
+            num_cross_attention_heads=2,
+            cross_attention_head_dim=16,
+            cross_attention_dim=32,
+            caption_channels=32,
+            sample_size=8,
+            **changes,
+        ),
+        seed,
+    )
+
+
 def sana() -> Any:
     """Build Sana's shape: a language model reads the prompt, linear attention, 32x latents."""
     words = ["<pad>", "<eos>", "<bos>", "<unk>", "▁", *VOCABULARY.strip()]
@@ -309,19 +258,6 @@ def sana() -> Any:
         eos_token_id=1,
         bos_token_id=2,
     )
-    transformer = diffusers.SanaTransformer2DModel(
-        patch_size=1,
-        in_channels=4,
-        out_channels=4,
-        num_layers=1,
-        num_attention_heads=2,
-        attention_head_dim=16,
-        num_cross_attention_heads=2,
-        cross_attention_head_dim=16,
-        cross_attention_dim=32,
-        caption_channels=32,
-        sample_size=8,
-    )
     autoencoder = diffusers.AutoencoderDC(
         in_channels=3,
         latent_channels=4,
@@ -340,7 +276,7 @@ def sana() -> Any:
         decoder_act_fns="silu",
     )
     return diffusers.SanaPipeline(
-        transformer=seeded(transformer, 26),
+        transformer=sana_transformer(26),
         scheduler=diffusers.FlowMatchEulerDiscreteScheduler(shift=7.0),
         vae=seeded(autoencoder, 27),
         text_encoder=seeded(transformers.Gemma2Model(config), 28),
@@ -449,4 +385,5 @@ BUILDERS: dict[str, Callable[[], Any]] = {
     "ddpm": ddpm,
     "ddim": ddim,
     "ddpm-cifar10": ddpm_cifar10,
+    **MODERN,
 }

@@ -249,12 +249,6 @@ def test_a_model_without_a_part_that_it_needs_is_refused(folder: Path) -> None:
     assert caught.value.code == "model_part"
 
 
-def test_a_family_that_is_not_supported_is_named(folder: Path) -> None:
-    """The message says which family it is and which ones work."""
-    edit_json(folder / "model_index.json", _class_name="StableVideoDiffusionPipeline")
-    assert code_of(folder) == "model_family"
-
-
 def truncate(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-100])
 

@@ -24,7 +24,7 @@ from seedgrid.export import bundle as bundles
 from seedgrid.export import script as single
 from seedgrid.library import Library
 from seedgrid.library.take_in import take_in
-from seedgrid.models.families import FAMILIES
+from seedgrid.models.families import FAMILIES, family_of
 
 
 @pytest.fixture
@@ -144,14 +144,16 @@ def test_the_script_repeats_every_kind_of_pipeline_and_finds_a_wrong_one(
     assert said.count("exit 2\n") == 1, said
 
 
-def test_the_script_knows_the_families_with_tables_of_sizes() -> None:
-    """What the script must know of a family is what the backend knows of it."""
+def test_the_script_knows_what_the_backend_knows_of_families() -> None:
+    """Tables of sizes, and in which families words are read alone."""
     names: dict[str, object] = {}
     program = single.script([as_entry(make_picture())])
-    table = program.split("SIZES_WITH_BINS = ")[1].split("\n}")[0] + "\n}"
-    exec(f"SIZES = {table}", names)  # noqa: S102 - a table of the script's
+    begin, end = program.index("SIZES_WITH_BINS = "), program.index("# cuBLAS")
+    exec(program[begin:end], names)  # noqa: S102 - tables of the script's
 
-    assert names["SIZES"] == {name: family.bins for name, family in FAMILIES.items() if family.bins}
+    families = [family_of(name) for name in FAMILIES]
+    assert names["SIZES_WITH_BINS"] == {each.pipeline: each.bins for each in families if each.bins}
+    assert set(names["READ_ALONE"]) == {each.pipeline for each in families if each.alone}
 
 
 def test_the_script_names_nothing_of_ours() -> None:

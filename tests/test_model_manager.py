@@ -239,8 +239,8 @@ def test_a_public_page_does_what_its_owner_lists(
 
 
 def test_the_first_models_are_of_known_families_and_pinned() -> None:
-    """A commit each, and one model a family."""
+    """A commit each where one is known, and one model a family."""
     families = [each.family for each in first_models()]
     assert len(set(families)) == len(families) >= 6
     assert set(families) <= set(FAMILIES)
-    assert all(len(each.revision) == 40 for each in first_models())
+    assert all(len(each.revision) == 40 or each.revision == "main" for each in first_models())

@@ -10,7 +10,6 @@ import inspect
 import re
 import subprocess
 import sys
-from types import SimpleNamespace
 
 import diffusers
 import pytest
@@ -18,7 +17,7 @@ import torch
 
 from seedgrid.core import process
 from seedgrid.core.errors import RunError
-from seedgrid.diffusion.previews import _unpacker
+from seedgrid.diffusion.previews import _unpacked
 from seedgrid.models.families import FAMILIES
 from seedgrid.portable import portable
 
@@ -36,7 +35,7 @@ def test_noise_is_drawn_by_a_method_that_names_its_generator(name: str) -> None:
 def test_tokens_are_unpacked_as_flux_does() -> None:
     """Our own arithmetic stands for a private method of the pipeline; they must agree."""
     tokens = torch.arange(2 * 6 * 64.0).reshape(2, 6, 64)
-    ours = _unpacker(SimpleNamespace(vae_scale_factor=8))(tokens, 32, 48)
+    ours = _unpacked(16, tokens, 32, 48)
     theirs = diffusers.FluxPipeline._unpack_latents(tokens, 32, 48, 8)
     assert torch.equal(ours, theirs), f"diffusers {diffusers.__version__}: FluxPipeline"
 

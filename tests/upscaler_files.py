@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from pipelines import seeded
+from pipeline_parts import seeded
 from safetensors.torch import save_file
 
 

@@ -38,6 +38,19 @@ FAMILIES = {
     "stable-unclip": "unCLIP",
     "ddpm": "DDPM",
     "ddim": "DDIM",
+    "z-image": "Z-Image",
+    "qwen-image": "Qwen-Image",
+    "flux2": "FLUX.2",
+    "flux2-klein": "klein",
+    "chroma": "Chroma",
+    "lumina2": "Lumina 2",
+    "aura-flow": "AuraFlow",
+    "cogview4": "CogView4",
+    "sana-sprint": "Sana-Sprint",
+    "krea2": "Krea 2",
+    "hunyuan-image": "HunyuanImage",
+    "hidream": "HiDream",
+    "ernie-image": "ERNIE-Image",
 }
 DTYPES = ("float32", "bfloat16")
 
@@ -48,7 +61,8 @@ Written by `python -m tools.prove`; do not edit by hand. {when}.
 **4**: the probe (docs/lock.md) found no leak at width 4, in float32 and in bfloat16: through four
 steps and the decoding, a picture's bits did not depend on its slot, or on neighbours whose latents
 and words were NaN, huge, ordinary or near. **·**: not offered, because the
-scheduler does not fit the family. Anything else would say where the lock does not hold.
+scheduler does not fit the family. **1**: HiDream's experts compute with a whole batch's tokens at
+once, so its pictures are painted one by one. Anything else would say where the lock does not hold.
 
 Every draw, the first and each later one, comes from the picture's own CPU generator.
 
@@ -62,7 +76,7 @@ Not offered anywhere:
   name "DPM++ SDE" stands for the stochastic form of `DPMSolverSinglestepScheduler`, which draws
   from the generators.
 - `LMSDiscreteScheduler` needs SciPy, which nothing else here needs.
-- `EDM…`, `SCM…`, `TCD…` and `SASolver…` were made for models of other families.
+- `EDM…`, `TCD…` and `SASolver…` were made for models of other families.
 """
 
 

@@ -79,15 +79,25 @@ def _download(manager: ModelManager, hub_id: str) -> None:
         raise now.error
 
 
+_USES = {
+    "fast": ", fast",
+    "text": ", text in pictures",
+    "small": ", little memory",
+    "loras": ", many LoRAs",
+}
+
+
 def _list_first(manager: ModelManager, json: bool) -> None:
     for each in manager.first():
         if json:
             say_json(each.model_dump())
             continue
+        use = _USES.get(each.use, "")
         terms = ", after agreeing to its terms" if each.gated else ""
         say(
-            f"{each.id:<48} {each.family}, {each.size}, about {each.download_gb:g} GB to fetch,"
-            f" {each.memory_gb:g} GB of memory, {each.licence}{terms}"
+            f"{each.id:<48} {each.family}{use}, {each.size},"
+            f" about {each.download_gb:g} GB to fetch, {each.memory_gb:g} GB of memory,"
+            f" {each.licence}{terms}"
         )
 
 
@@ -98,9 +108,10 @@ def _say_line(managed: ManagedModel) -> None:
         return
     fits = "" if managed.fits else f", needs {item.needs_bytes / 1e9:.1f} GB of memory: too much"
     licence = item.licence or "no licence told"
+    family = item.family if item.is_tested else f"{item.family} (not tested here)"
     size, formats = f"{item.width}x{item.height}", "/".join(item.formats)
     say(
-        f"{item.id:<40} {item.family}, {size}, {formats}, {size_text(item.num_bytes)},"
+        f"{item.id:<40} {family}, {size}, {formats}, {size_text(item.num_bytes)},"
         f" {licence}{fits}  {item.path}"
     )
 

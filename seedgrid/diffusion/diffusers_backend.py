@@ -30,7 +30,7 @@ from seedgrid.diffusion.environment import current_passport
 from seedgrid.diffusion.foreign_errors import Result, within_memory
 from seedgrid.diffusion.parents import PartWatch, WayMemory, max_bytes, missing_parents
 from seedgrid.diffusion.pipeline_cache import Loaded, PipelineCache
-from seedgrid.diffusion.pipeline_call import CallContext, call_pipeline, paint_batch
+from seedgrid.diffusion.pipeline_call import CallContext, call_pipeline, paint_batch, sharing_a_call
 from seedgrid.diffusion.probe import run_probe
 from seedgrid.diffusion.probe_results import (
     ProbeReport,
@@ -210,7 +210,8 @@ class DiffusersBackend:
 
             # Without shortcuts: the probe wants every row computed.
             def compute(recipes: Sequence[Recipe], watching: CallContext) -> list[torch.Tensor]:
-                output = call_pipeline(recipes, loaded, watch, [watching])
+                batch = sharing_a_call(recipes, loaded)
+                output = call_pipeline(batch, loaded, watch, [watching])
                 return [output.images, output.latents, torch.tensor(output.withheld)]
 
             with self._untouched(loaded, recipe):

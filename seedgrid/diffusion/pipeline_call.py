@@ -5,8 +5,9 @@ It is the plain diffusers call, so its pictures equal those of
 bit. What diffusers and torch raise is translated here; what we raise stays ours.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +28,7 @@ from seedgrid.diffusion.pipeline_cache import Loaded, quiet_diffusers
 from seedgrid.diffusion.progress import follow, reported_tiles
 from seedgrid.diffusion.way import Guide, Halted, Steering, Way
 from seedgrid.diffusion.word_weights import weighted_words
+from seedgrid.diffusion.words_alone import Words, read_alone, words_together
 from seedgrid.models.schedulers import make_scheduler
 from seedgrid.portable import portable
 from seedgrid.storage import regions, starts
@@ -64,9 +66,11 @@ def paint_batch(
     Beside it stands its way. Where `guide` halts there are no pictures, only ways.
     """
     found: dict[int, tuple[Outcome, Way]] = {}
-    for places in _calls(recipes, loaded):
+    words = _words(recipes, loaded, contexts)
+    for places in _calls(recipes, loaded, words):
         part = [recipes[place] for place in places]
-        output = call_pipeline(part, loaded, watch, contexts, guide)
+        own = [words[place] for place in places] if words else ()
+        output = call_pipeline(part, loaded, watch, contexts, guide, words=own)
         outcomes = _outcomes(part, output, guide.ways)
         found |= zip(places, zip(outcomes, output.ways, strict=True), strict=True)
     return tuple(found[place] for place in range(len(recipes)))
@@ -78,8 +82,18 @@ def call_pipeline(
     watch: Watch,
     contexts: Sequence[CallContext],
     guide: Guide | None = None,
+    *,
+    words: Sequence[Words] = (),
 ) -> PipelineOutput:
     """Call the pipeline with W cells, in each of the contexts, which are entered in order.
+
+    Args:
+        recipes: At most W of them.
+        loaded: Their model.
+        watch: Who is told.
+        contexts: Blocks around the call.
+        guide: What is followed, and what of the ways is wanted.
+        words: Of each recipe, where words are read alone.
 
     Raises:
         RunError: `pipeline_refused` or `not_deterministic`: diffusers or torch would not.
@@ -87,14 +101,12 @@ def call_pipeline(
     """
     first = recipes[0]
     cells = _cells_of(recipes)
+    words = words or _words(cells, loaded)
     if watch.cancelled:
         raise RunCancelled("run_cancelled")
     start = _start(cells)
     steering = Steering(cells, guide or Guide(), num_pictures=len(recipes))
-    # Whatever a script around us has chosen since: the passport tells how the process was started.
-    attention = attention_backend(DIFFUSERS_ATTN_BACKEND)
-    arithmetic = portable() if first.is_portable else nullcontext()
-    with foreign_errors(_refusal), quiet_diffusers(), attention, arithmetic:
+    with _arithmetic_of(first):
         scheduler = make_scheduler(first.scheduler, loaded.scheduler_config)
         last_step = follow(scheduler, first, loaded, watch, steering, num_pictures=len(recipes))
         pipeline = loaded.pipeline_for(first)
@@ -111,7 +123,7 @@ def call_pipeline(
                 for context in contexts:
                     stack.enter_context(context(pipeline))
                 output = pipeline(
-                    **loaded.files.family.call_arguments(cells, loaded.files.configs),
+                    **_arguments(cells, loaded, words),
                     **start,
                     generator=fresh_generators([cell.seed for cell in cells]),
                     output_type="pt",
@@ -123,20 +135,69 @@ def call_pipeline(
             pipeline.maybe_free_model_hooks()
     withheld = getattr(output, "nsfw_content_detected", None) or [False] * len(cells)
     return PipelineOutput(
-        latents=last_step.latents, images=output.images, withheld=withheld, ways=steering.ways
+        latents=last_step.latents, images=output[0], withheld=withheld, ways=steering.ways
     )
 
 
-def _calls(recipes: Sequence[Recipe], loaded: Loaded) -> list[list[int]]:
+@contextmanager
+def _arithmetic_of(recipe: Recipe) -> Iterator[None]:
+    """Compute as a recipe says in the block, and translate what diffusers and torch raise."""
+    # Whatever a script around us has chosen since: the passport tells how the process was started.
+    attention = attention_backend(DIFFUSERS_ATTN_BACKEND)
+    arithmetic = portable() if recipe.is_portable else nullcontext()
+    with foreign_errors(_refusal), quiet_diffusers(), attention, arithmetic:
+        yield
+
+
+def _words(
+    recipes: Sequence[Recipe], loaded: Loaded, contexts: Sequence[CallContext] = ()
+) -> list[Words]:
+    """Read each recipe's words by themselves; nothing for families that read them together."""
+    family = loaded.files.family
+    if not family.alone:
+        return []
+    with _arithmetic_of(recipes[0]), ExitStack() as stack:
+        scale_loras(loaded.pipeline, recipes[0])
+        for context in contexts:
+            stack.enter_context(context(loaded.pipeline))
+        return read_alone(loaded.pipeline, family, recipes)
+
+
+def sharing_a_call(recipes: Sequence[Recipe], loaded: Loaded) -> list[Recipe]:
+    """Return a batch in which all may share a call with the first: others take its words."""
+    first, *_ = _calls(recipes, loaded, _words(recipes, loaded))
+    own = recipes[0]
+    said = {"prompt": own.prompt, "negative_prompt": own.negative_prompt}
+    return [
+        recipe if place in first else recipe.model_copy(update=said)
+        for place, recipe in enumerate(recipes)
+    ]
+
+
+def _arguments(cells: Sequence[Recipe], loaded: Loaded, words: Sequence[Words]) -> dict[str, Any]:
+    arguments = loaded.files.family.call_arguments(cells, loaded.files.configs)
+    if not words:
+        return arguments
+    for name in ("prompt", "negative_prompt"):
+        arguments.pop(name, None)
+    in_slots = [words[place % len(words)] for place in range(len(cells))]
+    return arguments | words_together(in_slots, loaded.files.family)
+
+
+def _calls(recipes: Sequence[Recipe], loaded: Loaded, words: Sequence[Words]) -> list[list[int]]:
     """Split a batch where sharing a call would let a neighbour reach in; nearly always one call.
 
     SDXL means two things by no negative prompt and by an empty one, and can mean only one a call.
+    Where words are read alone, only those of equal lengths share one.
     """
-    if not loaded.files.family.zeroes_empty_negative:
-        return [list(range(len(recipes)))]
-    groups: dict[bool, list[int]] = {}
+    family = loaded.files.family
+    groups: dict[object, list[int]] = {}
     for place, recipe in enumerate(recipes):
-        groups.setdefault(bool(recipe.negative_prompt), []).append(place)
+        lengths = words[place].lengths if words else ()
+        is_zeroed = family.zeroes_empty_negative and not recipe.negative_prompt
+        has_mark = bool(family.told_apart and re.search(family.told_apart, recipe.prompt))
+        kind = (lengths, is_zeroed, has_mark)
+        groups.setdefault(kind, []).append(place)
     return list(groups.values())
 
 
@@ -181,11 +242,6 @@ def to_pixels(images: torch.Tensor) -> tuple[Outcome, ...]:
         else RunError("picture_nan")
         for picture in array
     )
-
-
-def cells_of_one_call(recipes: Sequence[Recipe], loaded: Loaded) -> list[Recipe]:
-    """Return what sits in each slot; nothing where a batch is painted in more than one call."""
-    return _cells_of(recipes) if len(_calls(recipes, loaded)) == 1 else []
 
 
 def _cells_of(recipes: Sequence[Recipe]) -> list[Recipe]:

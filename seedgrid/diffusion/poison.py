@@ -42,12 +42,14 @@ class Batch:
         own: The cell of the own picture, from 0.
         kinds: Of the neighbours, in turn.
         pace: After how many calls of a part each neighbour becomes of the next kind.
+        has_lists: Whether a list of tensors is a batch, too: one tensor a cell.
     """
 
     width: int
     own: int
     kinds: tuple[Kind, ...]
     pace: int = 1
+    has_lists: bool = False
 
     def is_of(self, tensor: torch.Tensor) -> bool:
         """Tell whether a tensor has rows for all cells."""
@@ -135,7 +137,7 @@ class PoisonedGrid:
 
     def _enter(self, name: str, _module: Any, args: Any, kwargs: Any) -> Any:
         """Poison what a denoiser is given; positions and masks stay as they are."""
-        rows = _tensors_in((args, kwargs))[0]
+        rows = _tensors_in((args, kwargs), self._batch)[0]
         if not self._batch.is_of(rows):
             return None
         turn = self._turn(name)
@@ -147,14 +149,14 @@ class PoisonedGrid:
             return self._batch.poisoned(tensor, turn) if is_rows else tensor
 
         named = {
-            key: value if key.endswith(_NOT_ROWS) else _mapped(value, poison)
+            key: value if key.endswith(_NOT_ROWS) else _mapped(value, poison, self._batch)
             for key, value in kwargs.items()
         }
-        return _mapped(args, poison), named
+        return _mapped(args, poison, self._batch), named
 
     def _leave(self, name: str, _module: Any, args: Any, kwargs: Any, output: Any) -> Any:
         """Look at what a denoiser made, and at what it may have written into its inputs."""
-        rows = _tensors_in((args, kwargs))[0]
+        rows = _tensors_in((args, kwargs), self._batch)[0]
         if not self._batch.is_of(rows):
             return None
         sizes = {rows.shape[0], self._batch.width}
@@ -177,7 +179,7 @@ class PoisonedGrid:
         """Return the own rows of all numbers of the batch."""
         return [
             self._batch.own_rows(tensor)
-            for tensor in _tensors_in(value)
+            for tensor in _tensors_in(value, self._batch)
             if tensor.ndim > 0
             and tensor.is_floating_point()
             and tensor.shape[0] in sizes
@@ -193,7 +195,7 @@ class PoisonedGrid:
             is_rows = self._batch.is_of(tensor)
             return self._batch.poisoned(tensor, turn, kinds) if is_rows else tensor
 
-        return _mapped(output, poison)
+        return _mapped(output, poison, self._batch)
 
     def _turn(self, name: str) -> int:
         """Count the calls of a part, and give way to who wants to paint."""
@@ -204,20 +206,40 @@ class PoisonedGrid:
         return turn
 
 
-def _mapped(value: Any, change: Callable[[torch.Tensor], Any]) -> Any:
+def _mapped(value: Any, change: Callable[[torch.Tensor], Any], batch: Batch) -> Any:
     """Return a value of any nesting with its tensors changed; an output of diffusers is a dict."""
     if isinstance(value, torch.Tensor):
         return change(value)
     if isinstance(value, dict):
-        parts = {name: _mapped(item, change) for name, item in value.items()}
+        parts = {name: _mapped(item, change, batch) for name, item in value.items()}
         return parts if type(value) is dict else type(value)(**parts)
+    if batch.has_lists and isinstance(value, list) and value and _is_cells(value, batch.width):
+        return [
+            row
+            for start in range(0, len(value), batch.width)
+            for row in _rows(change(_stacked(value[start : start + batch.width], batch)))
+        ]
     if isinstance(value, tuple | list):
-        return type(value)(_mapped(item, change) for item in value)
+        return type(value)(_mapped(item, change, batch) for item in value)
     return value
 
 
-def _tensors_in(value: Any) -> list[torch.Tensor]:
+def _is_cells(value: list[Any], width: int) -> bool:
+    return len(value) % width == 0 and all(isinstance(item, torch.Tensor) for item in value)
+
+
+def _stacked(cells: list[torch.Tensor], batch: Batch) -> torch.Tensor:
+    """Return one tensor a cell as rows; neighbours of another shape give way to the own one."""
+    own = cells[batch.own]
+    return torch.stack([each if each.shape == own.shape else own for each in cells])
+
+
+def _rows(changed: Any) -> Any:
+    return changed.unbind(0) if isinstance(changed, torch.Tensor) else ()
+
+
+def _tensors_in(value: Any, batch: Batch) -> list[torch.Tensor]:
     """Return the tensors of a value of any nesting, in order."""
     found: list[torch.Tensor] = []
-    _mapped(value, found.append)
+    _mapped(value, found.append, batch)
     return found

@@ -8,7 +8,7 @@ it is fitted once, when a model is loaded. Pixel-space models need none.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final
 
 import numpy as np
@@ -147,16 +147,15 @@ def make_preview(pipeline: Any, files: ModelFiles, *, now: bool = True) -> Previ
             channels=pipeline.unet.config.in_channels,
             scale=1,
         )
-    packed = files.family.pipeline == "FluxPipeline"
-    unpack = _unpacker(pipeline) if packed else _as_they_are
     scale = vae_scale(files.configs)
-    fitted = cache(lambda: _fit_pixels(vae, scale))
+    channels = int(files.family.latent(files.configs)[0])
+    fitted = cache(lambda: _fit_pixels(vae, channels, scale))
     if now:
         fitted()
     return Preview(
         to_pixels=lambda latents: fitted()(latents),
-        unpack=unpack,
-        channels=vae.config.latent_channels,
+        unpack=partial(_unpacked, channels),
+        channels=channels,
         scale=scale,
     )
 
@@ -165,30 +164,39 @@ def _as_they_are(latents: torch.Tensor, height: int, width: int) -> torch.Tensor
     return latents
 
 
-def _unpacker(pipeline: Any) -> Callable[[torch.Tensor, int, int], torch.Tensor]:
-    """Undo Flux's packing of 2x2 latent pixels into one token, (B, H/2 · W/2, 4C) to (B, C, H, W).
+def _unpacked(channels: int, latents: torch.Tensor, height: int, width: int) -> torch.Tensor:
+    """Return latents as (B, C, h, w): without tokens, blocks of 2x2, or frames.
 
-    Source: `diffusers.FluxPipeline._unpack_latents`, which is private.
+    Source: `diffusers.FluxPipeline._unpack_latents`, which is private; others pack alike.
     """
-    token_px = 2 * pipeline.vae_scale_factor
-
-    def unpack(latents: torch.Tensor, height: int, width: int) -> torch.Tensor:
-        return functional.pixel_shuffle(
-            latents.mT.unflatten(2, (height // token_px, width // token_px)), 2
-        )
-
-    return unpack
+    if latents.ndim == 5:
+        latents = latents[:, :, 0]
+    if latents.ndim == 3:
+        token_px = math.isqrt(height * width // latents.shape[1])
+        latents = latents.mT.unflatten(2, (height // token_px, width // token_px))
+    is_packed = latents.shape[1] == 4 * channels
+    return functional.pixel_shuffle(latents, 2) if is_packed else latents
 
 
 def _decode(vae: Any, latents: torch.Tensor) -> torch.Tensor:
     """Decode latents as the pipelines do."""
     config = vae.config
-    latents = latents / config.scaling_factor + (getattr(config, "shift_factor", None) or 0)
+    if "latents_mean" in config and "latents_std" in config and config.latents_mean:
+        shape = (1, -1, 1, 1)
+        mean, std = (
+            torch.tensor(each).view(shape) for each in (config.latents_mean, config.latents_std)
+        )
+        latents = latents * std + mean
+    else:
+        shift = getattr(config, "shift_factor", None) or 0
+        latents = latents / (getattr(config, "scaling_factor", None) or 1) + shift
+    if "z_dim" in config:  # A video's, of which a picture is one frame.
+        latents = latents.unsqueeze(2)
     decoded: torch.Tensor = vae.decode(latents.to(vae.dtype), return_dict=False)[0]
-    return decoded
+    return decoded[:, :, 0] if "z_dim" in config else decoded
 
 
-def _fit_pixels(vae: Any, latent_px: int) -> ToPixels:
+def _fit_pixels(vae: Any, channels: int, latent_px: int) -> ToPixels:
     """Fit what a latent pixel and its eight neighbours say of its place in the picture.
 
     Two by two pixels for each latent one, by least squares: half of what the VAE would show, for
@@ -197,10 +205,11 @@ def _fit_pixels(vae: Any, latent_px: int) -> ToPixels:
 
     Args:
         vae: Of any family.
+        channels: Of its latents.
         latent_px: How many pixels of the picture a latent pixel stands for, along a side.
     """
     detail = min(_DETAIL, latent_px)
-    latents = _sample_latents(vae.config.latent_channels)  # (4, C, 12, 12)
+    latents = _sample_latents(channels)  # (4, C, 12, 12)
     with torch.no_grad():
         rgb = _decode(vae, latents.to(vae.device)).float().cpu().nan_to_num(0)
     small = functional.interpolate(rgb, size=(12 * detail, 12 * detail), mode="area")

@@ -115,8 +115,8 @@ def _paint_twice(
     """
     width = recipe.lock_width
     # A cache that goes by how much the batch has changed sees little of it at every second call.
-    mild = Batch(width=width, own=width - 1, kinds=MILD, pace=2)
-    wild = Batch(width=width, own=0, kinds=WILD)
+    mild = Batch(width=width, own=width - 1, kinds=MILD, pace=2, has_lists=family.lists_words)
+    wild = Batch(width=width, own=0, kinds=WILD, has_lists=family.lists_words)
     others = [_neighbour(recipe, place) for place in range(1, width)]
     grid = PoisonedGrid(mild, watch, comparison.keep)
     own = [mild.own_rows(rows) for rows in compute([*others, recipe], grid.watching)]
@@ -146,10 +146,10 @@ def _stranger(recipe: Recipe, place: int, family: Family) -> Recipe:
     changes: dict[str, Any] = {"prompt": (_LONG_PROMPT, "fox", "")[(place - 1) % 3]}
     if recipe.negative_prompt:
         changes["negative_prompt"] = (_LONG_PROMPT, "dull", "blurry")[(place - 1) % 3]
-    if place % 2:
+    if place % 2 and family.mixes_noise:
         changes["noise_mix"] = () if recipe.noise_mix else (NoiseShare(seed=1, weight=0.5),)
-        if family.has_negative_prompt and not family.zeroes_empty_negative:
-            changes["negative_prompt"] = "" if recipe.negative_prompt else "(dull:4)"
+    if place % 2 and family.has_negative_prompt and not family.zeroes_empty_negative:
+        changes["negative_prompt"] = "" if recipe.negative_prompt else "(dull:4)"
     return stranger.model_copy(update=changes)
 
 

@@ -70,7 +70,12 @@ def follow(
         number += 1
         total = max(number, _num_steps(scheduler, recipe, loaded))
         last_step.latents = result[0] if isinstance(result, tuple) else result.prev_sample
-        state = _state(scheduler, recipe, loaded, (model_output, float(timestep), sample))
+        state = _state(
+            scheduler,
+            recipe,
+            loaded,
+            (model_output, float(torch.as_tensor(timestep).flatten()[0]), sample),
+        )
 
         def previews() -> tuple[Pixels, ...]:
             # Previews are no part of a portable picture: torch's own arithmetic is quicker.
@@ -108,7 +113,7 @@ def _state(
         model_output=model_output,
         sample=sample,
         timestep=timestep,
-        alphas_cumprod=None if is_flow else scheduler.alphas_cumprod,
+        alphas_cumprod=None if is_flow else getattr(scheduler, "alphas_cumprod", None),
         prediction_type=scheduler.config.get("prediction_type", "epsilon"),
         sigma=timestep / scheduler.config.num_train_timesteps,
     )

@@ -22,6 +22,7 @@ from seedgrid.core.recipe import Passport
 from seedgrid.core.text import is_hub_id, is_model_name, is_revision, library_release
 from seedgrid.diffusion import processor
 from seedgrid.diffusion.backend import DEVICE_KINDS, placement_of
+from seedgrid.models.families import FAMILIES, family_of
 from seedgrid.models.schedulers import TABLE
 from seedgrid.storage import starts
 
@@ -80,10 +81,26 @@ def script(entries: Sequence[Entry], *, has_starts: bool = True) -> str:
     tail = tail.replace(_ENLARGING_MARK, _template(_ENLARGING) if has_enlarged else "")
     is_steered = any(entry.recipe.parent or entry.recipe.spread for entry in entries)
     tail = tail.replace(_STEERING_MARK, _template(_STEERING) if is_steered else "")
+    tables = "".join(f"{name} = {pformat(rows, width=96)}\n" for name, rows in _tables().items())
     batches = pformat([_batch(group) for group in _groups(entries)], width=96, sort_dicts=False)
     files = starts_of(entries) if has_starts else {}
     packed = {sha256: b64encode(data).decode() for sha256, data in files.items()}
-    return f"{head}BATCHES = {batches}\nSTARTS = {pformat(packed, width=96)}\n{tail}"
+    return f"{head}BATCHES = {batches}\nSTARTS = {pformat(packed, width=96)}\n{tables}{tail}"
+
+
+def _tables() -> dict[str, Any]:
+    """Return what the program must know of families, by their pipelines: rows of our table."""
+    families = [family_of(name) for name in FAMILIES]
+    return {
+        "SIZES_WITH_BINS": {each.pipeline: each.bins for each in families if each.bins},
+        "READ_ALONE": {
+            each.pipeline: (each.alone, each.word_block, each.lists_words)
+            for each in families
+            if each.alone
+        },
+        "TOLD_APART": {each.pipeline: each.told_apart for each in families if each.told_apart},
+        "WITHOUT_NEGATIVE": [each.pipeline for each in families if not each.has_negative_prompt],
+    }
 
 
 def _template(name: str) -> str:

@@ -6,6 +6,7 @@ format (`"defaults"`), the network that enlarges its pictures (`"upscaler"`), wo
 (`"names": {"zh": {"cat": ["猫"]}}`). Needs no torch.
 """
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -21,6 +22,23 @@ from seedgrid.models.files import ModelFiles
 from seedgrid.models.memory import choose_dtype, likely_device_type
 
 _SIDE_FILE: Final = "seedgrid.json"
+_FEW_STEPS: Final = {
+    r"z-image-turbo": (9, 0.0),
+    r"flux\.?2-klein(?!.*base)": (4, 1.0),
+    r"krea-?2.*turbo": (8, 0.0),
+    r"flux\.?1-schnell": (4, 0.0),
+    r"sdxl-turbo|sd-turbo": (4, 0.0),
+    r"stable-diffusion-3\.5-large-turbo": (4, 0.0),
+    r"hidream-i1-dev": (28, 0.0),
+    r"hidream-i1-fast": (16, 0.0),
+    r"hunyuanimage.*distilled": (8, 3.25),
+    r"qwen-image.*lightning": (8, 1.0),
+    r"lightning": (4, 0.0),
+}
+"""Steps and guidance by a model's name, of models that were made for few steps: the first that is
+found. Their cards say so, and no file of theirs."""
+_DISTILLED: Final = {"Flux2KleinPipeline": (4, 1.0), "Krea2Pipeline": (8, 0.0)}
+"""The same by the family, of models whose index says that they are distilled."""
 
 
 class _Defaults(BaseModel):
@@ -73,6 +91,7 @@ def make_card(ref: ModelRef, files: ModelFiles) -> ModelCard:
         ModelError: `model_damaged` when a configuration lacks what its family needs.
     """
     family, configs = files.family, files.configs
+    steps, guidance = _usual(ref.id, files)
     own = configs.get("scheduler", {})
     try:
         width, height = family.size(configs)
@@ -92,11 +111,11 @@ def make_card(ref: ModelRef, files: ModelFiles) -> ModelCard:
         width=width,
         height=height,
         size_multiple=size_multiple,
-        fixed_size=not family.has_prompt,
+        fixed_size=family.fixed_size or not family.has_prompt,
         latent=latent,
-        num_inference_steps=family.num_inference_steps,
+        num_inference_steps=steps,
         max_steps=_max_steps(family.sampling, own),
-        guidance_scale=family.guidance_scale,
+        guidance_scale=guidance,
         scheduler=schedulers.own_name(family, own),
         schedulers=_fitting_schedulers(family, own),
         fewest_steps=_fewest_steps(family, own),
@@ -106,8 +125,18 @@ def make_card(ref: ModelRef, files: ModelFiles) -> ModelCard:
         strength_shortens=family.strength_shortens,
         has_weights=family.has_weights,
         fragile=family.fragile,
+        lock_width=family.lock_width,
     )
     return _own_first(_with_side_file(card, files.folder))
+
+
+def _usual(model: str, files: ModelFiles) -> tuple[int, float]:
+    """Return the steps and guidance that a model was made for."""
+    family = files.family
+    if files.is_distilled and family.pipeline in _DISTILLED:
+        return _DISTILLED[family.pipeline]
+    named = (usual for name, usual in _FEW_STEPS.items() if re.search(name, model.lower()))
+    return next(named, (family.num_inference_steps, family.guidance_scale))
 
 
 def _fewest_steps(family: Family, own: dict[str, Any]) -> dict[str, int]:
@@ -125,11 +154,13 @@ def _round_up(side: int, multiple: int) -> int:
 def _fitting_schedulers(family: Family, own: dict[str, Any]) -> tuple[str, ...]:
     """Name what a model can paint with.
 
-    Flux tells every scheduler a shift, which the other solvers refuse of a model like schnell whose
-    own shift is always the same.
+    Some tell every scheduler a shift, which the other solvers refuse of a model like Flux schnell
+    whose own shift is always the same, or noise levels, which only their own takes.
     """
     names = schedulers.names_for(family.sampling)
-    if family.pipeline != "FluxPipeline" or own.get("use_dynamic_shifting"):
+    if family.own_solver:
+        return tuple(name for name in names if name == schedulers.own_name(family, own))
+    if not family.tells_shift or own.get("use_dynamic_shifting"):
         return names
     return tuple(n for n in names if "use_flow_sigmas" not in schedulers.TABLE[n].changes)
 

@@ -50,6 +50,7 @@ class Item:
         width: Its native size in pixels, as `height`; 0 where it cannot be read.
         formats: The number formats of its weights, the most common first.
         needs_bytes: About how much memory it takes, in the format that suits this machine.
+        is_tested: Whether tests of SeedGrid's paint with its family.
         deletable: Whether `delete` takes it from the disk.
         weights_sha256: Its digest, where it is known already.
         problem: Why it cannot be used.
@@ -66,13 +67,18 @@ class Item:
     height: int = 0
     formats: tuple[str, ...] = ()
     needs_bytes: int = 0
+    is_tested: bool = True
     deletable: bool = False
     weights_sha256: str | None = None
     problem: ModelError | None = None
 
 
 class FirstModel(BaseModel):
-    """A good model to begin a family with; `first_models.json` says where the figures are from."""
+    """A good model to begin a family with; `first_models.json` says where the figures are from.
+
+    Attributes:
+        use: What people choose it for: quick, text in pictures, little memory, many LoRAs.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -84,6 +90,7 @@ class FirstModel(BaseModel):
     download_gb: float
     memory_gb: float
     size: str
+    use: Literal["fast", "text", "small", "loras", ""] = ""
 
 
 @cache
@@ -168,6 +175,7 @@ def _with_files(item: Item, files: ModelFiles) -> Item:
     return replace(
         item,
         family=files.family.pipeline,
+        is_tested=files.family.is_tested,
         width=width,
         height=height,
         formats=_formats(files),

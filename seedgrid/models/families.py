@@ -1,30 +1,38 @@
 """The pipeline families SeedGrid paints with, and how each is called. No torch needed.
 
-One table says what differs: the sizes a family can paint, its defaults, what its call takes. The
-call is the plain diffusers call, so that an exported script can make the same one. Knows nothing
-of files or weights.
+A family is read from its class in diffusers (`pipeline_source.py`); a row of the table says only
+what cannot be read there. The call is the plain diffusers call, so that an exported script can make
+the same one. Knows nothing of files or weights.
 
-    FAMILIES["FluxPipeline"].has_negative_prompt   # False
+    family_of("Krea2Pipeline").num_inference_steps   # 28
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import version
 from math import lcm
 from typing import Any, Final, Literal
 
+from seedgrid.core.errors import ModelError
 from seedgrid.core.prompts import plain_words
-from seedgrid.core.recipe import Recipe
+from seedgrid.core.recipe import LOCK_WIDTH, Recipe
+from seedgrid.models.pipeline_source import PipelineSource, begins_from_picture, read_pipeline
 
-Sampling = Literal["noise", "flow", "consistency", "unscaled", "implicit"]
+Sampling = Literal["noise", "flow", "consistency", "unscaled", "implicit", "trigflow"]
 """What a family's denoiser predicts, and so which schedulers fit it (`schedulers.TABLE`).
 
 `noise`: the noise or the velocity of a diffusion process. `flow`: a flow's velocity.
 `consistency`: the picture itself, in a loop that only LCM's scheduler fits. `unscaled`: like
 `noise`, in a loop that never calls `scale_model_input`, so only schedulers that need no scaling.
 `implicit`: the same in `DDIMPipeline`'s loop, which passes arguments that only DDIM's takes.
+`trigflow`: the velocity on a circle, in a loop that only SCM's scheduler fits.
 """
 
 _TENSORS: Final = 4
+_STEPS_WITH_A_MIDDLE: Final = 2
+"""SCM takes a time between the first and the last only for so many steps."""
 
 Configs = dict[str, dict[str, Any]]
 """The configuration of each component by its name, as in the model's folder."""
@@ -50,6 +58,23 @@ class Family:
         may_lack: The components that it paints without, as SD3 without its T5.
         one_step_foresees: Whether a single step is asked for the picture that it foresees.
         fragile: Only the same hardware and versions reproduce it.
+        guidance: What its call calls the guidance scale; empty where it takes none.
+        alone: What its `encode_prompt` gives, by the names of the call, where words must be read
+            alone: text encoder or denoiser see how long a neighbour's are
+            (`diffusion/words_alone.py`). The second, if any, is the mask.
+        word_block: Words whose lengths fill as many blocks of so many tokens may share a call.
+        lists_words: Whether its call takes those as a list, one a picture.
+        own_solver: Whether only the scheduler that it was made for takes its noise levels.
+        mixes_noise: Whether the noise of several seeds can be mixed where it draws its own.
+        told_apart: A pattern: words that it is found in share no call with words that it is not.
+        tells_shift: Whether it tells its scheduler a shift, which others refuse of some models.
+        components: The classes that each of its parts may be of, as its source says.
+        default_px: Side of the default picture in pixels where no configuration says.
+        bins_by_default: Whether it turns a size into one of a table unless it is told not to.
+        cleans: Whether it cleans words unless it is told not to.
+        fixed_size: Whether it paints in its own size alone.
+        lock_width: The usual one; 1 where its denoiser mixes the pictures of a batch.
+        is_tested: Whether tests of ours paint with a small pipeline of it.
     """
 
     pipeline: str
@@ -57,12 +82,13 @@ class Family:
     denoiser: Literal["unet", "transformer"] = "unet"
     has_prompt: bool = True
     has_negative_prompt: bool = True
-    has_guidance: bool = True
+    guidance: str = "guidance_scale"
     num_inference_steps: int = 25
     guidance_scale: float = 7.5
     patch: int = 1
     base_multiple: int = 8
     default_latent: int | None = None
+    default_px: int | None = None
     zeroes_empty_negative: bool = False
     has_weights: bool = False
     from_start: str = ""
@@ -71,23 +97,50 @@ class Family:
     may_lack: tuple[str, ...] = ()
     one_step_foresees: bool = False
     fragile: bool = False
+    alone: tuple[str, ...] = ()
+    word_block: int = 128
+    lists_words: bool = False
+    own_solver: bool = False
+    mixes_noise: bool = True
+    told_apart: str = ""
+    tells_shift: bool = False
+    components: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    bins_by_default: bool = False
+    cleans: bool = False
+    fixed_size: bool = False
+    lock_width: int = LOCK_WIDTH
+    is_tested: bool = False
 
     @property
     def strength_shortens(self) -> bool:
         """Whether a start leaves its strength's share of the steps to be run; LCM runs them all."""
         return self.sampling != "consistency"
 
+    def needs_negative(self, recipe: Recipe) -> bool:
+        """Tell whether guidance acts only beside words to keep away from, be they empty."""
+        needs = bool(self.alone) or self.guidance == "true_cfg_scale"
+        return self.has_negative_prompt and needs and recipe.guidance_scale > 1
+
+    def left_out(self, recipe: Recipe) -> str:
+        """Return the negative words as the call is given them; Qwen-Image's authors write " "."""
+        words = recipe.negative_prompt
+        said = plain_words(words) if recipe.weights else words
+        return said or (" " if self.guidance == "true_cfg_scale" else "")
+
     def size(self, configs: Configs) -> tuple[int, int]:
         """Return the width and height in pixels that the model was made for."""
-        side = self.default_latent or configs[self.denoiser]["sample_size"]
+        denoiser = configs[self.denoiser]
+        if self.default_px and not self.default_latent and "sample_size" not in denoiser:
+            return self.default_px, self.default_px
+        side = self.default_latent or denoiser["sample_size"]
         height, width = (side, side) if isinstance(side, int) else side
         scale = vae_scale(configs)
         return width * scale, height * scale
 
     def latent(self, configs: Configs) -> tuple[int, int]:
         """Return the channels of the noise, and how many pixels one of its pixels is wide."""
-        without = configs[self.denoiser]
-        channels = configs.get("vae", {}).get("latent_channels") or without["in_channels"]
+        vae, without = _vae(configs), configs[self.denoiser]
+        channels = vae.get("latent_channels") or vae.get("z_dim") or without["in_channels"]
         return int(channels), vae_scale(configs)
 
     def decoding_bytes(self, configs: Configs) -> int:
@@ -95,7 +148,8 @@ class Family:
 
         The decoder's last layers hold a few tensors of the picture's full size at once.
         """
-        channels = configs.get("vae", {}).get("block_out_channels") or [3]
+        vae = _vae(configs)
+        channels = vae.get("block_out_channels") or [vae.get("base_dim", 3)]
         return int(_TENSORS * 4 * max(channels[:2]))
 
     def size_multiple(self, configs: Configs) -> int:
@@ -103,6 +157,7 @@ class Family:
         if not self.has_prompt:
             return 1
         patch = configs[self.denoiser].get("patch_size", self.patch)
+        patch = patch if isinstance(patch, int) else self.patch
         return lcm(self.base_multiple, vae_scale(configs) * max(patch, self.patch))
 
     def call_arguments(self, cells: Sequence[Recipe], configs: Configs) -> dict[str, Any]:
@@ -127,123 +182,150 @@ class Family:
             arguments["strength"] = first.strength
             if not self.sizes_start:
                 del arguments["width"], arguments["height"]
-        if self.has_guidance:
-            arguments["guidance_scale"] = first.guidance_scale
-        if self.has_negative_prompt and any(cell.negative_prompt for cell in cells):
-            arguments["negative_prompt"] = [said(cell.negative_prompt) for cell in cells]
-        if self.bins:
+        if self.guidance:
+            arguments[self.guidance] = first.guidance_scale
+        if self.has_negative_prompt and (
+            self.needs_negative(first) or any(cell.negative_prompt for cell in cells)
+        ):
+            arguments["negative_prompt"] = [self.left_out(cell) for cell in cells]
+        if self.cleans:
             # Cleaning needs two optional packages; a picture must not depend on what is installed.
             arguments["clean_caption"] = False
-            if configs[self.denoiser]["sample_size"] not in self.bins:
-                arguments["use_resolution_binning"] = False
+        if self.bins_by_default and configs[self.denoiser].get("sample_size") not in self.bins:
+            arguments["use_resolution_binning"] = False
+        if self.sampling == "trigflow" and first.num_inference_steps != _STEPS_WITH_A_MIDDLE:
+            arguments["intermediate_timesteps"] = None
         return arguments
 
 
 def vae_scale(configs: Configs) -> int:
     """Return how many pixels one latent pixel is wide; 1 without a VAE."""
-    if "vae" not in configs:
+    vae = _vae(configs)
+    if not vae:
         return 1
-    vae = configs["vae"]
+    if "spatial_compression_ratio" in vae or "scale_factor_spatial" in vae:
+        return int(vae.get("spatial_compression_ratio") or vae["scale_factor_spatial"])
+    if "temperal_downsample" in vae:  # As diffusers spells it.
+        return int(2 ** len(vae["temperal_downsample"]))
     channels = vae.get("block_out_channels") or vae["encoder_block_out_channels"]
     return int(2 ** (len(channels) - 1))
 
 
-_ALL: Final = (
-    Family(
-        pipeline="StableDiffusionPipeline",
-        has_weights=True,
-        from_start="StableDiffusionImg2ImgPipeline",
-    ),
-    Family(
-        pipeline="StableDiffusionXLPipeline",
-        guidance_scale=5.0,
-        zeroes_empty_negative=True,
-        has_weights=True,
-        from_start="StableDiffusionXLImg2ImgPipeline",
-    ),
-    Family(
-        pipeline="StableDiffusion3Pipeline",
-        sampling="flow",
-        denoiser="transformer",
-        num_inference_steps=28,
-        guidance_scale=7.0,
-        patch=2,
-        may_lack=("text_encoder_3", "tokenizer_3"),
-        from_start="StableDiffusion3Img2ImgPipeline",
-        sizes_start=True,
-    ),
-    Family(
-        pipeline="FluxPipeline",
-        sampling="flow",
-        denoiser="transformer",
-        has_negative_prompt=False,
-        num_inference_steps=28,
-        guidance_scale=3.5,
-        patch=2,
-        default_latent=128,
-        from_start="FluxImg2ImgPipeline",
-        sizes_start=True,
-    ),
-    Family(
-        pipeline="PixArtAlphaPipeline",
-        denoiser="transformer",
-        num_inference_steps=20,
-        guidance_scale=4.5,
-        patch=2,
-        bins=(32, 64, 128),
-        one_step_foresees=True,
-    ),
-    Family(
-        pipeline="PixArtSigmaPipeline",
-        denoiser="transformer",
-        num_inference_steps=20,
-        guidance_scale=4.5,
-        patch=2,
-        bins=(32, 64, 128, 256),
-    ),
-    Family(
-        pipeline="SanaPipeline",
-        sampling="flow",
-        denoiser="transformer",
-        num_inference_steps=20,
-        guidance_scale=4.5,
-        base_multiple=32,
-        bins=(16, 32, 64, 128),
-    ),
-    Family(
-        pipeline="LatentConsistencyModelPipeline",
-        sampling="consistency",
-        has_negative_prompt=False,
-        num_inference_steps=4,
-        guidance_scale=8.5,
-        has_weights=True,
-        from_start="LatentConsistencyModelImg2ImgPipeline",
-    ),
-    Family(
-        pipeline="DDPMPipeline",
-        sampling="unscaled",
-        has_prompt=False,
-        has_negative_prompt=False,
-        has_guidance=False,
-        num_inference_steps=50,
-        guidance_scale=0.0,
-    ),
-    Family(
-        pipeline="DDIMPipeline",
-        sampling="implicit",
-        has_prompt=False,
-        has_negative_prompt=False,
-        has_guidance=False,
-        num_inference_steps=50,
-        guidance_scale=0.0,
-    ),
-    Family(
-        pipeline="StableUnCLIPPipeline",
-        num_inference_steps=20,
-        guidance_scale=10.0,
-        fragile=True,
-    ),
-)
+def _vae(configs: Configs) -> dict[str, Any]:
+    return next((configs[name] for name in ("vae", "movq", "vqvae") if name in configs), {})
 
-FAMILIES: Final[dict[str, Family]] = {family.pipeline: family for family in _ALL}
-"""The families by the name of their pipeline's class."""
+
+_ROWS: Final[dict[str, dict[str, Any]]] = {
+    "StableDiffusionPipeline": {"num_inference_steps": 25, "has_weights": True},
+    "StableDiffusionXLPipeline": {"num_inference_steps": 25, "has_weights": True},
+    "StableDiffusion3Pipeline": {"may_lack": ("text_encoder_3", "tokenizer_3")},
+    # It has a true guidance beside its own, which is off.
+    "FluxPipeline": {"has_negative_prompt": False},
+    "PixArtAlphaPipeline": {"bins": (32, 64, 128), "one_step_foresees": True},
+    "PixArtSigmaPipeline": {"bins": (32, 64, 128, 256)},
+    "SanaPipeline": {
+        "sampling": "flow",
+        "base_multiple": 32,
+        "patch": 1,
+        "bins": (16, 32, 64, 128),
+    },
+    "SanaSprintPipeline": {"sampling": "trigflow", "base_multiple": 32, "patch": 1, "bins": (32,)},
+    "LatentConsistencyModelPipeline": {"has_weights": True},
+    "DDPMPipeline": {"sampling": "unscaled", "guidance_scale": 0.0, "num_inference_steps": 50},
+    "DDIMPipeline": {"sampling": "implicit", "guidance_scale": 0.0},
+    "StableUnCLIPPipeline": {"fragile": True},
+    "QwenImagePipeline": {"alone": ("prompt_embeds", "prompt_embeds_mask")},
+    "ZImagePipeline": {"alone": ("prompt_embeds",), "word_block": 32, "lists_words": True},
+    "Flux2Pipeline": {},
+    "Flux2KleinPipeline": {},
+    "ChromaPipeline": {},
+    "Lumina2Pipeline": {"alone": ("prompt_embeds", "prompt_attention_mask"), "word_block": 1},
+    "AuraFlowPipeline": {},
+    "Krea2Pipeline": {},
+    # Text in quotes is read by another reader, and guides the whole batch.
+    "HunyuanImagePipeline": {"told_apart": r"\"(.*?)\"|‘(.*?)’|“(.*?)”"},
+    # It scales every size to one area; its experts compute with the tokens of all pictures at once.
+    "HiDreamImagePipeline": {"lock_width": 1, "fixed_size": True, "tells_shift": True},
+    "CogView4Pipeline": {"alone": ("prompt_embeds",), "word_block": 1, "base_multiple": 16},
+    "ErnieImagePipeline": {"alone": ("prompt_embeds",), "word_block": 1, "lists_words": True},
+}
+"""What tests of ours paint with, and of each what its source does not say."""
+
+FAMILIES: Final = tuple(_ROWS)
+"""The pipelines that tests of ours paint with."""
+
+_USUAL_PX: Final = 1024
+_GUIDANCE: Final = ("guidance_scale", "true_cfg_scale", "distilled_guidance_scale")
+_SAMPLINGS: Final[dict[str, Sampling]] = {"FlowMatch": "flow", "LCM": "consistency"}
+_MAKES: Final = {"frames": "model_video", "video": "model_video", "videos": "model_video"}
+_SOUND: Final = ("audio", "audios", "sound")
+_NEEDS_PICTURE: Final = re.compile(
+    r"Img2Img|Inpaint|Control|Upscale|Edit|Pix2Pix|Adapter|Depth2|SuperRes|Variation|Fill"
+    r"|Refiner|Layered|ImageToImage|Kontext|PaintBy|Redux|GLIGEN|VisualCloze"
+)
+_IMAGES: Final = ("image", "images", "mask_image", "video", "reference_image")
+_NEEDED: Final = ("num_inference_steps", "generator", "output_type")
+
+
+@cache
+def family_of(name: str) -> Family:
+    """Return the family of a pipeline's class.
+
+    Raises:
+        ModelError: `model_family`: diffusers has no such class here. `model_video`, `model_audio`,
+            `model_needs_picture` or `model_other`: it does not paint from words.
+    """
+    source = read_pipeline(name)
+    if source is None:
+        raise ModelError("model_family", value=name, family=name, release=version("diffusers"))
+    if name not in _ROWS:
+        _check_paints(name, source)
+    return Family(**(_read(name, source) | _ROWS.get(name, {})))
+
+
+def _check_paints(name: str, source: PipelineSource) -> None:
+    outputs = source.outputs
+    for output in sorted(outputs):
+        if output in _MAKES:
+            raise ModelError(_MAKES[output], value=name, family=name)
+    if outputs & set(_SOUND):
+        raise ModelError("model_audio", value=name, family=name)
+    if _NEEDS_PICTURE.search(name) or any(each in source.required for each in _IMAGES):
+        raise ModelError("model_needs_picture", value=name, family=name)
+    takes = ("prompt", "height", "width", *_NEEDED)
+    makes_pictures = outputs & {"images", "image"}
+    if not makes_pictures or any(each not in source.parameters for each in takes):
+        raise ModelError("model_other", value=name, family=name)
+
+
+def _read(name: str, source: PipelineSource) -> dict[str, Any]:
+    parameters, components = source.parameters, source.components
+    is_transformer = "transformer" in components
+    scales = [name for name in _GUIDANCE if isinstance(parameters.get(name), int | float)]
+    guidance = scales[0] if scales else ""
+    scheduler = " ".join(components.get("scheduler", ()))
+    start = begins_from_picture(name)
+    begins = read_pipeline(start) if start else None
+    return {
+        "pipeline": name,
+        "sampling": next((s for mark, s in _SAMPLINGS.items() if mark in scheduler), "noise"),
+        "denoiser": "transformer" if is_transformer else "unet",
+        "has_prompt": "prompt" in parameters,
+        "has_negative_prompt": "negative_prompt" in parameters,
+        "guidance": guidance,
+        "num_inference_steps": parameters.get("num_inference_steps") or 28,
+        "guidance_scale": float(parameters.get(guidance) or 0.0),
+        "patch": 2 if is_transformer else 1,
+        "default_latent": source.default_sample_size,
+        "default_px": parameters.get("height") or (_USUAL_PX if is_transformer else None),
+        "zeroes_empty_negative": "force_zeros_for_empty_prompt" in components,
+        "from_start": start,
+        "sizes_start": begins is not None and "height" in begins.parameters,
+        "own_solver": source.own_solver,
+        "mixes_noise": source.mixes_noise,
+        "tells_shift": source.tells_shift,
+        "components": components,
+        "bins_by_default": "use_resolution_binning" in parameters,
+        "cleans": "clean_caption" in parameters,
+        "is_tested": name in _ROWS,
+    }

@@ -12,13 +12,14 @@ import math
 import re
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from seedgrid.core.errors import ModelError
 from seedgrid.models.digests import files_digest
-from seedgrid.models.families import FAMILIES, Configs, Family
+from seedgrid.models.families import Configs, Family, family_of
+from seedgrid.models.pipeline_source import package_folder
 
 SUFFIX: Final = ".safetensors"
 PICKLE_SUFFIXES: Final = (".bin", ".ckpt", ".pt", ".pth", ".pkl")
@@ -28,8 +29,10 @@ INDEX: Final = "model_index.json"
 
 _MAX_HEADER_BYTES: Final = 100_000_000
 # `stable_diffusion` and the like are diffusers' own modules; anything else would be foreign code.
-_LIBRARIES: Final = frozenset({"diffusers", "transformers", "stable_diffusion"})
-WITHOUT_WEIGHTS: Final = re.compile(r"Tokenizer|Scheduler|Processor|FeatureExtractor")
+_LIBRARIES: Final = frozenset({"diffusers", "transformers"})
+WITHOUT_WEIGHTS: Final = re.compile(r"Tokenizer|Scheduler|Processor|FeatureExtractor|Guidance")
+_SETTINGS: Final = (("Scheduler", "scheduler_config.json"), ("Guidance", "guider_config.json"))
+"""What holds a component's configuration that is no `config.json`, by what its class is called."""
 _DIGESTED_SUFFIXES: Final = (".json", ".txt", ".model", ".safetensors")
 _NEEDED: Final = re.compile(r"unet|transformer|vae|scheduler|(?:text_encoder|tokenizer)(?:_\d)?")
 """What a pipeline paints with; other parts may be left empty, a safety checker for one."""
@@ -55,6 +58,7 @@ class ModelFiles:
         files: Everything that is loaded, by its name within the folder.
         num_parameters: Over all weight files.
         checkpoint: The one file that holds all weights, where they are not in the folder.
+        is_distilled: Whether its index says that it was made for few steps.
         absent: The components that diffusers must be told are missing on purpose.
     """
 
@@ -66,6 +70,7 @@ class ModelFiles:
     num_parameters: int
     checkpoint: Path | None = None
     absent: tuple[str, ...] = ()
+    is_distilled: bool = False
 
     def digest(self, *, anew: bool = False) -> str:
         """Return the SHA-256 over weights and configurations, in order of their names."""
@@ -83,8 +88,11 @@ def read_folder(folder: Path, *, needs_weights: bool = True) -> ModelFiles:
     if not index_file.is_file():
         raise ModelError("model_not_one", value=folder.name)
     index = _read_json(index_file, folder)
-    family = family_of(index, folder)
+    family = family_in(index, folder)
     components = components_of(index, folder, family)
+    _check_is_what_it_says(components, folder, family)
+    if "guider" in family.components and "guider" not in components:
+        family = replace(family, has_negative_prompt=False)  # Distilled: nothing acts on them.
     weighted = [name for name, cls in components.items() if not WITHOUT_WEIGHTS.search(cls)]
     variant = _common_variant(folder, weighted)
     files = {INDEX: index_file}
@@ -104,6 +112,7 @@ def read_folder(folder: Path, *, needs_weights: bool = True) -> ModelFiles:
         files=files,
         num_parameters=num_parameters,
         absent=tuple(name for name in family.may_lack if name not in components),
+        is_distilled=index.get("is_distilled") is True,
     )
 
 
@@ -188,15 +197,38 @@ def _read_json(path: Path, folder: Path) -> dict[str, Any]:
     return data
 
 
-def family_of(index: dict[str, Any], folder: Path) -> Family:
-    """Return the family that a model's index names."""
+def family_in(index: dict[str, Any], folder: Path) -> Family:
+    """Return the family that a model's index names.
+
+    Raises:
+        ModelError: `model_code`, or as `family_of`.
+    """
     name = index.get("_class_name")
     if isinstance(name, list):  # diffusers' form for a pipeline that comes with its own code.
         raise ModelError("model_code", value=folder.name, file=INDEX)
-    if name not in FAMILIES:
-        choices = ", ".join(FAMILIES)
-        raise ModelError("model_family", value=folder.name, family=name, choices=choices)
-    return FAMILIES[name]
+    try:
+        return family_of(str(name))
+    except ModelError as error:
+        told = {key: text for key, text in error.data.items() if key != "field"}
+        told |= {"value": folder.name, "family": str(name)[:80]}
+        raise ModelError(error.code, **told) from error
+
+
+def _check_is_what_it_says(components: dict[str, str], folder: Path, family: Family) -> None:
+    """Refuse a denoiser that is not of the class that the pipeline's source names.
+
+    diffusers renames: what older folders call `Transformer2DModel` may be of a newer class.
+
+    Raises:
+        ModelError: `model_mixed`, or `model_part` where there is no denoiser.
+    """
+    part = family.denoiser
+    wanted, found = family.components.get(part, ()), components.get(part)
+    if found is None:
+        raise ModelError("model_part", value=folder.name, part=part)
+    if not any(each.endswith(found) for each in wanted):
+        data = {"family": family.pipeline, "part": part, "found": found, "wanted": wanted[-1]}
+        raise ModelError("model_mixed", value=folder.name, **data)
 
 
 def components_of(index: dict[str, Any], folder: Path, family: Family) -> dict[str, str]:
@@ -207,7 +239,12 @@ def components_of(index: dict[str, Any], folder: Path, family: Family) -> dict[s
     """
     components: dict[str, str] = {}
     for name, entry in index.items():
-        if name.startswith("_") or not isinstance(entry, list):
+        # Lists of numbers are settings, such as the layers that Krea 2 reads.
+        if (
+            name.startswith("_")
+            or not isinstance(entry, list)
+            or all(isinstance(item, int) for item in entry)
+        ):
             continue
         if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or len(entry) != 2:
             raise ModelError("model_damaged", value=folder.name, file=INDEX)
@@ -216,10 +253,17 @@ def components_of(index: dict[str, Any], folder: Path, family: Family) -> dict[s
             if _NEEDED.fullmatch(name) and name not in family.may_lack:
                 raise ModelError("model_part", value=folder.name, part=name)
             continue
-        if library not in _LIBRARIES:
+        if library not in _LIBRARIES and not _is_module_of_diffusers(library):
             raise ModelError("model_code", value=folder.name, file=INDEX)
         components[name] = str(class_name)
     return components
+
+
+def _is_module_of_diffusers(name: object) -> bool:
+    """Tell whether an index names one of diffusers' own folders of pipelines."""
+    if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+        return False
+    return (package_folder() / "pipelines" / name / "__init__.py").is_file()
 
 
 def _common_variant(folder: Path, weighted: list[str]) -> str | None:
@@ -269,7 +313,8 @@ def _check_weights(folder: Path, name: str, found: list[Path]) -> int:
 def _configs(folder: Path, components: dict[str, str]) -> Configs:
     configs: Configs = {}
     for name, class_name in components.items():
-        file_name = "scheduler_config.json" if "Scheduler" in class_name else "config.json"
+        named = (name for mark, name in _SETTINGS if mark in class_name)
+        file_name = next(named, "config.json")
         path = folder / name / file_name
         if path.is_file():
             configs[name] = _read_json(path, folder)

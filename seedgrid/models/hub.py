@@ -25,7 +25,7 @@ from seedgrid.models.files import (
     VARIANT,
     WITHOUT_WEIGHTS,
     components_of,
-    family_of,
+    family_in,
     is_lora,
 )
 
@@ -271,7 +271,7 @@ def _read_index(hub_id: str, revision: str, sibling: Any) -> dict[str, Any]:  # 
 
 def _folders(hub_id: str, index: dict[str, Any], names: Sequence[str]) -> list[str]:
     """Return the folders of what is loaded, and refuse what could not be, before it is fetched."""
-    components = components_of(index, Path(hub_id), family_of(index, Path(hub_id)))
+    components = components_of(index, Path(hub_id), family_in(index, Path(hub_id)))
     for folder, class_name in components.items():
         own = [name for name in names if name.startswith(f"{folder}/")]
         is_safe = any(name.endswith(".safetensors") for name in own)

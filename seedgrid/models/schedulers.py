@@ -8,7 +8,7 @@ CPU generator. Not offered, and why:
   GPU. "DPM++ SDE" here is the stochastic form of `DPMSolverSinglestepScheduler`, which draws from
   the generators.
 - `LMSDiscreteScheduler`: needs SciPy, which nothing else here needs.
-- `EDM…`, `SCM…`, `TCD…`, `SASolver…`: made for models of other families.
+- `EDM…`, `TCD…`, `SASolver…`: made for models of other families.
 
 `python -m tools.prove` probes each with each family and writes docs/schedulers.md.
 
@@ -80,6 +80,7 @@ _ALL: Final = (
         samplings=("flow",),
     ),
     Scheduler("Flow UniPC", "UniPCMultistepScheduler", _NO_KARRAS | _FLOW, samplings=("flow",)),
+    Scheduler("SCM", "SCMScheduler", samplings=("trigflow",)),
 )
 
 TABLE: Final[dict[str, Scheduler]] = {scheduler.name: scheduler for scheduler in _ALL}
@@ -102,6 +103,7 @@ _FALLBACK: Final[dict[Sampling, str]] = {
     "consistency": "LCM",
     "unscaled": "DDPM",
     "implicit": "DDIM",
+    "trigflow": "SCM",
 }
 _FORESEE_NOTHING: Final = ("DPMSolver", "DEIS", "UniPC", "PNDM")
 _CLASS_DEFAULTS: Final = {

@@ -112,6 +112,7 @@ def _item(managed: ManagedModel, language: str) -> Json:
         "id": item.id,
         "kind": item.kind,
         "family": item.family.removesuffix("Pipeline"),
+        "is_tested": item.is_tested,
         "size": f"{item.width}×{item.height}",
         "formats": list(item.formats),
         "num_bytes": item.num_bytes,

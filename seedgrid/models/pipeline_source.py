@@ -1,0 +1,137 @@
+"""What a pipeline class of diffusers takes and makes, read from its source. Nothing is imported.
+
+The parameters of `__call__` and their defaults, the components of `__init__` with their classes,
+and what is returned say nearly all that is needed to call a pipeline that nobody listed.
+
+    read_pipeline("QwenImagePipeline").parameters["true_cfg_scale"]   # 4.0
+"""
+
+import ast
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+
+_CLASS: Final = re.compile(r"^class (\w+)\(", re.MULTILINE)
+_REQUIRED: Final = object()
+_SETS_SIGMAS: Final = re.compile(r"^\s+sigmas = ", re.MULTILINE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PipelineSource:
+    """One class.
+
+    Attributes:
+        parameters: Of `__call__`, with their defaults; None for what is no plain value.
+        required: Those that have no default.
+        components: Of `__init__`, with the names of the classes that each may be of.
+        outputs: What the call returns, by name: `images`, `frames`, `audios`.
+        default_sample_size: As `__init__` sets it, in latent pixels.
+        own_solver: Whether it hands the noise levels to its scheduler, which only its own takes.
+        mixes_noise: Whether it draws its noise in a method of its own.
+        tells_shift: Whether it tells its scheduler a shift, which others refuse of some models.
+    """
+
+    parameters: Mapping[str, Any]
+    required: tuple[str, ...]
+    components: Mapping[str, tuple[str, ...]]
+    outputs: frozenset[str]
+    default_sample_size: int | None
+    own_solver: bool
+    mixes_noise: bool
+    tells_shift: bool
+
+
+@cache
+def read_pipeline(name: str) -> PipelineSource | None:
+    """Read a class; None where this release of diffusers has none of that name."""
+    path = _places().get(name)
+    if path is None:
+        return None
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    found = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name)
+    methods = {node.name: node for node in found.body if isinstance(node, ast.FunctionDef)}
+    call, init = methods.get("__call__"), methods.get("__init__")
+    if call is None or init is None:
+        return None
+    parameters = _parameters(call)
+    code = ast.unparse(call)
+    return PipelineSource(
+        parameters={key: None if it is _REQUIRED else it for key, it in parameters.items()},
+        required=tuple(key for key, it in parameters.items() if it is _REQUIRED),
+        components=_annotations(init),
+        outputs=frozenset(_returned(call)),
+        default_sample_size=_default_sample_size(init),
+        own_solver=bool(_SETS_SIGMAS.search(code)) and "use_flow_sigmas" not in code,
+        mixes_noise="prepare_latents" in methods,
+        tells_shift="mu=mu" in code,
+    )
+
+
+@cache
+def begins_from_picture(name: str) -> str:
+    """Return the pipeline that begins from a picture, of diffusers' own table; empty for none."""
+    folder = package_folder()
+    table = (folder / "pipelines" / "auto_pipeline.py").read_text(encoding="utf-8")
+    renamed = name.replace("Pipeline", "Img2ImgPipeline")
+    entries = table.partition("AUTO_IMAGE2IMAGE_PIPELINES_MAPPING =")[2].partition("\n)\n")[0]
+    optional = re.findall(r'IMAGE2IMAGE_PIPELINES_MAPPING\["\w+"\] = (\w+)', table)
+    return renamed if renamed in re.findall(r"(\w+)\)", entries) + optional else ""
+
+
+@cache
+def package_folder() -> Path:
+    """Return where diffusers is, without importing it."""
+    spec = find_spec("diffusers")
+    assert spec is not None
+    assert spec.submodule_search_locations
+    return Path(spec.submodule_search_locations[0])
+
+
+@cache
+def _places() -> dict[str, Path]:
+    """Return the file of each pipeline class."""
+    paths = (package_folder() / "pipelines").rglob("pipeline_*.py")
+    return {
+        name: path
+        for path in sorted(paths)
+        for name in _CLASS.findall(path.read_text(encoding="utf-8"))
+        if name.endswith("Pipeline")
+    }
+
+
+def _parameters(function: ast.FunctionDef) -> dict[str, Any]:
+    names = [each.arg for each in function.args.args[1:]]
+    values = [_value(each) for each in function.args.defaults]
+    return dict(zip(names, [_REQUIRED] * (len(names) - len(values)) + values, strict=True))
+
+
+def _value(node: ast.expr) -> Any:  # noqa: ANN401 (a default of any type)
+    try:
+        return ast.literal_eval(node)
+    except ValueError:
+        return None
+
+
+def _annotations(init: ast.FunctionDef) -> dict[str, tuple[str, ...]]:
+    return {
+        each.arg: tuple(re.findall(r"\w+", ast.unparse(each.annotation) if each.annotation else ""))
+        for each in init.args.args[1:]
+    }
+
+
+def _returned(call: ast.FunctionDef) -> list[str]:
+    made = [
+        node.value
+        for node in ast.walk(call)
+        if isinstance(node, ast.Return) and isinstance(node.value, ast.Call)
+    ]
+    return [keyword.arg for each in made for keyword in each.keywords if keyword.arg]
+
+
+def _default_sample_size(init: ast.FunctionDef) -> int | None:
+    found = re.search(r"self\.default_sample_size = (\d+)$", ast.unparse(init), re.MULTILINE)
+    return int(found[1]) if found else None

@@ -1,0 +1,91 @@
+"""Parts that the small pipelines of the tests are made of, with seeded random weights."""
+
+from __future__ import annotations
+
+import math
+import string
+from typing import Any
+
+import diffusers
+import torch
+import transformers
+
+from seedgrid.portable.noise import normal
+
+VOCABULARY = string.ascii_lowercase + string.digits + ",.!'- "
+
+
+def seeded(module: Any, seed: int) -> Any:
+    """Fill a module with random weights from one generator and put it in evaluation mode."""
+    generator = torch.Generator("cpu").manual_seed(seed)
+    with torch.no_grad():
+        for _, parameter in sorted(module.named_parameters()):
+            noise = normal(parameter.shape, generator)  # equal weights on every processor
+            if parameter.ndim < 2:
+                parameter.copy_(noise * 0.05)
+            else:
+                parameter.copy_(noise / math.sqrt(parameter[0].numel()))
+        for child in module.modules():
+            if "Norm" in type(child).__name__ and getattr(child, "weight", None) is not None:
+                child.weight.add_(1)
+    return module.eval()
+
+
+def clip_tokenizer() -> Any:
+    """Make a CLIP tokenizer that spells words letter by letter."""
+    symbols = [*VOCABULARY.strip(), *(f"{letter}</w>" for letter in VOCABULARY.strip())]
+    words = ["<|startoftext|>", "<|endoftext|>", *symbols]
+    return transformers.CLIPTokenizer(
+        vocab={word: number for number, word in enumerate(words)}, merges=[], model_max_length=77
+    )
+
+
+def t5_tokenizer() -> Any:
+    """Make a T5 tokenizer that spells words letter by letter."""
+    special = [("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0), ("▁", -2.0)]
+    letters = [(letter, -3.0) for letter in VOCABULARY.strip()]
+    return transformers.T5Tokenizer(vocab=special + letters, extra_ids=0, model_max_length=77)
+
+
+def clip_text(seed: int, *, projection: bool = False, max_tokens: int = 77) -> Any:
+    """Make a CLIP text encoder of width 32."""
+    config = transformers.CLIPTextConfig(
+        bos_token_id=0,
+        eos_token_id=1,
+        pad_token_id=1,
+        hidden_size=32,
+        intermediate_size=64,
+        max_position_embeddings=max_tokens,
+        num_attention_heads=4,
+        num_hidden_layers=2,
+        projection_dim=32,
+        vocab_size=len(clip_tokenizer()),
+    )
+    cls = transformers.CLIPTextModelWithProjection if projection else transformers.CLIPTextModel
+    return seeded(cls(config), seed)
+
+
+def t5_encoder(seed: int, *, width: int = 32) -> Any:
+    """Make a T5 encoder."""
+    config = transformers.T5Config(
+        vocab_size=len(t5_tokenizer()), d_model=width, d_kv=8, d_ff=64, num_layers=2, num_heads=4
+    )
+    return seeded(transformers.T5EncoderModel(config), seed)
+
+
+def vae(seed: int, *, channels: int = 4, shift: float | None = None) -> Any:
+    """Make an AutoencoderKL that halves the size."""
+    return seeded(
+        diffusers.AutoencoderKL(
+            block_out_channels=(16, 32),
+            in_channels=3,
+            out_channels=3,
+            down_block_types=("DownEncoderBlock2D", "DownEncoderBlock2D"),
+            up_block_types=("UpDecoderBlock2D", "UpDecoderBlock2D"),
+            latent_channels=channels,
+            norm_num_groups=8,
+            sample_size=64,
+            shift_factor=shift,
+        ),
+        seed,
+    )
