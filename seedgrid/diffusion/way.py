@@ -9,14 +9,16 @@ was painted. Knows nothing of words and of how a family is called, but for their
     steering = Steering(cells, Guide(ways={parent.id: way}), num_pictures=4)
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property, wraps
+from functools import cached_property, partial, wraps
 from typing import Any, Final
 
 import torch
 
+from seedgrid.core.errors import InputError
 from seedgrid.core.picture import Pixels
 from seedgrid.core.recipe import Recipe
 from seedgrid.diffusion.generators import fresh_generators
@@ -28,8 +30,9 @@ _SPREAD_STRENGTH: Final = 1.0
 _SPREAD_STREAM: Final = 0x53505244
 """A seed's noise on the words is that of this other seed, xor-ed, so that it is no part of its
 first noise."""
-_WORDS: Final = "encoder_hidden_states"
-_SAMPLES: Final = ("sample", "hidden_states")
+_WORDS: Final = ("encoder_hidden_states", "cap_feats", "text_bth")
+"""What a denoiser calls its words: a tensor, or a list with a tensor a row."""
+_SAMPLES: Final = ("sample", "hidden_states", "x")
 
 
 class Halted(Exception):  # noqa: N818 (a signal, not an error)
@@ -165,8 +168,8 @@ class Steering:
             if all(self._is_held(row) for row in range(len(self._cells))):
                 sample = next((kwargs[name] for name in _SAMPLES if name in kwargs), None)
                 return _blank(self._ways[0].form, args[0] if sample is None else sample)
-            if _WORDS in kwargs:
-                kwargs[_WORDS] = self._spread(kwargs[_WORDS])
+            if rows := self._spread_rows():
+                args, kwargs = _with_words(original, args, kwargs, partial(self._spread, rows))
             output = original(*args, **kwargs)
             self._form = self._form or _form(output)
             return output
@@ -217,26 +220,49 @@ class Steering:
     def _regions(self) -> dict[int, torch.Tensor]:
         return {}
 
-    def _spread(self, words: torch.Tensor) -> torch.Tensor:
-        """Add noise to the words of rows that are to be spread; rows without words come first."""
-        rows = [
+    def _spread_rows(self) -> list[int]:
+        """Return the rows whose words are spread in this call."""
+        return [
             row
             for row, cell in enumerate(self._cells)
             if cell.spread
             and self._call < max(1, round(cell.spread * cell.num_inference_steps)) * self.order
         ]
-        if not rows:
-            return words
-        spread, before = words.clone(), len(words) - len(self._cells)
+
+    def _spread(self, rows: Sequence[int], words: Any) -> Any:
+        """Add noise to the words of rows, what they are guided away from among them.
+
+        Args:
+            rows: Of the batch.
+            words: One or two times as many rows, a tensor or a list of tensors.
+        """
+        spread = words.clone() if isinstance(words, torch.Tensor) else list(words)
         for row in rows:
-            own = words[before + row]
-            (generator,) = fresh_generators([self._cells[row].seed ^ _SPREAD_STREAM])
-            noise = torch.randn(own.shape, generator=generator, dtype=torch.float32)
-            values = own.float()
-            deviation = (values - values.mean()).square().mean().sqrt()
-            noise = noise.to(own.device) * deviation * _SPREAD_STRENGTH
-            spread[before + row] = (values + noise).to(own.dtype)
+            for place in range(row, len(words), len(self._cells)):
+                own = words[place]
+                (generator,) = fresh_generators([self._cells[row].seed ^ _SPREAD_STREAM])
+                noise = torch.randn(own.shape, generator=generator, dtype=torch.float32)
+                values = own.float()
+                deviation = (values - values.mean()).square().mean().sqrt()
+                noise = noise.to(own.device) * deviation * _SPREAD_STRENGTH
+                spread[place] = (values + noise).to(own.dtype)
         return spread
+
+
+def _with_words(
+    forward: Any, args: tuple[Any, ...], kwargs: dict[str, Any], change: Callable[[Any], Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return the arguments of a denoiser with its words changed.
+
+    Raises:
+        InputError: `spread_unsupported`: it is given none by a name that is known.
+    """
+    given = inspect.signature(forward).bind(*args, **kwargs)
+    name = next((name for name in _WORDS if given.arguments.get(name) is not None), None)
+    if name is None:
+        raise InputError("spread_unsupported", field="spread")
+    given.arguments[name] = change(given.arguments[name])
+    return given.args, given.kwargs
 
 
 @dataclass(frozen=True)
@@ -255,13 +281,17 @@ def _form(output: Any) -> Any:
         return _Tensor(tuple(output.shape[1:]), output.dtype, is_last)
     if isinstance(output, dict):
         return (type(output), {name: _form(value) for name, value in output.items()})
+    if isinstance(output, list):  # one a row
+        return [_form(output[0][None])]
     return tuple(_form(value) for value in output)
 
 
-def _blank(form: Any, sample: torch.Tensor) -> Any:
+def _blank(form: Any, sample: Sequence[torch.Tensor] | torch.Tensor) -> Any:
     """Make an output of a form, of zeros that nobody reads, with as many rows as a sample has."""
+    if isinstance(form, list):
+        return [_blank(form[0], row[None])[0] for row in sample]
     if isinstance(form, _Tensor):
-        zeros = torch.zeros((len(sample), *form.row), dtype=form.dtype, device=sample.device)
+        zeros = torch.zeros((len(sample), *form.row), dtype=form.dtype, device=sample[0].device)
         return zeros.to(memory_format=torch.channels_last) if form.is_channels_last else zeros
     if isinstance(form, tuple) and len(form) == 2 and isinstance(form[1], dict):
         kind, parts = form
