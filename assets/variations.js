@@ -79,7 +79,7 @@ import { SeedGrid } from "./base.js";
   const says = (suffix) => bare(suffix).trim() !== "";
 
   /** A line such as "guidance 3" is no word to offer for another picture. */
-  const settings = new Set(["lora", ...SeedGrid.fields].flatMap((name) => [name, name.replace(/s$/, "")]));
+  const settings = new Set(["lora", "hold", ...SeedGrid.fields].flatMap((name) => [name, name.replace(/s$/, "")]));
   const isSetting = (line) => /^\w/.test(line) && settings.has(line.toLowerCase().split(/\W/)[0]);
 
   /** What Refine was pressed with, where nobody offered it, is the artist's own. */

@@ -199,6 +199,7 @@ def test_a_dropped_picture_of_another_tool_fills_in_the_fields(
         "mix": "",
         "start": "",
         "strength": "",
+        "spread": "",
         "portable": False,
         "weights": False,
     }

@@ -120,11 +120,22 @@ def test_a_recipe_from_elsewhere_must_make_sense(changes: dict[str, Any]) -> Non
     assert caught.value.code == "recipe_invalid"
 
 
+def test_long_words_follow_fewer_parents() -> None:
+    """All of it has to find room in a PNG: refused before it is painted, not after."""
+    recipe = PARENT.replace(prompt="狐" * 5000, negative_prompt="雾" * 5000)
+    for _ in range(3):
+        recipe = steer(recipe, recipe, region=REGION)
+    with pytest.raises(InputError, match="follows 3 others"):
+        steer(recipe, recipe, region=REGION)
+
+
 def test_what_was_steered_is_said_of_the_picture() -> None:
     """As a line of a refinement is written."""
     held, here = steer(PARENT, PARENT, hold=0.4), steer(PARENT, PARENT, region=REGION)
     assert describe_change(PARENT, held) == "hold 0.4"
     assert describe_change(PARENT, here) == "only here"
+    begun = PARENT.replace(start="b" * 64, strength=0.75)
+    assert describe_change(begun, steer(begun, begun, hold=0.43)) == "hold 0.429"
     assert describe_change(held, held.replace(prompt="a fox, artsy")) == ", artsy"
 
 

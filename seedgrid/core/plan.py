@@ -14,6 +14,7 @@ from seedgrid.core.picture import Entry, Lineage, new_id, now
 from seedgrid.core.recipe import Recipe, describe_mix
 from seedgrid.core.request import Request, ask_again
 from seedgrid.core.text import write_decimal
+from seedgrid.core.way import held_share
 
 _SETTINGS: Final = tuple(
     row for row in FIELDS if row.belongs == "recipe" and row.name not in ("prompt", "seeds", "mix")
@@ -72,8 +73,7 @@ def _steered(before: Recipe, after: Recipe) -> list[str]:
         before.held_steps,
     ):
         return []
-    share = after.held_steps / after.num_inference_steps
-    held = [f"hold {share:.2g}"] if after.held_steps else []
+    held = [f"hold {held_share(after):.3g}"] if after.held_steps else []
     return [*held, *(["only here"] if after.mask else [])]
 
 

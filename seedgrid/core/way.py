@@ -10,7 +10,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from seedgrid.core.errors import InputError
-from seedgrid.core.recipe import MAX_FEATHER_PX, MAX_PARENTS, MAX_SPREAD, NoiseShare, Recipe
+from seedgrid.core.recipe import (
+    MAX_FEATHER_PX,
+    MAX_PARENTS,
+    MAX_SPREAD,
+    NoiseShare,
+    Recipe,
+    canonical_json,
+)
 
 MAX_HOLD: Final = 0.8
 MIN_STEPS: Final = 4
@@ -20,6 +27,8 @@ FREE: Final[dict[str, Any]] = {"parent": None, "held_steps": 0, "mask": "", "fea
 """What a recipe has that follows no parent."""
 
 _FEATHER_SHARE: Final = 16
+_MAX_BYTES: Final = 128 * 1024
+"""Of a recipe with all that it follows: half of what the texts of a picture may take."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,16 +65,31 @@ def steer(
     if after.parent is not None:
         if name := after.unlike(after.parent):
             raise InputError("way_settings", field="vary", name=name.replace("_", " "))
-        if len(after.line) > MAX_PARENTS + 1:
-            raise InputError("way_deep", field="vary", limit=MAX_PARENTS)
+        num_parents = len(before.line) - 1
+        if len(after.line) > MAX_PARENTS + 1 or _num_bytes(after) > _MAX_BYTES:
+            raise InputError("way_deep", field="vary", limit=num_parents)
     return after
 
 
+def held_share(recipe: Recipe) -> float:
+    """Return the share of the steps that are held, as `hold` says it."""
+    return recipe.held_steps / _steps_run(recipe)
+
+
+def _num_bytes(recipe: Recipe) -> int:
+    return len(canonical_json(recipe).encode())
+
+
+def _steps_run(recipe: Recipe) -> int:
+    """Return how many steps are run: from a start, most models run a part."""
+    return max(1, int(recipe.num_inference_steps * recipe.strength))
+
+
 def _held_steps(recipe: Recipe, hold: float) -> int:
-    """Return how many of the steps that are run are held: from a start, most models run a part."""
+    """Return how many of the steps that are run are held."""
     if not 0 <= hold <= MAX_HOLD:
         raise InputError("hold_range", field="hold", value=hold)
-    steps = max(1, int(recipe.num_inference_steps * recipe.strength))
+    steps = _steps_run(recipe)
     if steps < MIN_STEPS:
         raise InputError("hold_steps", field="hold", value=steps, limit=MIN_STEPS)
     return max(1, round(hold * steps))
