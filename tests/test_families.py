@@ -20,6 +20,7 @@ from sweeping import rest_swept
 
 from seedgrid.core.errors import ModelError, RunCancelled
 from seedgrid.core.recipe import ModelRef, Recipe
+from seedgrid.core.way import steer
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.export.script import script
 from seedgrid.models import catalogue, registry
@@ -163,6 +164,24 @@ def test_previews_stop_and_negative_words(
     if backend.card(str(model_folder(name))).has_negative_prompt:
         without = recipes[0].replace(negative_prompt="dull, blurry")
         assert not np.array_equal(paint(backend, [without])[0], pictures[0])
+
+
+@pytest.mark.parametrize("name", LOCKED)
+def test_a_picture_is_held_and_spread_whatever_is_beside_it(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path], name: str
+) -> None:
+    """Words and pictures may be lists; what is not remembered of the way is painted again."""
+    folder = model_folder(name)
+    parents = recipes_for(backend, folder, ["a red fox"] * 4, num_inference_steps=4)
+    grid = paint(backend, parents)
+    words = (parents[2].replace(prompt=f"a red fox{line}") for line in (", neon", LONG))
+    held = tuple(steer(parents[2], each, hold=0.5) for each in words)
+    own = parents[1].replace(spread=0.3)
+    pictures = paint(backend, (*held, own))
+    fresh = DiffusersBackend()
+    for recipe, picture in zip((*held, own), pictures, strict=True):
+        assert np.array_equal(paint(fresh, (recipe,))[0], picture)
+    assert not np.array_equal(pictures[2], grid[1])
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
