@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import diffusers
 import numpy as np
 import pytest
 import torch
+from diffusers.pipelines.hunyuan_image.pipeline_hunyuanimage import extract_glyph_text
 from modern_pipelines import MODERN
 from painting import PLACEMENT, SilentWatch, one_thread, paint, recipes_for
 from PIL import Image
@@ -26,6 +28,7 @@ from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.export.script import script
 from seedgrid.models import catalogue, registry
 from seedgrid.models.cards import make_card
+from seedgrid.models.families import family_of
 from seedgrid.models.files import read_folder
 from seedgrid.studio import Studio
 
@@ -334,3 +337,12 @@ def test_a_lora_changes_the_picture_and_the_script_knows_it(
     command = [sys.executable, tmp_path / "reproduce.py", "--model", folder]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stdout.endswith("all identical\n"), done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    "prompt", ["a fox", "a sign 'open'", 'a sign "open"', "a sign “open”", "a sign ‘open’", "it's"]
+)
+def test_text_in_quotes_is_told_apart_as_hunyuan_image_does(prompt: str) -> None:
+    """Its other reader guides a whole batch as soon as one prompt has such text."""
+    pattern = family_of("HunyuanImagePipeline").told_apart
+    assert bool(re.search(pattern, prompt)) == (extract_glyph_text(prompt) is not None)
