@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -14,23 +15,38 @@ import diffusers
 import numpy as np
 import pytest
 import torch
+from diffusers.pipelines.hunyuan_image.pipeline_hunyuanimage import extract_glyph_text
 from modern_pipelines import MODERN
 from painting import PLACEMENT, SilentWatch, one_thread, paint, recipes_for
+from PIL import Image
 from sweeping import rest_swept
+from test_loras import make_lora
 
-from seedgrid.core.errors import ModelError, RunCancelled
+from seedgrid.core.errors import ModelError, RunCancelled, RunError
 from seedgrid.core.recipe import ModelRef, Recipe
 from seedgrid.core.way import steer
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.export.script import script
 from seedgrid.models import catalogue, registry
 from seedgrid.models.cards import make_card
+from seedgrid.models.families import family_of
 from seedgrid.models.files import read_folder
 from seedgrid.studio import Studio
 
 EACH = rest_swept(MODERN, ("z-image", "qwen-image"))
 # HiDream's experts compute with the tokens of a whole batch at once: its width is 1.
 LOCKED = rest_swept([name for name in MODERN if name != "hidream"], ("z-image", "qwen-image"))
+# The others turn positions with complex numbers, or sort, for which there is no portable rule.
+PORTABLE = {
+    "flux2",
+    "flux2-klein",
+    "chroma",
+    "aura-flow",
+    "sana-sprint",
+    "hunyuan-image",
+    "ernie-image",
+}
+WITH_LORAS = [name for name in MODERN if name not in ("hunyuan-image", "ernie-image")]
 GUIDANCE = {"HunyuanImagePipeline": "distilled_guidance_scale"}
 LONG = " ".join(["an enormous landscape with foxes"] * 12)  # 400 bytes, which are tokens
 
@@ -283,3 +299,69 @@ def test_every_scheduler_on_offer_paints_at_every_number_of_steps(
                 changes = {"scheduler": scheduler, "num_inference_steps": steps}
                 (recipe, *_) = recipes_for(backend, folder, **changes)
                 assert len(paint(backend, [recipe])) == 1, (scheduler, steps)
+
+
+@pytest.mark.parametrize("name", rest_swept(("z-image", "qwen-image"), ("z-image",)))
+def test_a_start_keeps_lock_and_script(
+    model_folder: Callable[[str], Path], tmp_path: Path, name: str
+) -> None:
+    """From a picture, too, words are read alone; the script paints the same bits."""
+    folder = model_folder(name)
+    rows, columns = np.mgrid[0:64, 0:64]
+    photo = tmp_path / "photo.png"
+    Image.fromarray(np.stack([rows * 4, columns * 3, rows], -1).astype(np.uint8)).save(photo)
+    settings = {"start": photo, "strength": 0.5, "num_inference_steps": 4}
+    with Studio(str(folder), library=tmp_path / "library", placement=PLACEMENT) as studio:
+        grid = studio.grid("a red fox", "0-1", width=64, height=64, **settings)
+        finals = studio.refine(grid[1], [f", {LONG}", ", artsy"])
+        (tmp_path / "reproduce.py").write_text(script([*grid, *finals]), encoding="utf-8")
+    command = [sys.executable, tmp_path / "reproduce.py", "--model", folder]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout.endswith("all identical\n"), done.stdout + done.stderr
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("name", MODERN)
+def test_a_portable_picture_needs_no_neighbours(
+    backend: DiffusersBackend, model_folder: Callable[[str], Path], name: str
+) -> None:
+    """Whatever its words and its neighbours', it is the same bits; or it is said why not."""
+    recipes = recipes_for(backend, model_folder(name), portable=True, num_inference_steps=1)
+    cell, *others = recipes[: recipes[0].lock_width]
+    if name not in PORTABLE:
+        with pytest.raises(RunError, match="has no portable rule"):
+            paint(backend, [cell])
+        return
+    batch = [other.replace(prompt=LONG) for other in others[:1]]
+    np.testing.assert_array_equal(paint(backend, [*batch, cell])[-1], paint(backend, [cell])[0])
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("name", WITH_LORAS)
+def test_a_lora_changes_the_picture_and_the_script_knows_it(
+    model_folder: Callable[[str], Path], tmp_path: Path, name: str
+) -> None:
+    """As the plain call with that LoRA paints it, words beside longer ones and all."""
+    folder = model_folder(name)
+    size = {} if name == "hidream" else {"width": 64, "height": 64}
+    (tmp_path / "loras").mkdir()
+    file = make_lora(folder, tmp_path / "loras" / "foxes.safetensors")
+    with Studio(str(folder), library=tmp_path / "library", placement=PLACEMENT) as studio:
+        settings = {"num_inference_steps": 2, **size}
+        grid = studio.grid("a red fox", "0-1", loras=[f"{file}=0.8"], **settings)
+        bare = studio.grid("a red fox", "0-1", **settings)
+        finals = studio.refine(grid[1], [f", {LONG}", ", artsy"])
+        (tmp_path / "reproduce.py").write_text(script([*grid, *finals]), encoding="utf-8")
+    assert not np.array_equal(np.asarray(grid[0].image), np.asarray(bare[0].image))
+    command = [sys.executable, tmp_path / "reproduce.py", "--model", folder]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout.endswith("all identical\n"), done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    "prompt", ["a fox", "a sign 'open'", 'a sign "open"', "a sign “open”", "a sign ‘open’", "it's"]
+)
+def test_text_in_quotes_is_told_apart_as_hunyuan_image_does(prompt: str) -> None:
+    """Its other reader guides a whole batch as soon as one prompt has such text."""
+    pattern = family_of("HunyuanImagePipeline").told_apart
+    assert bool(re.search(pattern, prompt)) == (extract_glyph_text(prompt) is not None)

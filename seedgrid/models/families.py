@@ -243,7 +243,7 @@ _ROWS: Final[dict[str, dict[str, Any]]] = {
     "AuraFlowPipeline": {},
     "Krea2Pipeline": {},
     # Text in quotes is read by another reader, and guides the whole batch.
-    "HunyuanImagePipeline": {"told_apart": r"\"(.*?)\"|‘(.*?)’|“(.*?)”"},
+    "HunyuanImagePipeline": {"told_apart": r"'(.*?)'|\"(.*?)\"|‘(.*?)’|“(.*?)”"},
     # It scales every size to one area; its experts compute with the tokens of all pictures at once.
     "HiDreamImagePipeline": {"lock_width": 1, "fixed_size": True, "tells_shift": True},
     "CogView4Pipeline": {"alone": ("prompt_embeds",), "word_block": 1, "base_multiple": 16},
