@@ -133,7 +133,7 @@ VARIABLES: Final = (
         "What large pictures that others made may take unpacked, in megabytes: one that takes"
         " more is refused, and more of them at once wait for each other.",
         home="2000",
-        public="256",
+        public="200",
     ),
     Variable(
         "SEEDGRID_MAX_DROPPED",
