@@ -5,7 +5,6 @@ It is the plain diffusers call, so its pictures equal those of
 bit. What diffusers and torch raise is translated here; what we raise stays ours.
 """
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -195,7 +194,7 @@ def _calls(recipes: Sequence[Recipe], loaded: Loaded, words: Sequence[Words]) ->
     for place, recipe in enumerate(recipes):
         lengths = words[place].lengths if words else ()
         is_zeroed = family.zeroes_empty_negative and not recipe.negative_prompt
-        has_mark = bool(family.told_apart and re.search(family.told_apart, recipe.prompt))
+        has_mark = bool(family.told_apart and family.told_apart.search(recipe.prompt))
         kind = (lengths, is_zeroed, has_mark)
         groups.setdefault(kind, []).append(place)
     return list(groups.values())

@@ -98,7 +98,9 @@ def _tables() -> dict[str, Any]:
             for each in families
             if each.alone
         },
-        "TOLD_APART": {each.pipeline: each.told_apart for each in families if each.told_apart},
+        "TOLD_APART": {
+            each.pipeline: each.told_apart.pattern for each in families if each.told_apart
+        },
         "WITHOUT_NEGATIVE": [each.pipeline for each in families if not each.has_negative_prompt],
     }
 

@@ -6,7 +6,6 @@ format (`"defaults"`), the network that enlarges its pictures (`"upscaler"`), wo
 (`"names": {"zh": {"cat": ["猫"]}}`). Needs no torch.
 """
 
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -22,21 +21,23 @@ from seedgrid.models.files import ModelFiles
 from seedgrid.models.memory import choose_dtype, likely_device_type
 
 _SIDE_FILE: Final = "seedgrid.json"
-_FEW_STEPS: Final = {
-    r"z-image-turbo": (9, 0.0),
-    r"flux\.?2-klein(?!.*base)": (4, 1.0),
-    r"krea-?2.*turbo": (8, 0.0),
-    r"flux\.?1-schnell": (4, 0.0),
-    r"sdxl-turbo|sd-turbo": (4, 0.0),
-    r"stable-diffusion-3\.5-large-turbo": (4, 0.0),
-    r"hidream-i1-dev": (28, 0.0),
-    r"hidream-i1-fast": (16, 0.0),
-    r"hunyuanimage.*distilled": (8, 3.25),
-    r"qwen-image.*lightning": (8, 1.0),
-    r"lightning": (4, 0.0),
+_FEW_STEPS: Final[dict[tuple[str, ...], tuple[int, float] | None]] = {
+    ("z-image-turbo",): (9, 0.0),
+    ("flux", "2-klein", "base"): None,
+    ("flux", "2-klein"): (4, 1.0),
+    ("krea", "2", "turbo"): (8, 0.0),
+    ("flux", "1-schnell"): (4, 0.0),
+    ("sdxl-turbo",): (4, 0.0),
+    ("sd-turbo",): (4, 0.0),
+    ("stable-diffusion-3.5-large-turbo",): (4, 0.0),
+    ("hidream-i1-dev",): (28, 0.0),
+    ("hidream-i1-fast",): (16, 0.0),
+    ("hunyuanimage", "distilled"): (8, 3.25),
+    ("qwen-image", "lightning"): (8, 1.0),
+    ("lightning",): (4, 0.0),
 }
-"""Steps and guidance by a model's name, of models that were made for few steps: the first that is
-found. Their cards say so, and no file of theirs."""
+"""Steps and guidance of models that were made for few steps, by parts of their names: the first row
+that fits. Their cards say so, and no file of theirs."""
 _DISTILLED: Final = {"Flux2KleinPipeline": (4, 1.0), "Krea2Pipeline": (8, 0.0)}
 """The same by the family, of models whose index says that they are distilled."""
 
@@ -135,8 +136,9 @@ def _usual(model: str, files: ModelFiles) -> tuple[int, float]:
     family = files.family
     if files.is_distilled and family.pipeline in _DISTILLED:
         return _DISTILLED[family.pipeline]
-    named = (usual for name, usual in _FEW_STEPS.items() if re.search(name, model.lower()))
-    return next(named, (family.num_inference_steps, family.guidance_scale))
+    name = model.lower()
+    named = (usual for parts, usual in _FEW_STEPS.items() if all(part in name for part in parts))
+    return next(named, None) or (family.num_inference_steps, family.guidance_scale)
 
 
 def _fewest_steps(family: Family, own: dict[str, Any]) -> dict[str, int]:

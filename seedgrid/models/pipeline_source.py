@@ -79,7 +79,7 @@ def begins_from_picture(name: str) -> str:
     renamed = name.replace("Pipeline", "Img2ImgPipeline")
     entries = table.partition("AUTO_IMAGE2IMAGE_PIPELINES_MAPPING =")[2].partition("\n)\n")[0]
     optional = re.findall(r'IMAGE2IMAGE_PIPELINES_MAPPING\["\w+"\] = (\w+)', table)
-    return renamed if renamed in re.findall(r"(\w+)\)", entries) + optional else ""
+    return renamed if renamed in re.findall(r"\b(\w++)\)", entries) + optional else ""
 
 
 @cache

@@ -127,8 +127,9 @@ def basics() -> Iterator[tuple[str, str]]:
     """Compute the hashes of operations (those that are wrong), schedulers and a tiny grid."""
     for name in check():
         yield f"case {name}", "wrong"
-    for name in TABLE:
-        yield f"scheduler {name}", scheduler_digest(name)
+    for name, entry in TABLE.items():
+        if "trigflow" not in entry.samplings:  # Sana-Sprint's, which is painted as a pipeline.
+            yield f"scheduler {name}", scheduler_digest(name)
     yield "grid", grid_digest(bundled())
 
 
