@@ -1,4 +1,4 @@
-"""Real Ray on this machine: the very files, a killed worker, Stop, a worker that joins late."""
+"""Real Ray on this machine: the very files, a killed worker, Stop, who may connect."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -45,21 +45,30 @@ class Cluster:
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """Begun once for this file; its token is not the user's own."""
-    folder = tmp_path_factory.mktemp("marks")
-    token = tmp_path_factory.mktemp("token") / "token"
+    with begun(
+        tmp_path_factory.mktemp("cluster"), ray_node.SETTINGS | ray_node.LOCAL_SETTINGS
+    ) as it:
+        yield it
+
+
+@contextlib.contextmanager
+def begun(folder: Path, settings: Mapping[str, str]) -> Iterator[Cluster]:
+    """Begin a cluster with these variables of Ray's, and end it."""
+    token, painted = folder / "token", folder / "marks"
     token.write_text("0123456789abcdef0123456789abcdef")
+    painted.mkdir()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_AUTH_TOKEN_PATH", str(token))
         patch.setenv("SEEDGRID_WORKERS", "2")
         patch.setenv("PYTHONPATH", f"{TESTS}{os.pathsep}{TESTS.parent}")
-        for name, value in (ray_node.SETTINGS | ray_node.LOCAL_SETTINGS).items():
+        for name, value in settings.items():
             patch.setenv(name, value)
         address = ray_node.connect("local")
         from seedgrid.diffusion.away.ray_cluster import RayCluster
 
-        backend = RayCluster(FakeBackend(), partial(MarkingBackend, folder))
+        backend = RayCluster(FakeBackend(), partial(MarkingBackend, painted))
         with Engine(backend, MemoryStore(), runs_per_owner=9) as engine:
-            yield Cluster(engine, folder, address)
+            yield Cluster(engine, painted, address)
     with warnings.catch_warnings():  # Ray leaves processes that it has killed to the collector.
         warnings.simplefilter("ignore", ResourceWarning)
         del backend, engine
@@ -72,7 +81,7 @@ def no_marks(cluster: Cluster) -> None:
         path.unlink()
 
 
-def _wait_for(is_so: Callable[[], bool]) -> None:
+def wait_for(is_so: Callable[[], bool]) -> None:
     end_s = time.monotonic() + SOON_S
     while not is_so():
         assert time.monotonic() < end_s
@@ -86,10 +95,10 @@ def test_a_killed_worker_costs_no_picture(
     jobs = plan_grid(make_recipes("held", SIXTEEN))
     with Library(tmp_path / "spread") as spread, Library(tmp_path / "alone") as alone:
         run = cluster.engine.submit(jobs, owner="me", library=spread)
-        _wait_for(lambda: len(marks(cluster.folder)) == 2)
+        wait_for(lambda: len(marks(cluster.folder)) == 2)
         killed, seeds = next(iter(marks(cluster.folder).items()))
         os.kill(killed, signal.SIGKILL)
-        _wait_for(
+        wait_for(
             lambda: any(
                 seeds[0] in begun for pid, begun in marks(cluster.folder).items() if pid != killed
             )
@@ -104,14 +113,14 @@ def test_a_killed_worker_costs_no_picture(
 def test_stop_frees_the_workers(cluster: Cluster, make_recipes: MakeRecipes) -> None:
     """Both are held in a step; after Stop both paint for somebody else."""
     run = cluster.engine.submit(plan_grid(make_recipes("held", SIXTEEN)), owner="me", fresh=True)
-    _wait_for(lambda: len(marks(cluster.folder)) == 2)
+    wait_for(lambda: len(marks(cluster.folder)) == 2)
     before = set(marks(cluster.folder))
     run.cancel()
     with pytest.raises(RunCancelled):
         run.result(SOON_S)
     other = make_recipes("another held", tuple(range(100, 108)))
     run = cluster.engine.submit(plan_grid(other), owner="you")
-    _wait_for(
+    wait_for(
         lambda: all(
             "100-101" in str(each) or "104-105" in str(each)
             for each in marks(cluster.folder).values()
@@ -120,28 +129,6 @@ def test_stop_frees_the_workers(cluster: Cluster, make_recipes: MakeRecipes) -> 
     assert set(marks(cluster.folder)) == before
     (cluster.folder / "go").touch()
     assert len(run.result(SOON_S)) == 8
-
-
-def test_a_worker_that_joins_takes_work(cluster: Cluster, make_recipes: MakeRecipes) -> None:
-    """`seedgrid worker` on a run that two others hold: the third batch goes to the third."""
-    run = cluster.engine.submit(plan_grid(make_recipes("held", SIXTEEN)), owner="me", fresh=True)
-    _wait_for(lambda: len(marks(cluster.folder)) == 2)
-    with _worker(cluster.address):
-        _wait_for(lambda: len(marks(cluster.folder)) == 3)
-        (cluster.folder / "go").touch()
-        assert len(run.result(SOON_S)) == 16
-
-
-@contextlib.contextmanager
-def _worker(address: str) -> Iterator[None]:
-    command = [sys.executable, "-m", "seedgrid", "worker", f"ray://{address}", "--workers", "1"]
-    environment = {k: v for k, v in os.environ.items() if k not in ray_node.LOCAL_SETTINGS}
-    silent = subprocess.DEVNULL
-    with subprocess.Popen(command, env=environment, stdout=silent, stderr=silent) as process:
-        try:
-            yield
-        finally:
-            process.terminate()
 
 
 def test_a_stranger_without_the_token_gets_nothing(cluster: Cluster, tmp_path: Path) -> None:
