@@ -116,6 +116,8 @@ def _settings(page: Page) -> None:
     page.keyboard.press("Escape")
     set_steps(page, 3)
     open_experts(page)
+    # A target at the window's edge is said to be covered there; one scrolls to it.
+    page.locator("#sg-export dl").scroll_into_view_if_needed()
 
 
 def _help(page: Page) -> None:

@@ -12,7 +12,7 @@ from tools.fuzz.fuzzing import Finding, fuzz
 from tools.fuzz.targets import CONTROL, TARGETS
 
 ROOT = Path(__file__).resolve().parents[2]
-PROGRAMS = ("benchmarks", "benchmarks.gpu", "container", "crash", "fuzz", "limited", "load")
+PROGRAMS = ("benchmarks", "benchmarks.gpu", "container", "fuzz", "limited", "load")
 NUM_INPUTS = 400
 
 
