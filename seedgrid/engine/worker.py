@@ -185,7 +185,7 @@ class Worker:
         elif work.enter():
             try:
                 work.run.context.copy().run(self._paint_next, work)
-            except BaseException as error:  # Whoever follows the run waits for its end.
+            except BaseException as error:  # Who follows the run waits for its end.
                 logger.exception("a run failed unexpectedly")
                 work.fail(error)
             finally:
