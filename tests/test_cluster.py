@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
+import psutil
 import pytest
 from cluster_painters import LOOK_S, MarkingBackend, marks
 from stores import MakeRecipes, MemoryStore
@@ -63,6 +64,9 @@ def begun(folder: Path, settings: Mapping[str, str]) -> Iterator[Cluster]:
         patch.setenv("PYTHONPATH", f"{TESTS}{os.pathsep}{TESTS.parent}")
         for name, value in settings.items():
             patch.setenv(name, value)
+        # Ray reads this one once a process; an earlier file may have had it read another value.
+        everywhere = settings.get("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "1") == "1"
+        patch.setattr("ray._private.ray_constants.ENABLE_RAY_CLUSTER", everywhere)
         address = ray_node.connect("local")
         from seedgrid.diffusion.away.ray_cluster import RayCluster
 
@@ -148,21 +152,11 @@ def test_a_stranger_without_the_token_gets_nothing(cluster: Cluster, tmp_path: P
 def test_a_cluster_of_one_computer_listens_on_it_only(cluster: Cluster) -> None:
     """No machine of the network reaches a process of Ray's."""
     assert cluster.address.startswith("127.0.0.1:")
-    own = {
-        int(path.name)
-        for path in Path("/proc").iterdir()
-        if path.name.isdecimal() and b"ray" in _command(path)
-    }
+    own = [process.pid for process in psutil.Process().children(recursive=True)]
     listening = dict(_listening())
     found = {listening[inode] for pid in own for inode in _sockets(pid) if inode in listening}
     assert found
     assert found <= {"0100007F", "0000000000000000FFFF00000100007F", f"{'0' * 24}01000000"}
-
-
-def _command(process: Path) -> bytes:
-    with contextlib.suppress(OSError):
-        return (process / "cmdline").read_bytes()
-    return b""
 
 
 def _listening() -> Iterator[tuple[str, str]]:
