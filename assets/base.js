@@ -158,6 +158,7 @@ function refresh() {
   allow("sg-save", isThere);
   allow("sg-link", canGoOn && Boolean(card.link));
   allow("sg-verify", isThere);
+  allow("sg-brush", isThere && !card.isEarly && !card.upscaler);
   for (const id of ["sg-begin", "sg-final", "sg-final-4"]) allow(id, isThere);
   const seen = stage?.cells?.filter((cell) => cell.state === "done" && !cell.lost) ?? [];
   const hasOthers = seen.some((cell) => cell.id !== card?.id);

@@ -62,6 +62,7 @@ function open(first) {
     return [
       tool("pick", isPicked ? "zoom_picked" : "zoom_pick", isPicked, () => cellAt(at).click()),
       tool("favourite", "help_favourite", Boolean(isLoved), () => (pick(), SeedGrid.favourite())),
+      tool("brush", "brush", null, () => (pick(), paintOver(cell, stage.size))),
       tool("save", "save", null, () => download(cell)),
       tool("slides", "export_slides", null, () => SeedGrid.module("looking").then(({ slideshow }) => slideshow(cell.id))),
       tool("refine", "refine", null, () => (pick(), dialog.close(), byId("sg-refine").click())),
@@ -85,6 +86,8 @@ function open(first) {
   swipe(dialog, go);
   redraw(first);
 }
+
+const paintOver = ({ id }, [width, height]) => SeedGrid.module("brush").then(({ brush }) => brush({ id, width, height }));
 
 /** On a phone a finger goes on to the next picture. */
 function swipe(dialog, go) {

@@ -22,9 +22,10 @@ import "./place.js";
     SeedGrid.turn(action, { around: SeedGrid.typedAround({ upscaler }) }, SeedGrid.pick());
   };
   on("sg-generate", generate);
-  on("sg-refine", () => SeedGrid.turn("refine", { around: SeedGrid.typedAround({ hold: SeedGrid.holdNow() }) }, SeedGrid.pick()));
+  on("sg-refine", () => SeedGrid.turn("refine", { around: SeedGrid.typedAround({ hold: SeedGrid.holdNow(), ...SeedGrid.regionNow?.() }) }, SeedGrid.pick()));
   for (const name of ["subtle", "strong"]) on(`sg-${name}`, around(name));
   for (const name of ["final", "final-4"]) on(`sg-${name}`, final(name));
+  on("sg-brush", () => SeedGrid.module("brush").then(({ brush }) => brush()));
   on("sg-back", () => SeedGrid.turn("back"));
   on("sg-again", () => SeedGrid.turn("again"));
   on("sg-stop", () => SeedGrid.ask("stop"));
@@ -108,7 +109,7 @@ import "./place.js";
   /** Over the page the large view alone hears keys, and they mean the picture that it shows. */
   function pressOver(dialog, key) {
     if (!dialog.matches(".sg-zoom:not(.sg-slides)")) return;
-    const tool = { r: "refine", f: "favourite" }[key];
+    const tool = { r: "refine", f: "favourite", b: "brush" }[key];
     if (tool) dialog.querySelector(`[data-tool="${tool}"]`).click();
     else if (/^[1-9]$/.test(key)) SeedGrid.module("large").then(({ zoom }) => zoom(Number(key) - 1));
     else if (key === "z") dialog.close();

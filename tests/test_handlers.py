@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import math
+from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +14,7 @@ from typing import Any
 import following
 import pytest
 from gates import HeldBackend
+from PIL import Image
 
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.core.request import STRONG, SUBTLE, Request, resolve
@@ -79,6 +82,13 @@ def grid(handlers: Handlers, asked: FormPayload = ASKED) -> tuple[dict[str, Any]
     """Generate and wait; return the place and the last news."""
     shown = handlers.on_generate(asked, {})
     return kept(shown), follow(handlers, shown)[-1]
+
+
+def mask_of(grey: int) -> str:
+    """Return a mask of one tone as the page sends it."""
+    file = io.BytesIO()
+    Image.new("RGB", (64, 64), (grey,) * 3).save(file, "PNG")
+    return b64encode(file.getvalue()).decode()
 
 
 def refine(
@@ -187,6 +197,25 @@ def test_refine_without_a_pick_starts_nothing(handlers: Handlers, painter: FakeB
     place, _ = grid(handlers)
     assert handlers.on_refine(RoundPayload(vary=GUIDE_SUFFIXES), place) == PageUpdate()
     assert len(painter.calls) == 1
+
+
+@pytest.mark.parametrize(
+    ("only", "code"),
+    [
+        ("no base64", "error_start_unreadable"),
+        (b64encode(b"no picture").decode(), "error_start_unreadable"),
+        (mask_of(0), "error_mask_empty"),
+        (mask_of(255), "error_mask_full"),
+    ],
+)
+def test_a_mask_that_means_nothing_is_said(handlers: Handlers, only: str, code: str) -> None:
+    place, shown = grid(handlers)
+    assert shown.stage is not None
+    place |= {"picked": shown.stage["cells"][0]["id"]}
+    around = RoundPayload(vary=GUIDE_SUFFIXES, only=only)
+    status = handlers.on_refine(around, place).status
+    assert status is not None
+    assert status["key"] == code
 
 
 def test_after_four_refinements_back_leads_to_the_root(handlers: Handlers) -> None:

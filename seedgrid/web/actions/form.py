@@ -3,6 +3,7 @@
 Knows nothing of models; values are checked by `request.resolve`.
 """
 
+from base64 import b64decode
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, make_dataclass
@@ -10,12 +11,13 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field as Described
 
-from seedgrid.core.errors import InputError
+from seedgrid.core.errors import InputError, PictureError
 from seedgrid.core.field import Field
 from seedgrid.core.fields import ON_PAGE, read_fields
 from seedgrid.core.prompts import GUIDE_SUFFIXES
 from seedgrid.core.request import Request
 from seedgrid.core.seeds import MAX_SEEDS_AT_ONCE
+from seedgrid.storage.starts import read_picture
 
 NUM_VARIATIONS: Final = len(GUIDE_SUFFIXES)
 """The page has so many fields; a payload with more is nobody's click."""
@@ -47,11 +49,15 @@ class RoundPayload(_ON_CARD):  # type: ignore[misc] # see _texts
         vary: What is appended to its prompt, a field each.
         upscaler: The network that makes a large final, by its name; empty for the model itself.
         hold: The share of its steps that are the picture's own, in a refinement.
+        only: A mask of what may change in it, white on black: a PNG in base64; empty for all.
+        feather: Over how many pixels, inside the mask's edge, new and old are mixed.
     """
 
     vary: Annotated[tuple[str, ...], Described(max_length=NUM_VARIATIONS)] = ()
     upscaler: str = ""
     hold: float = 0.0
+    only: str = ""
+    feather: int | None = None
 
 
 def read_request(payload: FormPayload) -> Request:
@@ -73,6 +79,21 @@ def read_what_can_be(payload: FormPayload) -> Request:
 def read_placement(payload: FormPayload | RoundPayload) -> dict[str, Any]:
     """Return what the fields change of the studio's placement: where it is to be computed."""
     return read_fields(_PLACED, vars(payload))
+
+
+def read_region(payload: RoundPayload) -> dict[str, Any]:
+    """Return where a refinement may change its picture; nothing where no mask was painted.
+
+    Raises:
+        PictureError: `start_unreadable`, `picture_large`.
+    """
+    if not payload.only:
+        return {}
+    try:
+        data = b64decode(payload.only, validate=True)
+    except ValueError as error:
+        raise PictureError("start_unreadable") from error
+    return {"only": read_picture(data), "feather": payload.feather}
 
 
 def read_prompts(payload: FormPayload, request: Request) -> tuple[str, ...]:

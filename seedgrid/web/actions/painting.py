@@ -24,6 +24,7 @@ from seedgrid.web.actions.form import (
     RoundPayload,
     read_placement,
     read_prompts,
+    read_region,
     read_request,
     read_what_can_be,
 )
@@ -115,7 +116,8 @@ class Handlers(Following):
     @says_what_hinders
     def on_refine(self, around: RoundPayload, kept: Kept, address: Address = "") -> PageUpdate:
         """Start a round on the picked picture's seed: its prompt with each suffix."""
-        start = partial(self._studio.start_refine, suffixes=around.vary, hold=around.hold)
+        region = read_region(around)
+        start = partial(self._studio.start_refine, suffixes=around.vary, hold=around.hold, **region)
         return self._start_from_pick(around, kept, address, start)
 
     @says_what_hinders
