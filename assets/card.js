@@ -182,7 +182,7 @@ import { SeedGrid } from "./base.js";
 })();
 
 /* Ways out for the picture in the card: its round as a sheet, its whole work as a poster, either as a bundle; a
-   slideshow, a film. */
+   film. */
 (() => {
   const element = SeedGrid.byId("sg-export");
   const { make, text, language, own } = SeedGrid;
@@ -203,7 +203,7 @@ import { SeedGrid } from "./base.js";
     const cells = left.flatMap((cell, row) => [cell, right[row]]);
     const wasOpen = element.querySelector("details")?.open;
     const box = make("details", { class: "sg-export" });
-    const looks = make("p", { class: "sg-looks" }, later("slides", ({ slideshow }) => slideshow(id)), later("film", ({ film }) => film(id)));
+    const looks = make("p", { class: "sg-looks" }, make("button", { type: "button", "data-look": "film", text: text("export_film"), onclick: () => SeedGrid.module("film").then(({ film }) => film(id)) }));
     box.append(make("summary", { text: text("export_title") }), make("dl", {}, ...cells), looks);
     if (SeedGrid.pickedNow().begun) looks.before(begunFrom(id, withStarts));
     box.open = Boolean(wasOpen);
@@ -215,11 +215,6 @@ import { SeedGrid } from "./base.js";
     const box = make("input", { type: "checkbox", onchange: () => show(id, box.checked) });
     box.checked = isOn;
     return make("label", { class: "sg-quiet sg-begun" }, box, make("span", { text: text("export_starts") }));
-  }
-
-  /** A button whose script comes with its first click. */
-  function later(name, look) {
-    return make("button", { type: "button", "data-look": name, text: text(`export_${name}`), onclick: () => SeedGrid.module("looking").then(look) });
   }
 
   document.addEventListener("sg-card", (event) => show(event.detail));

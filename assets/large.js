@@ -64,7 +64,6 @@ function open(first) {
       tool("favourite", "help_favourite", Boolean(isLoved), () => (pick(), SeedGrid.favourite())),
       tool("brush", "brush", null, () => (pick(), paintOver(cell, stage.size))),
       tool("save", "save", null, () => download(cell)),
-      tool("slides", "export_slides", null, () => SeedGrid.module("looking").then(({ slideshow }) => slideshow(cell.id))),
       tool("refine", "refine", null, () => (pick(), dialog.close(), byId("sg-refine").click())),
     ];
   }

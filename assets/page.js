@@ -108,7 +108,7 @@ import "./place.js";
 
   /** Over the page the large view alone hears keys, and they mean the picture that it shows. */
   function pressOver(dialog, key) {
-    if (!dialog.matches(".sg-zoom:not(.sg-slides)")) return;
+    if (!dialog.matches(".sg-zoom")) return;
     const tool = { r: "refine", f: "favourite", b: "brush" }[key];
     if (tool) dialog.querySelector(`[data-tool="${tool}"]`).click();
     else if (/^[1-9]$/.test(key)) SeedGrid.module("large").then(({ zoom }) => zoom(Number(key) - 1));

@@ -48,7 +48,6 @@ ROUTES: Final = {
     "/seedgrid/download/selected.zip": FILE_WORK,
     "/seedgrid/download/{picture_id}/{scope}.zip": FILE_WORK,
     "/seedgrid/export/{picture_id}/{scope}.{kind}": FILE_WORK,
-    "/seedgrid/tree/{picture_id}.json": FILE_WORK,
     "/seedgrid/film/{picture_id}.json": SMALL,
     "/seedgrid/film": ENGINE,
     "/seedgrid/models": FILE_WORK,
@@ -154,13 +153,6 @@ def test_what_is_too_much_is_refused_in_a_sentence(
     with client_of(library) as client:
         answer = client.get(address)
         assert (answer.status_code, "select fewer" in answer.text) == (413, True)
-
-
-def test_the_slides_of_a_work_are_counted_too(work: tuple[Library, tuple[Entry, ...]]) -> None:
-    """A thousand pictures with long words are megabytes, made for whoever asked, at any rate."""
-    library, entries = work
-    with client_of(library, FileWorkBounds(address=0)) as client:
-        assert client.get(f"/seedgrid/tree/{entries[0].id}.json").status_code == 429
 
 
 def test_one_work_is_looked_up_once_however_often_it_is_named(

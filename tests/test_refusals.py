@@ -87,7 +87,7 @@ def test_stop_asks_no_library(answers: Answers) -> None:
     answers.on_stop(place)
 
 
-ADDRESSES = ("pictures/{}.png", "thumbs/{}.jpg", "tree/{}.json", "download/{}/work.zip")
+ADDRESSES = ("pictures/{}.png", "thumbs/{}.jpg", "download/{}/work.zip")
 
 
 @pytest.mark.parametrize("path", ADDRESSES)

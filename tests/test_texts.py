@@ -28,9 +28,8 @@ SECTIONS = ("page", "fields", "library", "later", "verdict", "reasons", "errors"
 BUILT = {
     "cell_": ("empty", "waiting", "painting", "done", "stopped", "missed"),
     "verdict_": ("identical", "close", "altered", "drifted", "impossible"),
-    "slides_": ("play", "pause"),
     "film_": ("webp", "gif"),
-    "export_": ("slides", "film", "png", "round"),
+    "export_": ("png", "round"),
     "zoom_": ("before", "after"),
     "library_sort_": ("newest", "oldest", "favourites", "words"),
     "lock_": ("tested", "fails", "untested", "elsewhere"),

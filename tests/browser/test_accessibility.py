@@ -99,12 +99,6 @@ def _zoom(page: Page) -> None:
     expect(page.locator("dialog.sg-zoom")).to_be_visible()
 
 
-def _slides(page: Page) -> None:
-    page.click("dialog.sg-zoom [data-tool='slides']")
-    page.locator("dialog.sg-slides [data-tool='play']").click()
-    expect(page.locator("dialog.sg-slides [data-tool='play']")).to_have_text("Play")
-
-
 def _film(page: Page) -> None:
     page.keyboard.press("Escape")
     page.click("#sg-export summary")
@@ -142,7 +136,6 @@ STATES: Final[tuple[tuple[str, Callable[[Page], object]], ...]] = (
     ("selecting", _selecting),
     ("undo", _undoing),
     ("zoom", _zoom),
-    ("slides", _slides),
     ("film", _film),
     ("keys", _help),
     ("settings", _settings),

@@ -18,7 +18,7 @@ def test_a_folder_that_refuses_is_made_again_or_another_one_is_taken(
 ) -> None:
     """On the page, by a click or a name; then everything goes on, until the server goes.
 
-    What asks it by ways of its own, as a slideshow does, says so like any other click.
+    What asks it by ways of its own, as a film does, says so like any other click.
     """
     folder = tmp_path / "library"
     with serve_process(folder) as (address, process):
@@ -44,7 +44,7 @@ def test_a_folder_that_refuses_is_made_again_or_another_one_is_taken(
         cell(page, 1).click()
         page.click("#sg-export summary")
         os.kill(process, signal.SIGKILL)
-        page.click("[data-look='slides']")
+        page.click("[data-look='film']")
         expect(page.locator("#sg-away")).to_be_visible()
 
 

@@ -147,18 +147,6 @@ def item(entry: Entry, work: Work | None = None, *, times: int = 1) -> Json:
     }
 
 
-def slide(entry: Entry) -> Json:
-    """A picture of a slideshow."""
-    return {
-        "id": entry.id,
-        "prompt": entry.recipe.words,
-        "words": caption(entry.recipe, entry.lineage.change),
-        "seed": entry.recipe.seed,
-        "width": entry.recipe.width,
-        "height": entry.recipe.height,
-    }
-
-
 def caption(recipe: Recipe, change: str) -> str:
     """A change as a caption: without the comma that glues it to the prompt; empty for noise."""
     return "" if is_noise(recipe, change) else change.lstrip(" ,;")[:_LONGEST]

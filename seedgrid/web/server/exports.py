@@ -1,4 +1,4 @@
-"""What goes out of a visitor's library: ZIP files, sheets, bundles, scripts, slideshows and films.
+"""What goes out of a visitor's library: ZIP files, sheets, bundles, scripts and films.
 
 An id is a name that a published picture tells everybody, so it is looked up in the asker's library
 alone. What a picture was begun from goes out only when it is asked for. All but the film, which the
@@ -11,7 +11,7 @@ from concurrent.futures import CancelledError
 from contextlib import ExitStack, aclosing
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from anyio import to_thread
 from fastapi import APIRouter
@@ -29,7 +29,6 @@ from seedgrid.export.sheets import write_sheet
 from seedgrid.storage.files import size_of
 from seedgrid.studio import check_starts
 from seedgrid.web.answers import Answers
-from seedgrid.web.serializers import pictures
 from seedgrid.web.server.file_work import FileWork, FileWorkBounds, Holding
 from seedgrid.web.server.headers import HARMLESS
 from seedgrid.web.server.waiting import StepWatch, asker, steps_of
@@ -51,7 +50,7 @@ class FilmAsked(BaseModel):
 
 
 def export_routes(answers: Answers) -> APIRouter:
-    """Return the routes below `/seedgrid` of downloads, exports, slideshows and films."""
+    """Return the routes below `/seedgrid` of downloads, exports and films."""
     router = APIRouter(prefix="/seedgrid")
     libraries, file_work = answers.libraries, answers.file_work
     verifier = answers.studio.verifier
@@ -100,17 +99,6 @@ def export_routes(answers: Answers) -> APIRouter:
             return _written(f"seedgrid-{entries[0].id[:8]}.{kind}", write.get(kind, draw), kept)
 
         return await _answered(file_work, who, find(who, picture_id, scope), make)
-
-    @router.get("/tree/{picture_id}.json")
-    async def slides(picture_id: str, who: Asks) -> Response:
-        def listed() -> list[dict[str, Any]]:
-            entries = find(who, picture_id, "work")()[:MAX_PICTURES]
-            return [pictures.slide(entry) for entry in entries if not entry.lost]
-
-        try:
-            return JSONResponse(await file_work.do(who.address, listed))
-        except RunError as error:
-            return PlainTextResponse(str(error), status_code=429)
 
     @router.get("/film/{picture_id}.json")
     async def cost(picture_id: str, who: Asks) -> Response:

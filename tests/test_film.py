@@ -1,4 +1,4 @@
-"""A tree as a slideshow, and the film of a picture: by Python, by command, by the server."""
+"""The film of a picture: by Python, by command, by the server."""
 
 from __future__ import annotations
 
@@ -88,16 +88,13 @@ def test_the_server_hands_them_out(client: TestClient, studio: Studio) -> None:
     run = studio.grid("a fox", seeds="0-1", width=64, height=64, num_inference_steps=2)
     studio.library.trash(run[1].id)
     wanted = run[0].id
-    (slide,) = client.get(f"/seedgrid/tree/{wanted}.json").json()
-    assert (slide["id"], slide["prompt"], slide["seed"]) == (wanted, "a fox", 0)
     cost = client.get(f"/seedgrid/film/{wanted}.json").json()
     assert cost["steps"] == 2
     assert cost["seconds"] > 0
     film = client.post("/seedgrid/film", json={"id": wanted, "kind": "gif"})
     assert film.content.startswith(b"GIF")
     assert film.headers["X-SeedGrid-Same"] == "true"
-    for path in (f"tree/{new_id()}.png", f"film/{new_id()}.json"):
-        assert client.get(f"/seedgrid/{path}").status_code == 404
+    assert client.get(f"/seedgrid/film/{new_id()}.json").status_code == 404
     for body in ({"id": new_id()}, {"id": wanted, "kind": "exe"}):
         assert client.post("/seedgrid/film", json=body).status_code in (404, 422)
     for body in ({}, {"id": "../x"}, {"id": wanted, "kind": 3}, [1]):
