@@ -177,7 +177,7 @@ def test_a_dropped_picture_of_ours_is_kept_and_opened(
 def test_a_dropped_picture_of_another_tool_fills_in_the_fields(
     actions: LibraryActions, tmp_path: Path
 ) -> None:
-    """Words and numbers come along, and one sentence says what cannot."""
+    """Words and seeds come along, its other settings are offered, and what cannot come is said."""
     texts = PngInfo()
     texts.add_text(
         "parameters",
@@ -190,10 +190,10 @@ def test_a_dropped_picture_of_another_tool_fills_in_the_fields(
         "prompt": "a castle",
         "seeds": "42",
         "negative": "fog",
-        "steps": "20",
-        "guidance": "7",
-        "size": "64x64",
-        "scheduler": "DDIM",
+        "steps": "",
+        "guidance": "",
+        "size": "",
+        "scheduler": "",
         "determinism": "",
         "dtype": "",
         "mix": "",
@@ -206,6 +206,8 @@ def test_a_dropped_picture_of_another_tool_fills_in_the_fields(
     assert shown.state is None
     assert shown.status is not None
     assert shown.status["data"]["reasons"]
+    settings = {"steps": "20", "guidance": "7", "size": "64x64", "scheduler": "DDIM"}
+    assert shown.status["data"]["settings"] == settings
 
 
 @pytest.mark.parametrize(

@@ -297,7 +297,10 @@ def test_another_tools_picture_fills_in_the_page(page: Page, tmp_path: Path) -> 
     expect(prompt(page)).to_have_value("a castle in the air")
     expect(seeds(page)).to_have_value("42")
     expect(status(page)).to_contain_text("AUTOMATIC1111")
+    expect(page.locator("#sg-steps input")).to_have_value("")
+    page.get_by_role("button", name="Use its settings too: Steps 20, Guidance 7").click()
     expect(page.locator("#sg-steps input")).to_have_value("20")
+    expect(prompt(page)).to_have_value("a castle in the air")
     expect(model).to_have_value("bundled")
 
 

@@ -18,6 +18,7 @@ from pydantic import Field, StringConstraints
 from seedgrid.core.errors import InputError, SeedGridError
 from seedgrid.core.picture import Entry, pixels_sha256
 from seedgrid.core.recipe import MAX_SIZE_PX, Seed, Value
+from seedgrid.core.request import Request
 from seedgrid.formats import png
 from seedgrid.formats.importers.imported import Imported, fit
 from seedgrid.library.search import Sort
@@ -176,13 +177,25 @@ class LibraryActions:
         return self._snapshots.of(read_page_state(kept), address)
 
     def _filled(self, imported: Imported) -> PageUpdate:
-        """Fill in what another tool's picture says; it names no model of ours, and that stays."""
+        """Fill in the words and seeds of another tool's picture.
+
+        Its other settings were chosen for its model, which is another one: they are offered.
+        """
         fitting = fit(imported, self._studio.card())
+        asked = fitting.request
+        words = Request(
+            prompt=asked.prompt,
+            negative_prompt=asked.negative_prompt,
+            seeds=asked.seeds,
+            noise_mix=asked.noise_mix,
+            weights=asked.weights,
+        )
+        fields, whole = write_fields(words), write_fields(asked)
+        settings = {name: value for name, value in whole.items() if value != fields[name]}
         reasons = [stage.notice(reason) for reason in fitting.reasons]
-        data = {"tool": fitting.tool, "reasons": reasons}
+        data = {"tool": fitting.tool, "reasons": reasons, "settings": settings}
         status = stage.say(next_epoch(), "error_imported", kind="note") | {"data": data}
-        shown = write_fields(fitting.request)
-        fields = {name: value for name, value in shown.items() if name != "model"}
+        del fields["model"]
         return PageUpdate(fields=fields, status=status)
 
 
