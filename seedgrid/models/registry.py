@@ -112,7 +112,7 @@ def find_recorded(ref: ModelRef, to_paint: DType | None = None) -> Model:
     """
     if is_hub_id(ref.id) and is_revision(ref.revision):
         models = [find_in_hub_cache(ref.id, ref.revision if ref.revision != "local" else None)]
-    elif ref.revision != "local":  # Nobody else has revisions: whoever says so says it of another.
+    elif ref.revision != "local":  # No other model has revisions: it is another one.
         models = []
     elif ref.id == BUNDLED:
         models = [find(BUNDLED)]
