@@ -88,24 +88,6 @@ def test_each_kind_is_proven_by_itself() -> None:
         assert vae.calls[0] == len(latents)
 
 
-@pytest.mark.parametrize("num_rows", [1, 2, 3, 5])
-def test_what_has_no_pairs_is_decoded_as_ever(num_rows: int) -> None:
-    """One call, and nothing is kept."""
-    vae = Vae()
-    latents = latents_of(num_rows)
-    assert torch.equal(decode(PairedDecoding(), vae, latents), 2 * latents)
-    assert vae.calls == [num_rows]
-
-
-def test_the_vae_is_as_before_afterwards() -> None:
-    """Whatever happens in the block."""
-    vae = Vae()
-    with pytest.raises(TypeError), PairedDecoding().used_by(SimpleNamespace(vae=vae), "here"):
-        vae.decode()  # type: ignore[call-arg]
-    assert "decode" not in vars(vae)
-    assert vae.decode(latents_of(4)).sample.shape == (4, 3, 4, 4)
-
-
 @pytest.mark.parametrize(
     "family",
     rest_swept(["sd", "sdxl", "sd3", "flux", "pixart-sigma", "sana"], ["sd", "flux", "sana"]),

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 from foreign_files import blank_png
 from pictures import make_picture
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import Image, ImageOps
 
 from seedgrid.core.errors import PictureError
 from seedgrid.formats import png, png_chunks
@@ -224,42 +224,6 @@ def test_heavy_pictures_wait_for_each_other(monkeypatch: pytest.MonkeyPatch) -> 
     assert unpacking._room._bytes == 0
 
 
-def _scanned_again() -> bytes:
-    target = io.BytesIO()
-    Image.new("RGB", (3000, 3000)).save(target, "JPEG", progressive=True)
-    data = target.getvalue()
-    return data[:-2] + data[data.rindex(b"\xff\xda") : -2] * 200 + data[-2:]
-
-
-def _two_headers() -> bytes:
-    first, second = blank_png(10, 10, colour=2), blank_png(9000, 9000, colour=2)
-    return first[:33] + second[8:]
-
-
-def _animated() -> bytes:
-    marks = [("acTL", bytes([0, 0, 0, 2, 0, 0, 0, 0])), ("fcTL", bytes(26))]
-    more = [png_chunks.Chunk(kind=kind.encode(), data=data) for kind, data in marks]
-    return blank_png(5000, 5000, colour=6, more=more)
-
-
-def test_what_costs_more_than_its_size_says_is_refused() -> None:
-    """141 bytes of a JPEG are a walk over all its pixels, and a file may hold 400,000 of them."""
-    with pytest.raises(UnidentifiedImageError), unpacked(_scanned_again(), ("PNG", "JPEG")):
-        pass
-    with pytest.raises(PictureError):
-        starts.read_picture(_scanned_again())
-
-
-@pytest.mark.parametrize(("make", "side_px"), [(_two_headers, 10), (_animated, 5000)])
-def test_the_first_header_and_the_first_picture_count(
-    make: Callable[[], bytes], side_px: int
-) -> None:
-    """A second header, or an animation, for which Pillow makes room at once, is left out."""
-    with unpacked(make()) as image:
-        assert image.size == (side_px, side_px)
-        assert not getattr(image, "is_animated", False)
-
-
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP"])
 @pytest.mark.parametrize("how", range(1, 9))
 def test_a_photograph_is_upright(kind: str, how: int) -> None:
@@ -300,15 +264,6 @@ def test_pictures_of_every_kind_are_weighed(
         assert caught.value.code == "picture_large"
         monkeypatch.setenv("SEEDGRID_MAX_UNPACKED_MB", "none")
     assert starts.read_picture(target.getvalue()).shape == (2048, 2048, 3)
-
-
-def test_white_paper_band_by_band_is_white_paper() -> None:
-    """A picture with holes, larger than it may be and turned, comes out as it did at once."""
-    image = Image.effect_noise((300, 200), 80).convert("RGBA")
-    image.putalpha(Image.linear_gradient("L").resize(image.size))
-    at_once = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image).convert("RGB")
-    assert unpacking.on_white(image).tobytes() == at_once.tobytes()
-    assert unpacking.as_rgb(image).tobytes() == image.convert("RGB").tobytes()
 
 
 def test_nobody_else_opens_pictures() -> None:

@@ -27,7 +27,6 @@ from upscaler_files import PlainCompact, plain_pixels, save_upscaler
 
 from seedgrid.cli import main
 from seedgrid.core.errors import ModelError, RunCancelled, SeedGridError
-from seedgrid.core.finals import cut
 from seedgrid.core.picture import Entry
 from seedgrid.core.recipe import Upscaler, read_recipe
 from seedgrid.diffusion import upscaling
@@ -120,17 +119,6 @@ def test_what_cannot_be_enlarged_is_refused(
     assert known_upscalers() == ()
 
 
-def test_an_enlarged_picture_can_be_painted_over(
-    studio: Studio, picked: Entry, network: Path
-) -> None:
-    """Its pixels are a start like any others, and then the model paints again."""
-    (large,) = studio.final(picked, 2, upscaler=str(network))
-    (over,) = studio.final(large, 2, strengths=[0.5])
-    assert over.recipe.upscaler is None
-    assert over.recipe.start == large.pixels_sha256
-    assert int(over.recipe.num_inference_steps * 0.5) == 4
-
-
 def test_without_spandrel_one_sentence_says_what_to_install(
     network: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -140,17 +128,6 @@ def test_without_spandrel_one_sentence_says_what_to_install(
         upscaling.Enlarger().load(take_upscaler(network), torch.device("cpu"))
     assert caught.value.code == "upscaler_library"
     assert "seedgrid[upscale]" in str(caught.value)
-
-
-def test_tiles_cover_a_picture_once() -> None:
-    """With a margin all around, but beyond the edges."""
-    covered = np.zeros((300, 130), int)
-    for tile in cut(130, 300):
-        covered[tile.top : tile.bottom, tile.left : tile.right] += 1
-        around = tile.with_margin(130, 300)
-        assert around.left == max(0, tile.left - 16)
-        assert around.bottom == min(300, tile.bottom + 16)
-    assert (covered == 1).all()
 
 
 @pytest.fixture
@@ -270,14 +247,6 @@ def test_a_network_that_changed_or_is_none_is_to_blame(painter: Studio, tmp_path
     save_upscaler(path, scale=1)
     assert refused(painter.final, picked, 2, upscaler=str(path)) == "upscaler_unknown"
     assert large.recipe.upscaler != Upscaler(id="2x-changed", weights_sha256="0" * 64)
-
-
-@needs_spandrel
-def test_tensors_that_nobody_knows_are_no_network(network: Path) -> None:
-    """Of what spandrel does not recognise it is said so."""
-    with pytest.raises(ModelError) as caught:
-        upscaling.Enlarger().load(take_upscaler(network), torch.device("cpu"))
-    assert caught.value.code == "upscaler_unknown"
 
 
 def table(**entries: object) -> bytes:
