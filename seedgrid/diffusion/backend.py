@@ -180,13 +180,6 @@ class Backend(Protocol):
         It takes some seconds and is remembered by passport.
         """
 
-    def rehash(self, recipe: Recipe) -> None:
-        """Compare every byte of a model's and its LoRAs' weights with what a recipe names.
-
-        Raises:
-            ModelError: `model_changed` or `lora_changed`.
-        """
-
     def close(self) -> None:
         """Let go of models and memory."""
 

@@ -109,10 +109,6 @@ class DiffusersBackend:
             device = self._pipelines.get(recipe, placement).device
             return try_portable(device, current_passport(device, placement))
 
-    def rehash(self, recipe: Recipe) -> None:
-        """Compare every byte of a model's and its LoRAs' weights with what a recipe names."""
-        registry.rehash(recipe)
-
     def close(self) -> None:
         """Let go of models and memory."""
         self._pipelines.clear()

@@ -92,10 +92,6 @@ class AwayBackend:
         """Raise `remote_failed`: nobody has asked for a picture, whose time would it be?"""
         raise RunError("remote_failed", reason="portable arithmetic is not tried there")
 
-    def rehash(self, recipe: Recipe) -> None:
-        """Compare every byte of a model's weights, those of this machine, with what it names."""
-        self._cards.rehash(recipe)
-
     def close(self) -> None:
         """Let go of the worker."""
         self._worker.close()
