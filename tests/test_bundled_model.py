@@ -11,7 +11,6 @@ import pytest
 import torch
 
 MODEL = Path(__file__).resolve().parents[1] / "assets" / "model"
-PROMPT = "Labrador in the style of Vermeer"
 
 
 @pytest.fixture(scope="module")

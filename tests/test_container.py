@@ -57,17 +57,6 @@ def test_what_is_copied_is_there_and_sent() -> None:
     assert not steps("ADD")
 
 
-def test_layers_hold_nothing_that_is_not_used() -> None:
-    """No package cache, a base with a release, and the libraries before the code."""
-    assert ":latest" not in steps("FROM")[0].text
-    assert ":" in steps("FROM")[0].text
-    assert "PIP_NO_CACHE_DIR=1" in steps("ENV")[0].text
-    order = [step.text for step in STEPS if step.kind in ("COPY", "RUN")]
-    libraries = next(n for n, text in enumerate(order) if "-r requirements.txt" in text)
-    code = next(n for n, text in enumerate(order) if text.startswith("seedgrid "))
-    assert libraries < code
-
-
 def test_settings_are_variables_and_data_is_on_the_volume() -> None:
     """Every variable of ours is in the table, and every folder it names on the volume."""
     told = dict(re.findall(r"(\w+)=(\S+)", steps("ENV")[0].text))

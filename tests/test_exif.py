@@ -31,7 +31,6 @@ def photo(fields: dict[int, object], *, kind: str = "JPEG", inner: bool = True) 
     return buffer.getvalue()
 
 
-@pytest.mark.parametrize("kind", ["JPEG", "WEBP"])
 @pytest.mark.parametrize("text", [SETTINGS, CHINESE])
 @pytest.mark.parametrize(
     ("prefix", "code"),
@@ -46,9 +45,9 @@ def photo(fields: dict[int, object], *, kind: str = "JPEG", inner: bool = True) 
         (b"", "utf-8"),
     ],
 )
-def test_a_user_comment_in_every_code(kind: str, text: str, prefix: bytes, code: str) -> None:
+def test_a_user_comment_in_every_code(text: str, prefix: bytes, code: str) -> None:
     """Piexif writes big-endian, ImageSharp little-endian, others UTF-8 under any name."""
-    found = read_foreign(photo({0x9286: prefix + text.encode(code)}, kind=kind))
+    found = read_foreign(photo({0x9286: prefix + text.encode(code)}))
 
     assert found.request.prompt == text.split("\n")[0]
     assert found.request.seeds == (42,)

@@ -138,19 +138,6 @@ def test_find_refuses_what_is_no_id(library: Library, text: str) -> None:
     assert caught.value.code == "picture_unknown"
 
 
-def test_find_tells_when_several_pictures_begin_so(library: Library) -> None:
-    """Two recipes behind one beginning are ambiguous, not a guess."""
-    for digit in "ab":
-        library.add(
-            make_picture(seed=ord(digit), lineage=make_lineage(picture_id="f" * 31 + digit))
-        )
-
-    with pytest.raises(InputError) as caught:
-        library.find("ffffffff")
-
-    assert caught.value.code == "picture_ambiguous"
-
-
 WORDS = {
     "fox": "a Red fox, running",
     "castle": "castle by the sea; 50% fog",
@@ -227,46 +214,6 @@ def test_pages_show_every_picture_once_newest_first(library: Library, text: str)
         seen += ids(page.entries)
 
     assert seen == added[::-1]
-
-
-def test_works_come_newest_first_with_their_newest_picture(library: Library) -> None:
-    """A work that was gone on with comes before one that was begun later."""
-    first, second = new_id(), new_id()
-    library.add(make_picture(lineage=make_lineage(work_id=first)))
-    library.add(make_picture(lineage=make_lineage(work_id=second)))
-    newest = library.add(make_picture(lineage=make_lineage(work_id=first)))
-
-    works = library.works().works
-
-    assert [(work.id, work.num_pictures) for work in works] == [(first, 2), (second, 1)]
-    assert works[0].cover == newest
-
-
-def test_pages_of_works_meet_every_work_once(library: Library) -> None:
-    """Going on from page to page meets every tree of choices."""
-    for seed in range(5):
-        library.add(make_picture(seed=seed))
-
-    page = library.works(limit=2)
-    seen = [work.id for work in page.works]
-    while page.after is not None:
-        page = library.works(limit=2, after=page.after)
-        seen += [work.id for work in page.works]
-
-    assert len(seen) == len(set(seen)) == 5
-
-
-def test_a_round_comes_by_cell_and_a_work_by_age(library: Library) -> None:
-    """Cells are in their places whatever order they were finished in."""
-    work, round_ = new_id(), new_id()
-    made = [
-        library.add(make_picture(lineage=make_lineage(work_id=work, round_id=round_, cell=cell)))
-        for cell in (2, 0, 1)
-    ]
-    later = library.add(make_picture(lineage=make_lineage(work_id=work)))
-
-    assert [entry.lineage.cell for entry in library.round(round_)] == [0, 1, 2]
-    assert ids(library.work(work)) == [*ids(tuple(made)), later.id]
 
 
 def test_the_trash_can_be_undone_until_it_is_emptied(library: Library) -> None:

@@ -19,7 +19,7 @@ from pictures import make_lineage
 
 from seedgrid.core.errors import RunCancelled
 from seedgrid.core.picture import Picture
-from seedgrid.core.recipe import Passport, Upscaler
+from seedgrid.core.recipe import Passport
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.formats import png
@@ -33,7 +33,6 @@ from seedgrid.verify import (
     read_claims,
     verify,
 )
-from seedgrid.verify.judging import Painted, judge
 
 
 @pytest.fixture(scope="module")
@@ -323,19 +322,6 @@ def test_one_picture_does_not_stop_those_of_its_batch(
     words = [verdict.verdict for verdict in verdicts]
     assert words == ["identical", "impossible", "identical", "identical"]
     assert "cannot count 9 times" in sentences(verdicts[1])
-
-
-def test_the_words_of_an_enlarged_picture_are_not_verified(grid: tuple[Claim, ...]) -> None:
-    """The network never read them: whoever enlarged it could write what he liked."""
-    claim = grid[0]
-    upscaler = Upscaler(id="up", weights_sha256="a" * 64)
-    large = replace(claim, recipe=claim.recipe.replace(upscaler=upscaler, start="b" * 64))
-    painted = Painted(
-        pictures=(claim.pixels,), passport=claim.passport, reasons=(), is_fragile=False
-    )
-    verdict = judge(large, claim.pixels, painted)
-    assert verdict.verdict == "identical"
-    assert "not verified" in sentences(verdict)
 
 
 def test_it_can_be_stopped(backend: DiffusersBackend, grid: tuple[Claim, ...]) -> None:
