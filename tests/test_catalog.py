@@ -64,16 +64,6 @@ def test_a_card_says_what_a_model_can_do(
     assert card.has_negative_prompt == negative
 
 
-@pytest.mark.parametrize("name", ["ddpm", "ddim"])
-def test_unconditional_models_have_no_prompt_and_one_size(
-    model_folder: Callable[[str], Path], name: str
-) -> None:
-    """DDPM and DDIM paint without words, and only as large as their denoiser is."""
-    card = registry.find(str(model_folder(name))).card
-    assert not card.has_prompt
-    assert card.fixed_size
-
-
 def test_a_local_model_is_named_by_its_folder_and_found_again_by_name(folder: Path) -> None:
     """Recipes hold a name, never a path; the folder is remembered."""
     model = registry.find(str(folder))
@@ -251,11 +241,6 @@ def test_damaged_configurations_are_refused(folder: Path, name: str, text: str) 
     assert code_of(folder) == "model_damaged"
 
 
-def test_a_folder_that_is_no_model_is_refused(tmp_path: Path) -> None:
-    """A folder without a `model_index.json` is not a model."""
-    assert code_of(tmp_path) == "model_not_one"
-
-
 def test_a_snapshot_of_the_hub_cache_is_known_by_its_id(
     folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -295,15 +280,6 @@ def test_a_single_file_without_its_text_encoders_says_so(
     path.write_bytes(lora_bytes(tensor="model.diffusion_model.joint_blocks.0.weight"))
     shutil.copytree(model_folder("sd3"), path.with_suffix(""))
     assert code_of(path) == "model_part"
-
-
-def test_a_single_file_of_another_kind_is_refused(tmp_path: Path) -> None:
-    """Any file may be renamed to .safetensors, and not every one of them is a model."""
-    path = tmp_path / "other.safetensors"
-    path.write_bytes(struct.pack("<Q", 2) + b"{}")
-    assert code_of(path) == "model_unrecognised"
-    renamed_pickle(path)
-    assert code_of(path) == "model_damaged"
 
 
 def test_a_download_fetches_what_is_loaded_and_no_second_copy() -> None:

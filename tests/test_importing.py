@@ -105,32 +105,12 @@ def test_a_folder_comes_in_whole(library: Library, tmp_path: Path) -> None:
     assert len(results) == 2
 
 
-def test_a_bundle_comes_in_whole(library: Library, tmp_path: Path) -> None:
-    """Pictures of a ZIP file come in; whatever else is in it is passed over."""
-    path = write_zip(
-        tmp_path / "art.zip", {"a.png": ours(seed=1), "b/c.png": ours(seed=2), "x.py": b"evil"}
-    )
-
-    assert [result.is_new for result in taken(library, path)] == [True, True]
-
-
 def test_a_bundles_model_is_no_picture(library: Library, tmp_path: Path) -> None:
     """The sample sheets of the bundled model, in our own bundle, were six errors at its import."""
     members = {"recipes.json": b"[]", "pictures/a.png": ours(seed=1), "model/sheets/a.jpg": b"x"}
     assert [each.error for each in taken(library, write_zip(tmp_path / "art.zip", members))] == [
         None
     ]
-
-
-def test_another_tools_picture_becomes_a_request(library: Library, tmp_path: Path) -> None:
-    """It is not kept as if we had made it, but what made it is read."""
-    (tmp_path / "theirs.png").write_bytes(of_another_tool())
-
-    (result,) = taken(library, tmp_path / "theirs.png")
-
-    assert result.imported is not None
-    assert result.imported.request.seeds == (42,)
-    assert library.search().entries == ()
 
 
 def test_other_tools_pictures_come_as_jpeg_and_webp_too(library: Library, tmp_path: Path) -> None:

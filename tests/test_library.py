@@ -127,17 +127,6 @@ def test_find_takes_ids_and_their_beginnings(library: Library) -> None:
         assert library.find(text) == entry
 
 
-@pytest.mark.parametrize("text", ["", "abc", "zzzzzzzz", "%%%%", "____"])
-def test_find_refuses_what_is_no_id(library: Library, text: str) -> None:
-    """Too few digits or a wildcard find nothing rather than anything."""
-    library.add(make_picture())
-
-    with pytest.raises(InputError) as caught:
-        library.find(text)
-
-    assert caught.value.code == "picture_unknown"
-
-
 WORDS = {
     "fox": "a Red fox, running",
     "castle": "castle by the sea; 50% fog",

@@ -105,30 +105,6 @@ def test_a_lora_of_the_hub_is_found_by_its_name_and_by_its_id(
     assert refused(find_lora, FOXES) == "lora_missing"
 
 
-def test_a_broken_lora_download_goes_on_and_other_bytes_are_thrown_away(
-    hub: Hub, manager: ModelManager, published: Repository
-) -> None:
-    """As a model's."""
-    published.files[GENERIC] = lora_bytes({"ss_output_name": "x" * 300_000})
-    manager.download(FOXES)
-    assert manager.wait(FOXES).state == "done"
-    manager.delete("ink-foxes")
-    hub.asked.clear()
-    hub.breaks = [0, 100_000, 100_000]
-    hub.breaks[0] = 10_000_000  # The answer that only says what the file is comes whole.
-    manager.download(FOXES)
-    assert manager.wait(FOXES).state == "done"
-    assert hub.starts()[1:3] == [0, 100_000]
-    manager.delete("ink-foxes")
-    published.files[GENERIC] = lora_bytes({"ss_output_name": "other"})
-    hub.spoils = True
-    manager.download(FOXES)
-    failed = manager.wait(FOXES).error
-    assert failed is not None
-    assert failed.code == "download_digest"
-    assert manager.loras() == ()
-
-
 def test_of_several_loras_one_is_named_and_what_is_none_is_refused(
     hub: Hub, manager: ModelManager, published: Repository
 ) -> None:

@@ -6,7 +6,6 @@ import json
 import shutil
 import struct
 from collections.abc import Callable
-from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -101,24 +100,6 @@ def test_a_download_is_stopped_gone_on_with_and_given_up(hub: Hub, manager: Mode
     assert manager.downloads() == ()
     manager.download(FOXES)
     assert manager.wait(FOXES).state == "done"
-
-
-def test_time_left_is_told_of_what_comes_now(
-    hub: Hub, manager: ModelManager, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What an earlier start had fetched was taken for speed: hours were called seconds."""
-    hub.breaks = [20_000, 0, 0, 0, 0, 0]
-    manager.download(FOXES)
-    had = manager.wait(FOXES).num_bytes
-    seconds = SimpleNamespace(monotonic=count().__next__)
-    monkeypatch.setattr("seedgrid.models.download.time", seconds)
-    hub.breaks = []
-    hub.may_go.clear()  # after the first piece
-    manager.download(FOXES)
-    while (told := manager.downloads()[0]).left_s is None:
-        assert told.goes_on
-    assert told.num_bytes > had >= 20_000
-    assert told.left_s >= (told.total - told.num_bytes) / (told.num_bytes - had)
 
 
 def test_a_download_that_fails_says_why(hub: Hub, manager: ModelManager) -> None:

@@ -161,27 +161,6 @@ def test_stop_frees_all_painters(make_recipes: MakeRecipes) -> None:
         assert [prompt for prompt, _ in gate.begun] == ["stopped"] * 2 + ["next"] * 2
 
 
-def test_a_painter_is_busy_before_its_first_batch_is_done(make_recipes: MakeRecipes) -> None:
-    """The owner's page once said "paints" beside "0 %" while a new worker loaded its model."""
-    gate = Gate()
-    with Engine(Several(a=HeldBackend(gate.may_go)), MemoryStore()) as engine:
-        engine.submit(plan_grid(make_recipes()), owner="me")
-        gate.wait_for(1)
-        (state,) = engine.painters
-        assert (state.is_busy, state.num_batches) == (True, 0)
-        assert 0 < state.busy_s <= state.seen_s
-
-
-def test_closing_ends_every_run(make_recipes: MakeRecipes) -> None:
-    """Those that wait, those that are painted, and those without a painter."""
-    gate = Gate()
-    engine = Engine(Several(a=HeldBackend(gate.may_go)), MemoryStore(), runs_per_owner=3)
-    runs = [engine.submit(plan_grid(make_recipes(seeds=SIXTEEN)), owner="me") for _ in range(3)]
-    gate.wait_for(1)
-    engine.close()
-    assert [run.state for run in runs] == ["cancelled"] * 3
-
-
 def test_memory_that_is_full_makes_the_rest_easier(make_recipes: MakeRecipes) -> None:
     """As with one painter: the batch is painted again in a way that needs less."""
     painter = FakeBackend()

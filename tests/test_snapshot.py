@@ -110,36 +110,6 @@ def test_the_trash_is_marked_on_the_stage(
     assert shown.picked["trashed"] is True
 
 
-def test_the_trash_is_marked_though_the_run_is_still_known(
-    studio: Studio, snapshots: Snapshots
-) -> None:
-    """A reload asks the library, not the run, which only knows how its pictures were made."""
-    run = studio.start_grid(Request(prompt="a red fox", seeds=(1, 2), width=64, height=64))
-    entries = run.result()
-    studio.library.trash(entries[0].id)
-    state = PageState.model_validate(state_of(entries[1]) | {"run": run.id})
-    shown = snapshots.of(state).show()
-    assert shown.stage is not None
-    assert [cell["trashed"] for cell in shown.stage["cells"]] == [True, False]
-
-
-def test_a_run_that_ends_while_one_looks_is_still_shown(
-    studio: Studio, snapshots: Snapshots, entries: tuple[Entry, ...]
-) -> None:
-    """The work was read before, the run is done after: its pictures come from the run then."""
-    run = studio.start_refine(entries[0], [", artsy"], owner="0" * 32)
-    lineage = run.jobs[0].lineage
-    state = PageState.model_validate(
-        state_of(entries[0]) | {"run": run.id, "round": lineage.round_id}
-    )
-    before = snapshots.of(state)
-    assert len(before.entries) in (2, 3)
-    run.result()
-    stage = before.stage({})
-    assert [cell["state"] for cell in stage["cells"]] == ["done"]
-    assert before.moved().stage({})["cells"] == stage["cells"]
-
-
 def test_a_round_in_the_trash_leaves_the_rail(
     studio: Studio, snapshots: Snapshots, entries: tuple[Entry, ...]
 ) -> None:

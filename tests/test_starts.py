@@ -18,7 +18,7 @@ from painting import PLACEMENT, one_thread
 from PIL import Image
 from sweeping import rest_swept
 
-from seedgrid.core.errors import InputError, PictureError
+from seedgrid.core.errors import InputError
 from seedgrid.core.events import Step
 from seedgrid.core.picture import pixels_sha256
 from seedgrid.core.recipe import Recipe
@@ -27,7 +27,6 @@ from seedgrid.export.script import script
 from seedgrid.formats import png
 from seedgrid.library import Library
 from seedgrid.library.take_in import take_in
-from seedgrid.storage import starts
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FAKE_CARD, FakeBackend
 from seedgrid.verify import claim_of, verify
@@ -166,16 +165,6 @@ def test_what_cannot_be_begun_is_refused(
     with pytest.raises(InputError) as caught:
         studio.grid("a fox", "0", width=64, height=64, **wanted)
     assert caught.value.code == code
-
-
-def test_a_start_that_is_gone_is_missed_by_name(studio: Studio, photo: Path) -> None:
-    """A deleted or altered file is never taken for another picture."""
-    grid = studio.grid("a fox", "0", start=photo, width=64, height=64)
-    path = studio.library.starts / f"{grid[0].recipe.start}.png"
-    Image.new("RGB", (90, 60)).save(path)
-    with pytest.raises(PictureError) as caught:
-        starts.pixels(grid[0].recipe.start)
-    assert caught.value.code == "start_missing"
 
 
 def test_a_final_is_the_picture_enlarged_and_painted_over(studio: Studio) -> None:

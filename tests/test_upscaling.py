@@ -11,7 +11,6 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import redirect_stderr
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -25,7 +24,6 @@ from safetensors.numpy import save_file
 from safetensors.torch import load_file
 from upscaler_files import PlainCompact, plain_pixels, save_upscaler
 
-from seedgrid.cli import main
 from seedgrid.core.errors import ModelError, RunCancelled, SeedGridError
 from seedgrid.core.picture import Entry
 from seedgrid.core.recipe import Upscaler, read_recipe
@@ -80,20 +78,6 @@ def test_a_picture_enlarged_by_a_network_is_a_recipe(
     assert "upscaler" not in picked.recipe.model_dump()
     assert studio.final(picked, 4, upscaler="2x-foxes")[0].recipe == recipe  # By its name.
     assert known_upscalers() == ("2x-foxes",)
-
-
-@pytest.mark.usefixtures("fake", "library_folder")
-def test_the_command_line_says_what_it_takes_before_it_begins(
-    network: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """How much memory, in how many tiles: afterwards it is no help."""
-    main(["grid", "a fox", "--seeds", "3", "--size", "64", "--steps", "1"])
-    picked, _ = capsys.readouterr().out.split(maxsplit=1)
-    with redirect_stderr(sys.stdout):
-        assert main(["final", picked, "--upscaler", str(network)]) == 0
-    told, painted = capsys.readouterr().out.splitlines()
-    assert "enlarges the picture in tiles" in told
-    assert "seed 3" in painted
 
 
 def test_what_cannot_be_enlarged_is_refused(
