@@ -15,6 +15,7 @@ from seedgrid.studio import Studio
 from tools.benchmarks.plain import PlainScript
 
 
+@pytest.mark.sweep
 def test_both_sides_paint_the_same_pictures(
     model_folder: Callable[[str], Path], tmp_path: Path
 ) -> None:

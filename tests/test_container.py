@@ -12,7 +12,6 @@ import signal
 import subprocess
 import sys
 import time
-import tomllib
 from pathlib import Path
 
 import httpx
@@ -67,17 +66,6 @@ def test_settings_are_variables_and_data_is_on_the_volume() -> None:
     assert folders
     assert all(Path(volume.text) in Path(folder).parents for folder in folders)
     assert steps("EXPOSE")[-1].text == ours["SEEDGRID_PORT"]
-
-
-def test_compose_sets_only_variables_of_the_table() -> None:
-    """And asks for the very Ray of pyproject.toml."""
-    text = (ROOT / "compose.yaml").read_text()
-    ours = set(re.findall(r"^\s+(SEEDGRID_\w+):", text, re.MULTILINE))
-    assert ours
-    assert ours <= {variable.name for variable in VARIABLES}
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    (ray,) = extras["optional-dependencies"]["ray"]
-    assert f'PACKAGES: "{ray}"' in text
 
 
 @pytest.mark.parametrize("program", [["app.py"], ["-m", "seedgrid", "ui"]], ids=["app", "ui"])

@@ -73,21 +73,6 @@ def test_where_a_bit_differs_all_are_decoded_at_once() -> None:
     assert vae.calls == [4]
 
 
-def test_each_kind_is_proven_by_itself() -> None:
-    """Another passport, size, width or number format is another kind."""
-    decoder, vae = PairedDecoding(), Vae()
-    decode(decoder, vae, latents_of(4))
-    for latents, context in [
-        (latents_of(4), "there"),
-        (latents_of(6), "here"),
-        (latents_of(4)[..., :2], "here"),
-        (latents_of(4).double(), "here"),
-    ]:
-        vae.calls.clear()
-        decode(decoder, vae, latents, context)
-        assert vae.calls[0] == len(latents)
-
-
 @pytest.mark.parametrize(
     "family",
     rest_swept(["sd", "sdxl", "sd3", "flux", "pixart-sigma", "sana"], ["sd", "flux", "sana"]),

@@ -21,7 +21,6 @@ from seedgrid.core.plan import plan_grid
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.diffusers_backend import DiffusersBackend
 from seedgrid.engine import Engine
-from seedgrid.engine.easing import easier_ways
 from seedgrid.formats import png
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend, Fault
@@ -89,15 +88,6 @@ def test_finished_pictures_keep_their_recipes(
     assert [entry.recipe.lock_width for entry in entries] == [4, 4, 4, 4, 2, 2]
     assert [entry.recipe.seed for entry in entries] == list(range(6))
     assert len(store.entries) == 6
-
-
-def test_on_a_device_what_changes_no_bit_comes_first() -> None:
-    """Offloading in three ways, each with less on the device; a processor has nowhere to go."""
-    codes = [way.notice.code for way in easier_ways(Placement(), 4, "cuda:0")]
-    assert codes == ["memory_offload"] * 3 + ON_A_PROCESSOR
-    ways = list(easier_ways(Placement(offload="model", vae_slicing=True), 2, "cuda:0"))
-    assert [way.placement.offload for way in ways][:2] == ["group", "sequential"]
-    assert [way.lock_width for way in ways] == [2, 2, 2, 1, 1]
 
 
 def test_what_was_decoded_one_by_one_is_verified_so(

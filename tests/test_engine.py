@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -28,12 +28,10 @@ from seedgrid.core.events import (
     Terminal,
 )
 from seedgrid.core.plan import plan_grid
-from seedgrid.core.recipe import Recipe, Upscaler
 from seedgrid.core.request import Request, resolve
-from seedgrid.diffusion.backend import Outcome, Placement, Watch
+from seedgrid.diffusion.backend import Placement
 from seedgrid.engine import Engine, Run
 from seedgrid.testing.fake import FakeBackend, Fault
-from seedgrid.web.serializers.stage import status_of
 
 ROOT = Path(__file__).parent.parent
 SOON_S = 120.0
@@ -126,40 +124,6 @@ def test_the_noise_comes_before_the_first_step(
     assert "Noise" not in kinds(run)
 
 
-def test_tiles_are_told_beside_the_last_preview(
-    store: MemoryStore, make_recipes: MakeRecipes
-) -> None:
-    """While large pictures are decoded the page says so, and still shows what came of the steps."""
-
-    class Tiled(FakeBackend):
-        def paint(
-            self, recipes: Sequence[Recipe], placement: Placement, watch: Watch
-        ) -> tuple[Outcome, ...]:
-            pictures = super().paint(recipes, placement, watch)
-            for number in (1, 2, 3):
-                watch.tile(number, 3)
-            return pictures
-
-    store.may_save.clear()
-    with Engine(Tiled(), store) as engine:
-        run = engine.submit(plan_grid(make_recipes()), owner="me")
-        told, since = run.next_events(0)
-        while not any(isinstance(event, Step) and event.tile == 3 for event in told):
-            told, since = run.next_events(since, SOON_S)
-            assert told
-        (step,) = [event for event in run.next_events(0)[0] if isinstance(event, Step)]
-        assert (step.tile, step.num_tiles, len(step.previews)) == (3, 3, 4)
-        status = status_of(0, step, run)
-        assert (status["key"], status["data"]) == ("status_tile", {"number": 3, "total": 3})
-        store.may_save.set()
-        run.result(SOON_S)
-        network = Upscaler(id="4x-foxes", weights_sha256="0" * 64)
-        large = [recipe.model_copy(update={"upscaler": network}) for recipe in make_recipes()]
-        enlarging = engine.submit(plan_grid(large), owner="me")
-        status = status_of(0, Step(cells=(0,), number=2, total=9), enlarging)
-        assert (status["key"], status["data"]) == ("status_enlarging", {"number": 2, "total": 9})
-
-
 def test_polling_goes_on_where_it_stopped(engine: Engine, make_recipes: MakeRecipes) -> None:
     """A poller gets each event once, waits at most its timeout, and gets nothing after the end."""
     run = engine.submit(plan_grid(make_recipes()), owner="me")
@@ -220,26 +184,6 @@ def test_new_pictures_are_painted_on_a_power_of_two(
     assert {entry.passport.threads for entry in (*own, *given)} == {used}
 
 
-def test_batches_have_at_most_the_width(
-    backend: FakeBackend, engine: Engine, make_recipes: MakeRecipes
-) -> None:
-    """Ten cells of width 4 are painted as 4, 4 and 2, in order."""
-    run = engine.submit(plan_grid(make_recipes(seeds=tuple(range(10)))), owner="me")
-    assert [entry.recipe.seed for entry in run.result(SOON_S)] == list(range(10))
-    assert [len(call.recipes) for call in backend.calls] == [4, 4, 2]
-
-
-def test_recipes_that_differ_in_settings_do_not_share_a_batch(
-    backend: FakeBackend, engine: Engine, make_recipes: MakeRecipes
-) -> None:
-    """Sizes may be mixed in a run: each has its own batches, results keep the order asked for."""
-    small = make_recipes(seeds=(0, 1, 2))
-    mixed = [small[0], small[1].replace(width=72), small[2]]
-    entries = engine.submit(plan_grid(mixed), owner="me").result(SOON_S)
-    assert [entry.recipe.width for entry in entries] == [64, 72, 64]
-    assert [[r.seed for r in call.recipes] for call in backend.calls] == [[0, 2], [1]]
-
-
 def test_saving_goes_on_beside_the_next_batch(
     backend: FakeBackend, store: MemoryStore, engine: Engine, make_recipes: MakeRecipes
 ) -> None:
@@ -295,40 +239,7 @@ def test_stop_and_generate_at_once_runs_one_job_at_a_time(make_recipes: MakeReci
         assert len(last.result(SOON_S)) == 4
 
 
-def test_a_stop_does_not_reach_others(
-    held: Engine, may_go: threading.Event, make_recipes: MakeRecipes
-) -> None:
-    """Two people paint; one stops; the other's pictures come, and none of them is a stranger's."""
-    mine = held.submit(plan_grid(make_recipes("mine")), owner="me")
-    yours = held.submit(plan_grid(make_recipes("yours")), owner="you")
-    wait_for(mine, Started)
-    mine.cancel()
-    may_go.set()
-    assert {entry.recipe.prompt for entry in yours.result(SOON_S)} == {"yours"}
-    assert mine.state == "cancelled"
-
-
 # Waiting
-
-
-def test_owners_take_turns(
-    held: Engine, may_go: threading.Event, make_recipes: MakeRecipes
-) -> None:
-    """Who has three runs waiting does not keep others from their first."""
-    blocker = held.submit(plan_grid(make_recipes("before")), owner="me")
-    wait_for(blocker, Started)
-    mine = [held.submit(plan_grid(make_recipes(steps=1)), owner="me") for _ in range(3)]
-    yours = held.submit(plan_grid(make_recipes(steps=1)), owner="you")
-    may_go.set()
-    for run in (*mine, yours):
-        run.result(SOON_S)
-    order = sorted((*mine, yours), key=_first_started)
-    assert order.index(yours) <= 1
-
-
-def _first_started(run: Run) -> int:
-    paintings = [entry.lineage.picture_id for entry in run.library.entries]
-    return paintings.index(run.jobs[0].lineage.picture_id)
 
 
 def test_an_owner_may_not_fill_the_queue(make_recipes: MakeRecipes) -> None:
@@ -345,19 +256,6 @@ def test_an_owner_may_not_fill_the_queue(make_recipes: MakeRecipes) -> None:
 
 
 # Failing
-
-
-def test_a_failure_ends_the_run_and_not_the_engine(
-    backend: FakeBackend, engine: Engine, make_recipes: MakeRecipes
-) -> None:
-    """A run fails with the backend's words; the next one is whole."""
-    backend.faults.append(Fault(step=2))
-    run = engine.submit(plan_grid(make_recipes()), owner="me")
-    with pytest.raises(RunError) as caught:
-        run.result(SOON_S)
-    assert caught.value.code == "picture_nan"
-    assert run.state == "failed"
-    assert len(engine.submit(plan_grid(make_recipes()), owner="me").result(SOON_S)) == 4
 
 
 def test_one_picture_that_is_none_costs_the_others_nothing(

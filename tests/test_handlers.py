@@ -13,7 +13,7 @@ import pytest
 from gates import HeldBackend
 
 from seedgrid.core.prompts import GUIDE_SUFFIXES
-from seedgrid.core.request import STRONG, SUBTLE, Request, resolve
+from seedgrid.core.request import Request, resolve
 from seedgrid.diffusion.backend import Placement
 from seedgrid.diffusion.processor import has_fast_bfloat16
 from seedgrid.studio import Studio
@@ -22,7 +22,6 @@ from seedgrid.testing.fake import FakeBackend
 from seedgrid.web.actions.form import FormPayload, RoundPayload
 from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.serializers.answers import PageUpdate
-from seedgrid.web.serializers.rail import rounds_of
 from seedgrid.web.state.model_options import offer
 from seedgrid.web.state.page_state import read_page_state
 from seedgrid.web.state.snapshot import Snapshots
@@ -127,22 +126,6 @@ def test_refine_keeps_the_seed_and_shows_the_parent(handlers: Handlers) -> None:
     assert (shown.picked["id"], shown.picked["hint"]) == (picked["id"], "card_parent")
 
 
-def test_the_card_marks_the_words_that_were_added(handlers: Handlers) -> None:
-    """The card of a variation shows its prompt against its parent's."""
-    place, news = grid(handlers)
-    shown, news = refine(handlers, place, news.stage["cells"][0]["id"])
-    card = handlers.on_pick(news.stage["cells"][1]["id"], kept(shown)).picked
-    assert card is not None
-    assert card["pieces"] == [["same", "a red fox"], ["added", ", artsy"]]
-
-
-def test_refine_without_a_pick_starts_nothing(handlers: Handlers, painter: FakeBackend) -> None:
-    """Nothing is picked, nothing happens."""
-    place, _ = grid(handlers)
-    assert handlers.on_refine(RoundPayload(vary=GUIDE_SUFFIXES), place) == PageUpdate()
-    assert len(painter.calls) == 1
-
-
 def test_after_four_refinements_back_leads_to_the_root(handlers: Handlers) -> None:
     """Back goes one round up each time, with the picture picked that was gone on from."""
     place, news = grid(handlers)
@@ -163,18 +146,6 @@ def test_after_four_refinements_back_leads_to_the_root(handlers: Handlers) -> No
     assert handlers.on_back(place) == PageUpdate()
 
 
-def test_a_branch_gets_a_lane_of_its_own(handlers: Handlers, studio: Studio) -> None:
-    """Two refinements of one round stand on two lanes, both below it."""
-    place, news = grid(handlers)
-    first, second = news.stage["cells"][0]["id"], news.stage["cells"][3]["id"]
-    refine(handlers, place, first)
-    _, news = refine(handlers, place, second)
-    assert [r["lane"] for r in news.rail["rounds"]] == [0, 0, 1]
-    ringed = [cell["id"] for cell in news.rail["rounds"][0]["cells"] if cell["picked"]]
-    assert ringed == [first, second]
-    assert len(rounds_of(studio.library.work(place["work"]))) == 3
-
-
 def test_a_network_is_named_never_a_path(handlers: Handlers, tmp_path: Path) -> None:
     """A visitor's page cannot make the server read a file that its owner did not put there."""
     place, news = grid(handlers)
@@ -184,31 +155,6 @@ def test_a_network_is_named_never_a_path(handlers: Handlers, tmp_path: Path) -> 
         shown = handlers.on_final(2, RoundPayload(upscaler=named), here)
         assert shown.status is not None
         assert (shown.status["key"], shown.state) == ("error_upscaler_missing", None)
-
-
-def test_rounds_are_named_by_what_was_changed(handlers: Handlers) -> None:
-    """Those of one parent tell themselves apart: by words not tried before, by how far they go."""
-    place, news = grid(handlers)
-    first = news.stage["cells"][0]["id"]
-    refine(handlers, place, first)
-    here = place | {"picked": first}
-    for vary in ((", artsy", ", neon"), ("guidance 3",), ("guidance 3",)):
-        follow(handlers, handlers.on_refine(RoundPayload(vary=vary), here))
-    for weight in (SUBTLE, SUBTLE, STRONG):
-        news = follow(handlers, handlers.on_variations(weight, RoundPayload(), here))[-1]
-    names = [each["name"] for each in news.rail["rounds"]]
-    assert names == [
-        {"key": "rail_seeds"},
-        {"words": " · ".join(each.lstrip(", ") for each in GUIDE_SUFFIXES)},
-        {"words": "neon"},
-        {"words": "guidance 3"},
-        {"key": "rail_again"},
-        {"key": "rail_subtle"},
-        {"key": "rail_subtle", "nth": 2},
-        {"key": "rail_strong"},
-    ]
-    neighbour = news.stage["cells"][1]
-    assert (neighbour["words"], neighbour["mix"]["percent"]) == ("", f"{100 * STRONG:g}")
 
 
 def test_one_can_go_away_from_a_run_and_come_back(handlers: Handlers, painter: Painter) -> None:
@@ -250,16 +196,6 @@ def test_a_reload_finds_the_run_that_goes_on(handlers: Handlers, painter: Painte
     painter.num_steps = math.inf
     assert follow(handlers, reloaded)[-1].status["key"] == "status_done"
     assert len(painter.calls) == 1
-
-
-@pytest.mark.parametrize("rubbish", [None, [], {"visitor": "x"}, {"work": "../../etc/passwd"}, 7])
-def test_rubbish_from_a_browser_is_a_first_visit(handlers: Handlers, rubbish: object) -> None:
-    """A place that we did not write is not used."""
-    shown = handlers.on_load(rubbish)
-    assert shown.state is not None
-    assert shown.state.work is None
-    assert shown.stage is not None
-    assert {cell["state"] for cell in shown.stage["cells"]} == {"empty"}
 
 
 @pytest.mark.parametrize(
@@ -348,32 +284,6 @@ def test_the_device_that_was_chosen_is_used(handlers: Handlers, painter: FakeBac
     on_cpu = RoundPayload(vary=GUIDE_SUFFIXES, device="cpu")
     follow(handlers, handlers.on_refine(on_cpu, place | picked))
     assert [call.placement.device for call in painter.calls] == ["cuda:1", "cpu"]
-
-
-def test_what_is_remembered_is_said_and_can_be_made_again(
-    handlers: Handlers, painter: FakeBackend
-) -> None:
-    """The second run is marked as remembered; "again" paints the same round once more."""
-    grid(handlers)
-    place, news = grid(handlers)
-    assert (news.status["key"], news.status["data"]) == ("status_remembered", {"number": 4})
-    assert len(painter.calls) == 1
-    again = follow(handlers, handlers.on_again(place))[-1]
-    assert (again.status["key"], again.status["data"]) == ("status_again_same", {"number": 4})
-    assert [c["seed"] for c in again.stage["cells"]] == [5, 6, 7, 8]
-    assert len(painter.calls) == 2
-
-
-def test_a_place_says_what_the_fields_showed(handlers: Handlers) -> None:
-    """Words, seeds and settings of the first round; what the model answers by itself is open."""
-    asked = FormPayload(prompt="a cat", seeds="5-8", size="64x64", steps="2", scheduler="auto")
-    first, _ = grid(handlers, asked)
-    shown = handlers.on_load({}, place=first["round"])
-    assert shown.place is not None
-    fields = shown.place["fields"]
-    wanted = {"prompt": "a cat", "seeds": "5-8", "steps": "2", "size": "64x64"}
-    assert {name: fields[name] for name in wanted} == wanted
-    assert (fields["scheduler"], fields["guidance"]) == ("auto", "")
 
 
 def test_a_round_has_an_address_and_so_has_a_picture(handlers: Handlers) -> None:

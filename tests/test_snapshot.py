@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
-from following import follow
 
 from seedgrid.core.picture import Entry
 from seedgrid.core.request import Request
 from seedgrid.studio import Studio
 from seedgrid.web.actions.checks import Checks
-from seedgrid.web.actions.form import RoundPayload
 from seedgrid.web.actions.library import LibraryActions, Query
-from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.server.file_work import FileWork
 from seedgrid.web.state.page_state import PageState
 from seedgrid.web.state.snapshot import Snapshots
@@ -69,33 +65,6 @@ def test_a_lost_picture_is_told_everywhere(
     assert [cell["lost"] for cell in shown.rail["rounds"][0]["cells"]] == [True, False]
     assert shown.picked["lost"] is True
     assert {item["id"]: item["lost"] for item in found["items"]} == {lost.id: True, whole.id: False}
-
-
-def test_a_lost_picture_can_be_refined(
-    studio: Studio, snapshots: Snapshots, entries: tuple[Entry, ...]
-) -> None:
-    """The recipe is enough to go on; the lost parent is not offered for comparing."""
-    lost = entries[0]
-    lost.path.unlink()
-    handlers = Handlers(studio, snapshots)
-    shown = handlers.on_refine(RoundPayload(vary=(", artsy",)), state_of(lost))
-    news = follow(handlers, shown.state and shown.state.model_dump(mode="json"))
-    assert news[-1].status["key"] == "status_done"
-    child = news[-1].stage["cells"][0]
-    assert (child["seed"], child["prompt"]) == (lost.recipe.seed, "a red fox, artsy")
-    card = handlers.on_pick(child["id"], state_of(lost)).picked
-    assert card is not None
-    assert card["parent"] is None
-
-
-def test_verifying_a_lost_picture_says_what_to_do(
-    studio: Studio, entries: tuple[Entry, ...]
-) -> None:
-    """The sentence names the picture and no path of the server."""
-    entries[0].path.unlink()
-    news = asyncio.run(verdicts(studio, entries[0].id, state_of(entries[0])))
-    assert [each["error"]["key"] for each in news] == ["error_picture_lost"]
-    assert str(studio.library_folder) not in str(news)
 
 
 def test_the_trash_is_marked_on_the_stage(

@@ -15,7 +15,6 @@ from seedgrid.core.picture import (
     Entry,
     changed_tags,
     check_tag,
-    new_id,
 )
 from seedgrid.library import Library
 from seedgrid.library.search import Sort
@@ -130,20 +129,3 @@ def test_each_order_goes_through_all_pages(
     assert "".join(str(work.cover.recipe.seed) for work in found) == works
     assert {work.cover.recipe.seed: work.times for work in found} == {0: 2, 1: 1, 2: 1}
     assert next(work.id for work in found if work.times == 2) == again.lineage.work_id
-
-
-def test_only_the_very_same_works_are_one(library: Library) -> None:
-    """A tree with one picture more, or other pixels of a recipe, stays by itself."""
-    root = library.add(make_picture(seed=1))
-    work = root.lineage.work_id
-    library.add(make_picture(seed=2, lineage=make_lineage(work_id=work)))
-    library.add_again((root, make_lineage()))
-    assert [found.times for found in library.works().works] == [1, 1]
-    twin = library.add_again((root, make_lineage()))[0]
-    assert [found.times for found in library.works().works] == [2, 1]
-    alike = library.alike(twin.lineage.work_id)
-    assert len(alike) == 2
-    assert work not in alike
-    library.trash(twin.id)
-    assert [found.times for found in library.works().works] == [1, 1]
-    assert library.alike(new_id())

@@ -7,12 +7,10 @@ from pathlib import Path
 
 import pytest
 from following import follow
-from pictures import make_lineage, make_picture
+from pictures import make_picture
 
 from seedgrid.core.errors import LibraryError
-from seedgrid.core.picture import new_id
 from seedgrid.diffusion.backend import Placement
-from seedgrid.library import Library
 from seedgrid.storage import starts
 from seedgrid.studio import Studio
 from seedgrid.testing.fake import FakeBackend
@@ -22,7 +20,7 @@ from seedgrid.web.actions.painting import Handlers
 from seedgrid.web.serializers.answers import PageUpdate
 from seedgrid.web.state.page_state import PageState
 from seedgrid.web.state.snapshot import Snapshots
-from seedgrid.web.state.visitor_libraries import VisitorLibraries, family
+from seedgrid.web.state.visitor_libraries import VisitorLibraries
 
 ASKED = FormPayload(prompt="a red fox", seeds="5-6", steps="1", size="64x64")
 ANNA, BERT = (PageState(visitor=letter * 32).model_dump(mode="json") for letter in "ab")
@@ -54,22 +52,6 @@ def test_visitors_of_a_space_see_only_their_own(tmp_path: Path) -> None:
         paint(handlers, BERT)
         assert (count(actions, ANNA), count(actions, BERT)) == (1, 1)
     assert len(backend.calls) == 2
-
-
-def test_a_picture_is_found_with_its_round_and_its_work_without_the_trash(tmp_path: Path) -> None:
-    """What was thrown away is left out, but not where it is named itself."""
-    with Library(tmp_path) as library:
-        same = {"work_id": new_id(), "round_id": new_id()}
-        entries = tuple(
-            library.add(make_picture(seed=n, lineage=make_lineage(cell=n, **same))) for n in (0, 1)
-        )
-        assert family(library, entries[1].id, scope="round") == entries
-        assert family(library, entries[1].id, scope="picture") == entries[1:]
-        library.trash(entries[1].id)
-        assert family(library, entries[0].id, scope="work") == entries[:1]
-        named = family(library, entries[1].id, scope="work")
-        assert [entry.id for entry in named] == [entry.id for entry in entries]
-        assert family(library, "f" * 32, scope="work") == ()
 
 
 class Clock:
